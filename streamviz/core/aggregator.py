@@ -1,0 +1,164 @@
+"""What the aggregators of all wire formats share: taking chunks in, keeping blocks, giving events out."""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import msgspec
+
+from streamviz.core import json_value
+from streamviz.core.blocks import StreamBlock, StreamState
+from streamviz.core.errors import AlreadyComplete, NothingAggregated
+from streamviz.core.events import (
+    MALFORMED_CHUNK,
+    BlockCompleted,
+    BlockDelta,
+    BlockKind,
+    BlockSealed,
+    BlockStarted,
+    StreamEvent,
+    StreamFailed,
+    StreamFinished,
+    UsageUpdated,
+)
+
+ChunkT = TypeVar("ChunkT", bound="Chunk")
+MessageT = TypeVar("MessageT")
+DONE = b"[DONE]"
+OnEvent = Callable[[StreamEvent], None]
+
+
+class Chunk(msgspec.Struct, frozen=True, gc=False):
+    """One event as upstream sent it. `received_at` is in µs since the epoch; `data` is None where it has no payload."""
+
+    seq: int
+    received_at: int
+    raw: bytes
+    data: bytes | None
+    name: str = ""
+
+
+class Aggregator(ABC, Generic[ChunkT, MessageT]):
+    """Turns the chunks of one response into events and blocks.
+
+    `on_event` is called with each event, in order, once `state` has taken it in. `run_id` names the stream in
+    errors; `has_end_mark` says whether upstream's `[DONE]` came. A format's own part is `_read`, which calls the
+    methods below for what it finds in a payload.
+    """
+
+    def __init__(self, on_event: OnEvent | None = None, run_id: str = "") -> None:
+        self._on_event = on_event
+        self.run_id = run_id
+        self.clear()
+
+    def clear(self) -> None:
+        """Ready for the next stream; nothing of the last one is left."""
+        self.state = StreamState()
+        self.is_complete = False
+        self.has_end_mark = False
+        self._seen = False
+        self._started: Counter[tuple[BlockKind, int]] = Counter()
+
+    def aggregate(self, chunk: ChunkT) -> list[StreamEvent]:
+        """Take a chunk in and give its events. Raises AlreadyComplete after close() or build()."""
+        if self.is_complete:
+            raise AlreadyComplete(f"stream {self.run_id or '?'} is complete: it takes no more chunks")
+        self._seen = True
+        state = self.state
+        state.begin_chunk(chunk.seq, chunk.received_at)
+        if chunk.data:
+            if chunk.data.startswith(DONE):
+                self.has_end_mark = True
+            else:
+                self._read_data(chunk.data, chunk.name)
+        return state.events
+
+    def close(self) -> list[StreamEvent]:
+        """The end of input: completes and seals every block. Where a choice has no finish_reason it is truncated."""
+        state = self.state
+        state.begin_chunk(state.last_seq, state.last_at)
+        if self.is_complete:
+            return []
+        self.is_complete = True
+        state.is_truncated = not state.finish_reasons
+        for block in state.blocks:
+            truncated = block.choice not in state.finish_reasons
+            state.is_truncated |= truncated
+            self._end(block, truncated)
+        return state.events
+
+    def build(self) -> MessageT:
+        """The whole message, as the format's non-streaming answer. Raises NothingAggregated when no chunk came."""
+        if not self._seen:
+            raise NothingAggregated("no chunk has come: there is no message to build")
+        self.close()
+        return self._build()
+
+    @abstractmethod
+    def _read(self, payload: json_value.JsonObject, name: str) -> None:
+        """Find the events in one payload."""
+
+    @abstractmethod
+    def _build(self) -> MessageT: ...
+
+    def _read_data(self, data: bytes, name: str) -> None:
+        try:
+            payload = json_value.decode(data)
+        except ValueError:
+            payload = None
+        if isinstance(payload, dict):
+            self._read(payload, name)
+        else:
+            self._emit(StreamFailed("upstream sent a chunk that is not a JSON object", kind=MALFORMED_CHUNK))
+
+    def _emit(self, event: StreamEvent) -> None:
+        self.state.apply(event)
+        if self._on_event is not None:
+            self._on_event(event)
+
+    def _start(
+        self,
+        kind: BlockKind,
+        *,
+        choice: int = 0,
+        index: int | None = None,
+        id: str = "",
+        name: str = "",
+        label: str = "",
+    ) -> StreamBlock:
+        """Begin a block; one with no id of upstream's gets its kind, numbered from the second of its choice on."""
+        blocks = self.state.blocks
+        if not id and kind is not BlockKind.TOOL_CALL:
+            number = self._started[kind, choice] = self._started[kind, choice] + 1
+            id = f"{kind}-{number}" if number > 1 else str(kind)
+        self._emit(BlockStarted(len(blocks), kind, choice, index, id, name, label))
+        return blocks[-1]
+
+    def _grow(self, block: StreamBlock, text: str = "", *, id: str = "", name: str = "", signature: str = "") -> None:
+        self._emit(BlockDelta(block.ordinal, text, id, name, signature))
+
+    def _complete(self, block: StreamBlock) -> None:
+        if not block.is_complete:
+            self._emit(BlockCompleted(block.ordinal))
+
+    def _end(self, block: StreamBlock, truncated: bool = False) -> None:
+        """The block can no longer grow, whatever it is now."""
+        if not block.is_complete:
+            self._emit(BlockCompleted(block.ordinal, truncated))
+        if not block.is_sealed:
+            self._emit(BlockSealed(block.ordinal))
+
+    def _use(self, usage: object) -> None:
+        if isinstance(usage, dict):
+            self._emit(UsageUpdated(usage))
+
+    def _finish(self, reason: str, choice: int = 0) -> None:
+        self._emit(StreamFinished(reason, choice))
+
+    def _fail(self, error: object) -> None:
+        """`error` is the wire's error object, or its bare message."""
+        details = json_value.as_object(error)
+        message = json_value.as_text(details.get("message")) or json_value.as_json_text(error)
+        code = json_value.as_json_text(details.get("code"))
+        self._emit(StreamFailed(message, json_value.as_text(details.get("type")), code))

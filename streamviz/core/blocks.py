@@ -1,0 +1,246 @@
+"""Blocks and the state of a stream: what events add up to."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from streamviz.core.errors import IllegalTransition
+from streamviz.core.events import (
+    BlockCompleted,
+    BlockDelta,
+    BlockKind,
+    BlockSealed,
+    BlockStarted,
+    StreamEvent,
+    StreamFailed,
+    StreamFinished,
+    UsageUpdated,
+)
+
+
+@dataclass(slots=True, eq=False)
+class StreamBlock:
+    """A contiguous typed unit of a response.
+
+    `id` is upstream's where it has one, else made from the kind. `first_seq` and `last_seq` are the first and last chunk
+    that belong to it, `started_at` and `completed_at` when those came (µs since the epoch). A complete block
+    may still grow until it is sealed.
+    """
+
+    kind: ClassVar[BlockKind]
+
+    ordinal: int
+    id: str
+    choice: int = 0
+    index: int | None = None
+    is_complete: bool = False
+    is_sealed: bool = False
+    is_truncated: bool = False
+    first_seq: int = 0
+    last_seq: int = 0
+    started_at: int = 0
+    completed_at: int | None = None
+    # Pieces are joined when read, so that a long block costs no more a delta than a short one.
+    _pieces: list[str] = field(default_factory=list)
+    _length: int = 0
+
+    @property
+    def text(self) -> str:
+        """All that has come so far: text, or for a tool call its arguments."""
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+    @property
+    def length(self) -> int:
+        """Characters so far; costs nothing."""
+        return self._length
+
+    def grow(self, delta: BlockDelta) -> None:
+        """Take a delta in. Raises IllegalTransition on a sealed block."""
+        if self.is_sealed:
+            raise IllegalTransition(f"block {self.ordinal} is sealed and cannot grow")
+        self.is_complete = False
+        self.completed_at = None
+        if delta.text:
+            self._pieces.append(delta.text)
+            self._length += len(delta.text)
+
+    def complete(self, at: int, truncated: bool) -> None:
+        """Raises IllegalTransition where the block is complete already."""
+        if self.is_complete:
+            raise IllegalTransition(f"block {self.ordinal} is complete already")
+        self.is_complete = True
+        self.is_truncated = truncated
+        self.completed_at = at
+
+    def seal(self) -> None:
+        """Raises IllegalTransition where the block is open, or sealed already."""
+        if self.is_sealed or not self.is_complete:
+            raise IllegalTransition(f"block {self.ordinal} cannot be sealed now")
+        self.is_sealed = True
+
+
+@dataclass(slots=True, eq=False)
+class ContentStreamBlock(StreamBlock):
+    """Text for the reader."""
+
+    kind = BlockKind.CONTENT
+
+    @property
+    def content(self) -> str:
+        return self.text
+
+
+@dataclass(slots=True, eq=False)
+class RefusalStreamBlock(StreamBlock):
+    """The model's words for why it will not answer."""
+
+    kind = BlockKind.REFUSAL
+
+
+@dataclass(slots=True, eq=False)
+class ThinkingStreamBlock(StreamBlock):
+    """The model's reasoning; `signature` is what the provider wants back with it, opaque."""
+
+    kind = BlockKind.THINKING
+
+    _signature_pieces: list[str] = field(default_factory=list)
+
+    @property
+    def signature(self) -> str:
+        return "".join(self._signature_pieces)
+
+    def grow(self, delta: BlockDelta) -> None:
+        StreamBlock.grow(self, delta)
+        if delta.signature:
+            self._signature_pieces.append(delta.signature)
+
+
+@dataclass(slots=True, eq=False)
+class ToolCallStreamBlock(StreamBlock):
+    """A call of one of the client's tools. `arguments` is raw JSON text, perhaps not whole, never parsed here."""
+
+    kind = BlockKind.TOOL_CALL
+
+    name: str = ""
+
+    @property
+    def arguments(self) -> str:
+        return self.text
+
+    def grow(self, delta: BlockDelta) -> None:
+        StreamBlock.grow(self, delta)
+        self.id = delta.id or self.id
+        self.name = delta.name or self.name
+
+
+@dataclass(slots=True, eq=False)
+class OtherStreamBlock(StreamBlock):
+    """Anything else; `label` is the wire's own word for it (`web_search_call`), `text` its payload as JSON text."""
+
+    kind = BlockKind.OTHER
+
+    label: str = ""
+    name: str = ""
+
+
+def new_block(event: BlockStarted, seq: int, at: int) -> StreamBlock:
+    """The empty block that `event` starts."""
+    common = (event.ordinal, event.id, event.choice, event.index)
+    block: StreamBlock
+    match event.kind:
+        case BlockKind.CONTENT:
+            block = ContentStreamBlock(*common)
+        case BlockKind.THINKING:
+            block = ThinkingStreamBlock(*common)
+        case BlockKind.REFUSAL:
+            block = RefusalStreamBlock(*common)
+        case BlockKind.TOOL_CALL:
+            block = ToolCallStreamBlock(*common, name=event.name)
+        case BlockKind.OTHER:
+            block = OtherStreamBlock(*common, label=event.label, name=event.name)
+    block.first_seq = block.last_seq = seq
+    block.started_at = at
+    return block
+
+
+@dataclass(slots=True, eq=False)
+class StreamState:
+    """A stream as far as it has come.
+
+    `events`, `just_completed` and `just_sealed` are what the latest chunk brought; several blocks can complete
+    in one chunk. `finish_reasons` is by choice. `usage` is the last that upstream sent, never a sum.
+    """
+
+    blocks: list[StreamBlock] = field(default_factory=list)
+    current_block: StreamBlock | None = None
+    events: list[StreamEvent] = field(default_factory=list)
+    finish_reasons: dict[int, str] = field(default_factory=dict)
+    usage: dict[str, object] | None = None
+    failure: StreamFailed | None = None
+    is_truncated: bool = False
+    last_seq: int = 0
+    last_at: int = 0
+    # By ordinal: thousands of calls can come in one chunk, and each may be opened again in it.
+    _just_completed: dict[int, StreamBlock] = field(default_factory=dict)
+    _just_sealed: list[StreamBlock] = field(default_factory=list)
+
+    @property
+    def just_completed(self) -> tuple[StreamBlock, ...]:
+        return tuple(self._just_completed.values())
+
+    @property
+    def just_sealed(self) -> tuple[StreamBlock, ...]:
+        return tuple(self._just_sealed)
+
+    @property
+    def finish_reason(self) -> str | None:
+        """Upstream's word for why the first choice ended; None while it has not said."""
+        if 0 in self.finish_reasons or not self.finish_reasons:
+            return self.finish_reasons.get(0)
+        return self.finish_reasons[min(self.finish_reasons)]
+
+    def begin_chunk(self, seq: int, at: int) -> None:
+        """Another chunk is about to be taken in; `at` is when it came (µs since the epoch)."""
+        self.events = []
+        if self._just_completed:
+            self._just_completed = {}
+        if self._just_sealed:
+            self._just_sealed = []
+        self.last_seq, self.last_at = seq, at
+
+    def apply(self, event: StreamEvent) -> None:
+        """Take one event in. Raises IllegalTransition for one that cannot follow what was."""
+        self.events.append(event)
+        match event:
+            case BlockDelta():
+                self._grow(self.blocks[event.ordinal], event)
+            case BlockStarted():
+                self._start(event)
+            case BlockCompleted():
+                block = self.blocks[event.ordinal]
+                block.complete(self.last_at, event.truncated)
+                self._just_completed[block.ordinal] = block
+            case BlockSealed():
+                block = self.blocks[event.ordinal]
+                block.seal()
+                self._just_sealed.append(block)
+            case UsageUpdated():
+                self.usage = event.usage
+            case StreamFinished():
+                self.finish_reasons[event.choice] = event.reason
+            case StreamFailed():
+                self.failure = event
+
+    def _start(self, event: BlockStarted) -> None:
+        if event.ordinal != len(self.blocks):
+            raise IllegalTransition(f"block {event.ordinal} started where {len(self.blocks)} was next")
+        self.current_block = new_block(event, self.last_seq, self.last_at)
+        self.blocks.append(self.current_block)
+
+    def _grow(self, block: StreamBlock, delta: BlockDelta) -> None:
+        if block.is_complete:
+            self._just_completed.pop(block.ordinal, None)
+        block.grow(delta)
+        block.last_seq = self.last_seq
+        self.current_block = block

@@ -1,0 +1,41 @@
+"""What the composers of all wire formats share: writing events as the bytes that a client of the format can read."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from streamviz.core.aggregator import DONE, Chunk
+from streamviz.core.events import StreamEvent, StreamFailed
+
+
+class Composer(ABC):
+    """Writes one response in a wire format.
+
+    A response may be part upstream's own bytes and part composed: `passed` tells the composer of the events whose
+    bytes went through untouched, so that what it writes next continues them.
+    """
+
+    # What a finish_reason that announces tool calls becomes when the client gets none of them.
+    finish_without_calls: ClassVar[Mapping[str, str]]
+    # Names of the format's events that say nothing about any block.
+    markers: ClassVar[frozenset[str]] = frozenset()
+
+    @abstractmethod
+    def passed(self, events: Iterable[StreamEvent]) -> None:
+        """These events reached the client as upstream's own bytes."""
+
+    @abstractmethod
+    def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
+        """The frames that say `events`, in order."""
+
+    def keeps(self, chunk: Chunk) -> bool:
+        """Whether this chunk goes through even where all else is composed: a comment, an end marker, a ping."""
+        return chunk.data is None or chunk.data.startswith(DONE) or chunk.name in self.markers
+
+    @abstractmethod
+    def keep_alive(self) -> bytes:
+        """A frame that means nothing: it shows the client that the connection lives."""
+
+    @abstractmethod
+    def fail(self, failure: StreamFailed) -> bytes:
+        """The frames that end a response which broke in the middle."""

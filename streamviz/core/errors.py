@@ -1,0 +1,86 @@
+"""Every error that streamviz raises on purpose.
+
+StreamvizError
+├── AggregationError          an aggregator was used out of turn
+│   ├── AlreadyComplete       a chunk after the end of input, or after build()
+│   └── NothingAggregated     build() before any chunk
+├── IllegalTransition         a block was moved to a state that its present state does not lead to
+├── PolicyParametersError     parameters that a policy's kind does not accept
+└── ClientFacingError         what the client is told, in its own wire format
+    ├── RequestError          the request was at fault (4xx)
+    └── UpstreamError         the provider was at fault, or could not be reached
+"""
+
+
+class StreamvizError(Exception):
+    """The base of all errors of this project."""
+
+
+class AggregationError(StreamvizError):
+    """An aggregator was used out of turn."""
+
+
+class AlreadyComplete(AggregationError):
+    """A chunk came after the end of input or after build()."""
+
+
+class NothingAggregated(AggregationError):
+    """A message was asked for before any chunk came."""
+
+
+class IllegalTransition(StreamvizError):
+    """A block was moved to a state that its present state does not lead to."""
+
+
+class PolicyParametersError(StreamvizError):
+    """Parameters that a policy's kind does not accept; `field` names the offending one."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class ClientFacingError(StreamvizError):
+    """An error that is told to the client.
+
+    `status` is the HTTP status, `kind` the error's type in the provider's words (`invalid_request_error`),
+    `code` and `param` are as in OpenAI's error object, `headers` go out with the response.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        kind: str = "invalid_request_error",
+        code: str | None = None,
+        param: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.kind = kind
+        self.code = code
+        self.param = param
+        self.headers = headers or {}
+
+
+class RequestError(ClientFacingError):
+    """The request was at fault."""
+
+
+class UpstreamError(ClientFacingError):
+    """The provider was at fault or could not be reached; `body` is what it answered, when it answered."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        kind: str = "upstream_error",
+        headers: dict[str, str] | None = None,
+        body: bytes = b"",
+    ) -> None:
+        super().__init__(status, message, kind=kind, headers=headers)
+        self.body = body

@@ -1,0 +1,84 @@
+"""What can happen in a stream: the one vocabulary for live view, history, export and tests.
+
+Frozen values. A block is named by its `ordinal`, its place in the order in which the stream's blocks began.
+Each has its counterpart in AG-UI: BlockStarted a `…Start`, BlockDelta a `…Content` or `…Args`, BlockSealed an
+`…End`, StreamFinished `RunFinished`, StreamFailed `RunError`.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+MALFORMED_CHUNK = "malformed_chunk"
+
+
+class BlockKind(StrEnum):
+    """What a block holds."""
+
+    CONTENT = "content"
+    THINKING = "thinking"
+    TOOL_CALL = "tool_call"
+    REFUSAL = "refusal"
+    OTHER = "other"
+
+
+class BlockStarted(msgspec.Struct, frozen=True, gc=False, tag="block_started"):
+    """A block began. `index` is the wire's own number for it, `label` the wire's own word for an `other` block."""
+
+    ordinal: int
+    kind: BlockKind
+    choice: int = 0
+    index: int | None = None
+    id: str = ""
+    name: str = ""
+    label: str = ""
+
+
+class BlockDelta(msgspec.Struct, frozen=True, gc=False, tag="block_delta"):
+    """A block grew by `text`; a late `id` or `name`, or a `signature` over its thinking, may come with it.
+
+    On a block that was complete it means that the block is open again.
+    """
+
+    ordinal: int
+    text: str = ""
+    id: str = ""
+    name: str = ""
+    signature: str = ""
+
+
+class BlockCompleted(msgspec.Struct, frozen=True, gc=False, tag="block_completed"):
+    """A block is whole as far as can be told now; `truncated` when the input ended before it did."""
+
+    ordinal: int
+    truncated: bool = False
+
+
+class BlockSealed(msgspec.Struct, frozen=True, gc=False, tag="block_sealed"):
+    """A complete block can no longer grow."""
+
+    ordinal: int
+
+
+class UsageUpdated(msgspec.Struct, frozen=True, tag="usage_updated"):
+    """The tokens used so far, as upstream counts and words them."""
+
+    usage: dict[str, object]
+
+
+class StreamFinished(msgspec.Struct, frozen=True, gc=False, tag="stream_finished"):
+    """Upstream said why a choice ended; usage may still follow."""
+
+    reason: str
+    choice: int = 0
+
+
+class StreamFailed(msgspec.Struct, frozen=True, gc=False, tag="stream_failed"):
+    """Upstream reported an error in mid-stream, or sent what cannot be read (`kind` is then MALFORMED_CHUNK)."""
+
+    message: str
+    kind: str = ""
+    code: str = ""
+
+
+StreamEvent = BlockStarted | BlockDelta | BlockCompleted | BlockSealed | UsageUpdated | StreamFinished | StreamFailed

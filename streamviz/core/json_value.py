@@ -1,0 +1,108 @@
+"""Reading JSON that a stranger wrote: each function gives the value when it has the type, else an empty one."""
+
+import json
+from math import isfinite
+
+import msgspec
+
+JsonObject = dict[str, object]
+
+MAX_DEPTH = 200
+_LONGEST_INTEGER = 20
+
+_decode = msgspec.json.Decoder(object).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def decode(data: bytes | str) -> object:
+    """The JSON value in `data`. Raises ValueError where it is none, or is nested deeper than MAX_DEPTH.
+
+    What only lenient clients accept is read too, or it would reach them unjudged: lone surrogates and bytes that are
+    not UTF-8 are replaced by a mark, numbers that no double holds and NaN are null.
+    """
+    if isinstance(data, str):
+        data = data.encode("utf-8", "replace")
+    try:
+        value = _decode(data)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except ValueError:
+        value = _decode_leniently(data.decode("utf-8", "replace"))
+    if data.count(b"{") + data.count(b"[") > MAX_DEPTH and _is_too_deep(value):
+        raise ValueError("nested too deeply")
+    return value
+
+
+def _decode_leniently(text: str) -> object:
+    try:
+        value = json.loads(
+            text.removeprefix("\ufeff"), strict=False, parse_constant=_number, parse_float=_number, parse_int=_number
+        )
+        return _decode(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _number(text: str) -> int | float | None:
+    if len(text) < _LONGEST_INTEGER and text.lstrip("-").isdigit():
+        return int(text)
+    number = float(text)
+    return number if isfinite(number) else None
+
+
+def _is_too_deep(value: object) -> bool:
+    """Level by level rather than recursively: the depth is a stranger's choice."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [child for item in level for child in _children(item)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return [child for child in value.values() if isinstance(child, dict | list)]
+    return [child for child in as_list(value) if isinstance(child, dict | list)]
+
+
+def encode(value: object) -> bytes:
+    """Compact JSON."""
+    return _encode(value)
+
+
+def as_object(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def as_index(value: object) -> int | None:
+    """A whole number from 0 to below 10^9, also when written as a string; else None."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value if 0 <= value < 10**9 else None
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    return None
+
+
+def as_json_text(value: object) -> str:
+    """Text as it is; any other value but null as compact JSON (some providers send arguments as an object)."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else encode(value).decode()
+
+
+def objects(value: object) -> list[JsonObject]:
+    """The objects of a list; whatever else it holds is passed over. A lone object counts as a list of one."""
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, dict)]
+    return [value] if isinstance(value, dict) else []

@@ -1,0 +1,112 @@
+"""Server-sent events, read as they arrive and written.
+
+Format: https://html.spec.whatwg.org/multipage/server-sent-events.html. Lines end in LF, CRLF or CR; an empty
+line ends an event. Two things differ from a browser's reading, because this one serves a recording relay:
+
+- every byte comes out again: joined, the `raw` of all events is the input, comments and blank lines included;
+- an event that the end of input cuts before its empty line is still given.
+"""
+
+import re
+
+import msgspec
+
+BOM = b"\xef\xbb\xbf"
+# A CR counts as a line end of its own only where no LF follows, or CRLF would read as an empty line.
+_END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
+_LINE = re.compile(rb"\r\n|\n|\r")
+_LONGEST_END = 4
+
+
+class SSEEvent(msgspec.Struct, frozen=True, gc=False):
+    """One event: `raw` is every byte of it, `data` its payload (None when it has none), `name` its `event:`."""
+
+    raw: bytes
+    data: bytes | None
+    name: str = ""
+
+
+class SSEParser:
+    """Bytes in, whole events out; the pieces in which the bytes come make no difference.
+
+    A CR that ends the input so far may be half of a CRLF: the event is given once the next byte, or the end, is there.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._searched = 0
+        self._has_cr = False
+        self._at_start = True
+
+    def feed(self, data: bytes) -> list[SSEEvent]:
+        """The events that `data` completes."""
+        self._has_cr = self._has_cr or b"\r" in data
+        if self._buffer:
+            # An event that comes in many pieces is searched once, not once a piece.
+            self._buffer += data
+            if not self._end_of_event(self._buffer, self._searched):
+                self._searched = max(0, len(self._buffer) - _LONGEST_END + 1)
+                return []
+            data = bytes(self._buffer)
+            self._buffer.clear()
+        events: list[SSEEvent] = []
+        start = 0
+        while end := self._end_of_event(data, start):
+            events.append(self._event(data[start:end]))
+            start = end
+        self._buffer += data[start:]
+        self._searched = max(0, len(self._buffer) - _LONGEST_END + 1)
+        return events
+
+    def close(self) -> list[SSEEvent]:
+        """What the end of input leaves: at most one event, perhaps cut off in the middle."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        self._searched = 0
+        return [self._read_lines(rest)] if rest else []
+
+    def _end_of_event(self, data: bytes | bytearray, search: int) -> int:
+        """Where the first event that ends behind `search` ends; 0 while that cannot be told."""
+        if not self._has_cr:
+            found_at = data.find(b"\n\n", search)
+            return found_at + 2 if found_at >= 0 else 0
+        found = _END_OF_EVENT.search(data, search)
+        if found is None:
+            return 0
+        end = found.end()
+        undecided = end == len(data) and data[end - 1] == 0x0D
+        return 0 if undecided else end
+
+    def _event(self, raw: bytes) -> SSEEvent:
+        # Nearly every event of every provider is one `data: ` line; the rest are read line by line.
+        if raw.startswith(b"data: ") and raw.count(b"\n") == 2 and not (self._has_cr and b"\r" in raw):
+            self._at_start = False
+            return SSEEvent(raw, raw[6:-2])
+        return self._read_lines(raw)
+
+    def _read_lines(self, raw: bytes) -> SSEEvent:
+        text = raw.removeprefix(BOM) if self._at_start else raw
+        self._at_start = False
+        data: list[bytes] = []
+        name = b""
+        for line in _LINE.split(text) if self._has_cr else text.split(b"\n"):
+            field, colon, value = line.partition(b":")
+            if not field:
+                continue
+            value = value.removeprefix(b" ") if colon else b""
+            if field == b"data":
+                data.append(value)
+            elif field == b"event":
+                name = value
+        return SSEEvent(raw, b"\n".join(data) if data else None, name.decode("utf-8", "replace"))
+
+
+def write_event(data: bytes, name: str = "") -> bytes:
+    """One event with `data` as its payload, an `event:` line first when it has a name."""
+    lines = b"".join(b"data: %b\n" % line for line in _LINE.split(data))
+    return b"event: %b\n%b\n" % (name.encode(), lines) if name else lines + b"\n"
+
+
+def write_comment(text: str) -> bytes:
+    """A comment, which clients ignore: the keep-alive of formats that have no `ping`."""
+    return b": %b\n\n" % text.encode()

@@ -1,0 +1,67 @@
+"""Token counts in one vocabulary, whatever a wire calls them."""
+
+from typing import NamedTuple
+
+from streamviz.core.json_value import JsonObject, as_index, as_object
+
+Path = tuple[str, ...]
+
+
+class Usage(NamedTuple):
+    """Tokens as upstream counted them; None is unknown, which is not 0.
+
+    What a count includes is the provider's affair: Anthropic's `input_tokens` leave out what came from or went to
+    the cache, and Gemini's `output_tokens` leave out the thinking.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    total_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+# Where each count may be, first found first taken, in the order of Usage's fields.
+_CHAT: tuple[tuple[Path, ...], ...] = (
+    (("prompt_tokens",),),
+    (("completion_tokens",),),
+    (("total_tokens",),),
+    (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",)),
+    (("prompt_tokens_details", "cached_tokens"), ("cached_tokens",), ("prompt_cache_hit_tokens",)),
+)
+_MESSAGES_AND_RESPONSES: tuple[tuple[Path, ...], ...] = (
+    (("input_tokens",),),
+    (("output_tokens",),),
+    (("total_tokens",),),
+    (("output_tokens_details", "reasoning_tokens"), ("output_tokens_details", "thinking_tokens")),
+    (("input_tokens_details", "cached_tokens"), ("cache_read_input_tokens",)),
+)
+_GEMINI: tuple[tuple[Path, ...], ...] = (
+    (("promptTokenCount",),),
+    (("candidatesTokenCount",),),
+    (("totalTokenCount",),),
+    (("thoughtsTokenCount",),),
+    (("cachedContentTokenCount",),),
+)
+
+
+def normalise(usage: JsonObject | None) -> Usage | None:
+    """The counts of a usage object of any wire format; None where there is none."""
+    if usage is None:
+        return None
+    counts = (next((n for path in paths if (n := _count(usage, path)) is not None), None) for paths in _paths(usage))
+    return Usage(*counts)
+
+
+def _paths(usage: JsonObject) -> tuple[tuple[Path, ...], ...]:
+    # Some gateways put `input_tokens` of 0 beside the real `prompt_tokens`: the chat names decide.
+    if "prompt_tokens" in usage or "completion_tokens" in usage:
+        return _CHAT
+    return _GEMINI if "promptTokenCount" in usage or "totalTokenCount" in usage else _MESSAGES_AND_RESPONSES
+
+
+def _count(usage: JsonObject, path: Path) -> int | None:
+    *parents, last = path
+    for key in parents:
+        usage = as_object(usage.get(key))
+    return as_index(usage.get(last))

@@ -1,0 +1,46 @@
+"""The non-streaming answer of Anthropic's messages, from blocks.
+
+Format: https://docs.anthropic.com/en/api/messages.
+"""
+
+from collections.abc import Mapping
+
+from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.json_value import JsonObject
+from streamviz.core.wire.arguments import as_input
+
+
+def build_message(state: StreamState, head: JsonObject, parts: Mapping[int, JsonObject]) -> JsonObject:
+    """A `message` of all blocks. `head` gives its other fields, `parts` how each block began, by ordinal."""
+    message: JsonObject = {"id": "", "type": "message", "role": "assistant", "model": "", **head}
+    message["content"] = [part_of(block, parts.get(block.ordinal, {})) for block in state.blocks]
+    message["stop_reason"] = state.finish_reason
+    message.setdefault("stop_sequence", None)
+    message["usage"] = state.usage or {"input_tokens": 0, "output_tokens": 0}
+    return message
+
+
+def part_of(block: StreamBlock, began: JsonObject) -> JsonObject:
+    """The content block of `block`; what events do not carry (citations, who called a tool) is taken from `began`."""
+    match block:
+        case ThinkingStreamBlock() if began.get("type") == "redacted_thinking":
+            return {"type": "redacted_thinking", "data": block.signature}
+        case ThinkingStreamBlock():
+            return {**began, "type": "thinking", "thinking": block.text, "signature": block.signature}
+        case ToolCallStreamBlock():
+            call = {"id": block.id, "name": block.name, "input": as_input(block.text)}
+            return {**began, "type": "tool_use", **call}
+        case OtherStreamBlock():
+            return other_part(block.label, block.id, block.name, block.text, began)
+        case _:
+            return {**began, "type": "text", "text": block.text}
+
+
+def other_part(label: str, id: str, name: str, text: str, began: JsonObject) -> JsonObject:
+    """A block of a server tool, or of any other type: its payload is JSON text, or text that came in deltas."""
+    payload = as_input(text)
+    if name:
+        return {"id": id, "name": name, **began, "type": label, "input": payload}
+    if payload:
+        return {**began, **payload, "type": label}
+    return {**began, "type": label, "content": text} if text else {**began, "type": label}

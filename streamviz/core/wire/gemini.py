@@ -1,0 +1,123 @@
+"""Gemini's generateContent, streamed or whole.
+
+Format: https://ai.google.dev/api/generate-content. A chunk is a piece of the answer in the whole answer's shape; a block
+is a run of parts of one kind, which has no end of its own. A call comes whole, or in pieces that each say where in
+the arguments they belong: these are no JSON text, so they are kept apart from it and put together by `build()`.
+"""
+
+from dataclasses import dataclass, field
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
+from streamviz.core.wire.arguments import as_arguments
+from streamviz.core.wire.gemini_message import build_message
+
+# What describes a part and is not its content.
+_DESCRIPTIONS = ("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution")
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """What is open in one candidate."""
+
+    number: int
+    text: StreamBlock | None = None
+    call: StreamBlock | None = None
+    unsealed: list[StreamBlock] = field(default_factory=list)
+
+
+class GeminiAggregator(Aggregator[Chunk, JsonObject]):
+    """Reads the chunks of a streamed answer, and a whole `GenerateContentResponse` as one chunk.
+
+    `head` is the answer without its candidates, as far as it has come; it stays the same object for the whole stream.
+    """
+
+    def clear(self) -> None:
+        super().clear()
+        self.head: JsonObject = {}
+        self._candidates: dict[int, _Candidate] = {}
+        self._parts: dict[int, JsonObject] = {}
+        self._pieces: dict[int, list[JsonObject]] = {}
+
+    def _read(self, payload: JsonObject, name: str) -> None:
+        if "candidates" not in payload and isinstance(wrapped := payload.get("response"), dict):
+            payload = wrapped
+        self.head.update({key: value for key, value in payload.items() if key not in ("candidates", "error")})
+        for position, candidate in enumerate(objects(payload.get("candidates"))):
+            self._read_candidate(candidate, position)
+        self._use(payload.get("usageMetadata"))
+        if error := payload.get("error"):
+            details = as_object(error)
+            self._fail({**details, "type": details.get("status")} if details else error)
+        if blocked := as_text(as_object(payload.get("promptFeedback")).get("blockReason")):
+            # There is no candidate then, so no finish_reason either.
+            self._fail({"message": f"the prompt was blocked: {blocked}", "type": "prompt_blocked", "code": blocked})
+
+    def _read_candidate(self, payload: JsonObject, position: int) -> None:
+        index = as_index(payload.get("index"))
+        number = position if index is None else index
+        candidate = self._candidates.get(number)
+        if candidate is None:
+            candidate = self._candidates[number] = _Candidate(number)
+        for part in objects(as_object(payload.get("content")).get("parts")):
+            self._read_part(candidate, part)
+        if reason := as_text(payload.get("finishReason")):
+            for block in candidate.unsealed:
+                self._end(block)
+            candidate.text, candidate.call, candidate.unsealed = None, None, []
+            self._finish(reason, number)
+
+    def _read_part(self, candidate: _Candidate, part: JsonObject) -> None:
+        if isinstance(part.get("text"), str):
+            self._read_text(candidate, part)
+        elif isinstance(call := part.get("functionCall"), dict):
+            self._read_call(candidate, call, part)
+        elif label := next((key for key in part if key not in _DESCRIPTIONS), ""):
+            block = self._begin(candidate, BlockKind.OTHER, part, label=label)
+            self._grow(block, as_json_text(part[label]))
+            self._complete(block)
+
+    def _read_text(self, candidate: _Candidate, part: JsonObject) -> None:
+        kind = BlockKind.THINKING if part.get("thought") is True else BlockKind.CONTENT
+        text, signature = as_text(part.get("text")), as_text(part.get("thoughtSignature"))
+        block = candidate.text
+        if not text:
+            if signature and block is not None:
+                self._grow(block, signature=signature)
+            return
+        if block is None or block.kind is not kind:
+            block = candidate.text = self._begin(candidate, kind, part)
+        self._grow(block, text, signature=signature)
+
+    def _read_call(self, candidate: _Candidate, call: JsonObject, part: JsonObject) -> None:
+        name, id = as_text(call.get("name")), as_text(call.get("id"))
+        block = candidate.call
+        if block is None or name:
+            if not call:
+                return
+            block = candidate.call = self._begin(candidate, BlockKind.TOOL_CALL, part, id=id, name=name)
+        goes_on = call.get("willContinue") is True
+        pieces = self._pieces.setdefault(block.ordinal, [])
+        pieces += objects(call.get("partialArgs"))
+        is_whole = bool(name) and not goes_on and not pieces
+        self._grow(block, as_arguments(call.get("args", {} if is_whole else None)))
+        if not goes_on:
+            self._complete(block)
+            candidate.call = None
+
+    def _begin(
+        self, candidate: _Candidate, kind: BlockKind, part: JsonObject, *, id: str = "", name: str = "", label: str = ""
+    ) -> StreamBlock:
+        """Start a block; what was open in the candidate is complete then."""
+        if candidate.unsealed:
+            self._complete(candidate.unsealed[-1])
+        candidate.text = candidate.call = None
+        block = self._start(kind, choice=candidate.number, id=id, name=name, label=label)
+        candidate.unsealed.append(block)
+        self._parts[block.ordinal] = part
+        return block
+
+    def _build(self) -> JsonObject:
+        return build_message(self.state, self.head, self._parts, self._pieces)

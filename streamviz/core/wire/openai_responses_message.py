@@ -1,0 +1,85 @@
+"""The non-streaming answer of OpenAI's responses, from blocks.
+
+Format: https://platform.openai.com/docs/api-reference/responses/object.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject, as_object, as_text, objects
+from streamviz.core.wire.arguments import as_input
+
+
+def build_response(state: StreamState, head: JsonObject, items: Mapping[int, JsonObject]) -> JsonObject:
+    """A `response` of all blocks. `head` gives its other fields, `items` upstream's own items by place."""
+    blocks: dict[int, list[StreamBlock]] = {index: [] for index in sorted(items)}
+    for block in state.blocks:
+        blocks.setdefault(block.index or 0, []).append(block)
+    response: JsonObject = {"id": "", "object": "response", "created_at": 0, "model": "", **head}
+    response["status"] = state.finish_reason or "incomplete"
+    response["output"] = [item_of(group, items.get(index, {})) for index, group in blocks.items()]
+    response["usage"] = state.usage
+    return response
+
+
+def item_of(blocks: Sequence[StreamBlock], told: JsonObject) -> JsonObject:
+    """The item that `blocks` make; what events do not carry (annotations, results) is taken from `told`, upstream's."""
+    first = blocks[0] if blocks else None
+    match first:
+        case ToolCallStreamBlock() if told.get("type") == "custom_tool_call":
+            return {**told, "call_id": first.id, "name": first.name, "input": first.text}
+        case ToolCallStreamBlock():
+            call = {"call_id": first.id, "name": first.name, "arguments": first.text}
+            return {"id": f"fc_{first.id}", "status": "completed", **told, "type": "function_call", **call}
+        case ThinkingStreamBlock() if told.get("type", "reasoning") == "reasoning":
+            return _reasoning(first, told)
+        case OtherStreamBlock() if told.get("type") != "message":
+            return other_item(first.label, first.id, first.name, first.text, told)
+        case None:
+            return told
+        case _:
+            return _message(blocks, told)
+
+
+def part_of(block: StreamBlock, told: JsonObject) -> JsonObject:
+    """A message's part."""
+    if block.kind is BlockKind.REFUSAL:
+        return {"type": "refusal", "refusal": block.text}
+    if block.kind is BlockKind.OTHER:
+        return told
+    return {"annotations": [], **told, "type": "output_text", "text": block.text}
+
+
+def other_item(label: str, id: str, name: str, text: str, told: JsonObject) -> JsonObject:
+    """An item of a server tool, or of any other type: its payload is JSON text, or text that came in deltas."""
+    if told:
+        return told
+    item: JsonObject = {"id": id, "status": "completed"}
+    if name:
+        return {**item, "name": name, "arguments": text, "type": label}
+    payload = as_input(text)
+    return {**item, **(payload or ({"code": text} if text else {})), "type": label}
+
+
+def payload_of(details: JsonObject) -> JsonObject:
+    """What an item or a part holds beside its own description."""
+    return {key: value for key, value in details.items() if key not in ("type", "id", "status") and value is not None}
+
+
+def _reasoning(block: ThinkingStreamBlock, told: JsonObject) -> JsonObject:
+    item: JsonObject = {"id": block.id, "summary": [], **told, "type": "reasoning"}
+    has_text = any(as_text(part.get("text")) for key in ("summary", "content") for part in objects(told.get(key)))
+    if block.text and not has_text:
+        item["summary"] = [{"type": "summary_text", "text": block.text}]
+    if block.signature:
+        item["encrypted_content"] = block.signature
+    return item
+
+
+def _message(blocks: Sequence[StreamBlock], told: JsonObject) -> JsonObject:
+    parts = [as_object(part) for part in objects(told.get("content"))]
+    parts += [{}] * (len(blocks) - len(parts))
+    content = [part_of(block, part) for block, part in zip(blocks, parts, strict=False)]
+    common = {"id": blocks[0].id, "role": "assistant", "status": "completed"}
+    return {**common, **told, "type": "message", "content": content}
