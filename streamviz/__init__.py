@@ -1,0 +1,1 @@
+"""streamviz: an observability dashboard and policy proxy for LLM streams."""

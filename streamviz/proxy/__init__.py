@@ -1,0 +1,1 @@
+"""The /v1 endpoints: a bare ASGI application beside Django's, because every layer costs the client time."""

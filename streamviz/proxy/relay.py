@@ -1,0 +1,170 @@
+"""The relay: the one driver loop. It awaits, and does what the core decides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asgiref.typing import ASGISendCallable
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.chain import PolicyChain
+from streamviz.core.composer import Composer
+from streamviz.core.errors import UpstreamError
+from streamviz.core.events import StreamFailed
+from streamviz.core.json_value import JsonObject, as_object, decode
+from streamviz.core.policy import ActivePolicy, Frame
+from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
+from streamviz.core.sse import SSEEvent, SSEParser
+from streamviz.core.wire.openai_chat import OpenAIChatAggregator
+from streamviz.core.wire.openai_chat_composer import OpenAIChatBodyComposer, OpenAIChatComposer
+from streamviz.live.feed import Feed
+from streamviz.live.streams import LiveStream
+from streamviz.proxy import http
+from streamviz.proxy.clock import Clock
+from streamviz.proxy.errors import error_answer
+from streamviz.records.models import Outcome
+from streamviz.records.recorder import ChunksReceived, FramesSent, Recorder
+from streamviz.upstream.answer import Answer
+
+OURSELVES = "streamviz"
+
+
+@dataclass(frozen=True)
+class Observers:
+    """Who is told of a stream besides its client: the record, which must have everything, and the live feed."""
+
+    recorder: Recorder
+    feed: Feed
+    clock: Clock
+
+
+class Relay:
+    """Carries one answer from upstream to its client."""
+
+    def __init__(
+        self,
+        stream: LiveStream,
+        aggregator: OpenAIChatAggregator,
+        policies: Sequence[ActivePolicy],
+        observers: Observers,
+        send: ASGISendCallable,
+    ) -> None:
+        self._stream = stream
+        self._aggregator = aggregator
+        self._policies = policies
+        self._observers = observers
+        self._send = send
+
+    async def refuse(self, error: UpstreamError) -> None:
+        """Upstream gave no answer: tell the client why, in upstream's words where it said any."""
+        stream = self._stream
+        stream.outcome, stream.error, stream.status = Outcome.UPSTREAM_ERROR, error.message, error.status
+        status, headers, body = error_answer(error)
+        if error.body:
+            self._chunks_of([SSEEvent(error.body, None)])
+        self._record_frames([Frame(body, 0) if body == error.body else Frame(body, None, OURSELVES)])
+        await http.respond(self._send, status, headers, body)
+
+    async def carry(self, answer: Answer) -> None:
+        """Carry an answer to its end, whatever that is, and set the stream's outcome."""
+        self._stream.status = answer.status
+        if "text/event-stream" in answer.headers.get("content-type", ""):
+            await self._carry_events(answer)
+        else:
+            await self._carry_body(answer)
+        self._stream.outcome = Outcome.UPSTREAM_ERROR if self._stream.error else Outcome.COMPLETED
+
+    async def _carry_events(self, answer: Answer) -> None:
+        composer = OpenAIChatComposer(self._aggregator.head)
+        processor = StreamProcessor(self._callback(composer), self._aggregator)
+        parser = SSEParser()
+        failure = None
+        await self._begin(answer)
+        try:
+            async for data in answer:
+                await self._take(processor, parser.feed(data))
+        except UpstreamError as error:
+            failure = StreamFailed(error.message, error.kind)
+        await self._take(processor, parser.close())
+        await processor.end(self._stream.context)
+        await self._flush()
+        await self._end(failure, composer)
+
+    async def _end(self, failure: StreamFailed | None, composer: Composer) -> None:
+        state = self._stream.state
+        if failure is not None:
+            self._stream.error = failure.message
+            await self._send_made(composer.fail(failure))
+        elif state.failure is not None:
+            self._stream.error = state.failure.message
+        elif state.is_truncated and not self._aggregator.has_end_mark:
+            self._stream.error = "upstream closed the stream without saying that it was finished"
+        await http.body(self._send, b"")
+
+    async def _carry_body(self, answer: Answer) -> None:
+        pieces = [piece async for piece in answer]
+        raw = b"".join(pieces)
+        composer = OpenAIChatBodyComposer(_object_in(raw))
+        processor = StreamProcessor(self._callback(composer), self._aggregator)
+        await self._begin(answer)
+        await self._take(processor, [SSEEvent(raw, raw)])
+        await processor.end(self._stream.context)
+        await self._flush()
+        if self._stream.state.failure is not None:
+            self._stream.error = self._stream.state.failure.message
+        await http.body(self._send, b"")
+
+    def _callback(self, composer: Composer) -> OnChunk:
+        return PolicyChain(self._policies, composer).on_chunk if self._policies else pass_through
+
+    async def _begin(self, answer: Answer) -> None:
+        await http.start(self._send, answer.status, {**answer.headers})
+
+    async def _take(self, processor: StreamProcessor, events: Sequence[SSEEvent]) -> None:
+        """Take in the events of one read, and let out what they allow."""
+        if not events:
+            return
+        stream = self._stream
+        chunks = self._chunks_of(events)
+        await processor.take(chunks, stream.context)
+        if stream.upstream_first_at is None and stream.state.blocks:
+            stream.upstream_first_at = chunks[0].received_at
+        await self._flush()
+        self._observers.feed.changed(stream)
+
+    def _chunks_of(self, events: Sequence[SSEEvent]) -> list[Chunk]:
+        """The events of one read, numbered, timed and recorded."""
+        stream = self._stream
+        now = self._observers.clock.now()
+        first = len(stream.received_at)
+        chunks = [Chunk(first + n, now, event.raw, event.data, event.name) for n, event in enumerate(events)]
+        stream.received_at.extend([now] * len(chunks))
+        self._observers.recorder.append(ChunksReceived(stream.id, chunks))
+        return chunks
+
+    async def _flush(self) -> None:
+        context = self._stream.context
+        if context.outbox:
+            frames, context.outbox = context.outbox, []
+            self._record_frames(frames)
+            await http.body(self._send, b"".join(frame.raw for frame in frames), more=True)
+
+    async def _send_made(self, raw: bytes) -> None:
+        self._record_frames([Frame(raw, None, OURSELVES)])
+        await http.body(self._send, raw, more=True)
+
+    def _record_frames(self, frames: Sequence[Frame]) -> None:
+        stream = self._stream
+        now = self._observers.clock.now()
+        self._observers.recorder.append(FramesSent(stream.id, len(stream.sent_at), now, frames))
+        stream.sent_at.extend([now] * len(frames))
+        if stream.client_first_at is None and stream.state.blocks:
+            first = stream.state.blocks[0].first_seq
+            if any(frame.seq is None or frame.seq >= first for frame in frames):
+                stream.client_first_at = now
+
+
+def _object_in(raw: bytes) -> JsonObject:
+    try:
+        return as_object(decode(raw))
+    except ValueError:
+        return {}

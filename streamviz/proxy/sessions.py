@@ -1,0 +1,74 @@
+"""Which session a stream belongs to."""
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass
+from uuid import UUID, uuid5
+
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, encode
+from streamviz.records.ids import uuid7
+
+_LABELLED = UUID("6f1c6d4e-4d5b-4b5e-9f0a-5a1f6d1f7a10")
+_REMEMBERED = 10_000
+_LABEL_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SessionName:
+    """A session's id, and what people read in its place."""
+
+    id: UUID
+    label: str
+
+
+class Sessions:
+    """Finds the session of each request.
+
+    A client that names it (header `x-session-id`, or `metadata.session_id` in the request) decides. Else a request
+    that continues a conversation belongs where that began, told by key and opening messages; any other starts a new
+    session.
+    """
+
+    def __init__(self) -> None:
+        self._conversations: OrderedDict[bytes, SessionName] = OrderedDict()
+
+    def find(self, request: JsonObject, key_name: str, named: str) -> SessionName:
+        named = named or as_text(as_object(request.get("metadata")).get("session_id"))
+        if named:
+            return SessionName(uuid5(_LABELLED, f"{key_name}\n{named}"), named)
+        messages = [as_object(message) for message in as_list(request.get("messages"))]
+        opening = _opening(messages)
+        fingerprint = hashlib.sha256(encode([key_name, opening])).digest()
+        continues = len(messages) > len(opening)
+        session = self._conversations.get(fingerprint) if continues else None
+        if session is None:
+            session = SessionName(uuid7(), _label(opening))
+        self._remember(fingerprint, session)
+        return session
+
+    def _remember(self, fingerprint: bytes, session: SessionName) -> None:
+        self._conversations[fingerprint] = session
+        self._conversations.move_to_end(fingerprint)
+        if len(self._conversations) > _REMEMBERED:
+            self._conversations.popitem(last=False)
+
+
+def _opening(messages: list[JsonObject]) -> list[JsonObject]:
+    """The messages up to the model's first answer."""
+    for position, message in enumerate(messages):
+        if message.get("role") in ("assistant", "tool", "function"):
+            return messages[:position]
+    return messages
+
+
+def _label(opening: list[JsonObject]) -> str:
+    """The beginning of what the user asked."""
+    for message in opening:
+        if message.get("role") != "user":
+            continue
+        content = message.get("content")
+        texts = [content] if isinstance(content, str) else [as_object(part).get("text") for part in as_list(content)]
+        words = " ".join(as_text(text) for text in texts).split()
+        label = " ".join(words[:_LABEL_CHARACTERS])
+        return label if len(label) <= _LABEL_CHARACTERS else f"{label[: _LABEL_CHARACTERS - 1]}…"
+    return ""

@@ -1,0 +1,176 @@
+"""The admin of what an operator sets up. The record itself is read on the dashboard's pages."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from unfold.admin import ModelAdmin, TabularInline
+from unfold.decorators import action, display
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from streamviz.core.policy import Mode
+from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
+
+MODE_COLOURS = {Mode.OFF.value: "info", Mode.SHADOW.value: "warning", Mode.ENFORCE.value: "success"}
+
+
+class NoDeletion:
+    """The record points here, so rows stay."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class PolicyForm(forms.ModelForm):
+    """A policy's fields, and why they are changed."""
+
+    why = forms.CharField(
+        label="Why",
+        max_length=500,
+        help_text="Kept with the version that this change makes.",
+        widget=UnfoldAdminTextInputWidget(),
+    )
+
+    class Meta:
+        model = Policy
+        fields = "__all__"  # all of a policy is an operator's to set
+
+
+class VersionInline(TabularInline):
+    """Every version a policy has had."""
+
+    model = PolicyVersion
+    fields = readonly_fields = ("number", "mode", "changed_at", "changed_by", "reason", "parameters")
+    extra = 0
+    tab = True
+    verbose_name_plural = "versions"
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Policy)
+class PolicyAdmin(NoDeletion, ModelAdmin):
+    """Policies: each change makes a version, and acts on the next request."""
+
+    form = PolicyForm
+    inlines = (VersionInline,)
+    list_display = ("name", "kind", "shown_mode", "order", "shown_version", "last_change")
+    list_filter = ("mode", "kind")
+    search_fields = ("name",)
+    actions = ("switch_off", "switch_to_shadow", "switch_to_enforce")
+    fieldsets = (
+        (None, {"fields": ("name", "mode", "why")}),
+        ("Rule", {"fields": ("kind", "parameters")}),
+        ("Scope", {"fields": ("models_scope", "keys_scope")}),
+        ("Running", {"fields": ("order", "fail_open")}),
+    )
+
+    @display(description="mode", ordering="mode", label=MODE_COLOURS)
+    def shown_mode(self, policy: Policy) -> str:
+        return policy.mode
+
+    @display(description="version", ordering="version")
+    def shown_version(self, policy: Policy) -> str:
+        return f"v{policy.version}"
+
+    @display(description="last change")
+    def last_change(self, policy: Policy) -> str:
+        newest = policy.versions.all()[0]
+        who = newest.changed_by.get_username() if newest.changed_by else "streamviz"
+        return f"{who}: {newest.reason}" if newest.reason else who
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Policy]:
+        return super().get_queryset(request).prefetch_related("versions__changed_by")
+
+    def save_model(self, request: HttpRequest, obj: Policy, form: Any, change: bool) -> None:
+        obj.save(by=request.user, reason=form.cleaned_data["why"])
+
+    @action(description="Switch off")
+    def switch_off(self, request: HttpRequest, policies: QuerySet[Policy]) -> None:
+        self._switch(request, policies, Mode.OFF)
+
+    @action(description="Switch to shadow: judge, change nothing")
+    def switch_to_shadow(self, request: HttpRequest, policies: QuerySet[Policy]) -> None:
+        self._switch(request, policies, Mode.SHADOW)
+
+    @action(description="Switch to enforce")
+    def switch_to_enforce(self, request: HttpRequest, policies: QuerySet[Policy]) -> None:
+        self._switch(request, policies, Mode.ENFORCE)
+
+    def _switch(self, request: HttpRequest, policies: QuerySet[Policy], mode: Mode) -> None:
+        for policy in policies:
+            policy.mode = mode.value
+            policy.save(by=request.user, reason=f"Switched to {mode} in the list.")
+        messages.success(request, f"{len(policies)} switched to {mode}, for every request from now on.")
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(NoDeletion, ModelAdmin):
+    """API keys. A key is shown once, when it is made."""
+
+    list_display = ("name", "shown_prefix", "created_at", "created_by", "revoked_at")
+    search_fields = ("name", "prefix")
+    fields = ("name", "prefix", "created_at", "created_by", "revoked_at")
+    readonly_fields = ("prefix", "created_at", "created_by", "revoked_at")
+    actions = ("revoke",)
+
+    @display(description="key")
+    def shown_prefix(self, key: ApiKey) -> str:
+        return f"{key.prefix}…"
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        return self.fields if obj else ("name",)
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
+        if change:
+            obj.save(update_fields=["name"])
+            return
+        key, secret = ApiKey.objects.issue(obj.name, by=request.user)
+        obj.pk = key.pk
+        messages.warning(request, f"The key is shown this once, copy it now: {secret}")
+
+    def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
+        return self.response_post_save_add(request, obj)
+
+    @action(description="Revoke: it opens nothing from now on")
+    def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
+        for key in keys:
+            key.revoke()
+        messages.success(request, f"{len(keys)} revoked.")
+
+
+@admin.register(Route)
+class RouteAdmin(ModelAdmin):
+    """Routes from the model names that clients ask for to what LiteLLM calls them."""
+
+    list_display = ("name", "target", "base_url", "credential")
+    search_fields = ("name", "target")
+
+
+admin.site.unregister((User, Group))
+
+
+@admin.register(User)
+class UserAccountAdmin(UserAdmin, ModelAdmin):
+    """People who may sign in."""
+
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+
+
+@admin.register(Group)
+class RoleAdmin(GroupAdmin, ModelAdmin):
+    """Roles."""

@@ -1,0 +1,19 @@
+"""The tables of the record, and of what an operator sets up: keys, routes and policies."""
+
+from streamviz.records.models.access import ApiKey, Route
+from streamviz.records.models.policies import Policy, PolicyVersion
+from streamviz.records.models.streams import Block, ClientRun, Outcome, Session, Stream, UpstreamRun, Verdict
+
+__all__ = [
+    "ApiKey",
+    "Block",
+    "ClientRun",
+    "Outcome",
+    "Policy",
+    "PolicyVersion",
+    "Route",
+    "Session",
+    "Stream",
+    "UpstreamRun",
+    "Verdict",
+]

@@ -1,0 +1,77 @@
+"""Who may call, and where their calls go."""
+
+import hashlib
+import secrets
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import models
+from django.utils import timezone
+
+_SHOWN = 8
+
+
+def digest(secret: str) -> str:
+    """What is stored of a key. A key is 32 random bytes, so a plain SHA-256 cannot be searched back."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class ApiKeyManager(models.Manager["ApiKey"]):
+    def issue(self, name: str, by: AbstractBaseUser | None = None) -> tuple["ApiKey", str]:
+        """A new key and its secret, which is nowhere kept and cannot be shown again."""
+        secret = f"sv-{secrets.token_urlsafe(32)}"
+        key = self.create(name=name, prefix=secret[:_SHOWN], digest=digest(secret), created_by=by)
+        return key, secret
+
+
+class ApiKey(models.Model):
+    """A client's key. Only a digest of it is stored; `prefix` is what people may see."""
+
+    name = models.CharField(max_length=100, unique=True)
+    prefix = models.CharField(max_length=_SHOWN, editable=False)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", editable=False
+    )
+    revoked_at = models.DateTimeField(null=True, editable=False)
+
+    objects = ApiKeyManager()
+
+    class Meta:
+        verbose_name = "API key"
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_revoked(self) -> bool:
+        return self.revoked_at is not None
+
+    def revoke(self) -> None:
+        """The key opens nothing from now on; a second time changes nothing."""
+        if self.revoked_at is None:
+            self.revoked_at = timezone.now()
+            self.save(update_fields=["revoked_at"])
+
+
+class Route(models.Model):
+    """A model name that clients ask for, and what LiteLLM is to make of it.
+
+    `target` is a model as LiteLLM names it (`openai/gpt-4.1`), `credential` the name of an environment variable:
+    the credential itself is never stored.
+    """
+
+    name = models.CharField(max_length=200, unique=True, help_text="The model name that clients ask for.")
+    target = models.CharField(max_length=200, help_text="The model as LiteLLM names it, such as openai/gpt-4.1.")
+    base_url = models.CharField(max_length=500, blank=True, help_text="Where it is served, if not at its provider's.")
+    credential = models.CharField(
+        max_length=100, blank=True, help_text="The environment variable that holds the credential."
+    )
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name

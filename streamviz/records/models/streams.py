@@ -1,0 +1,165 @@
+"""Streams and what they are made of.
+
+Text here comes from models and clients: a NUL, which Postgres cannot keep in text, is stored as U+FFFD. What must be
+kept to the byte (requests, chunks, frames) is bytea.
+"""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from streamviz.core.events import BlockKind
+from streamviz.core.policy import Decision
+from streamviz.records.ids import uuid7
+from streamviz.records.models.access import ApiKey
+from streamviz.records.models.policies import MODES, PolicyVersion
+
+
+class Outcome(models.TextChoices):
+    """How a stream ended, as we saw it."""
+
+    COMPLETED = "completed"
+    HALTED = "halted"
+    UPSTREAM_ERROR = "upstream_error"
+    CLIENT_DISCONNECTED = "client_disconnected"
+    INTERRUPTED = "interrupted"
+
+
+class Session(models.Model):
+    """Streams that belong together: one conversation or agent run."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7)
+    label = models.TextField(blank=True)
+    key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="sessions")
+    started_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-last_at", "-id"]
+        indexes = [models.Index(fields=["-last_at", "-id"], name="session_newest")]
+
+    def __str__(self) -> str:
+        return self.label or str(self.id)
+
+
+class Stream(models.Model):
+    """One proxied model call and its response. `outcome` is empty while it runs; None is unknown, never 0."""
+
+    id = models.UUIDField(primary_key=True)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="streams")
+    key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="streams")
+    client = models.TextField(blank=True)
+    user_agent = models.TextField(blank=True)
+    endpoint = models.CharField(max_length=100)
+    wire_format = models.CharField(max_length=30)
+    is_streaming = models.BooleanField()
+    requested_model = models.TextField()
+    upstream_model = models.TextField(blank=True)
+    provider = models.CharField(max_length=100, blank=True)
+    request = models.BinaryField()
+
+    outcome = models.CharField(max_length=20, choices=Outcome.choices, blank=True)
+    finish_reason = models.TextField(blank=True)
+    status = models.PositiveSmallIntegerField(null=True)
+    error = models.TextField(blank=True)
+    usage = models.JSONField(null=True)
+    input_tokens = models.BigIntegerField(null=True)
+    output_tokens = models.BigIntegerField(null=True)
+    cost = models.DecimalField(max_digits=14, decimal_places=8, null=True)
+    chunk_count = models.PositiveIntegerField(default=0)
+    frame_count = models.PositiveIntegerField(default=0)
+    block_count = models.PositiveIntegerField(default=0)
+
+    requested_at = models.DateTimeField()
+    upstream_first_at = models.DateTimeField(null=True)
+    client_first_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    itl_p50_us = models.BigIntegerField(null=True)
+    itl_p95_us = models.BigIntegerField(null=True)
+
+    class Meta:
+        ordering = ["-requested_at", "-id"]
+        indexes = [
+            models.Index(fields=["-requested_at", "-id"], name="stream_newest"),
+            models.Index(fields=["session", "requested_at"], name="stream_in_session"),
+            models.Index(fields=["requested_at"], condition=models.Q(outcome=""), name="stream_open"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class Block(models.Model):
+    """A block of a stream. `text` is the arguments of a tool call, and the payload of an `other` block."""
+
+    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="blocks")
+    ordinal = models.PositiveIntegerField()
+    kind = models.CharField(max_length=20, choices=[(kind.value, kind.value) for kind in BlockKind])
+    choice = models.PositiveIntegerField(default=0)
+    index = models.PositiveIntegerField(null=True)
+    upstream_id = models.TextField(blank=True)
+    name = models.TextField(blank=True)
+    label = models.TextField(blank=True)
+    text = models.TextField(blank=True)
+    signature = models.TextField(blank=True)
+    first_seq = models.PositiveIntegerField()
+    last_seq = models.PositiveIntegerField()
+    started_at = models.DateTimeField()
+    completed_at = models.DateTimeField(null=True)
+    held_at = models.DateTimeField(null=True)
+    released_at = models.DateTimeField(null=True)
+    held_by = ArrayField(models.TextField(), default=list)
+    is_truncated = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["ordinal"]
+        constraints = [models.UniqueConstraint(fields=["stream", "ordinal"], name="block_ordinal")]
+
+
+class Verdict(models.Model):
+    """What a policy decided about a block. `number` is its place among the stream's verdicts."""
+
+    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="verdicts")
+    number = models.PositiveIntegerField()
+    ordinal = models.PositiveIntegerField(help_text="The block's.")
+    policy_version = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT, related_name="verdicts")
+    mode = models.CharField(max_length=10, choices=MODES)
+    decision = models.CharField(max_length=10, choices=[(decision.value, decision.value) for decision in Decision])
+    reason = models.TextField(blank=True)
+    failure = models.TextField(blank=True)
+    at = models.DateTimeField()
+    took_us = models.BigIntegerField()
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [models.UniqueConstraint(fields=["stream", "number"], name="verdict_number")]
+
+
+class UpstreamRun(models.Model):
+    """Consecutive chunks as upstream sent them: their bytes one after another, and each one's length and time.
+
+    Times are µs since the epoch. The view `records_chunk` gives one row a chunk.
+    """
+
+    pk = models.CompositePrimaryKey("stream_id", "first_seq")
+    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="upstream_runs")
+    first_seq = models.PositiveIntegerField()
+    received_at = ArrayField(models.BigIntegerField())
+    lengths = ArrayField(models.IntegerField())
+    payload = models.BinaryField()
+
+
+class ClientRun(models.Model):
+    """Consecutive frames as the client got them. A frame is a chunk of upstream's, named by `seqs`, or was made by a
+    policy, named in `origins`, and then has its bytes in `payload` (`seqs` is null there, `lengths` 0 elsewhere).
+
+    Times are µs since the epoch. The view `records_frame` gives one row a frame.
+    """
+
+    pk = models.CompositePrimaryKey("stream_id", "first_frame")
+    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="client_runs")
+    first_frame = models.PositiveIntegerField()
+    sent_at = ArrayField(models.BigIntegerField())
+    seqs = ArrayField(models.IntegerField(null=True))
+    origins = ArrayField(models.TextField())
+    lengths = ArrayField(models.IntegerField())
+    payload = models.BinaryField()

@@ -1,0 +1,16 @@
+"""Times of the core, in µs since the epoch, as Django and Postgres have them."""
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def as_datetime(microseconds: int) -> datetime:
+    """The moment that is so many µs after the epoch."""
+    return _EPOCH + microseconds * _MICROSECOND
+
+
+def as_microseconds(moment: datetime) -> int:
+    """How many µs after the epoch a moment is."""
+    return (moment - _EPOCH) // _MICROSECOND

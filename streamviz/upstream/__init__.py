@@ -1,0 +1,1 @@
+"""Calls to providers. LiteLLM is imported here and nowhere else."""

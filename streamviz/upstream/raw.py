@@ -1,0 +1,88 @@
+"""The raw lane: a provider's own bytes, carried by aiohttp."""
+
+from collections.abc import AsyncIterator, Mapping
+
+import aiohttp
+
+from streamviz.core.errors import UpstreamError
+from streamviz.core.json_value import as_json_text, as_object, as_text, decode
+from streamviz.upstream.targets import Target
+
+CONNECT_SECONDS = 10
+SILENCE_SECONDS = 600
+READ_BYTES = 256 * 1024
+
+# Hop by hop, or no longer true of the body as we pass it on.
+_NOT_PASSED_ON = frozenset(
+    "connection keep-alive proxy-authenticate te trailer transfer-encoding upgrade content-length"
+    " content-encoding set-cookie alt-svc date server strict-transport-security".split()
+)
+
+
+def new_client() -> aiohttp.ClientSession:
+    """One for a process: it keeps connections open. Must be made inside the event loop."""
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
+    return aiohttp.ClientSession(
+        connector=connector, timeout=timeout, read_bufsize=READ_BYTES, cookie_jar=aiohttp.DummyCookieJar()
+    )
+
+
+class RawAnswer:
+    """A provider's answer as it is sent."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self.status = response.status
+        self.headers: Mapping[str, str] = passed_on(response.headers)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for data in self._response.content.iter_any():
+                yield data
+        except TimeoutError as error:
+            raise UpstreamError(504, f"upstream was silent for {SILENCE_SECONDS} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise UpstreamError(502, f"upstream broke off the answer: {_words(error)}") from error
+
+    def close(self) -> None:
+        self._response.close()
+
+
+async def open_raw(client: aiohttp.ClientSession, target: Target, body: bytes) -> RawAnswer:
+    """Send `body` and wait for the answer's head. Raises UpstreamError where upstream refuses or cannot be reached."""
+    headers = {**target.headers, "Content-Type": "application/json", "User-Agent": "streamviz"}
+    try:
+        response = await client.post(target.url, data=body, headers=headers)
+        if response.status >= 400:
+            raise await _refusal(response)
+    except TimeoutError as error:
+        raise UpstreamError(504, f"{target.provider} did not answer in time") from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise UpstreamError(502, f"{target.provider} could not be reached: {_words(error)}") from error
+    return RawAnswer(response)
+
+
+async def _refusal(response: aiohttp.ClientResponse) -> UpstreamError:
+    body = await response.read()
+    try:
+        details = as_object(decode(body)).get("error")
+    except ValueError:
+        details = None
+    message = as_text(as_object(details).get("message")) or as_json_text(details)
+    return UpstreamError(
+        response.status,
+        message or f"upstream answered {response.status}",
+        kind=as_text(as_object(details).get("type")) or "upstream_error",
+        headers=passed_on(response.headers),
+        body=body,
+    )
+
+
+def passed_on(headers: Mapping[str, str]) -> dict[str, str]:
+    """Upstream's headers that the client gets: rate limits, request ids, retry-after and the like."""
+    return {name.lower(): value for name, value in headers.items() if name.lower() not in _NOT_PASSED_ON}
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
