@@ -43,7 +43,8 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     """Turns the chunks of one response into events and blocks.
 
     `on_event` is called with each event, in order, once `state` has taken it in. `run_id` names the stream in
-    errors; `has_end_mark` says whether upstream's `[DONE]` came. A format's own part is `_read`, which calls the
+    errors; `has_end_mark` says whether upstream's `[DONE]` came; `head` holds the message's own fields (id, model), the
+    same object for the whole stream, so that a composer which continues it can share it. A format's own part is `_read`, which calls the
     methods below for what it finds in a payload.
     """
 
@@ -57,6 +58,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         self.state = StreamState()
         self.is_complete = False
         self.has_end_mark = False
+        self.head: json_value.JsonObject = {}
         self._seen = False
         self._started: Counter[tuple[BlockKind, int]] = Counter()
 

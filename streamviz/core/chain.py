@@ -100,7 +100,7 @@ class PolicyChain:
             if self._is_changed(item.events):
                 self._send_changed(item, context)
             else:
-                self._composer.passed(item.events)
+                self._composer.passed(item.events, item.chunk)
                 if item.chunk is not None:
                     context.send(item.chunk)
             if context.holds:

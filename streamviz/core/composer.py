@@ -21,8 +21,8 @@ class Composer(ABC):
     markers: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
-    def passed(self, events: Iterable[StreamEvent]) -> None:
-        """These events reached the client as upstream's own bytes."""
+    def passed(self, events: Iterable[StreamEvent], chunk: Chunk | None = None) -> None:
+        """These events reached the client as upstream's own bytes, those of `chunk`."""
 
     @abstractmethod
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
@@ -31,6 +31,10 @@ class Composer(ABC):
     def keeps(self, chunk: Chunk) -> bool:
         """Whether this chunk goes through even where all else is composed: a comment, an end marker, a ping."""
         return chunk.data is None or chunk.data.startswith(DONE) or chunk.name in self.markers
+
+    def end(self) -> list[bytes]:
+        """The frames that end a response of which all was composed; nothing may follow them."""
+        return []
 
     @abstractmethod
     def keep_alive(self) -> bytes:

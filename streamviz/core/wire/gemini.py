@@ -1,8 +1,8 @@
 """Gemini's generateContent, streamed or whole.
 
-Format: https://ai.google.dev/api/generate-content. A chunk is a piece of the answer in the whole answer's shape; a block
-is a run of parts of one kind, which has no end of its own. A call comes whole, or in pieces that each say where in
-the arguments they belong: these are no JSON text, so they are kept apart from it and put together by `build()`.
+Format: https://ai.google.dev/api/generate-content. A chunk is a piece of the answer in the whole answer's shape; a
+block is a run of parts of one kind, which has no end of its own. A call comes whole, or in pieces that each say where
+in the arguments they belong: these are no JSON text, so they are kept apart from it and put together by `build()`.
 """
 
 from dataclasses import dataclass, field
@@ -95,7 +95,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         name, id = as_text(call.get("name")), as_text(call.get("id"))
         block = candidate.call
         if block is None or name:
-            if not call:
+            if not any(call.get(key) for key in ("name", "id", "args", "partialArgs")):
                 return
             block = candidate.call = self._begin(candidate, BlockKind.TOOL_CALL, part, id=id, name=name)
         goes_on = call.get("willContinue") is True

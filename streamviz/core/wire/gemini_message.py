@@ -17,7 +17,6 @@ _DEEPEST = 100
 _LONGEST_LIST = 10_000
 
 
-
 def build_message(
     state: StreamState,
     head: JsonObject,

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from streamviz.core import sse
+from streamviz.core.aggregator import DONE, Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
     BlockDelta,
     BlockKind,
+    BlockSealed,
     BlockStarted,
     StreamEvent,
     StreamFailed,
@@ -16,6 +18,7 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import JsonObject, as_index, as_object, encode, objects
 from streamviz.core.wire.openai_chat_message import THINKING_FIELDS, message_of
+from streamviz.core.wire.translation import OPENAI_CHAT, translate_reason, translate_usage
 
 FINISH_WITHOUT_CALLS = {"tool_calls": "stop", "function_call": "stop"}
 _IN_BLOCKS = frozenset({"content", "refusal", "tool_calls", "function_call"})
@@ -33,18 +36,26 @@ def error_body(message: str, kind: str, code: str | None = None, param: str | No
 
 
 class OpenAIChatComposer(Composer):
-    """Writes a stream. `head` holds its id, created and model, and is read anew for each frame."""
+    """Writes a stream. `head` holds its id, created and model, and is read anew for each frame.
+
+    `source` is the format that the events come from, where it is another: all is composed then, and `end()` writes
+    usage and `[DONE]`.
+    """
 
     finish_without_calls = FINISH_WITHOUT_CALLS
 
-    def __init__(self, head: JsonObject) -> None:
+    def __init__(self, head: JsonObject, source: str = OPENAI_CHAT) -> None:
         self._head = head
+        self._source = source
+        self._is_translating = source != OPENAI_CHAT
+        self._usage: JsonObject | None = None
+        self._without_arguments: set[int] = set()
         self._started: dict[int, BlockStarted] = {}
         self._calls: dict[int, int] = {}
         self._next_call: dict[int, int] = {}
         self._has_role: set[int] = set()
 
-    def passed(self, events: Iterable[StreamEvent]) -> None:
+    def passed(self, events: Iterable[StreamEvent], chunk: Chunk | None = None) -> None:
         for event in events:
             if isinstance(event, BlockStarted):
                 self._has_role.add(event.choice)
@@ -54,6 +65,10 @@ class OpenAIChatComposer(Composer):
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         return [frame for event in events if (frame := self._frame(event))]
+
+    def end(self) -> list[bytes]:
+        usage = [] if self._usage is None else [self._write({"choices": [], "usage": self._usage})]
+        return [*usage, sse.write_event(DONE)]
 
     def keep_alive(self) -> bytes:
         return sse.write_comment("keep-alive")
@@ -69,9 +84,13 @@ class OpenAIChatComposer(Composer):
             case BlockDelta():
                 return self._delta(event)
             case StreamFinished():
-                return self._chunk(event.choice, {}, event.reason)
+                has_calls = event.choice in self._next_call
+                reason = translate_reason(event.reason, self._source, OPENAI_CHAT, has_calls=has_calls)
+                return self._chunk(event.choice, {}, reason)
             case UsageUpdated():
-                return self._write({"choices": [], "usage": event.usage})
+                return self._say_usage(event)
+            case BlockSealed() if event.ordinal in self._without_arguments:
+                return self._delta(BlockDelta(event.ordinal, "{}"))
             case StreamFailed():
                 return sse.write_event(encode(error_body(event.message, event.kind, event.code or None)))
             case _:
@@ -84,7 +103,18 @@ class OpenAIChatComposer(Composer):
         index = self._number_call(event, None)
         function = {"name": event.name, "arguments": ""}
         call = {"index": index, "id": event.id, "type": "function", "function": function}
+        if self._is_translating:
+            # Clients of this format answer a call by its id, and read its arguments as JSON even where there are none.
+            call["id"] = event.id or f"call_{event.ordinal}"
+            self._without_arguments.add(event.ordinal)
         return self._chunk(event.choice, {"tool_calls": [call]})
+
+    def _say_usage(self, event: UsageUpdated) -> bytes:
+        if self._is_translating:
+            # Other formats tell it several times; in this one it has its place behind all else.
+            self._usage = translate_usage(event.usage, self._source, OPENAI_CHAT)
+            return b""
+        return self._write({"choices": [], "usage": event.usage})
 
     def _number_call(self, event: BlockStarted, index: int | None) -> int:
         """The index of a call for the client: upstream's own, or the next that is free."""
@@ -103,6 +133,8 @@ class OpenAIChatComposer(Composer):
         return self._chunk(started.choice, {field: event.text}) if field and event.text else b""
 
     def _call_delta(self, event: BlockDelta, started: BlockStarted) -> bytes:
+        if event.text:
+            self._without_arguments.discard(event.ordinal)
         function: JsonObject = {"arguments": event.text}
         call: JsonObject = {"index": self._calls[event.ordinal], "function": function}
         if event.name and event.name != started.name:
@@ -132,7 +164,7 @@ class OpenAIChatBodyComposer(Composer):
     def __init__(self, body: JsonObject) -> None:
         self._body = body
 
-    def passed(self, events: Iterable[StreamEvent]) -> None:
+    def passed(self, events: Iterable[StreamEvent], chunk: Chunk | None = None) -> None:
         """Nothing follows an answer that went through whole."""
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:

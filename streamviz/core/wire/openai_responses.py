@@ -223,17 +223,17 @@ class OpenAIResponsesAggregator(Aggregator[Chunk, JsonObject]):
             block = item.parts[position] = self._start(kind, index=item.place, id=item.id, label=other)
         return block
 
-    def _item(self, payload: JsonObject, type: str) -> _Item:
+    def _item(self, payload: JsonObject, wanted: str) -> _Item:
         """The item of this type that an event is about, begun now where no event began it."""
         index, id = as_index(payload.get("output_index")), as_text(payload.get("item_id"))
         item = self._find_item(index, id)
-        if item is not None and (item.type == type or (type in CALLS and item.block is not None)):
+        if item is not None and (item.type == wanted or (wanted in CALLS and item.block is not None)):
             return item
-        return self._start_item(index, {"type": type, "id": id})
+        return self._start_item(index, {"type": wanted, "id": id})
 
     def _text_block(self, word: str, payload: JsonObject) -> tuple[_Item, StreamBlock]:
-        type, label = _TEXTS[word]
-        item = self._item(payload, type)
+        wanted, label = _TEXTS[word]
+        item = self._item(payload, wanted)
         return item, item.block or self._part(item, as_index(payload.get("content_index")) or 0, label)
 
     def _read_delta(self, word: str, payload: JsonObject) -> None:
@@ -296,7 +296,7 @@ def _thought(word: str, payload: JsonObject) -> tuple[str, int]:
 
 def _is_other(item: _Item, details: JsonObject, is_done: bool) -> bool:
     """Whether `details` are of another item than the one at their place."""
-    type = as_text(details.get("type"))
-    if item.type != type and not (item.type in CALLS and type in CALLS):
+    told = as_text(details.get("type"))
+    if item.type != told and not (item.type in CALLS and told in CALLS):
         return True
     return item.is_done and (not is_done or as_text(details.get("id")) != item.id)

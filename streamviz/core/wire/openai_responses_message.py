@@ -48,6 +48,8 @@ def part_of(block: StreamBlock, told: JsonObject) -> JsonObject:
         return {"type": "refusal", "refusal": block.text}
     if block.kind is BlockKind.OTHER:
         return told
+    if block.kind is BlockKind.THINKING:
+        return {**told, "text": block.text}
     return {"annotations": [], **told, "type": "output_text", "text": block.text}
 
 

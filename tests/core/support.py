@@ -1,0 +1,214 @@
+"""What the tests of the core share: chunks from payloads, recorded streams, policies with a fixed opinion."""
+
+import importlib.util
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.chain import PolicyChain
+from streamviz.core.composer import Composer
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject
+from streamviz.core.policy import ActivePolicy, Decision, Mode, Policy, StreamingContext, Verdict
+from streamviz.core.processor import StreamProcessor
+from streamviz.core.sse import SSEParser
+from streamviz.core.wire.openai_chat import OpenAIChatAggregator
+from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
+
+RECORDED = Path(__file__).parents[2].parent / "shared" / "streams"
+
+HEAD: JsonObject = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+
+
+# Chunks
+
+
+def sse(payload: object) -> bytes:
+    """One `data:` event; text goes in as it is, anything else as JSON."""
+    data = payload if isinstance(payload, str) else json.dumps(payload)
+    return f"data: {data}\n\n".encode()
+
+
+def chunks(*payloads: object) -> list[Chunk]:
+    """The chunks of a stream with these payloads; chunk n came at n * 1000 µs."""
+    return parse(b"".join(map(sse, payloads)))
+
+
+def parse(data: bytes, size: int | None = None) -> list[Chunk]:
+    """The chunks of `data`, fed whole or in pieces of `size` bytes."""
+    parser = SSEParser()
+    size = size or max(1, len(data))
+    pieces = (data[start : start + size] for start in range(0, len(data), size))
+    events = [event for piece in pieces for event in parser.feed(piece)] + parser.close()
+    return [Chunk(seq, seq * 1000, event.raw, event.data, event.name) for seq, event in enumerate(events)]
+
+
+def delta(choice: int = 0, finish: str | None = None, **fields: object) -> JsonObject:
+    """A chat chunk with these fields in its delta."""
+    return {**HEAD, "choices": [{"index": choice, "delta": fields, "finish_reason": finish}]}
+
+
+def call(index: int | None = None, id: str | None = None, name: str | None = None, arguments: Any = None) -> JsonObject:
+    """A piece of a tool call; what is None is left out."""
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    piece: JsonObject = {"function": function}
+    if index is not None:
+        piece["index"] = index
+    if id is not None:
+        piece |= {"id": id, "type": "function"}
+    return piece
+
+
+def calls(*pieces: JsonObject, **more: Any) -> JsonObject:
+    """A chat chunk with pieces of tool calls."""
+    return delta(tool_calls=list(pieces), **more)
+
+
+# States
+
+
+def aggregate(*payloads: object) -> StreamState:
+    """The state at the end of a chat stream with these payloads."""
+    return take_in(chunks(*payloads)).state
+
+
+def take_in(stream: Iterable[Chunk]) -> OpenAIChatAggregator:
+    aggregator = OpenAIChatAggregator()
+    for chunk in stream:
+        aggregator.aggregate(chunk)
+    aggregator.close()
+    return aggregator
+
+
+def told(state: StreamState) -> list[tuple[str, ...]]:
+    """Each block as (kind, text), a tool call as (kind, id, name, arguments)."""
+    return [_told(block) for block in state.blocks]
+
+
+def _told(block: StreamBlock) -> tuple[str, ...]:
+    if isinstance(block, ToolCallStreamBlock):
+        return ("tool_call", block.id, block.name, block.arguments)
+    return (str(block.kind), block.text)
+
+
+def as_answer(state: StreamState) -> dict[str, Any]:
+    """What `manage.py aggregate` prints, as compare.py reads it."""
+    blocks = []
+    for block in state.blocks:
+        key = "arguments" if block.kind is BlockKind.TOOL_CALL else "text"
+        name = block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else None
+        blocks.append({"type": str(block.kind), "choice": block.choice, "index": block.index, "id": block.id,
+                       "name": name, key: block.text})  # fmt: skip
+    return {"finish_reason": state.finish_reason, "usage": state.usage, "blocks": blocks}
+
+
+def signatures(state: StreamState) -> list[str]:
+    return [block.signature for block in state.blocks if isinstance(block, ThinkingStreamBlock)]
+
+
+# Recorded streams
+
+
+def recorded(format: str) -> list[Path]:
+    """The recorded streams of a format; none where the folder is not there, which fails under CI."""
+    files = sorted((RECORDED / format).glob("*.sse"))
+    if not files and os.environ.get("CI"):
+        raise FileNotFoundError(f"no recorded streams in {RECORDED}")
+    return files
+
+
+needs_recordings = pytest.mark.skipif(not recorded("openai_chat"), reason="../shared/streams is not there")
+
+
+def compare() -> ModuleType:
+    """compare.py of the recorded streams."""
+    spec = importlib.util.spec_from_file_location("compare", RECORDED / "compare.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# Policies
+
+
+class Opinion(Policy):
+    """Holds the blocks of some kinds and says what `decide` says of each."""
+
+    kind = "opinion"
+    parameters_schema = {}
+
+    def __init__(
+        self,
+        decide: Callable[[StreamBlock], Verdict | None],
+        kinds: Sequence[BlockKind] = (BlockKind.TOOL_CALL,),
+    ) -> None:
+        self._decide = decide
+        self._kinds = kinds
+        self.judged: list[str] = []
+
+    def holds(self, block: StreamBlock) -> bool:
+        return block.kind in self._kinds
+
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
+        if block.kind not in self._kinds:
+            return None
+        self.judged.append(block.text)
+        return self._decide(block)
+
+
+def deny_names(*names: str, text: str = "[not allowed]") -> Opinion:
+    """Denies the tool calls with these names."""
+
+    def decide(block: StreamBlock) -> Verdict:
+        assert isinstance(block, ToolCallStreamBlock)
+        denied = block.name in names
+        return Verdict(Decision.DENY, "listed", text) if denied else Verdict(Decision.ALLOW)
+
+    return Opinion(decide)
+
+
+def active(policy: Policy, mode: Mode = Mode.ENFORCE, *, name: str = "rule", fail_open: bool = False) -> ActivePolicy:
+    return ActivePolicy(policy, name, version_id=7, version=3, mode=mode, fail_open=fail_open)
+
+
+class Run:
+    """A stream that went through a chain: what the client got, and what the context says of it."""
+
+    def __init__(self, policies: Sequence[ActivePolicy], composer: Composer | None = None) -> None:
+        ticks = itertools.count(1_000_000)
+        self.context = StreamingContext("run-1", lambda: next(ticks))
+        self.chain = PolicyChain(policies, composer or OpenAIChatComposer(dict(HEAD)))
+        self.processor = StreamProcessor(self.chain.on_chunk, OpenAIChatAggregator())
+
+    async def take(self, *stream: Chunk) -> bytes:
+        """What the client got by now, once these have come."""
+        await self.processor.take(stream, self.context)
+        return self.tape
+
+    async def finish(self, stream: Iterable[Chunk] = ()) -> "Run":
+        await self.processor.take(stream, self.context)
+        await self.processor.end(self.context)
+        return self
+
+    @property
+    def tape(self) -> bytes:
+        return b"".join(frame.raw for frame in self.context.outbox)
+
+    @property
+    def client_state(self) -> StreamState:
+        """The client tape as our own aggregator reads it."""
+        return take_in(parse(self.tape)).state
+
+
+async def run(policies: Sequence[ActivePolicy], *payloads: object) -> Run:
+    return await Run(policies).finish(chunks(*payloads))

@@ -1,0 +1,90 @@
+"""What a client of each format may rely on, to the last event."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+def check(format: str, payloads: Sequence[Any]) -> None:
+    {"anthropic_messages": check_messages, "openai_responses": check_responses}.get(format, check_chat)(payloads)
+
+
+def check_chat(payloads: Sequence[Any]) -> None:
+    """The indices of a choice's calls count up from 0, and each call's first piece says what it is."""
+    known: dict[int, int] = {}
+    for choice in (choice for payload in payloads for choice in payload.get("choices", [])):
+        for call in choice["delta"].get("tool_calls", []):
+            count = known.get(choice["index"], 0)
+            assert call["index"] <= count
+            if call["index"] == count:
+                assert call["type"] == "function"
+                known[choice["index"]] = count + 1
+
+
+def check_messages(payloads: Sequence[Any]) -> None:
+    """One start, blocks one after another with indices from 0, no text behind a call, one end and nothing after it."""
+    words = [payload["type"] for payload in payloads if payload["type"] != "ping"]
+    if "error" in words:
+        assert words.index("error") == len(words) - 1
+        return
+    assert words[0] == "message_start"
+    assert words.count("message_start") == words.count("message_stop") == 1
+    assert words[-1] == "message_stop"
+    if "message_delta" in words:
+        assert words[-2] == "message_delta"
+        assert words.count("message_delta") == 1
+    indices = [payload["index"] for payload in payloads if payload["type"] == "content_block_start"]
+    assert indices == list(range(len(indices)))
+    shape = "".join(word.removeprefix("content_block_")[2] for word in words if word.startswith("content_block_"))
+    assert re.fullmatch("(al*o)*", shape), shape
+    _check_blocks(payloads)
+    types = [payload["content_block"]["type"] for payload in payloads if payload["type"] == "content_block_start"]
+    assert "text" not in types[types.index("tool_use") :] if "tool_use" in types else True
+
+
+def _check_blocks(payloads: Sequence[Any]) -> None:
+    current = -1
+    for payload in payloads:
+        if payload["type"] == "content_block_start":
+            current = payload["index"]
+        elif payload["type"].startswith("content_block_"):
+            assert payload["index"] == current
+
+
+def check_responses(payloads: Sequence[Any]) -> None:
+    """Numbers without a gap; items and parts begin and end once, and are the same at their end and in the whole."""
+    first = payloads[0]["sequence_number"]
+    assert [payload["sequence_number"] for payload in payloads] == list(range(first, first + len(payloads)))
+    assert [payload["type"] for payload in payloads[:2]] == ["response.created", "response.in_progress"]
+    assert [payload["type"] for payload in payloads if payload["type"] in _ENDS] == [payloads[-1]["type"]]
+    added = [(payload["output_index"], payload["item"]["id"]) for payload in payloads if _is(payload, "item.added")]
+    assert [index for index, _ in added] == list(range(len(added)))
+    assert len({id for _, id in added}) == len(added)
+    done = {payload["output_index"]: payload["item"] for payload in payloads if _is(payload, "item.done")}
+    assert sorted((index, item["id"]) for index, item in done.items()) == added
+    assert payloads[-1]["response"]["output"] == [done[index] for index in sorted(done)]
+    for payload in payloads:
+        if "item_id" in payload:
+            assert added[payload["output_index"]] == (payload["output_index"], payload["item_id"])
+    _check_parts(payloads)
+
+
+def _check_parts(payloads: Sequence[Any]) -> None:
+    """Deltas and ends stand between the part's beginning and its end, and add up to the text told at the end."""
+    texts: dict[tuple[Any, ...], str] = {}
+    for payload in payloads:
+        word = payload["type"].split(".")[1:]
+        if len(word) != 2 or "item_id" not in payload:
+            continue
+        key = (payload["item_id"], payload.get("content_index"), payload.get("summary_index"), word[0])
+        if word[1] == "delta":
+            texts[key] = texts.get(key, "") + payload["delta"]
+        elif word[1] == "done" and "part" not in payload:
+            field = next(field for field in ("text", "refusal", "arguments", "input") if field in payload)
+            assert payload[field] == texts.get(key, "")
+
+
+def _is(payload: Any, word: str) -> bool:
+    return bool(payload["type"] == f"response.output_{word}")

@@ -1,0 +1,146 @@
+"""Composed streams as the official SDKs' accumulators read them, and as sums that formats can be compared by."""
+
+import json
+from typing import Any, NamedTuple
+
+from anthropic._models import construct_type as construct_anthropic
+from anthropic.lib.streaming._messages import accumulate_event
+from anthropic.types import RawMessageStreamEvent
+from openai import omit
+from openai._models import construct_type as construct_openai
+from openai.lib.streaming.chat import ChatCompletionStreamState
+from openai.lib.streaming.responses._responses import ResponseStreamState
+from openai.types.chat import ChatCompletionChunk
+from openai.types.responses import ResponseStreamEvent
+
+from streamviz.core.blocks import StreamState, ToolCallStreamBlock
+from streamviz.core.composer import Composer
+from streamviz.core.events import BlockKind, StreamEvent
+from streamviz.core.json_value import JsonObject
+from streamviz.core.wire import AGGREGATORS
+from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
+from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
+from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
+from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
+from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
+from tests.core.support import parse
+
+HEAD: JsonObject = {"id": "made_1", "model": "m"}
+
+
+class Told(NamedTuple):
+    """What a response says: all text of each kind, and its calls as (id, name, arguments)."""
+
+    content: str
+    thinking: str
+    calls: list[tuple[str, str, Any]]
+    finish_reason: str | None = None
+    others: int = 0
+
+
+def take_in(format: str, data: bytes) -> tuple[Any, list[StreamEvent]]:
+    """The aggregator of a whole stream, and all its events."""
+    aggregator = AGGREGATORS[format]()
+    events = [event for chunk in parse(data) for event in aggregator.aggregate(chunk)]
+    return aggregator, events + aggregator.close()
+
+
+def compose(aggregator: Any, events: list[StreamEvent], source: str, target: str) -> bytes:
+    """The stream that says `events` in the format `target`."""
+    composer: Composer
+    if target == "openai_chat":
+        composer = OpenAIChatComposer({**HEAD, "created": 1}, source)
+    elif target == "anthropic_messages":
+        own = isinstance(aggregator, AnthropicMessagesAggregator)
+        composer = AnthropicMessagesComposer(aggregator.head if own else HEAD, source)
+    elif isinstance(aggregator, OpenAIResponsesAggregator):
+        composer = OpenAIResponsesComposer(aggregator.head, aggregator.items, source)
+    else:
+        composer = OpenAIResponsesComposer({**HEAD, "created_at": 1}, source=source)
+    return b"".join(composer.compose(events) + composer.end())
+
+
+def told_of(state: StreamState, *, is_one_text: bool = False) -> Told:
+    """What the first choice says; with `is_one_text` refusals count as content, as in formats that have no other place."""
+    blocks = [block for block in state.blocks if block.choice == 0]
+    kinds = (BlockKind.CONTENT, BlockKind.REFUSAL) if is_one_text else (BlockKind.CONTENT,)
+    calls = [(block.id, block.name, read(block.text)) for block in blocks if isinstance(block, ToolCallStreamBlock)]
+    return Told(
+        "".join(block.text for block in blocks if block.kind in kinds),
+        "".join(block.text for block in blocks if block.kind is BlockKind.THINKING),
+        calls,
+        state.finish_reasons.get(0),
+        sum(block.kind is BlockKind.OTHER for block in blocks),
+    )
+
+
+def read(arguments: str) -> Any:
+    """Arguments as a client reads them: none are an empty object, and what is cut off stays text."""
+    try:
+        return json.loads(arguments or "{}")
+    except ValueError:
+        return arguments
+
+
+def payloads(data: bytes) -> list[Any]:
+    return [json.loads(chunk.data) for chunk in parse(data) if chunk.data and chunk.data != b"[DONE]"]
+
+
+def _without_errors(data: bytes) -> list[Any]:
+    return [payload for payload in payloads(data) if "error" not in payload and payload.get("type") != "error"]
+
+
+def read_back(format: str, data: bytes) -> Told:
+    """What the SDK's accumulator makes of a stream; errors its client raises before they get there."""
+    return {"openai_chat": _chat, "anthropic_messages": _anthropic, "openai_responses": _responses}[format](data)
+
+
+def _chat(data: bytes) -> Told:
+    state = ChatCompletionStreamState()
+    for payload in _without_errors(data):
+        state.handle_chunk(construct_openai(type_=ChatCompletionChunk, value=payload))
+    choice = next(choice for choice in state.current_completion_snapshot.choices if choice.index == 0)
+    message = choice.message.to_dict()
+    calls = [(call["id"], call["function"]["name"], read(call["function"]["arguments"]))
+             for call in message.get("tool_calls") or []]  # fmt: skip
+    return Told(message.get("content") or "", message.get("reasoning_content") or "", calls, choice.finish_reason)
+
+
+def _anthropic(data: bytes) -> Told:
+    message = None
+    buffers: dict[int, bytes] = {}
+    for payload in _without_errors(data):
+        if payload["type"] == "ping":
+            continue
+        event = construct_anthropic(type_=RawMessageStreamEvent, value=payload)
+        message = accumulate_event(event=event, current_snapshot=message, json_bufs=buffers)
+    if message is None:
+        return Told("", "", [])
+    # The SDK warns of types that it does not know, and reads them all the same.
+    parts = message.to_dict(warnings=False)["content"]
+    calls = [(part["id"], part["name"], part["input"]) for part in parts if part["type"] == "tool_use"]
+    text = "".join(part["text"] for part in parts if part["type"] == "text")
+    thinking = "".join(part["thinking"] for part in parts if part["type"] == "thinking")
+    known = ("text", "thinking", "redacted_thinking", "tool_use")
+    return Told(text, thinking, calls, message.stop_reason, sum(part["type"] not in known for part in parts))
+
+
+def _responses(data: bytes) -> Told:
+    state = ResponseStreamState(input_tools=omit, text_format=omit)
+    for payload in _without_errors(data):
+        events = state.handle_event(construct_openai(type_=ResponseStreamEvent, value=payload))
+    response = events[-1].response.to_dict()
+    items = response["output"]
+    parts = [part for item in items if item["type"] == "message" for part in item["content"]]
+    thoughts = [part["text"] for item in items if item["type"] == "reasoning"
+                for part in [*item.get("summary", []), *(item.get("content") or [])]]  # fmt: skip
+    calls = [(item["call_id"], item["name"], read(item["arguments"])) for item in items
+             if item["type"] == "function_call"]  # fmt: skip
+    known = ("message", "reasoning", "function_call")
+    return Told(
+        "".join(part.get("text", part.get("refusal", "")) for part in parts),
+        "".join(thoughts),
+        calls,
+        response["status"],
+        sum(item["type"] not in known for item in items),
+    )
