@@ -1,0 +1,69 @@
+"""`python -m streamviz.simulator`: the simulated provider as a process of its own."""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from aiohttp import web
+
+from streamviz.simulator.app import make_app
+from streamviz.simulator.asked import parse_speed
+
+SHUTDOWN_SECONDS = 0.2
+
+
+def main() -> int:
+    """Serve until SIGINT or SIGTERM; the exit status. A port that is taken costs one line and status 1."""
+    options = _parser().parse_args()
+    try:
+        asyncio.run(_serve(options.host, options.port, make_app(options.speed, options.replay_dir)))
+    except OSError as error:
+        print(f"simulator: cannot listen on {options.host}:{options.port}: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    environ = os.environ
+    parser = argparse.ArgumentParser(
+        prog="python -m streamviz.simulator", description="A model provider with no model."
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=environ.get("SIMULATOR_PORT") or "8001", help="default %(default)s; 0: any free one"
+    )
+    parser.add_argument(
+        "--speed",
+        type=parse_speed,
+        default=environ.get("SIMULATOR_SPEED") or "1",
+        help="how many times faster than a real provider; 0 or inf: no delays (default %(default)s)",
+    )
+    parser.add_argument(
+        "--replay-dir",
+        type=Path,
+        default=environ.get("SIMULATOR_REPLAY_DIR") or None,
+        help="folder of recorded streams, <format>/<slug>.sse",
+    )
+    return parser
+
+
+async def _serve(host: str, port: int, app: web.Application) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    # Without handler_cancellation a stalled stream would not notice that its client has left.
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        print(f"simulator: listening on http://{host}:{runner.addresses[0][1]}", flush=True)
+        await stop.wait()
+    finally:
+        await runner.cleanup()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""Answers requests for a model's words: reads what is asked, writes the script, sends it."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from aiohttp import web
+
+from streamviz.simulator.asked import AskedReplay, parse_model
+from streamviz.simulator.endpoints import Endpoint
+from streamviz.simulator.errors import ProviderError
+from streamviz.simulator.ledger import Exchange, Ledger
+from streamviz.simulator.replay import recording, replay_frames
+from streamviz.simulator.reply import GARBAGE, Frame, JsonObject, Reply, encode
+from streamviz.simulator.request import input_tokens, read_request, seed_of
+from streamviz.simulator.scenarios import write_script
+from streamviz.simulator.sending import MOST_JOINED, Sender
+from streamviz.simulator.steps import ConnectionCut, Cut, Fail, Garbage
+
+EVENT_STREAM = "text/event-stream; charset=utf-8"
+JSON = "application/json"
+
+
+class Provider:
+    """The simulated provider. `speed` holds where a model name does not give its own."""
+
+    def __init__(self, speed: float, replay_dir: Path | None) -> None:
+        self.ledger = Ledger()
+        self._speed = speed
+        self._replay_dir = replay_dir
+
+    async def answer(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+        """Answer a request for a message, streaming or not, or with an error in the endpoint's shape."""
+        body = await request.read()
+        with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
+            talk = _Talk(endpoint, request, self.ledger, exchange, _request_id(body))
+            try:
+                return await self._answer(talk, read_request(body, endpoint.needs))
+            except ProviderError as error:
+                return await talk.refuse(error)
+
+    async def count_tokens(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+        """Anthropic's count of the tokens of a prompt."""
+        body = await request.read()
+        with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
+            talk = _Talk(endpoint, request, self.ledger, exchange, _request_id(body))
+            try:
+                count = {"input_tokens": input_tokens(read_request(body, endpoint.needs))}
+            except ProviderError as error:
+                return await talk.refuse(error)
+            return await talk.send(200, JSON, [(0.0, encode(count))])
+
+    async def _answer(self, talk: "_Talk", request: JsonObject) -> web.StreamResponse:
+        model = str(request["model"])
+        asked = parse_model(model)
+        streaming = request.get("stream") is True
+        if isinstance(asked, AskedReplay):
+            return await self._replay(talk, asked, streaming=streaming)
+        seed = seed_of(request) if asked.seed is None else asked.seed
+        # With a seed in its name a model answers in the same bytes whatever the prompt, its token count too.
+        prompt_tokens = input_tokens(request) if asked.seed is None else 20 + seed % 400
+        reply = Reply(write_script(asked, seed, prompt_tokens, self._speed), model, seed, request)
+        if streaming:
+            return await talk.send(200, EVENT_STREAM, talk.endpoint.frames(reply))
+        return await talk.send_whole(reply)
+
+    async def _replay(self, talk: "_Talk", asked: AskedReplay, *, streaming: bool) -> web.StreamResponse:
+        data = recording(self._replay_dir, talk.endpoint.wire_format, asked)
+        if not streaming:
+            raise ProviderError.bad_request("A recorded stream can only be had with `stream: true`.", "stream")
+        return await talk.send(200, EVENT_STREAM, replay_frames(data, asked), most_joined=1)
+
+
+class _Talk:
+    """One request and the ways to answer it."""
+
+    def __init__(
+        self, endpoint: Endpoint, request: web.Request, ledger: Ledger, exchange: Exchange, request_id: str
+    ) -> None:
+        self.endpoint = endpoint
+        self._request = request
+        self._ledger = ledger
+        self._exchange = exchange
+        self._request_id = request_id
+
+    async def send(
+        self,
+        status: int,
+        content_type: str,
+        frames: Iterable[Frame],
+        *,
+        most_joined: int = MOST_JOINED,
+        headers: dict[str, str] | None = None,
+    ) -> web.StreamResponse:
+        """Send a response whose body is these frames."""
+        head = {
+            "Content-Type": content_type,
+            "x-simulator-request": self._exchange.id,
+            self.endpoint.request_id_header: self._request_id,
+        }
+        response = web.StreamResponse(status=status, headers=head | (headers or {}))
+        await Sender(self._request, response, self._ledger, self._exchange).send(frames, most_joined)
+        return response
+
+    async def refuse(self, error: ProviderError) -> web.StreamResponse:
+        """Send an error in the endpoint's shape."""
+        body = encode(self.endpoint.error_body(error, self._request_id))
+        headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+        return await self.send(error.status, JSON, [(0.0, body)], headers=headers)
+
+    async def send_whole(self, reply: Reply) -> web.StreamResponse:
+        """Send the answer as one message after all the time that it takes. Raises ProviderError where it fails."""
+        delay = sum(step.delay for step in reply.script.steps)
+        failure = next((step for step in reply.script.steps if isinstance(step, Fail)), None)
+        if failure is not None:
+            await asyncio.sleep(delay)
+            raise ProviderError(500, "server", failure.message)
+        return await self.send(200, JSON, _whole_frames(self.endpoint, reply, delay))
+
+
+def _whole_frames(endpoint: Endpoint, reply: Reply, delay: float) -> Iterator[Frame]:
+    kinds = {type(step) for step in reply.script.steps}
+    body = GARBAGE if Garbage in kinds else encode(endpoint.whole(reply))
+    if Cut in kinds:
+        yield delay, body[: len(body) // 2]
+        raise ConnectionCut
+    yield delay, body
+
+
+def _request_id(body: bytes) -> str:
+    return "req_" + hashlib.sha256(body).hexdigest()[:24]

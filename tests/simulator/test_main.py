@@ -1,0 +1,26 @@
+"""The process: its options and what it imports."""
+
+import os
+import subprocess
+import sys
+
+from tests.simulator.process import ROOT, Simulator
+
+
+def test_a_taken_port_costs_one_line(simulator: Simulator) -> None:
+    environment = os.environ | {"SIMULATOR_PORT": str(simulator.port)}
+    command = [sys.executable, "-m", "streamviz.simulator"]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert str(simulator.port) in done.stderr
+
+
+def test_it_imports_nothing_of_django_nor_of_the_rest() -> None:
+    program = (
+        "import sys, streamviz.simulator.__main__\n"
+        "names = [name for name in sys.modules if name.startswith(('django', 'channels', 'litellm', 'streamviz.'))]\n"
+        "print([name for name in names if not name.startswith('streamviz.simulator')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,68 @@
+"""How bytes leave: in how many writes, and what happens when the client does."""
+
+import json
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from tests.simulator.process import Simulator, http_chunks
+
+
+def test_a_flood_is_sent_in_few_writes(simulator: Simulator, wire_format: str) -> None:
+    sizes = http_chunks(simulator, wire_format, "content?chunks=2000&seed=3")
+    assert all(16_000 < size < 18_000 for size in sizes[:-1])
+
+
+def test_at_a_pace_each_chunk_is_a_write(simulator: Simulator, wire_format: str) -> None:
+    assert len(http_chunks(simulator, wire_format, "content?chunks=200&pace=1&seed=3")) >= 200
+
+
+@pytest.mark.parametrize("model", ["stall?seconds=3600", "content?chunks=100000", "content?pace=100000"])
+def test_it_stops_when_the_client_leaves(simulator: Simulator, wire_format: str, model: str) -> None:
+    connection = simulator.connect()
+    body = json.dumps({"model": model, "stream": True, "messages": [], "input": ""})
+    path = simulator.paths[wire_format]
+    connection.request("POST", path, body)
+    if "100000" not in model.partition("pace")[2]:
+        simulator.response(connection).read1(100)
+    request_id = newest_open(simulator, path)
+    connection.sock.shutdown(socket.SHUT_RDWR)
+    connection.close()
+    assert simulator.get_json(f"/_ended/{request_id}")["closed_early"] is True
+
+
+def newest_open(simulator: Simulator, path: str) -> str:
+    while True:
+        rows = simulator.get_json("/_open")["responses"]
+        still = [row["id"] for row in rows if row["open"] and row["path"] == path]
+        if still:
+            return still[-1]
+
+
+def test_a_stalled_response_is_counted_as_open(simulator: Simulator) -> None:
+    response = simulator.ask("openai_chat", "stall?seconds=3600")
+    request_id = response.headers["x-simulator-request"]
+    response.read1(100)
+    listed = simulator.get_json("/_open")
+    assert listed["open"] >= 1
+    assert [row["open"] for row in listed["responses"] if row["id"] == request_id] == [True]
+    response.close()
+
+
+def test_a_dropped_connection_has_no_end(simulator: Simulator, wire_format: str) -> None:
+    with socket.create_connection(("127.0.0.1", simulator.port), timeout=30) as plain:
+        body = json.dumps({"model": "disconnect", "stream": True, "messages": [], "input": ""}).encode()
+        head = f"POST {simulator.paths[wire_format]} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        plain.sendall(head.encode() + body)
+        received = b"".join(until_closed(plain))
+    assert received.startswith(b"HTTP/1.1 200")
+    assert not received.endswith(b"0\r\n\r\n")
+
+
+def until_closed(plain: socket.socket) -> Iterator[bytes]:
+    try:
+        while data := plain.recv(65536):
+            yield data
+    except ConnectionResetError:
+        return
