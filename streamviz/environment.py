@@ -1,0 +1,88 @@
+"""Reading settings from environment variables. A value that cannot be meant is refused with one clear line."""
+
+import os
+import secrets
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
+TRUE_WORDS = {"1", "true", "yes", "on"}
+FALSE_WORDS = {"0", "false", "no", "off"}
+CONNECT_TIMEOUT_SECONDS = 5
+
+
+def text(name: str, default: str = "") -> str:
+    """The variable's text without surrounding space; an empty variable counts as unset."""
+    return os.environ.get(name, "").strip() or default
+
+
+def flag(name: str, default: bool) -> bool:
+    """Raises ImproperlyConfigured when the text is neither a word for true nor one for false."""
+    word = text(name).lower()
+    if not word:
+        return default
+    if word not in TRUE_WORDS | FALSE_WORDS:
+        raise ImproperlyConfigured(f"{name} must be 1 or 0, not {word!r}.")
+    return word in TRUE_WORDS
+
+
+def port(name: str, default: int) -> int:
+    """A TCP port. Raises ImproperlyConfigured when it is not a number from 1 to 65535."""
+    word = text(name, str(default))
+    if not word.isdecimal() or not 1 <= int(word) <= 65535:
+        raise ImproperlyConfigured(f"{name} must be a port from 1 to 65535, not {word!r}.")
+    return int(word)
+
+
+def words(name: str) -> list[str]:
+    """A list written with commas; empty when the variable is unset."""
+    return [word.strip() for word in text(name).split(",") if word.strip()]
+
+
+def choice(name: str, allowed: tuple[str, ...], default: str) -> str:
+    """One of `allowed`, in any case. Raises ImproperlyConfigured otherwise."""
+    word = text(name, default).upper()
+    if word not in allowed:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(allowed)}, not {word!r}.")
+    return word
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a server bound to `host` can be reached from this machine only."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def postgres(name: str) -> dict[str, Any] | None:
+    """Django's settings for the Postgres that the variable's URL names; None when it is unset.
+
+    Raises ImproperlyConfigured without repeating the URL, which may hold a password.
+    """
+    url = text(name)
+    if not url:
+        return None
+    try:
+        parts = conninfo_to_dict(url) if url.startswith(("postgres://", "postgresql://")) else {}
+    except ProgrammingError:
+        parts = {}
+    database = parts.pop("dbname", None)
+    if not database:
+        raise ImproperlyConfigured(f"{name} must look like postgresql://USER:PASSWORD@HOST:5432/DATABASE.")
+    known = {key.upper(): str(parts.pop(key, "") or "") for key in ("user", "password", "host", "port")}
+    options = {"connect_timeout": CONNECT_TIMEOUT_SECONDS} | parts
+    return {"ENGINE": "django.db.backends.postgresql", "NAME": database, **known, "OPTIONS": options}
+
+
+def kept_secret(path: Path) -> str:
+    """A secret made once and kept in a file that only its owner can read."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_urlsafe(50))
+    return path.read_text().strip()

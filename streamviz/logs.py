@@ -1,0 +1,31 @@
+"""Log records as single lines with no credential in them."""
+
+import logging
+import re
+import time
+
+# What is kept comes first in each pattern, what is hidden second.
+SECRETS = re.compile(
+    r"((?:authorization|x-api-key|api[-_]?key)\W{1,4}(?:bearer\s+)?|bearer\s+|/sign-in/link/[^/\s]+/)([^\s'\",&/]+)"
+    r"|(\w+://[^\s:/@]*:)([^\s@]+)(?=@)"
+    r"|(\bs[kv]-)([\w-]{8,})",
+    re.IGNORECASE,
+)
+
+
+def redact(line: str) -> str:
+    """The line with bearer tokens, API keys, one-time sign-in tokens and passwords in URLs replaced by `***`."""
+    return SECRETS.sub(lambda found: next(kept for kept in found.groups()[::2] if kept is not None) + "***", line)
+
+
+class LineFormatter(logging.Formatter):
+    """One line a record: time in UTC, level, logger, message; a traceback's lines are joined with ` | `."""
+
+    converter = time.gmtime
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        lines = super().format(record).splitlines()
+        return redact(" | ".join(line for line in lines if line.strip()))

@@ -1,0 +1,1 @@
+"""Running streamviz: the `up` and `serve` commands, and what they check first."""

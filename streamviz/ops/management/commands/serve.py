@@ -1,0 +1,35 @@
+"""`python manage.py serve`: the HTTP and websocket server alone."""
+
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.db import connections
+
+from streamviz.faults import Fault
+from streamviz.ops import checks
+
+
+class Command(BaseCommand):
+    """Serve on HOST:PORT until SIGINT or SIGTERM; the database must be there and migrated."""
+
+    help = "Serve on HOST:PORT. The database must be there and migrated (`up` sees to that)."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            checks.require_database()
+            checks.require_password_if_public()
+            connections.close_all()
+            serve()
+        except Fault as fault:
+            sys.exit(f"streamviz: {fault}")
+
+
+def serve() -> None:
+    """Run the server. Imported here, as that makes the process's event loop Twisted's and loads the application."""
+    from streamviz.server import Server  # first: Twisted's reactor depends on what is imported first
+
+    from streamviz.asgi import application  # isort: skip
+
+    Server(application, settings.HOST, settings.PORT).run()

@@ -1,0 +1,22 @@
+"""`python manage.py up`: start everything; what `make run` runs."""
+
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from streamviz.faults import Fault
+from streamviz.ops import supervisor
+
+
+class Command(BaseCommand):
+    """Start the database (if none is given), the simulator and the server, and end them on Ctrl-C."""
+
+    help = "Start the database (when DATABASE_URL is unset), the simulator and the server; Ctrl-C ends them all."
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            supervisor.run()
+        except Fault as fault:
+            sys.exit(f"streamviz: {fault}")

@@ -1,0 +1,112 @@
+"""Everything that `make run` starts, in one process that ends it all again."""
+
+import queue
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import connections
+
+from streamviz.embedded_postgres import EmbeddedPostgres
+from streamviz.faults import Fault
+from streamviz.ops import checks, first_start
+from streamviz.ops.children import Address, Child
+from streamviz.ops.welcome import say, welcome
+
+POSTGRES_CHECK_SECONDS = 2
+WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run() -> None:
+    """Start everything, say where it is, and wait; end everything on Ctrl-C. Raises Fault, with all ended too."""
+    with _stoppable(), ExitStack() as stack:
+        stack.enter_context(checks.only_one_running(settings.VAR_DIR))
+        checks.require_free_port(settings.HOST, settings.PORT, "PORT")
+        checks.require_free_port("127.0.0.1", settings.SIMULATOR_PORT, "SIMULATOR_PORT")
+        postgres = _start_postgres(stack)
+        administrator = _prepare_database()
+        ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
+        for child in _children():
+            child.start(ended.put)
+            stack.callback(child.stop)
+            child.wait_until_it_answers()
+        welcome(base_url(), first_start.link_if_needed(administrator, base_url()), first_start.issue_first_key())
+        connections.close_all()
+        _wait(ended, postgres)
+
+
+def base_url() -> str:
+    """Where a browser on this machine finds the server."""
+    host = _reachable_host()
+    return f"http://[{host}]:{settings.PORT}" if ":" in host else f"http://{host}:{settings.PORT}"
+
+
+def _reachable_host() -> str:
+    return WILDCARDS.get(settings.HOST, settings.HOST)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let a stop signal end the block once; while it ends, further signals change nothing."""
+
+    def stop(number: int, _: object) -> None:
+        for each in STOP_SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
+        print(file=sys.stderr)
+        say("Stopping")
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("Stopped; nothing is left running")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _start_postgres(stack: ExitStack) -> EmbeddedPostgres | None:
+    if not settings.EMBEDDED_POSTGRES:
+        return None
+    say("Starting Postgres")
+    postgres = EmbeddedPostgres(settings.EMBEDDED_POSTGRES_DIR, say)
+    stack.callback(postgres.stop)
+    postgres.start()
+    return postgres
+
+
+def _prepare_database() -> User:
+    checks.require_database()
+    say("Preparing the database")
+    call_command("migrate", interactive=False, verbosity=0)
+    administrator = first_start.ensure_administrator()
+    checks.require_password_if_public()
+    connections.close_all()
+    return administrator
+
+
+def _children() -> list[Child]:
+    port = settings.SIMULATOR_PORT
+    environment = {"SIMULATOR_URL": f"http://127.0.0.1:{port}"}
+    simulator = ["streamviz.simulator", "--port", str(port)]
+    say("Starting the simulator and the server")
+    return [
+        Child("simulator", simulator, Address("127.0.0.1", port), environment),
+        Child("server", ["django", "serve"], Address(_reachable_host(), settings.PORT), environment),
+    ]
+
+
+def _wait(ended: queue.SimpleQueue[Child], postgres: EmbeddedPostgres | None) -> None:
+    """Wait for a stop signal. Raises Fault when something ends that should not."""
+    while True:
+        try:
+            raise Fault(ended.get(timeout=POSTGRES_CHECK_SECONDS).ending())
+        except queue.Empty:
+            if postgres and postgres.has_ended():
+                raise Fault(f"The embedded Postgres ended by itself; see {postgres.log}.") from None

@@ -1,0 +1,199 @@
+"""The HTTP and websocket server: Daphne run in code, with what a server of long streams needs besides.
+
+Daphne's own `send` never waits, so whoever reads slowly is buffered without bound; here `send` waits until the
+client's socket has room. It also speaks ASGI's lifespan protocol, so that the application can start what it needs
+before the first request and finish its work after the last.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+from daphne.http_protocol import HTTPFactory, WebRequest
+from daphne.server import Server as DaphneServer  # installs the asyncio reactor: before any import of Twisted's
+from daphne.ws_protocol import WebSocketFactory
+from twisted.internet import defer, reactor
+from twisted.internet.error import CannotListenError
+from twisted.internet.interfaces import IPushProducer
+from twisted.logger import STDLibLogObserver, globalLogBeginner
+from zope.interface import implementer
+
+from streamviz.faults import Fault
+from streamviz.lifespan import Application, Lifespan
+
+logger = logging.getLogger(__name__)
+
+SERVER_NAME = "streamviz"
+KEEP_ALIVE_SECONDS = 75  # an idle connection is kept this long for the client's next request
+APPLICATION_CLOSE_SECONDS = 10  # what an application gets to end by itself after its client has left
+REQUEST_PART_BYTES = 64 * 1024
+BACKLOG = 512
+
+
+@implementer(IPushProducer)
+class Brake:
+    """Twisted tells it when the client's socket is full; who sends waits here until there is room."""
+
+    def __init__(self, transport: Any, is_full: bool = False) -> None:
+        self._transport = transport
+        self._has_room = asyncio.Event()
+        if not is_full:
+            self._has_room.set()
+
+    def pauseProducing(self) -> None:
+        """Called by Twisted: the socket's buffer is full."""
+        self._has_room.clear()
+
+    def resumeProducing(self) -> None:
+        """Called by Twisted: the buffer is empty. A socket that is to be closed closes once its producer is gone."""
+        self._has_room.set()
+        if getattr(self._transport, "disconnecting", False):
+            self._transport.unregisterProducer()
+
+    def stopProducing(self) -> None:
+        """Called by Twisted, and by the server: the client has left."""
+        self._has_room.set()
+
+    async def wait_for_room(self) -> None:
+        """Return at once while the client keeps up, else when it has caught up or left."""
+        await self._has_room.wait()
+
+
+class Request(WebRequest):
+    """Daphne's request, for an application that fails in the middle of its response."""
+
+    def handle_exception(self, exception: BaseException) -> None:
+        """Answer 500 while there is no answer yet, else cut the connection: the client must not take it for whole."""
+        if self._response_started:
+            self.server.release_brake(self)
+            self.channel.loseConnection()
+        else:
+            super().handle_exception(exception)
+
+
+class Factory(HTTPFactory):
+    """Makes the connections' protocols."""
+
+    def __init__(self, server: "Server") -> None:
+        super().__init__(server)
+        self.timeOut = KEEP_ALIVE_SECONDS
+
+    def buildProtocol(self, address: Any) -> Any:
+        """One connection's protocol, which makes our requests."""
+        protocol = super().buildProtocol(address)
+        protocol.requestFactory = Request
+        return protocol
+
+
+class Server(DaphneServer):
+    """Serves one ASGI application on one address until SIGINT or SIGTERM."""
+
+    def __init__(self, application: Application, host: str, port: int) -> None:
+        super().__init__(
+            application,
+            endpoints=[f"{host}:{port}"],
+            request_buffer_size=REQUEST_PART_BYTES,
+            application_close_timeout=APPLICATION_CLOSE_SECONDS,
+            server_name=SERVER_NAME,
+        )
+        self.host, self.port = host, port
+        self.connections: dict[Any, dict[str, Any]] = {}
+        self._brakes: dict[Any, Brake] = {}
+        self._lifespan = Lifespan(application)
+
+    def run(self) -> None:
+        """Start the application, listen, serve, stop the application. Raises Fault when the address cannot be had."""
+        globalLogBeginner.beginLoggingTo([STDLibLogObserver("twisted")], redirectStandardIO=False, discardBuffer=True)
+        loop = reactor._asyncioEventloop
+        asyncio.set_event_loop(loop)
+        self.http_factory = Factory(self)
+        self.ws_factory = self._websocket_factory()
+        loop.run_until_complete(self._lifespan.startup())
+        try:
+            listener = reactor.listenTCP(self.port, self.http_factory, backlog=BACKLOG, interface=self.host)
+        except CannotListenError as error:
+            loop.run_until_complete(self._lifespan.shutdown())
+            raise Fault(f"Cannot listen on {self.host}:{self.port}: {error.socketError}") from None
+        logger.info("Listening on %s:%s", self.host, listener.getHost().port)
+        reactor.callLater(1, self.application_checker)
+        reactor.callLater(2, self.timeout_checker)
+        reactor.addSystemEventTrigger("before", "shutdown", self._shut_down, listener)
+        reactor.run()
+
+    def _websocket_factory(self) -> WebSocketFactory:
+        factory = WebSocketFactory(self, server=SERVER_NAME)
+        factory.setProtocolOptions(
+            autoPingTimeout=self.ping_timeout,
+            allowNullOrigin=True,
+            openHandshakeTimeout=self.websocket_handshake_timeout,
+            maxMessagePayloadSize=self.websocket_max_message_size,
+            maxFramePayloadSize=self.websocket_max_frame_size,
+        )
+        return factory
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Hand one message of the application's to its client, then wait while the client's socket is full."""
+        if self._is_gone(protocol):
+            return
+        is_last = message["type"] == "websocket.close" or (
+            message["type"] == "http.response.body" and not message.get("more_body", False)
+        )
+        if is_last:
+            self.release_brake(protocol)  # Twisted closes no connection that still has a producer
+            await super().handle_reply(protocol, message)
+            return
+        brake = self._brake(protocol)
+        await super().handle_reply(protocol, message)
+        await brake.wait_for_room()
+
+    def protocol_disconnected(self, protocol: Any) -> None:
+        """The client has left, or its response is done: nobody waits for its socket any longer."""
+        self.release_brake(protocol)
+        super().protocol_disconnected(protocol)
+
+    def _shut_down(self, listener: Any) -> defer.Deferred[None]:
+        """Take no more connections, and tell Twisted when the rest is done."""
+        listener.stopListening()
+        done = defer.Deferred.fromFuture(asyncio.ensure_future(self._end_applications()))
+        return done.addErrback(lambda failure: logger.error("Did not stop cleanly: %s", failure.getTraceback()))
+
+    async def _end_applications(self) -> None:
+        """Cancel the requests that still run, wait for their end, then let the application finish its work."""
+        running = [details["application_instance"] for details in self.connections.values() if _is_running(details)]
+        for application in running:
+            application.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await self._lifespan.shutdown()
+
+    def _is_gone(self, protocol: Any) -> bool:
+        return "disconnected" in self.connections.get(protocol, {"disconnected": 0})
+
+    def _brake(self, protocol: Any) -> Brake:
+        """The brake of a request or a websocket, registered with its transport on first use."""
+        if protocol in self._brakes:
+            return self._brakes[protocol]
+        if isinstance(protocol, WebRequest):
+            brake = Brake(protocol.channel.transport, is_full=protocol.channel._waitingForTransport)
+            protocol.registerProducer(brake, True)
+        else:
+            brake = Brake(protocol.transport)
+            protocol.transport.unregisterProducer()  # the HTTP connection that this websocket began as
+            protocol.transport.registerProducer(brake, True)
+        self._brakes[protocol] = brake
+        return brake
+
+    def release_brake(self, protocol: Any) -> None:
+        """Let go whoever waits for this client's socket; the connection can close from now on."""
+        brake = self._brakes.pop(protocol, None)
+        if brake is None:
+            return
+        brake.stopProducing()
+        if isinstance(protocol, WebRequest):
+            if protocol.channel is not None:
+                protocol.unregisterProducer()
+        elif protocol.transport is not None:
+            protocol.transport.unregisterProducer()
+
+
+def _is_running(details: dict[str, Any]) -> bool:
+    return "application_instance" in details and not details["application_instance"].done()

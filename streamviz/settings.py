@@ -1,0 +1,131 @@
+"""Django's settings. All that differs between machines comes from the environment; README.md has the table."""
+
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+from streamviz import embedded_postgres, environment
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = (BASE_DIR / environment.text("VAR_DIR", "var")).resolve()
+
+HOST = environment.text("HOST", "127.0.0.1")
+PORT = environment.port("PORT", 8000)
+PUBLIC = not environment.is_loopback(HOST)
+DEBUG = environment.flag("DEBUG", default=not PUBLIC)
+if PUBLIC and DEBUG:
+    raise ImproperlyConfigured(f"HOST={HOST} can be reached from other machines: DEBUG must be off. Unset DEBUG.")
+
+SECRET_KEY = environment.text("SECRET_KEY")
+if not SECRET_KEY and not DEBUG:
+    raise ImproperlyConfigured("DEBUG is off, so SECRET_KEY must be set, to a long random text that is kept secret.")
+SECRET_KEY = SECRET_KEY or environment.kept_secret(VAR_DIR / "secret_key")
+
+LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
+ALLOWED_HOSTS = environment.words("ALLOWED_HOSTS") or [*LOOPBACK_NAMES, HOST]
+CSRF_TRUSTED_ORIGINS = environment.words("CSRF_TRUSTED_ORIGINS")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = environment.flag("SECURE_COOKIES", default=not DEBUG)
+
+SIMULATOR_PORT = environment.port("SIMULATOR_PORT", 8001)
+SIMULATOR_URL = environment.text("SIMULATOR_URL", f"http://127.0.0.1:{SIMULATOR_PORT}")
+
+# Clients send their own provider's credential, which is passed on and never stored; our key is in x-streamviz-key.
+CLIENT_CREDENTIALS = environment.flag("CLIENT_CREDENTIALS", default=False)
+
+INSTALLED_APPS = [
+    "unfold",  # before the admin, whose templates it replaces
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "django_htmx",
+    "streamviz.records",
+    "streamviz.proxy",
+    "streamviz.live",
+    "streamviz.dashboard",
+    "streamviz.ops",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "streamviz.dashboard.middleware.ContentSecurityPolicyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "streamviz.urls"
+ASGI_APPLICATION = "streamviz.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+EMBEDDED_POSTGRES_DIR = VAR_DIR / "postgres"
+EMBEDDED_POSTGRES = not environment.text("DATABASE_URL")
+DATABASES = {
+    "default": environment.postgres("DATABASE_URL") or embedded_postgres.django_settings(EMBEDDED_POSTGRES_DIR),
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = environment.text("REDIS_URL")
+CHANNEL_LAYERS = {
+    "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+    if REDIS_URL
+    else {"BACKEND": "channels.layers.InMemoryChannelLayer"},
+}
+
+LOGIN_URL = "/sign-in/"
+LOGIN_REDIRECT_URL = "/"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = False
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True  # files are served from where they lie, so there is no collectstatic step
+
+LOG_LEVEL = environment.choice("LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR"), "INFO")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"()": "streamviz.logs.LineFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {
+        # Django would otherwise add handlers of its own, and Daphne reports each connection at INFO.
+        "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
+        "django.server": {"handlers": [], "propagate": True},
+        "daphne": {"level": "WARNING"},
+        "asyncio": {"level": "WARNING"},
+    },
+}

@@ -1,0 +1,143 @@
+"""Tiers, and what tests share: a Postgres server, Redis, a browser, and streamviz itself as real processes."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Browser, sync_playwright
+
+from streamviz import environment
+from streamviz.embedded_postgres import EmbeddedPostgres, django_settings
+from tests.services import Redis, Streamviz, fresh_database
+
+TIERS = ("unit", "integration", "e2e")
+DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_FLAGS = [
+    "--no-sandbox",  # it does not start as root otherwise
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def tier(item: pytest.Item) -> str:
+    """What a test needs decides its tier: real processes, a database, or neither."""
+    if "e2e" in item.path.parts:
+        return "e2e"
+    fixtures = set(getattr(item, "fixturenames", ()))
+    return "integration" if item.get_closest_marker("django_db") or fixtures & DATABASE_FIXTURES else "unit"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with its tier, and run the quick tiers first."""
+    for item in items:
+        item.add_marker(tier(item))
+    items.sort(key=lambda item: TIERS.index(tier(item)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Show what streamviz's own processes said beside the failure of a test that used them."""
+    report: Any = yield
+    if report.failed:
+        for value in getattr(item, "funcargs", {}).values():
+            if isinstance(value, Streamviz):
+                report.sections.append(("what streamviz said", value.output()))
+    return report
+
+
+def missing(what: str) -> None:
+    """Skip the test that needs this program; under CI, where it must be installed, fail it."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{what} is not installed, and under CI it must be", pytrace=False)
+    pytest.skip(f"{what} is not installed")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[dict[str, Any]]:
+    """Django's settings for a database on a running server: DATABASE_URL's, else one started for this test run."""
+    if given := environment.postgres("DATABASE_URL"):
+        yield given
+        return
+    folder = Path(tempfile.mkdtemp(prefix="streamviz-test-"))
+    server = EmbeddedPostgres(folder / "postgres", options={"fsync": "off", "full_page_writes": "off"})
+    try:
+        server.start()
+        yield django_settings(server.data)
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(postgres: dict[str, Any]) -> None:
+    """Point Django at that server; pytest-django calls this before it makes the test database."""
+    settings.DATABASES["default"].update(postgres)
+
+
+@pytest.fixture
+def database_url(postgres: dict[str, Any]) -> Iterator[str]:
+    """The DATABASE_URL of an empty database of this test's own."""
+    with fresh_database(postgres) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A running Redis: REDIS_URL's, else one started for this test run."""
+    if given := os.environ.get("REDIS_URL"):
+        yield given
+        return
+    program = shutil.which("redis-server")
+    if not program:
+        missing("Redis")
+    with Redis(program or "") as redis:
+        yield redis.url
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """A browser. While it runs its thread counts as asynchronous: no ORM and no async tests in the same module."""
+    program = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    if not program:
+        missing("Chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=CHROMIUM_FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def make_server(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Streamviz]]:
+    """Make a streamviz of this test's own, not started yet; settings are given as keyword arguments."""
+    made: list[Streamviz] = []
+
+    def make(**environment: str) -> Streamviz:
+        made.append(Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": database_url, **environment}))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop()
+
+
+@pytest.fixture(scope="session")
+def running_server(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Streamviz]:
+    """One streamviz for all tests that neither stop it nor mind each other's streams."""
+    with fresh_database(postgres) as url:
+        server = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()

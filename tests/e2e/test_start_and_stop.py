@@ -1,0 +1,182 @@
+"""`manage.py up`, as `make run` runs it: what it makes, what it refuses, and that it leaves nothing behind."""
+
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.services import ROOT, Streamviz, clean_environment
+
+END_SECONDS = 30
+MakeServer = Callable[..., Streamviz]
+
+
+@pytest.fixture
+def embedded() -> Iterator[Streamviz]:
+    """A streamviz that has its own Postgres, not started yet."""
+    with tempfile.TemporaryDirectory(prefix="streamviz-test-") as folder:
+        server = Streamviz(Path(folder) / "var", {})
+        yield server
+        server.stop()
+
+
+def family(server: Streamviz) -> list[psutil.Process]:
+    """The supervisor and all that it started."""
+    supervisor = psutil.Process(server.pid)
+    return [supervisor, *supervisor.children(recursive=True)]
+
+
+def assert_ended(processes: list[psutil.Process]) -> None:
+    _, alive = psutil.wait_procs(processes, timeout=END_SECONDS)
+    assert alive == []
+
+
+def assert_one_line(output: str, *parts: str) -> None:
+    """The fault is one line, the last one, and there is no traceback."""
+    assert "Traceback" not in output
+    faults = [line for line in output.splitlines() if all(part in line for part in parts)]
+    assert len(faults) == 1, output
+
+
+def test_the_first_start_hands_out_a_link_and_a_key_and_the_next_keeps_them(embedded: Streamviz) -> None:
+    embedded.start()
+    key, link, first = embedded.api_key, embedded.sign_in_link, family(embedded)
+    assert key.startswith("sv-")
+    assert link.startswith(f"{embedded.base_url}/sign-in/link/")
+    assert {"postgres", "streamviz.simulator", "serve"} <= roles(first)
+    assert embedded.stop() == 0
+    assert_ended(first)
+
+    embedded.start()
+    assert "shown this once" not in embedded.output().rpartition("Starting Postgres")[2]
+    assert "API keys are shown once" in embedded.output()
+    assert embedded.sign_in_link, "the administrator has never signed in"
+    assert embedded.api_key == key
+    assert run_curl(embedded).startswith("data: {")
+
+
+def roles(processes: list[psutil.Process]) -> set[str]:
+    return {word for process in processes if process.is_running() for word in [process.name(), *process.cmdline()]}
+
+
+def run_curl(server: Streamviz) -> str:
+    """Paste the curl line that was printed, with the key in the shell's environment for later starts."""
+    line = re.findall(r"curl -N .*", server.output())[-1]
+    environment = clean_environment(STREAMVIZ_KEY=server.api_key)
+    pasted = subprocess.run(["sh", "-c", f"{line} --silent"], env=environment, capture_output=True, text=True)
+    return pasted.stdout
+
+
+def test_the_curl_line_works_as_pasted(make_server: MakeServer) -> None:
+    server = make_server().start()
+    line = re.findall(r"curl -N .*", server.output())[-1]
+    assert f"Authorization: Bearer {server.api_key}" in shlex.split(line)
+    said = run_curl(server)
+    assert said.startswith("data: {")
+    assert said.rstrip().endswith("data: [DONE]")
+
+
+def test_a_killed_supervisor_takes_its_children_along_and_the_next_start_works(embedded: Streamviz) -> None:
+    embedded.start()
+    key = embedded.api_key
+    processes = family(embedded)
+    ours = [each for each in processes if each.name() != "postgres"]
+    embedded.kill()
+    assert_ended(ours)
+
+    embedded.start()
+    assert_ended(processes)
+    assert embedded.api_key == key
+    assert "Stopping the Postgres that an earlier run left behind" in embedded.output()
+
+
+@pytest.mark.parametrize("role", ["streamviz.simulator", "serve"])
+def test_a_child_that_dies_is_said_in_one_line_and_ends_the_rest(make_server: MakeServer, role: str) -> None:
+    server = make_server().start()
+    processes = family(server)
+    next(each for each in processes if role in each.cmdline()).kill()
+    status, output = server.wait()
+    assert status == 1
+    name = "simulator" if "simulator" in role else "server"
+    assert_one_line(output, f"The {name} ended by itself")
+    assert_ended(processes)
+
+
+@pytest.mark.parametrize("variable", ["PORT", "SIMULATOR_PORT"])
+def test_a_port_in_use_is_one_line(embedded: Streamviz, variable: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        embedded.environment[variable] = str(port)
+        status, output = embedded.fail_to_start()
+    assert status == 1
+    assert_one_line(output, f"Port {port} on 127.0.0.1 is in use", f"Set {variable}")
+    assert not (embedded.var_dir / "postgres").exists(), "nothing was started first"
+
+
+@pytest.mark.parametrize(
+    ("url", "line"),
+    [
+        ("postgresql://ann:hunter2@127.0.0.1:1/records", "Cannot use the database at 127.0.0.1:1/records"),
+        ("postgresql://ann:hunter2@no-such-host.invalid/records", "Cannot use the database at no-such-host.invalid"),
+        ("nonsense", "DATABASE_URL must look like"),
+    ],
+)
+def test_a_broken_database_url_is_one_line(tmp_path: Path, url: str, line: str) -> None:
+    status, output = Streamviz(tmp_path, {"DATABASE_URL": url}).fail_to_start()
+    assert status == 1
+    assert_one_line(output, line)
+    assert "hunter2" not in output
+
+
+def test_a_database_that_is_not_there_is_one_line(database_url: str, tmp_path: Path) -> None:
+    url = re.sub(r"streamviz_test_\w+", "missing", database_url)
+    status, output = Streamviz(tmp_path, {"DATABASE_URL": url}).fail_to_start()
+    assert status == 1
+    assert_one_line(output, "Cannot use the database", 'database "missing" does not exist')
+
+
+def test_two_in_one_folder_are_refused(make_server: MakeServer) -> None:
+    first = make_server().start()
+    second = make_server()
+    second.environment["VAR_DIR"] = str(first.var_dir)
+    status, output = second.fail_to_start()
+    assert status == 1
+    assert_one_line(output, "running already", f"process {first.pid}")
+
+
+def test_a_public_server_without_a_password_is_refused(make_server: MakeServer, database_url: str) -> None:
+    public = {"HOST": "0.0.0.0", "SECRET_KEY": "long and random"}
+    server = make_server(**public)
+    status, output = server.fail_to_start()
+    assert status == 1
+    assert_one_line(output, "no administrator has a password")
+
+    set_password = [sys.executable, "manage.py", "shell", "-c", SET_PASSWORD]
+    environment = clean_environment(DATABASE_URL=database_url)
+    subprocess.run(set_password, cwd=ROOT, env=environment, check=True, capture_output=True)
+    server.start()
+    assert server.sign_in_link, "the administrator has not signed in yet"
+
+
+SET_PASSWORD = """
+from django.contrib.auth.models import User
+admin = User.objects.get(username="admin")
+admin.set_password("a long password")
+admin.save()
+"""
+
+
+def test_ctrl_c_in_the_middle_of_starting_leaves_nothing(embedded: Streamviz) -> None:
+    program = embedded.begin()
+    program.wait_for("Preparing the database")
+    processes = family(embedded)
+    assert embedded.stop() == 0
+    assert_ended(processes)
+    assert "Traceback" not in embedded.output()

@@ -1,0 +1,138 @@
+"""An ASGI application for tests of the server, and `python -m tests.server_app PORT` to serve it."""
+
+import asyncio
+import logging
+import resource
+import sys
+from typing import Any
+
+from streamviz.faults import Fault
+from streamviz.server import Server
+
+PART = b"x" * 64 * 1024
+PARTS = 3200  # 200 MiB, far more than any socket buffers
+TURNS = 2000  # of the event loop: time enough to send everything, were nobody waiting
+
+sent = {"http": 0, "websocket": 0}
+
+
+async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """Dispatch on what the request is for."""
+    if scope["type"] == "lifespan":
+        await lifespan(receive, send)
+    elif scope["type"] == "websocket":
+        await websocket_flood(receive, send)
+    else:
+        await PAGES[scope["path"]](receive, send)
+
+
+async def lifespan(receive: Any, send: Any) -> None:
+    """Says when it is started and stopped."""
+    await receive()
+    say("started")
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    say("stopped")
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+async def flood(receive: Any, send: Any) -> None:
+    """Sends as fast as it may."""
+    await start(send)
+    for _ in range(PARTS):
+        await send({"type": "http.response.body", "body": PART, "more_body": True})
+        sent["http"] += 1
+        await asyncio.sleep(0)
+    await send({"type": "http.response.body"})
+    say("flood done")
+
+
+async def flood_until_left(receive: Any, send: Any) -> None:
+    """Sends until its client has left."""
+    await start(send)
+    await receive()
+    gone = asyncio.ensure_future(receive())
+    while not gone.done():
+        await send({"type": "http.response.body", "body": PART, "more_body": True})
+        await asyncio.sleep(0)
+    say(f"got {gone.result()['type']}")
+
+
+async def websocket_flood(receive: Any, send: Any) -> None:
+    """The same over a websocket."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    for _ in range(PARTS):
+        await send({"type": "websocket.send", "bytes": PART})
+        sent["websocket"] += 1
+        await asyncio.sleep(0)
+    await send({"type": "websocket.close"})
+    say("websocket flood done")
+
+
+async def progress(receive: Any, send: Any) -> None:
+    """How many parts each flood has sent, and this process's greatest memory so far in KiB."""
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    await answer(send, f"{sent['http']} {sent['websocket']} {memory}".encode())
+
+
+async def hello(receive: Any, send: Any) -> None:
+    """A whole answer."""
+    await answer(send, b"hello")
+
+
+async def fail_midway(receive: Any, send: Any) -> None:
+    """Fails after the first part of its answer."""
+    await start(send)
+    await send({"type": "http.response.body", "body": b"part", "more_body": True})
+    raise RuntimeError("failed midway")
+
+
+async def fail(receive: Any, send: Any) -> None:
+    """Fails before its answer."""
+    raise RuntimeError("failed at once")
+
+
+async def endless(receive: Any, send: Any) -> None:
+    """Is still sending when the server stops."""
+    await start(send)
+    await send({"type": "http.response.body", "body": b"part", "more_body": True})
+    try:
+        await asyncio.Event().wait()
+    finally:
+        say("cancelled")
+
+
+PAGES = {
+    "/": hello,
+    "/flood": flood,
+    "/flood-until-left": flood_until_left,
+    "/progress": progress,
+    "/fail-midway": fail_midway,
+    "/fail": fail,
+    "/endless": endless,
+}
+
+
+async def start(send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+
+
+async def answer(send: Any, body: bytes) -> None:
+    await start(send)
+    await send({"type": "http.response.body", "body": body})
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
+    try:
+        Server(application, "127.0.0.1", int(sys.argv[1])).run()
+    except Fault as fault:
+        sys.exit(f"fault: {fault}")
+    say("ended")

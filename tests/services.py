@@ -1,0 +1,198 @@
+"""Real processes for tests: streamviz itself, and Redis."""
+
+import os
+import re
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote, urlencode
+
+import psycopg
+from psycopg import sql
+
+ROOT = Path(__file__).resolve().parent.parent
+READY = "curl -N"
+OURS = {
+    *("ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS", "DATABASE_URL", "DEBUG", "HOST", "LOG_LEVEL", "PORT", "REDIS_URL"),
+    *("SECRET_KEY", "SECURE_COOKIES", "SIMULATOR_PORT", "SIMULATOR_URL", "VAR_DIR"),
+}
+START_SECONDS = 120
+STOP_SECONDS = 60
+
+
+def free_port() -> int:
+    """A port that nothing listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def clean_environment(**changes: str) -> dict[str, str]:
+    """This process's environment without streamviz's settings, but for the given ones."""
+    return {name: value for name, value in os.environ.items() if name not in OURS} | changes
+
+
+@contextmanager
+def fresh_database(server: Mapping[str, Any]) -> Iterator[str]:
+    """The URL of a new, empty database on the server that these Django settings name; dropped at the end."""
+    name = f"streamviz_test_{secrets.token_hex(6)}"
+    address = {key: server.get(key.upper()) or None for key in ("user", "password", "host", "port")}
+    with psycopg.connect(dbname="postgres", autocommit=True, **address) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        try:
+            yield _url(name, address)
+        finally:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def _url(database: str, address: Mapping[str, str | None]) -> str:
+    user = ":".join(quote(part, safe="") for part in (address["user"], address["password"]) if part)
+    where = urlencode({key: address[key] for key in ("host", "port") if address[key]})
+    return f"postgresql://{user}@/{database}?{where}"
+
+
+class Program:
+    """A process whose output is collected while it runs."""
+
+    def __init__(self, command: list[str], environment: Mapping[str, str]) -> None:
+        self._lines: list[str] = []
+        self._news = threading.Condition()
+        self._has_ended = False
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def output(self) -> str:
+        """All that it has said so far."""
+        return "".join(self._lines)
+
+    def wait_for(self, text: str, seconds: float = START_SECONDS) -> None:
+        """Return once it has said this. AssertionError when it ends before, or takes too long."""
+        with self._news:
+            in_time = self._news.wait_for(lambda: text in self.output() or self._has_ended, seconds)
+        assert in_time, f"no {text!r} within {seconds} s:\n{self.output()}"
+        assert text in self.output(), f"ended without {text!r}:\n{self.output()}"
+
+    def wait(self, seconds: float = STOP_SECONDS) -> int:
+        """Its exit status, once it has ended and all that it said has been read."""
+        status = self.process.wait(seconds)
+        self._reader.join(seconds)
+        return status
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            with self._news:
+                self._lines.append(line)
+                self._news.notify_all()
+        with self._news:
+            self._has_ended = True
+            self._news.notify_all()
+        self.process.stdout.close()
+
+
+class Streamviz:
+    """`manage.py up` on ports of its own. Its folder and database outlive `stop` and `kill`, as a person's would."""
+
+    def __init__(self, var_dir: Path, environment: Mapping[str, str]) -> None:
+        self.port = free_port()
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        self.var_dir = var_dir
+        self.api_key = ""
+        self.sign_in_link = ""
+        self._outputs: list[str] = []
+        self._program: Program | None = None
+        self.environment = clean_environment(
+            PORT=str(self.port), SIMULATOR_PORT=str(free_port()), VAR_DIR=str(var_dir), **environment
+        )
+
+    def start(self) -> Self:
+        """Start it and wait until it says that it runs. The API key is kept from the first start."""
+        program = self.begin()
+        program.wait_for(READY)
+        self.api_key = _found(r"^\s+(sv-\S+)$", program.output()) or self.api_key
+        self.sign_in_link = _found(r"(http\S+/sign-in/link/\S+)", program.output())
+        return self
+
+    def begin(self) -> Program:
+        """Start it and do not wait."""
+        self._program = Program([sys.executable, "manage.py", "up"], self.environment)
+        return self._program
+
+    def fail_to_start(self) -> tuple[int, str]:
+        """Start it where it cannot: the exit status and what it said."""
+        self.begin()
+        return self.wait()
+
+    def wait(self) -> tuple[int, str]:
+        """Wait until it has ended by itself: the exit status and what it said."""
+        assert self._program
+        program, self._program = self._program, None
+        status = program.wait()
+        self._outputs.append(program.output())
+        return status, program.output()
+
+    def stop(self) -> int:
+        """Ctrl-C: the exit status."""
+        return self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        """End the supervisor with no chance to tidy up."""
+        self._end(signal.SIGKILL)
+
+    def restart(self) -> Self:
+        """Stop it and start it again on the same data."""
+        self.stop()
+        return self.start()
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's."""
+        assert self._program
+        return self._program.process.pid
+
+    def output(self) -> str:
+        """All that it has said in all its runs."""
+        return "\n".join(self._outputs + ([self._program.output()] if self._program else []))
+
+    def _end(self, number: signal.Signals) -> int:
+        if self._program is None:
+            return 0
+        self._program.process.send_signal(number)
+        return self.wait()[0]
+
+
+class Redis:
+    """A Redis server that keeps nothing."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="streamviz-redis-")
+        options = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self._folder.name]
+        self._running = Program([self._program, *options], os.environ)
+        self._running.wait_for("Ready to accept connections")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._running.process.terminate()
+        self._running.wait()
+        self._folder.cleanup()
+
+
+def _found(pattern: str, text: str) -> str:
+    match = re.search(pattern, text, re.MULTILINE)
+    return match.group(1) if match else ""

@@ -1,0 +1,165 @@
+"""The embedded server: a real one, in folders of the tests' own."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from streamviz.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
+from streamviz.faults import Fault
+from tests.services import Program, clean_environment
+
+START_AND_STAY = """
+import sys
+from pathlib import Path
+from streamviz.embedded_postgres import EmbeddedPostgres
+EmbeddedPostgres(Path(sys.argv[1])).start()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="streamviz-test-"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def connect(data: Path) -> psycopg.Connection:
+    return psycopg.connect(dbname=DATABASE, user=USER, host=str(socket_dir(data)), autocommit=True)
+
+
+def server_process(data: Path) -> psutil.Process:
+    return psutil.Process(int((data / "postmaster.pid").read_text().split()[0]))
+
+
+def test_it_keeps_its_data_and_leaves_no_process(folder: Path) -> None:
+    data = folder / "var" / "postgres"
+    server = EmbeddedPostgres(data)
+    server.start()
+    with connect(data) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 'GRÜßE' AS word")
+    process = server_process(data)
+    server.stop()
+    assert not process.is_running()
+
+    server.start()
+    with connect(data) as connection:
+        assert connection.execute("SELECT lower(word) FROM kept").fetchone() == ("grüße",)
+    server.stop()
+
+
+def test_it_listens_on_no_network_address(folder: Path) -> None:
+    server = EmbeddedPostgres(folder / "postgres")
+    server.start()
+    process = server_process(folder / "postgres")
+    assert [each for each in process.net_connections() if each.laddr] == []
+    server.stop()
+
+
+def test_a_path_too_long_for_a_socket_gets_one_elsewhere(folder: Path) -> None:
+    data = folder / ("long" * 30) / "postgres"
+    server = EmbeddedPostgres(data)
+    server.start()
+    assert socket_dir(data) != data
+    connect(data).close()
+    server.stop()
+    assert not socket_dir(data).exists()
+
+
+def test_what_a_killed_run_left_is_stopped_first(folder: Path) -> None:
+    data = folder / "postgres"
+    killed = Program([sys.executable, "-c", START_AND_STAY, str(data)], clean_environment())
+    killed.wait_for("ready")
+    leftover = server_process(data)
+    killed.process.kill()
+    killed.wait()
+    assert leftover.is_running()
+
+    said: list[str] = []
+    server = EmbeddedPostgres(data, said.append)
+    server.start()
+    assert not leftover.is_running()
+    assert said == ["Stopping the Postgres that an earlier run left behind"]
+    server.stop()
+
+
+def test_a_server_killed_at_once_recovers(folder: Path) -> None:
+    data = folder / "postgres"
+    server = EmbeddedPostgres(data)
+    server.start()
+    process = server_process(data)
+    children = process.children()
+    process.send_signal(signal.SIGKILL)
+    psutil.wait_procs([process, *children], timeout=30)
+    assert server.has_ended()
+    server.stop()
+
+    server.start()
+    connect(data).close()
+    server.stop()
+
+
+def test_a_pid_file_that_names_another_program_is_no_hindrance(folder: Path) -> None:
+    data = folder / "postgres"
+    server = EmbeddedPostgres(data)
+    server.start()
+    pid_file = (data / "postmaster.pid").read_text()
+    server.stop()
+    with subprocess.Popen(["sleep", "600"]) as other:
+        (data / "postmaster.pid").write_text(pid_file.replace(pid_file.split()[0], str(other.pid), 1))
+        server.start()
+        connect(data).close()
+        server.stop()
+        assert other.poll() is None
+        other.kill()
+
+
+def test_a_folder_of_another_version_is_one_clear_line(folder: Path) -> None:
+    data = folder / "postgres"
+    data.mkdir()
+    (data / "PG_VERSION").write_text("12\n")
+    with pytest.raises(Fault, match="was made by Postgres 12, and this is 18"):
+        EmbeddedPostgres(data).start()
+
+
+def test_a_folder_that_is_no_database_is_one_clear_line(folder: Path) -> None:
+    (folder / "postgres").mkdir()
+    with pytest.raises(Fault, match="is not a usable Postgres folder"):
+        EmbeddedPostgres(folder / "postgres").start()
+
+
+def test_a_server_that_cannot_start_says_why(folder: Path) -> None:
+    server = EmbeddedPostgres(folder / "postgres", options={"max_connections": "none"})
+    with pytest.raises(Fault, match=r"did not start: .*max_connections"):
+        server.start()
+
+
+def test_what_a_killed_first_start_left_is_made_anew(folder: Path) -> None:
+    (folder / "postgres.new").mkdir()
+    (folder / "postgres.new" / "PG_VERSION").write_text("18\n")
+    server = EmbeddedPostgres(folder / "postgres")
+    server.start()
+    server.stop()
+    assert not (folder / "postgres.new").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is given another user")
+def test_root_gets_another_user_and_closed_folders_stay_closed_to_others(folder: Path) -> None:
+    folder.chmod(0o700)
+    data = folder / "var" / "postgres"
+    server = EmbeddedPostgres(data)
+    server.start()
+    assert server_process(data).username() == "streamviz-postgres"
+    server.stop()
+    as_nobody = subprocess.run(["test", "-x", folder], cwd="/", user="nobody", group="nogroup", extra_groups=[])
+    assert as_nobody.returncode != 0

@@ -1,0 +1,92 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from streamviz import environment
+
+
+@pytest.mark.parametrize(("word", "meant"), [("1", True), ("Yes", True), ("off", False), ("0", False), (" ", True)])
+def test_a_flag_is_read(monkeypatch: pytest.MonkeyPatch, word: str, meant: bool) -> None:
+    monkeypatch.setenv("FLAG", word)
+    assert environment.flag("FLAG", default=True) is meant
+
+
+@pytest.mark.parametrize("word", ["0", "65536", "-1", "http", "80.5", "²"])
+def test_it_rejects_what_is_no_port(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    monkeypatch.setenv("PORT", word)
+    with pytest.raises(ImproperlyConfigured, match="PORT must be a port"):
+        environment.port("PORT", 8000)
+
+
+def test_it_rejects_a_flag_that_is_no_word_for_yes_or_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEBUG", "maybe")
+    with pytest.raises(ImproperlyConfigured, match="DEBUG must be 1 or 0"):
+        environment.flag("DEBUG", default=False)
+
+
+def test_words_are_split_at_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALLOWED_HOSTS", "a.example, b.example,")
+    assert environment.words("ALLOWED_HOSTS") == ["a.example", "b.example"]
+
+
+@pytest.mark.parametrize(
+    ("host", "is_loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("example.org", False),
+    ],
+)
+def test_it_knows_what_other_machines_can_reach(host: str, is_loopback: bool) -> None:
+    assert environment.is_loopback(host) is is_loopback
+
+
+def test_a_database_url_becomes_djangos_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ann:p%40ss@db.example:5433/records?sslmode=require")
+    assert environment.postgres("DATABASE_URL") == {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": "records",
+        "USER": "ann",
+        "PASSWORD": "p@ss",
+        "HOST": "db.example",
+        "PORT": "5433",
+        "OPTIONS": {"connect_timeout": 5, "sslmode": "require"},
+    }
+
+
+def test_a_database_url_can_name_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ann@/records?host=/run/postgresql")
+    database = environment.postgres("DATABASE_URL")
+    assert database
+    assert (database["HOST"], database["USER"], database["NAME"]) == ("/run/postgresql", "ann", "records")
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://ann:hunter2@db/records", "postgresql://ann:hunter2@db", "postgresql://ann:hunter2@db/r?x=%zz"]
+)
+def test_a_broken_database_url_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", url)
+    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL must look like") as refusal:
+        environment.postgres("DATABASE_URL")
+    assert "hunter2" not in str(refusal.value)
+
+
+def test_a_secret_is_made_once_and_is_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "var" / "secret_key"
+    before = os.umask(0)
+    try:
+        secret = environment.kept_secret(path)
+    finally:
+        os.umask(before)
+    assert len(secret) > 50
+    assert environment.kept_secret(path) == secret
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600

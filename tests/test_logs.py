@@ -1,0 +1,34 @@
+import logging
+import sys
+
+import pytest
+
+from streamviz.logs import LineFormatter, redact
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("Authorization: Bearer sv-abcdefghij", "Authorization: Bearer ***"),
+        ("headers {'x-api-key': 'k-12345', 'accept': '*/*'}", "headers {'x-api-key': '***', 'accept': '*/*'}"),
+        ("GET /?api_key=abc&model=x", "GET /?api_key=***&model=x"),
+        ("Incorrect API key provided: sk-proj-abcdefghijkl.", "Incorrect API key provided: sk-***."),
+        ("postgresql://ann:hunter2@db/records", "postgresql://ann:***@db/records"),
+        ("redis://:hunter2@redis:6379/0", "redis://:***@redis:6379/0"),
+        ("GET /sign-in/link/MQ/abc-def/", "GET /sign-in/link/MQ/***/"),
+        ("a task-list of 3 streams at http://127.0.0.1:8000/", "a task-list of 3 streams at http://127.0.0.1:8000/"),
+    ],
+)
+def test_credentials_are_hidden(line: str, shown: str) -> None:
+    assert redact(line) == shown
+
+
+def test_a_record_is_one_line_even_with_a_traceback() -> None:
+    try:
+        raise ValueError("Bearer secret-token\nsecond line")
+    except ValueError:
+        record = logging.LogRecord("streamviz", logging.ERROR, __file__, 1, "it %s", ("failed",), sys.exc_info())
+    line = LineFormatter().format(record)
+    assert "\n" not in line
+    assert " ERROR streamviz it failed | Traceback" in line
+    assert "ValueError: Bearer *** | second line" in line

@@ -1,0 +1,163 @@
+"""The server with a real socket and a client that reads slowly, leaves, or comes back."""
+
+import base64
+import http.client
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from tests.server_app import PART, PARTS
+from tests.services import Program, clean_environment, free_port
+
+SMALL_BUFFER = 64 * 1024
+MOST_PARTS_IN_SOCKETS = 160  # 10 MiB: what the kernel holds for both ends, with room to spare
+MOST_GROWTH_KIB = 40 * 1024
+WEBSOCKET_REQUEST = (
+    "GET /socket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    f"Sec-WebSocket-Key: {base64.b64encode(b'0123456789abcdef').decode()}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+class Served(Program):
+    """The application of tests.server_app, being served."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        super().__init__([sys.executable, "-m", "tests.server_app", str(self.port)], clean_environment())
+        self.wait_for("Listening on")
+
+    @contextmanager
+    def slow_client(self, request: str) -> Iterator[socket.socket]:
+        """A client that has sent its request, and reads nothing by itself."""
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL_BUFFER)
+            client.connect(("127.0.0.1", self.port))
+            client.sendall(request.encode())
+            yield client
+
+    def progress(self) -> tuple[int, int, int]:
+        """Parts sent over http, parts sent over the websocket, memory in KiB; asked until the parts stay the same."""
+        before = None
+        while True:
+            http_parts, websocket_parts, memory = map(int, self.get("/progress").split())
+            if before == (http_parts, websocket_parts):
+                return http_parts, websocket_parts, memory
+            before = (http_parts, websocket_parts)
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+
+    def get(self, path: str) -> bytes:
+        with closing(self.connect()) as connection:
+            connection.request("GET", path)
+            return connection.getresponse().read()
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    server = Served()
+    yield server
+    server.process.kill()
+    server.wait()
+
+
+def get_request(path: str) -> str:
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
+def read_to_end(client: socket.socket) -> int:
+    """How many bytes come until the server closes."""
+    total = 0
+    while data := client.recv(1 << 20):
+        total += len(data)
+    return total
+
+
+def test_sending_waits_for_a_client_that_does_not_read(served: Served) -> None:
+    _, _, memory_before = served.progress()
+    with served.slow_client(get_request("/flood")):
+        parts, _, memory = served.progress()
+    assert 0 < parts < MOST_PARTS_IN_SOCKETS
+    assert memory - memory_before < MOST_GROWTH_KIB
+
+
+def test_sending_goes_on_when_the_client_reads_again(served: Served) -> None:
+    with served.slow_client(get_request("/flood")) as client:
+        assert served.progress()[0] < MOST_PARTS_IN_SOCKETS
+        assert read_to_end(client) > PARTS * len(PART)
+    served.wait_for("flood done")
+
+
+def test_a_websocket_waits_for_a_client_that_does_not_read(served: Served) -> None:
+    _, _, memory_before = served.progress()
+    with served.slow_client(WEBSOCKET_REQUEST) as client:
+        _, parts, memory = served.progress()
+        assert 0 < parts < MOST_PARTS_IN_SOCKETS
+        assert memory - memory_before < MOST_GROWTH_KIB
+        client.settimeout(60)
+        total = 0
+        while total < PARTS * len(PART):
+            total += len(client.recv(1 << 20))
+    served.wait_for("websocket flood done")
+
+
+def test_a_client_that_leaves_frees_who_waits_for_it(served: Served) -> None:
+    with served.slow_client(get_request("/flood-until-left")):
+        served.progress()
+    served.wait_for("got http.disconnect")
+
+
+def test_other_clients_are_served_meanwhile(served: Served) -> None:
+    with served.slow_client(get_request("/flood")):
+        served.progress()
+        assert served.get("/") == b"hello"
+
+
+def test_a_connection_is_kept_for_the_next_request(served: Served) -> None:
+    with closing(served.connect()) as connection:
+        for _ in range(3):
+            connection.request("GET", "/")
+            socket_before = connection.sock
+            response = connection.getresponse()
+            assert response.getheader("server") == "streamviz"
+            assert response.read() == b"hello"
+            assert connection.sock is socket_before
+
+
+def test_a_response_that_fails_midway_is_cut_off(served: Served) -> None:
+    with pytest.raises(http.client.IncompleteRead):
+        served.get("/fail-midway")
+    served.wait_for("failed midway")
+    with pytest.raises(http.client.IncompleteRead):  # the server minds its connections still
+        served.get("/fail-midway")
+
+
+def test_an_application_that_fails_at_once_gets_status_500(served: Served) -> None:
+    with closing(served.connect()) as connection:
+        connection.request("GET", "/fail")
+        assert connection.getresponse().status == 500
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_stops_the_application_after_its_last_request(served: Served, number: signal.Signals) -> None:
+    with served.slow_client(get_request("/endless")) as client:
+        assert client.recv(4096)
+        served.process.send_signal(number)
+        assert served.wait() == 0
+    assert [line for line in served.output().splitlines() if " " not in line] == [
+        "started",
+        "cancelled",
+        "stopped",
+        "ended",
+    ]
+
+
+def test_a_port_in_use_is_one_line(served: Served) -> None:
+    second = Program([sys.executable, "-m", "tests.server_app", str(served.port)], clean_environment())
+    assert second.wait() == 1
+    assert f"fault: Cannot listen on 127.0.0.1:{served.port}" in second.output()
+    assert "Traceback" not in second.output()

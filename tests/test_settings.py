@@ -1,0 +1,86 @@
+"""What the settings refuse, as the person who started streamviz sees it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.services import ROOT, clean_environment
+
+SHOW = """
+import json, django.conf
+settings = django.conf.settings
+names = ["DEBUG", "HOST", "PORT", "PUBLIC", "SESSION_COOKIE_SECURE", "ALLOWED_HOSTS", "EMBEDDED_POSTGRES", "SECRET_KEY"]
+print(json.dumps({name: getattr(settings, name) for name in names} | {"layer": settings.CHANNEL_LAYERS["default"]}))
+"""
+
+
+def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+    settings = {"DJANGO_SETTINGS_MODULE": "streamviz.settings", **environment}
+    return subprocess.run(
+        [sys.executable, *command], cwd=ROOT, env=clean_environment(**settings), capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "line"),
+    [
+        ({"DEBUG": "0"}, "DEBUG is off, so SECRET_KEY must be set"),
+        ({"HOST": "0.0.0.0"}, "DEBUG is off, so SECRET_KEY must be set"),
+        ({"HOST": "0.0.0.0", "DEBUG": "1"}, "DEBUG must be off"),
+        ({"DEBUG": "perhaps"}, "DEBUG must be 1 or 0"),
+        ({"PORT": "eighty"}, "PORT must be a port"),
+        ({"LOG_LEVEL": "loud"}, "LOG_LEVEL must be one of"),
+        ({"DATABASE_URL": "postgres//ann:hunter2@db/records"}, "DATABASE_URL must look like"),
+    ],
+)
+@pytest.mark.parametrize("command", ["up", "serve"])
+def test_it_refuses_with_one_line(tmp_path: Path, command: str, environment: dict[str, str], line: str) -> None:
+    refused = run(["manage.py", command], VAR_DIR=str(tmp_path), **environment)
+    assert refused.returncode == 1
+    assert refused.stdout == ""
+    assert len(refused.stderr.splitlines()) == 1
+    assert refused.stderr.startswith("streamviz: ")
+    assert line in refused.stderr
+    assert "hunter2" not in refused.stderr
+
+
+def test_on_this_machine_alone_nothing_need_be_set(tmp_path: Path) -> None:
+    shown = json.loads(run(["-c", SHOW], VAR_DIR=str(tmp_path)).stdout)
+    assert shown["DEBUG"] is True
+    assert shown["PUBLIC"] is False
+    assert shown["EMBEDDED_POSTGRES"] is True
+    assert shown["SESSION_COOKIE_SECURE"] is False
+    assert shown["SECRET_KEY"] == (tmp_path / "secret_key").read_text()
+    assert shown["layer"] == {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+
+
+def test_a_public_server_is_strict(tmp_path: Path) -> None:
+    shown = json.loads(
+        run(
+            ["-c", SHOW],
+            VAR_DIR=str(tmp_path),
+            HOST="0.0.0.0",
+            SECRET_KEY="long and random",
+            ALLOWED_HOSTS="viz.example",
+            REDIS_URL="redis://redis:6379/0",
+            DATABASE_URL="postgresql://ann@db/records",
+        ).stdout
+    )
+    assert shown["DEBUG"] is False
+    assert shown["PUBLIC"] is True
+    assert shown["EMBEDDED_POSTGRES"] is False
+    assert shown["SESSION_COOKIE_SECURE"] is True
+    assert shown["ALLOWED_HOSTS"] == ["viz.example"]
+    assert shown["layer"]["BACKEND"] == "channels_redis.pubsub.RedisPubSubChannelLayer"
+    assert not (tmp_path / "secret_key").exists()
+
+
+def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "django").mkdir()
+    (tmp_path / "django" / "__init__.py").write_text("raise ModuleNotFoundError(name='django')")
+    refused = run(["manage.py", "up"], PYTHONPATH=str(tmp_path))
+    assert refused.returncode == 1
+    assert refused.stderr == "streamviz: the Python package 'django' is not installed. Run `make install`.\n"
