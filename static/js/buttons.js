@@ -1,0 +1,37 @@
+// Buttons that copy, and those that show a tool call's raw arguments.
+export function start() {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-copy], [data-copy-from], [data-raw]");
+    if (!button) return;
+    event.preventDefault();
+    if (button.dataset.raw) showRaw(button);
+    else copy(button);
+  });
+}
+
+export function showRaw(button) {
+  const raw = document.getElementById(`${button.dataset.raw}-text`);
+  raw.hidden = !raw.hidden;
+  matchRaw();
+}
+
+// A card's head can be replaced while its raw text is open.
+export function matchRaw() {
+  for (const button of document.querySelectorAll("[data-raw]")) {
+    const raw = document.getElementById(`${button.dataset.raw}-text`);
+    button.setAttribute("aria-expanded", String(!raw.hidden));
+    const tree = document.getElementById(`${button.dataset.raw}-tree`);
+    if (tree) tree.hidden = !raw.hidden;
+  }
+}
+
+async function copy(button) {
+  const text = button.dataset.copy ?? document.getElementById(button.dataset.copyFrom).textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    return; // Without the clipboard's permission the text can still be selected.
+  }
+  button.classList.add("copied");
+  setTimeout(() => button.classList.remove("copied"), 1200);
+}

@@ -1,0 +1,75 @@
+// The keyboard: g and a letter goes to a page, j and k move in a list, / searches, ? lists the keys.
+let awaitsLetter = false;
+
+export function start() {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    if (handle(event.key)) event.preventDefault();
+  });
+}
+
+function isTyping(target) {
+  return target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
+}
+
+function handle(key) {
+  if (document.querySelector("dialog[open]")) return false; // the dialog closes itself on Escape
+  if (awaitsLetter) {
+    awaitsLetter = false;
+    return follow(document.querySelector(`[data-go="${CSS.escape(key)}"]`));
+  }
+  switch (key) {
+    case "g":
+      awaitsLetter = true;
+      setTimeout(() => (awaitsLetter = false), 1500);
+      return true;
+    case "j":
+      return move(1);
+    case "k":
+      return move(-1);
+    case "/":
+      return focus(document.querySelector("[data-search]"));
+    case "?":
+      document.getElementById("keys-help")?.showModal();
+      return true;
+    case "p":
+      return follow(document.getElementById("pause"));
+    case "Escape":
+      return leave();
+  }
+  return false;
+}
+
+function follow(element) {
+  element?.click();
+  return Boolean(element);
+}
+
+function focus(element) {
+  element?.focus();
+  return Boolean(element);
+}
+
+function move(step) {
+  const links = [...document.querySelectorAll(".row-link, .block-item")];
+  if (!links.length) return false;
+  const at = links.indexOf(document.activeElement);
+  const next = at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, at + step));
+  links[next].focus();
+  links[next].scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+// Escape first lets go of what is focused, then goes up a level.
+function leave() {
+  const open = document.querySelector("details.mode-switch[open], details.confirm[open]");
+  if (open) {
+    open.open = false;
+    return true;
+  }
+  if (document.activeElement !== document.body && document.activeElement?.matches("a, button, summary")) {
+    document.activeElement.blur();
+    return true;
+  }
+  return follow(document.querySelector("[data-up]"));
+}

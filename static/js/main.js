@@ -1,0 +1,12 @@
+// What every page runs. Pages work without it; it keeps them fresh and makes them quick to use.
+import { start as startSocket } from "./socket.js";
+import { start as startTimes } from "./times.js";
+import { start as startKeys } from "./keys.js";
+import { start as startButtons } from "./buttons.js";
+import { start as startFollow } from "./follow.js";
+
+startSocket();
+startTimes();
+startKeys();
+startButtons();
+startFollow();

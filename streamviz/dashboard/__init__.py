@@ -1,0 +1,1 @@
+"""The pages: what people see of streams, sessions, policies and keys, and what they may do with them."""

@@ -1,0 +1,78 @@
+"""Simulated streams: real calls of this server's own /v1, for people who have no client at hand."""
+
+import asyncio
+import logging
+
+import aiohttp
+from django.conf import settings
+from django.utils.crypto import salted_hmac
+
+from streamviz.records.models import ApiKey
+from streamviz.records.models.access import digest
+from streamviz.simulator.scenarios import listing
+
+log = logging.getLogger(__name__)
+
+KEY_NAME = "simulated streams"
+_PREFIX = "sv-"
+_ATTEMPTS = 20
+_RETRY_SECONDS = 0.1
+# Where a server that listens on every address can be reached from here.
+_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
+
+_calls: set[asyncio.Task[None]] = set()
+
+
+class DemoKeyRevoked(Exception):
+    """Somebody revoked the key of simulated streams, and that counts."""
+
+
+async def send(scenario: str) -> None:
+    """Start one call; returns while it is under way. Raises DemoKeyRevoked."""
+    secret = await _key()
+    call = asyncio.create_task(_call(scenario, secret), name=f"simulated stream {scenario}")
+    _calls.add(call)
+    call.add_done_callback(_calls.discard)
+
+
+async def _key() -> str:
+    """The secret is worked out from SECRET_KEY, so every process has it and nobody needs to keep it."""
+    secret = _PREFIX + salted_hmac("streamviz.dashboard.demo", KEY_NAME, algorithm="sha256").hexdigest()
+    known = {"prefix": secret[:8], "digest": digest(secret)}
+    key, _ = await ApiKey.objects.aget_or_create(name=KEY_NAME, defaults=known)
+    if key.is_revoked:
+        raise DemoKeyRevoked
+    if key.digest != known["digest"]:
+        await ApiKey.objects.filter(pk=key.pk).aupdate(**known)
+    return secret
+
+
+async def _call(scenario: str, secret: str) -> None:
+    body = {
+        "model": f"sim/{scenario}",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "messages": [{"role": "user", "content": f"{listing()[scenario]}, please"}],
+    }
+    headers = {"authorization": f"Bearer {secret}"}
+    try:
+        async with aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=None)) as client:
+            await _post(client, body)
+    except aiohttp.ClientError as error:
+        log.warning("simulated stream %s: %s", scenario, error)
+
+
+async def _post(client: aiohttp.ClientSession, body: dict[str, object]) -> None:
+    """A new key takes a moment to be known to every worker, so a refusal is tried again for a while."""
+    for _ in range(_ATTEMPTS):
+        async with client.post(f"{_base_url()}/v1/chat/completions", json=body) as response:
+            if response.status != 401:
+                async for _piece in response.content.iter_any():
+                    pass
+                return
+        await asyncio.sleep(_RETRY_SECONDS)
+    log.warning("simulated streams: the key is still not known")
+
+
+def _base_url() -> str:
+    return f"http://{_LOOPBACK.get(settings.HOST, settings.HOST)}:{settings.PORT}"

@@ -1,0 +1,26 @@
+"""What views share: who may see a page, and rendering from an async view."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth.decorators import login_required, permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+def needs(permission: str) -> Callable[[View], View]:
+    """Strangers are asked to sign in, others without the permission are refused."""
+
+    def decorate(view: View) -> View:
+        decorated: View = login_required(permission_required(permission, raise_exception=True)(view))
+        return decorated
+
+    return decorate
+
+
+async def render_page(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    """Render in a thread: the frame of a page asks the database about the user."""
+    return await sync_to_async(render)(request, template, context)

@@ -1,0 +1,177 @@
+"""What the pages read from Postgres: each in a fixed number of queries, each along an index."""
+
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from streamviz.core.policy import Decision, Mode
+from streamviz.live.presentation import marks
+from streamviz.live.presentation.from_records import outlines
+from streamviz.records.models import Block, ClientRun, Session, Stream, UpstreamRun, Verdict
+from streamviz.records.moments import as_datetime, as_microseconds
+
+SESSIONS_A_PAGE = 50
+STREAMS_A_PAGE = 100
+CHUNKS_A_PAGE = 200
+
+
+class Cursor(NamedTuple):
+    """A place in a list that is ordered by a time and an id."""
+
+    at: datetime
+    id: uuid.UUID
+
+    @classmethod
+    def read(cls, text: str) -> "Cursor | None":
+        """From a URL's parameter; None where it is none, or not ours."""
+        microseconds, _, row_id = text.partition("_")
+        try:
+            return cls(as_datetime(int(microseconds)), uuid.UUID(row_id))
+        except (ValueError, OverflowError):
+            return None
+
+    def __str__(self) -> str:
+        return f"{as_microseconds(self.at)}_{self.id}"
+
+
+class SessionRow(NamedTuple):
+    """A session with what its streams add up to."""
+
+    session: Session
+    streams: int
+    models: list[str]
+    outcomes: list[tuple[marks.StateMark, int]]
+    verdicts: list[tuple[marks.DecisionMark, int]]
+
+    @property
+    def duration_us(self) -> int:
+        return as_microseconds(self.session.last_at) - as_microseconds(self.session.started_at)
+
+
+def session_page(search: str, before: Cursor | None) -> tuple[list[SessionRow], Cursor | None]:
+    """The newest sessions before a place, and the place of the next page (None: this is the last)."""
+    found = _searched(Session.objects.select_related("key"), search.strip())
+    if before:
+        found = found.filter(Q(last_at__lt=before.at) | Q(last_at=before.at, id__lt=before.id))
+    page = list(found[: SESSIONS_A_PAGE + 1])
+    following = page[SESSIONS_A_PAGE - 1] if len(page) > SESSIONS_A_PAGE else None
+    rows = _with_totals(page[:SESSIONS_A_PAGE])
+    return rows, Cursor(following.last_at, following.pk) if following else None
+
+
+def _searched(sessions: QuerySet[Session], search: str) -> QuerySet[Session]:
+    if not search:
+        return sessions
+    streams = Stream.objects.filter(session=OuterRef("pk"))
+    with_model = Exists(streams.filter(requested_model__icontains=search))
+    wanted = Q(with_model) | Q(label__icontains=search)
+    try:
+        wanted_id = uuid.UUID(search)
+    except ValueError:
+        return sessions.filter(wanted)
+    return sessions.filter(wanted | Q(pk=wanted_id) | Q(Exists(streams.filter(pk=wanted_id))))
+
+
+def _with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
+    ids = [session.pk for session in sessions]
+    streams = Stream.objects.filter(session__in=ids).order_by()
+    by_kind = streams.values_list("session_id", "requested_model", "outcome").annotate(Count("pk"))
+    models: dict[uuid.UUID, Counter[str]] = defaultdict(Counter)
+    outcomes: dict[uuid.UUID, Counter[str]] = defaultdict(Counter)
+    for session_id, model, outcome, number in by_kind:
+        models[session_id][model] += number
+        outcomes[session_id][outcome] += number
+    decisions = _decisions(ids)
+    return [
+        SessionRow(
+            session=session,
+            streams=outcomes[session.pk].total(),
+            models=[model for model, _ in models[session.pk].most_common()],
+            outcomes=[(marks.OUTCOMES.get(outcome, marks.RUNNING), n) for outcome, n in outcomes[session.pk].items()],
+            verdicts=[(marks.DECISIONS[decision], n) for decision, n in decisions[session.pk].items()],
+        )
+        for session in sessions
+    ]
+
+
+def _decisions(session_ids: list[uuid.UUID]) -> dict[uuid.UUID, Counter[Decision]]:
+    """How often policies intervened, by session."""
+    counts: dict[uuid.UUID, Counter[Decision]] = defaultdict(Counter)
+    intervening = Verdict.objects.filter(stream__session__in=session_ids, mode=Mode.ENFORCE.value).exclude(
+        decision=Decision.ALLOW.value
+    )
+    by_decision = intervening.order_by().values_list("stream__session_id", "decision").annotate(Count("pk"))
+    for session_id, decision, number in by_decision:
+        counts[session_id][Decision(decision)] = number
+    return counts
+
+
+def streams_of(session: Session, after: Cursor | None) -> tuple[list[Stream], Cursor | None]:
+    """A session's streams in the order in which they were asked for, and the place of the next page."""
+    found = outlines(session.streams.order_by("requested_at", "id"))
+    if after:
+        found = found.filter(Q(requested_at__gt=after.at) | Q(requested_at=after.at, id__gt=after.id))
+    page = list(found[: STREAMS_A_PAGE + 1])
+    last = page[STREAMS_A_PAGE - 1] if len(page) > STREAMS_A_PAGE else None
+    return page[:STREAMS_A_PAGE], Cursor(last.requested_at, last.pk) if last else None
+
+
+class ChunkRow(NamedTuple):
+    """A chunk. Times are µs after the request; `sent_at` is None where it was never sent, `gap` for the first one."""
+
+    seq: int
+    received_at: int
+    gap: int | None
+    sent_at: int | None
+    blocks: list[Block]
+    raw: bytes
+
+
+def chunk_page(stream: Stream, first: int) -> list[ChunkRow]:
+    """A page of a stream's chunks, from the chunk `first` on."""
+    end = first + CHUNKS_A_PAGE
+    received = dict(_received(stream, first - 1, end))
+    sent = _sent(stream, first, end)
+    blocks = list(stream.blocks.defer("text", "signature"))
+    return [
+        ChunkRow(
+            seq=seq,
+            received_at=at,
+            gap=at - received[seq - 1][0] if seq - 1 in received else None,
+            sent_at=sent.get(seq),
+            blocks=[block for block in blocks if block.first_seq <= seq <= block.last_seq],
+            raw=raw,
+        )
+        for seq, (at, raw) in sorted(received.items())
+        if seq >= first
+    ]
+
+
+def _received(stream: Stream, first: int, end: int) -> list[tuple[int, tuple[int, bytes]]]:
+    """Number, time and bytes of the chunks in first ≤ seq < end."""
+    runs = UpstreamRun.objects.filter(stream=stream, first_seq__lt=end).order_by("-first_seq")
+    found: list[tuple[int, tuple[int, bytes]]] = []
+    for run in runs.iterator(chunk_size=8):
+        payload, start = bytes(run.payload), 0
+        for position, (at, length) in enumerate(zip(run.received_us, run.lengths, strict=True)):
+            if first <= run.first_seq + position < end:
+                found.append((run.first_seq + position, (at, payload[start : start + length])))
+            start += length
+        if run.first_seq <= first:
+            break
+    return found
+
+
+def _sent(stream: Stream, first: int, end: int) -> dict[int, int]:
+    """When those chunks of first ≤ seq < end that were sent were sent."""
+    runs = ClientRun.objects.filter(stream=stream).values_list("seqs", "sent_us")
+    return {
+        seq: at
+        for seqs, times in runs.iterator()
+        for seq, at in zip(seqs, times, strict=True)
+        if seq is not None and first <= seq < end
+    }

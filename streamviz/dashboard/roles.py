@@ -1,0 +1,63 @@
+"""Who may do what. Viewers and operators are groups; administrators are Django's superusers.
+
+| role | may |
+|---|---|
+| viewer | see every page |
+| operator | also switch a policy's mode, here and in the admin; send simulated streams |
+| administrator | everything, in the admin too |
+"""
+
+from typing import Any
+
+from django.contrib.auth.models import Group, Permission, User
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import Q
+
+from streamviz.records.models import Stream
+
+VIEWER, OPERATOR = "viewer", "operator"
+
+VIEW = "records.view_stream"
+VIEW_POLICIES = "records.view_policy"
+VIEW_KEYS = "records.view_apikey"
+CHANGE_POLICY = "records.change_policy"
+ISSUE_KEYS = "records.add_apikey"
+REVOKE_KEYS = "records.change_apikey"
+SIMULATE = "records.simulate_stream"
+
+_SEEN = ("session", "stream", "block", "verdict", "policy", "policyversion", "apikey", "route")
+_OWN_PERMISSIONS = {"simulate_stream": "Can send simulated streams"}
+
+
+def ensure_roles(**_: Any) -> None:
+    """Make the groups and give them their permissions; called after each migration."""
+    streams = ContentType.objects.get_for_model(Stream)
+    for codename, name in _OWN_PERMISSIONS.items():
+        Permission.objects.get_or_create(content_type=streams, codename=codename, defaults={"name": name})
+    seen = [f"view_{model}" for model in _SEEN]
+    _give(VIEWER, seen)
+    _give(OPERATOR, [*seen, "change_policy", *_OWN_PERMISSIONS])
+
+
+def _give(role: str, codenames: list[str]) -> None:
+    group, _ = Group.objects.get_or_create(name=role)
+    group.permissions.set(Permission.objects.filter(content_type__app_label="records", codename__in=codenames))
+
+
+def keep_staff_in_step(instance: Any, action: str, reverse: bool, pk_set: set[int] | None, **_: Any) -> None:
+    """Operators work in the admin too, so whoever becomes one may enter it, and whoever ceases to be one may not."""
+    if not action.startswith("post_"):
+        return
+    users = User.objects.filter(pk__in=pk_set or ()) if reverse else User.objects.filter(pk=instance.pk)
+    is_operator = Q(groups__name=OPERATOR)
+    User.objects.filter(pk__in=users.filter(is_operator).values("pk")).update(is_staff=True)
+    left = users.exclude(pk__in=User.objects.filter(is_operator).values("pk")).filter(is_superuser=False)
+    left.update(is_staff=False)
+
+
+def role_of(user: User) -> str:
+    """The role's name, for the account page; empty where there is none."""
+    if user.is_superuser:
+        return "administrator"
+    names = set(user.groups.values_list("name", flat=True))
+    return next((role for role in (OPERATOR, VIEWER) if role in names), "")

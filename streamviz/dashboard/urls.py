@@ -1,0 +1,28 @@
+"""The pages' URLs. A page has one name: of its URL, its view, its template and its test."""
+
+from django.urls import path
+
+from streamviz.dashboard.views import accounts, errors, keys, live, policies, sessions, streams
+
+urlpatterns = [
+    path("", live.live, name="live"),
+    path("simulate/", live.simulate, name="simulate"),
+    path("streams/<uuid:stream_id>/", streams.stream, name="stream"),
+    path("streams/<uuid:stream_id>/chunks/", streams.chunks, name="chunks"),
+    path("streams/<uuid:stream_id>/request/", streams.request_body, name="request_body"),
+    path("sessions/", sessions.sessions, name="sessions"),
+    path("sessions/<uuid:session_id>/", sessions.session, name="session"),
+    path("policies/", policies.policies, name="policies"),
+    path("policies/<slug:name>/mode/", policies.policy_mode, name="policy_mode"),
+    path("keys/", keys.keys, name="keys"),
+    path("keys/<int:key_id>/revoke/", keys.revoke_key, name="revoke_key"),
+    path("sign-in/", accounts.sign_in, name="sign_in"),
+    path("sign-in/link/<str:uidb64>/<str:token>/", accounts.sign_in_link, name="sign_in_link"),
+    path("sign-out/", accounts.sign_out, name="sign_out"),
+    path("account/", accounts.account, name="account"),
+]
+
+handler400 = errors.bad_request
+handler403 = errors.forbidden
+handler404 = errors.not_found
+handler500 = errors.server_error

@@ -1,0 +1,55 @@
+"""Signing in and out, and one's own password."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login, logout, update_session_auth_hash
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from streamviz.accounts import user_for_link
+from streamviz.dashboard import roles
+
+sign_in = LoginView.as_view(template_name="dashboard/sign_in.html", redirect_authenticated_user=True)
+
+
+@never_cache
+@require_safe
+def sign_in_link(request: HttpRequest, uidb64: str, token: str) -> HttpResponse:
+    """Sign in with a one-time link; whoever has no password yet is led to set one."""
+    user = user_for_link(uidb64, token)
+    if user is None:
+        messages.error(request, "This link was used already, or is too old. Sign in with your password.")
+        return redirect("sign_in")
+    login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+    return redirect("live" if user.has_usable_password() else "account")
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """End the session."""
+    logout(request)
+    return redirect("sign_in")
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def account(request: HttpRequest) -> HttpResponse:
+    """Who is signed in, and a form for the password."""
+    user = request.user
+    assert isinstance(user, User)
+    form_class = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
+    form = form_class(user, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        update_session_auth_hash(request, user)
+        messages.success(request, "The password was set.")
+        return redirect("account")
+    context = {"page": "account", "form": form, "role": roles.role_of(user)}
+    return render(request, "dashboard/account.html", context)

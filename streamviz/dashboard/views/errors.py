@@ -1,0 +1,28 @@
+"""Pages for what went wrong, in the look of the others."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """400"""
+    return _page(request, 400, "That request makes no sense", "Go back and try again.")
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """403"""
+    return _page(request, 403, "You may not do that", "An administrator can give you a role that may.")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """404"""
+    return _page(request, 404, "There is nothing here", "It may have been deleted, or the address is wrong.")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """500: nothing that could fail again, neither the database nor the user, may be asked here."""
+    return _page(request, 500, "Something went wrong", "The server's log says what. Streams are not affected.")
+
+
+def _page(request: HttpRequest, status: int, title: str, advice: str) -> HttpResponse:
+    return render(request, "dashboard/error.html", {"status": status, "title": title, "advice": advice}, status=status)

@@ -1,0 +1,39 @@
+"""The keys that open the proxy."""
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from streamviz.dashboard import roles
+from streamviz.dashboard.forms import KeyForm
+from streamviz.dashboard.pages import needs
+from streamviz.records.models import ApiKey
+
+
+@needs(roles.VIEW_KEYS)
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def keys(request: HttpRequest) -> HttpResponse:
+    """All keys; a POST issues one and shows its secret, which is the only time that anybody sees it."""
+    form, secret = KeyForm(request.POST or None), ""
+    if request.method == "POST":
+        if not request.user.has_perm(roles.ISSUE_KEYS):
+            raise PermissionDenied
+        if form.is_valid():
+            _, secret = ApiKey.objects.issue(form.cleaned_data["name"], by=request.user)
+            form = KeyForm()
+    rows = ApiKey.objects.select_related("created_by")
+    return render(request, "dashboard/keys.html", {"page": "keys", "rows": rows, "form": form, "secret": secret})
+
+
+@needs(roles.REVOKE_KEYS)
+@require_POST
+def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
+    """From now on the key opens nothing."""
+    key = get_object_or_404(ApiKey, pk=key_id)
+    key.revoke()
+    messages.success(request, f"{key.name} was revoked.")
+    return redirect("keys")

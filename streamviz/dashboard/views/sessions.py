@@ -1,0 +1,44 @@
+"""Past sessions, and one session's streams in order."""
+
+import uuid
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from streamviz.dashboard import queries, roles
+from streamviz.dashboard.pages import needs
+from streamviz.live.presentation.from_records import outline_of
+from streamviz.live.presentation.rows import row_of
+from streamviz.records.models import Session
+from streamviz.records.moments import as_microseconds
+
+
+@needs(roles.VIEW)
+@require_safe
+def sessions(request: HttpRequest) -> HttpResponse:
+    """The newest sessions first, a page at a time."""
+    search = request.GET.get("q", "")[:200].replace("\x00", "")
+    before = queries.Cursor.read(request.GET.get("before", ""))
+    rows, following = queries.session_page(search, before)
+    context = {"page": "sessions", "rows": rows, "following": following, "search": search, "is_first": before is None}
+    return render(request, "dashboard/sessions.html", context)
+
+
+@needs(roles.VIEW)
+@require_safe
+def session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
+    """The streams of one session."""
+    found = get_object_or_404(Session.objects.select_related("key"), pk=session_id)
+    page, following = queries.streams_of(found, queries.Cursor.read(request.GET.get("after", "")))
+    views = [outline_of(stream) for stream in page]
+    context = {
+        "page": "sessions",
+        "session": found,
+        "rows": [
+            (row_of(view, view.requested_at), stream.requested_at) for view, stream in zip(views, page, strict=True)
+        ],
+        "duration": as_microseconds(found.last_at) - as_microseconds(found.started_at),
+        "following": following,
+    }
+    return render(request, "dashboard/session.html", context)

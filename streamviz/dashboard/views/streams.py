@@ -1,0 +1,97 @@
+"""A stream's pages: its blocks, its chunks, its request. From memory while it runs, from Postgres afterwards."""
+
+import contextlib
+import json
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from streamviz.dashboard import queries, roles
+from streamviz.dashboard.pages import needs, render_page
+from streamviz.live import rendering
+from streamviz.live.feed import feed, now_us
+from streamviz.live.presentation import from_live, from_records
+from streamviz.live.presentation.text import printable
+from streamviz.live.presentation.views import StreamView
+from streamviz.records.models import Stream
+
+_REQUEST_CHARACTERS = 500_000
+
+
+@needs(roles.VIEW)
+@require_safe
+async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """The blocks of a stream, its verdicts and its waterfall."""
+    found = await _find(stream_id)
+    content = await rendering.stream(found.view, now_us())
+    return await render_page(request, "dashboard/stream.html", found.context("stream") | {"content": content})
+
+
+@needs(roles.VIEW)
+@require_safe
+async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """The chunks that are in the record, a page at a time."""
+    first = request.GET.get("from", "0")
+    found = await _find(stream_id)
+    record = await Stream.objects.filter(pk=stream_id).afirst()
+    start = int(first) if first.isdecimal() and len(first) < 10 else 0
+    rows = await sync_to_async(queries.chunk_page)(record, start) if record else []
+    more = rows[-1].seq + 1 if len(rows) == queries.CHUNKS_A_PAGE else None
+    is_part = getattr(request, "htmx", False)
+    template = "dashboard/_chunk_rows.html" if is_part else "dashboard/chunks.html"
+    return await render_page(request, template, found.context("chunks") | {"rows": rows, "more": more})
+
+
+@needs(roles.VIEW)
+@require_safe
+async def request_body(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """The request as the client sent it; headers, and with them credentials, are never kept."""
+    found = await _find(stream_id)
+    context = found.context("request_body") | {"body": readable(found.request)}
+    return await render_page(request, "dashboard/request_body.html", context)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A stream and where it was found."""
+
+    view: StreamView
+    request: bytes
+    is_watchable: bool
+
+    def context(self, tab: str) -> dict[str, Any]:
+        """What the head of each of its pages needs."""
+        now = now_us()
+        return {
+            "page": "live" if self.view.is_running else "sessions",
+            "tab": tab,
+            "stream": self.view,
+            "state": rendering.state(self.view, now),
+            "chunk_count": rendering.chunk_count(self.view),
+            "is_watchable": self.is_watchable,
+        }
+
+
+async def _find(stream_id: uuid.UUID) -> Found:
+    """In memory or else in the record. Raises Http404."""
+    if running := feed.get(stream_id):
+        view = from_live.whole_view_of(running, from_live.view_of(running))
+        return Found(view, running.request, view.is_running)
+    try:
+        record = await sync_to_async(from_records.load)(stream_id)
+    except Stream.DoesNotExist:
+        raise Http404("There is no such stream.") from None
+    return Found(from_records.view_of(record), bytes(record.request), False)
+
+
+def readable(body: bytes) -> str:
+    """A request for people: JSON with its lines indented, anything else as it is."""
+    text = body.decode("utf-8", "replace")
+    with contextlib.suppress(ValueError, RecursionError):
+        text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    more = len(text) - _REQUEST_CHARACTERS
+    return printable(text[:_REQUEST_CHARACTERS]) + (f"\n… {more:,} more characters" if more > 0 else "")

@@ -1,0 +1,115 @@
+"""The websockets: a browser watches the wall or one stream. All it says is what it has taken in, and `again`."""
+
+import asyncio
+import contextlib
+import logging
+import uuid
+
+import msgspec
+from asgiref.sync import sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from streamviz.live import rendering
+from streamviz.live.access import refusal
+from streamviz.live.feed import now_us
+from streamviz.live.hub import hub
+from streamviz.live.presentation import from_records
+from streamviz.live.stream_topic import StreamTopic
+from streamviz.live.wall_topic import WallTopic
+from streamviz.live.watcher import OVER, Message, Watcher
+from streamviz.records.models import Stream
+
+log = logging.getLogger(__name__)
+
+RECHECK_SECONDS = 60.0
+_NOT_FOUND = 4404
+
+
+class Said(msgspec.Struct):
+    """What a browser says: the number it has taken in, and whether it needs everything again."""
+
+    seen: int = 0
+    again: bool = False
+
+
+class WatchConsumer(AsyncWebsocketConsumer):
+    """What both websockets share. Strangers are let in to be told with a code why they must leave."""
+
+    async def connect(self) -> None:
+        self.watcher = Watcher()
+        self._tasks: list[asyncio.Task[None]] = []
+        await self.accept()
+        if code := await refusal(self.scope):
+            await self.close(code)
+            return
+        self._tasks = [asyncio.create_task(self._send_all()), asyncio.create_task(self._recheck())]
+        await self.watch()
+
+    async def watch(self) -> None:
+        """Join what is to be watched."""
+        raise NotImplementedError
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        with contextlib.suppress(msgspec.DecodeError):
+            said = msgspec.json.decode(text_data or "", type=Said)
+            self.watcher.confirm(said.seen)
+            self.watcher.wants_snapshot |= said.again
+
+    async def disconnect(self, code: int) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def _send_all(self) -> None:
+        while (message := await self.watcher.outbox.get()).close is None:
+            await self.send(text_data=message.text)
+        await self.close(message.close)
+
+    async def _recheck(self) -> None:
+        while True:
+            await asyncio.sleep(RECHECK_SECONDS)
+            if code := await refusal(self.scope):
+                self.watcher.close(code)
+
+
+class WallConsumer(WatchConsumer):
+    """/ws/live/: all streams of this worker."""
+
+    async def watch(self) -> None:
+        await hub.join("wall", lambda: WallTopic(hub.feed, now_us()), self.watcher)
+
+    async def disconnect(self, code: int) -> None:
+        await super().disconnect(code)
+        hub.leave("wall", self.watcher)
+
+
+class StreamConsumer(WatchConsumer):
+    """/ws/streams/<id>/: one stream; one that is over and no longer in memory is shown from the record, once."""
+
+    @property
+    def _stream_id(self) -> uuid.UUID:
+        stream_id: uuid.UUID = self.scope["url_route"]["kwargs"]["stream_id"]
+        return stream_id
+
+    async def watch(self) -> None:
+        stream = hub.feed.get(self._stream_id)
+        if stream is None:
+            await self._show_record()
+        else:
+            await hub.join(str(stream.id), lambda: StreamTopic(stream, hub.feed), self.watcher)
+
+    async def _show_record(self) -> None:
+        now = now_us()
+        try:
+            record = await sync_to_async(from_records.load)(self._stream_id)
+        except Stream.DoesNotExist:
+            self.watcher.outbox.put_nowait(Message(0, "", _NOT_FOUND))
+            return
+        view = await sync_to_async(from_records.view_of)(record)
+        html = await rendering.stream(view, now, oob=True)
+        self.watcher.show(0, html + rendering.state(view, now, oob=True) + rendering.chunk_count(view, oob=True), now)
+        self.watcher.tell(0, "end", now)
+        self.watcher.close(OVER)
+
+    async def disconnect(self, code: int) -> None:
+        await super().disconnect(code)
+        hub.leave(str(self._stream_id), self.watcher)

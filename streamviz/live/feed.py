@@ -1,0 +1,61 @@
+"""The live feed of one worker: which streams run here, and which of them changed since browsers were last told."""
+
+import time
+import uuid
+
+from streamviz.live.streams import LiveStream
+
+# A finished stream stays so long, so that people see how it ended and the record has it before it is gone here.
+RECENT_SECONDS = 30
+
+
+def now_us() -> int:
+    """µs since the epoch."""
+    return time.time_ns() // 1000
+
+
+class Feed:
+    """What the relay tells of its streams. Each call returns at once: a browser is never in a client's way.
+
+    Used from the event loop alone, so that nobody sees a stream half changed.
+    """
+
+    def __init__(self) -> None:
+        self.running: dict[uuid.UUID, LiveStream] = {}
+        self.finished: dict[uuid.UUID, LiveStream] = {}
+        self._changed: set[uuid.UUID] = set()
+
+    def opened(self, stream: LiveStream) -> None:
+        """A request was accepted."""
+        self.forget_old()
+        self.running[stream.id] = stream
+        self._changed.add(stream.id)
+
+    def changed(self, stream: LiveStream) -> None:
+        """Chunks came or frames went; called once a socket read."""
+        self._changed.add(stream.id)
+
+    def closed(self, stream: LiveStream) -> None:
+        """The stream ended; `outcome` and `ended_at` are set."""
+        self.running.pop(stream.id, None)
+        self.finished[stream.id] = stream
+        self._changed.add(stream.id)
+        self.forget_old()
+
+    def get(self, stream_id: uuid.UUID) -> LiveStream | None:
+        """A stream that runs here or has just ended; None for any other."""
+        return self.running.get(stream_id) or self.finished.get(stream_id)
+
+    def take_changed(self) -> set[uuid.UUID]:
+        """The streams that changed since the last call."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def forget_old(self) -> None:
+        """Let go of streams that ended more than RECENT_SECONDS ago."""
+        limit = now_us() - RECENT_SECONDS * 1_000_000
+        for stream in [stream for stream in self.finished.values() if (stream.ended_at or 0) < limit]:
+            del self.finished[stream.id]
+
+
+feed = Feed()

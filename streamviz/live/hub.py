@@ -1,0 +1,119 @@
+"""Who watches what. Changes are rendered once for all who watch, about ten times a second, while anybody does."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable
+
+from streamviz.live.feed import Feed, feed, now_us
+from streamviz.live.topics import Topic
+from streamviz.live.watcher import OVER, TRY_AGAIN, Message, Watcher, head
+
+log = logging.getLogger(__name__)
+
+TICK_SECONDS = 0.1
+_ALIVE_US = 5_000_000
+
+
+class Channel:
+    """A topic, the sockets that watch it, and the number of its last message."""
+
+    def __init__(self, topic: Topic) -> None:
+        self.topic = topic
+        self.watchers: set[Watcher] = set()
+        self.lock = asyncio.Lock()
+        self.number = 0
+        self._told_at = now_us()
+
+    async def publish(self, changed: set[uuid.UUID], now: int) -> None:
+        """Bring all watchers up to date."""
+        async for update in self.topic.updates(changed, now):
+            self.number += 1
+            message = Message(self.number, head(self.number, "delta", now) + update.html)
+            for watcher in self.watchers:
+                if not watcher.wants_snapshot:
+                    watcher.offer(message, now, is_text=update.is_text)
+            self._told_at = now
+        if now - self._told_at > _ALIVE_US:
+            self._told_at = now
+            self._tell("alive", now)
+        await self._show_again(now)
+        if self.topic.is_over:
+            self._end(now)
+
+    async def _show_again(self, now: int) -> None:
+        """Snapshots for those who asked for one, or had something left out and have caught up."""
+        wanting = [watcher for watcher in self.watchers if watcher.wants_snapshot or self._misses(watcher)]
+        if wanting:
+            html = await self.topic.snapshot(now)
+            for watcher in wanting:
+                watcher.show(self.number, html, now)
+
+    def _misses(self, watcher: Watcher) -> bool:
+        return self.topic.is_over and watcher.dropped > 0
+
+    def _tell(self, kind: str, now: int) -> None:
+        for watcher in self.watchers:
+            watcher.tell(self.number, kind, now)
+
+    def _end(self, now: int) -> None:
+        self._tell("end", now)
+        self.close(OVER)
+
+    def close(self, code: int) -> None:
+        """Send all watchers away."""
+        for watcher in self.watchers:
+            watcher.close(code)
+        self.watchers.clear()
+
+
+class Hub:
+    """The channels of one worker. Used from its event loop alone."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self._channels: dict[str, Channel] = {}
+        self._ticker: asyncio.Task[None] | None = None
+
+    async def join(self, name: str, make_topic: Callable[[], Topic], watcher: Watcher) -> None:
+        """Watch a topic: first a snapshot, then every delta after it."""
+        channel = self._channels.get(name)
+        if channel is None:
+            channel = self._channels[name] = Channel(make_topic())
+        self._tick_while_watched()
+        async with channel.lock:
+            channel.watchers.add(watcher)
+            await channel.publish(set(), now_us())
+
+    def leave(self, name: str, watcher: Watcher) -> None:
+        """The socket is gone; a topic that nobody watches costs nothing."""
+        channel = self._channels.get(name)
+        if channel is None:
+            return
+        channel.watchers.discard(watcher)
+        if not channel.watchers:
+            self._channels.pop(name, None)
+
+    def _tick_while_watched(self) -> None:
+        if self._ticker is None or self._ticker.done():
+            self._ticker = asyncio.create_task(self._tick(), name="live ticker")
+
+    async def _tick(self) -> None:
+        while self._channels:
+            await asyncio.sleep(TICK_SECONDS)
+            changed = self.feed.take_changed()
+            for name, channel in list(self._channels.items()):
+                await self._publish(name, channel, changed)
+
+    async def _publish(self, name: str, channel: Channel, changed: set[uuid.UUID]) -> None:
+        async with channel.lock:
+            try:
+                await channel.publish(changed, now_us())
+            except Exception:  # One stream that cannot be drawn must not stop the pages of all the others.
+                log.exception("could not draw %s", name)
+                channel.close(TRY_AGAIN)
+        if not channel.watchers:
+            self._channels.pop(name, None)
+
+
+hub = Hub(feed)

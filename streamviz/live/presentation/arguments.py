@@ -1,0 +1,126 @@
+"""A tool call's arguments as a tree, while they are still arriving."""
+
+from dataclasses import dataclass
+
+import jiter
+
+from streamviz.live.presentation.text import printable
+
+# Beyond these a tree would cost more than it tells; the raw text is always there.
+LIVE_CHARACTERS = 64 * 1024
+_NODES = 1_000
+_VALUE_CHARACTERS = 4_000
+_KEY_CHARACTERS = 200
+
+
+@dataclass(slots=True)
+class Node:
+    """One line of the tree. `opens` a list below it; `closes` so many lists after it."""
+
+    key: str
+    text: str = ""
+    note: str = ""
+    is_partial: bool = False
+    opens: bool = False
+    closes: int = 0
+
+    @property
+    def closing(self) -> range:
+        return range(self.closes)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentTree:
+    """The lines of a tree; none where the text is not JSON, or too much while it arrives (`tail` is its end then)."""
+
+    nodes: list[Node]
+    tail: str = ""
+    note: str = ""
+
+
+def tree_of(arguments: str, *, is_arriving: bool) -> ArgumentTree:
+    """The tree of a JSON text of which the end may be missing."""
+    if not arguments.strip():
+        return ArgumentTree([], note="" if is_arriving else "no arguments")
+    if is_arriving and len(arguments) > LIVE_CHARACTERS:
+        return ArgumentTree([], printable(arguments[-_VALUE_CHARACTERS:]), "too long for a tree while it arrives")
+    raw = arguments.encode("utf-8", "replace")
+    try:
+        value = jiter.from_json(raw, partial_mode="trailing-strings")
+        is_last_whole = _is_last_whole(raw, value)
+    except ValueError:
+        return ArgumentTree([], printable(arguments[-_VALUE_CHARACTERS:]), "" if is_arriving else "not JSON")
+    writer = _Writer()
+    is_open = not _is_whole(raw)
+    writer.write("", value, is_open=is_open, is_partial=is_open and not is_last_whole, is_root=True)
+    return ArgumentTree(writer.nodes)
+
+
+def _is_whole(raw: bytes) -> bool:
+    try:
+        jiter.from_json(raw)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_last_whole(raw: bytes, value: object) -> bool:
+    """Whether the last value that has begun has also ended: a number at the very end may still go on."""
+    if raw.rstrip()[-1:].isdigit():
+        return _is_whole(raw) and raw.rstrip() != raw
+    try:
+        return bool(jiter.from_json(raw, partial_mode="on") == value)
+    except ValueError:
+        return False
+
+
+class _Writer:
+    """Writes a value's lines, as many as a tree may have."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+
+    def write(self, key: str, value: object, *, is_open: bool, is_partial: bool, is_root: bool = False) -> None:
+        """`is_open`: it may still grow; `is_partial`: its last value is only half there."""
+        match value:
+            case dict():
+                items = [(str(name), item) for name, item in value.items()]
+                note = "object"
+            case list():
+                items = [(str(position), item) for position, item in enumerate(value)]
+                note = f"list, {len(items)} {'so far' if is_open else 'item' if len(items) == 1 else 'items'}"
+            case _:
+                self.nodes.append(Node(_key(key), _literal(value, is_partial), is_partial=is_partial))
+                return
+        if not is_root or not items:
+            self.nodes.append(Node(_key(key), note=note, opens=bool(items)))
+        self._write_items(items, is_open, is_partial)
+        if items and not is_root:
+            self.nodes[-1].closes += 1
+
+    def _write_items(self, items: list[tuple[str, object]], is_open: bool, is_partial: bool) -> None:
+        for position, (name, item) in enumerate(items):
+            if len(self.nodes) >= _NODES:
+                self.nodes.append(Node("…", note=f"{len(items) - position} more in the raw text"))
+                return
+            is_last = position == len(items) - 1
+            self.write(name, item, is_open=is_open and is_last, is_partial=is_partial and is_last)
+
+
+def _key(key: str) -> str:
+    return printable(key[:_KEY_CHARACTERS])
+
+
+def _literal(value: object, is_partial: bool) -> str:
+    match value:
+        case str() if is_partial:
+            return f'"{printable(value[-_VALUE_CHARACTERS:])}'
+        case str():
+            more = f"… {len(value):,} characters" if len(value) > _VALUE_CHARACTERS else ""
+            return f'"{printable(value[:_VALUE_CHARACTERS])}"{more}'
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case _:
+            return str(value)

@@ -1,0 +1,119 @@
+"""A stream under way, as its worker has it in memory, made ready to be shown."""
+
+from dataclasses import replace
+
+from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
+from streamviz.core.policy import Judgement
+from streamviz.core.timing import inter_token_latency
+from streamviz.core.usage import Usage, normalise
+from streamviz.live.presentation.standing import Kept, deciding, state_of
+from streamviz.live.presentation.text import printable
+from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
+from streamviz.live.streams import LiveStream
+
+# Latencies are measured over the newest chunks, so that a long stream costs no more a second than a short one.
+_LATENCY_CHUNKS = 2_000
+
+
+def view_of(stream: LiveStream) -> StreamView:
+    """The stream as it is at this moment, without what is dear to work out. Call it in the event loop."""
+    usage = normalise(stream.state.usage) or Usage()
+    verdicts = [_verdict(stream, number) for number in range(len(stream.context.judgements))]
+    received_at = stream.received_at
+    return StreamView(
+        id=stream.id,
+        session_id=stream.session_id,
+        session_label=stream.session_label,
+        key_name=stream.key_name,
+        endpoint=stream.endpoint,
+        wire_format=stream.wire_format,
+        requested_model=stream.requested_model,
+        upstream_model=stream.upstream_model,
+        provider=stream.provider,
+        requested_at=stream.requested_at,
+        upstream_first_at=stream.upstream_first_at,
+        client_first_at=stream.client_first_at,
+        ended_at=stream.ended_at,
+        last_received_at=received_at[-1] if received_at else None,
+        outcome=stream.outcome,
+        finish_reason=stream.state.finish_reason or "",
+        error=stream.error,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cost=stream.cost,
+        itl_p50=None,
+        itl_p95=None,
+        chunk_count=len(received_at),
+        frame_count=len(stream.sent_at),
+        user_agent=stream.user_agent,
+        blocks=[_block(stream, block, verdicts) for block in stream.state.blocks],
+        verdicts=verdicts,
+        received_at=received_at,
+    )
+
+
+def whole_view_of(stream: LiveStream, view: StreamView) -> StreamView:
+    """`view`, a view of `stream`, with its latencies and with both tapes' times."""
+    latency = inter_token_latency(stream.received_at[-_LATENCY_CHUNKS:], stream.upstream_first_at)
+    return replace(
+        view,
+        itl_p50=latency.p50,
+        itl_p95=latency.p95,
+        received_at=stream.received_at[:],
+        sent=list(zip(stream.sent_seqs, stream.sent_at, strict=False)),
+    )
+
+
+def _verdict(stream: LiveStream, number: int) -> VerdictView:
+    judgement: Judgement = stream.context.judgements[number]
+    return VerdictView(
+        number=number,
+        ordinal=judgement.ordinal,
+        block_name=_name(stream.state.blocks[judgement.ordinal]),
+        policy=judgement.policy.name,
+        version=judgement.policy.version,
+        mode=judgement.policy.mode.value,
+        decision=judgement.verdict.decision,
+        reason=printable(judgement.verdict.reason),
+        failure=printable(judgement.failure),
+        at=judgement.at,
+        took=judgement.took,
+    )
+
+
+def _name(block: StreamBlock) -> str:
+    match block:
+        case ToolCallStreamBlock():
+            return block.name
+        case OtherStreamBlock():
+            return block.name or block.label
+        case _:
+            return ""
+
+
+def _block(stream: LiveStream, block: StreamBlock, verdicts: list[VerdictView]) -> BlockView:
+    hold = stream.context.holds.get(block.ordinal)
+    verdict = deciding(verdicts, block.ordinal)
+    is_behind = any(
+        other.released_at is None and ordinal < block.ordinal for ordinal, other in stream.context.holds.items()
+    )
+    kept = Kept(hold is not None, hold is not None and hold.released_at is None, is_behind)
+    return BlockView(
+        ordinal=block.ordinal,
+        kind=block.kind,
+        name=_name(block),
+        choice=block.choice,
+        text=block.text,
+        length=block.length,
+        stream_started_at=stream.requested_at,
+        started_at=block.started_at,
+        completed_at=block.completed_at,
+        first_seq=block.first_seq,
+        last_seq=block.last_seq,
+        state=state_of(kept, verdict, is_running=not stream.outcome, is_complete=block.is_complete),
+        held_at=hold.since if hold else None,
+        released_at=hold.released_at if hold else None,
+        held_by=hold.policies if hold else (),
+        is_truncated=block.is_truncated,
+        verdict=verdict,
+    )

@@ -1,0 +1,143 @@
+"""A stream of the record, made ready to be shown as if it were running."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from django.db.models import Prefetch, QuerySet
+from django.db.models.functions import Length
+
+from streamviz.core.events import BlockKind
+from streamviz.core.policy import Decision
+from streamviz.live.presentation.standing import Kept, deciding, state_of
+from streamviz.live.presentation.text import printable
+from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
+from streamviz.records.models import Block, ClientRun, Stream, UpstreamRun, Verdict
+from streamviz.records.moments import as_microseconds
+
+_MADE = -1
+
+
+def load(stream_id: object) -> Stream:
+    """A stream with all that its page shows, in six queries. Raises Stream.DoesNotExist."""
+    return (
+        Stream.objects.select_related("session", "key")
+        .prefetch_related("blocks", "verdicts__policy_version__policy", "upstream_runs", "client_runs")
+        .get(pk=stream_id)
+    )
+
+
+def outlines(streams: QuerySet[Stream]) -> QuerySet[Stream]:
+    """The same streams with what their strips show, in four queries: how long blocks are, but not their text."""
+    blocks = Block.objects.defer("text", "signature").annotate(characters=Length("text"))
+    return streams.select_related("session", "key").prefetch_related(
+        Prefetch("blocks", blocks), "verdicts__policy_version__policy"
+    )
+
+
+def outline_of(stream: Stream) -> StreamView:
+    """One of `outlines`: without the text of its blocks and without its tapes."""
+    return _view_of(stream, [("", block.characters) for block in stream.blocks.all()], [], [])
+
+
+def view_of(stream: Stream) -> StreamView:
+    """One that `load` gave, as it was recorded."""
+    started_at = as_microseconds(stream.requested_at)
+    received_at = list(_received_at(started_at, stream.upstream_runs.all()))
+    sent = list(_sent(started_at, stream.client_runs.all()))
+    texts = [(block.text, len(block.text)) for block in stream.blocks.all()]
+    return _view_of(stream, texts, received_at, sent)
+
+
+def _view_of(
+    stream: Stream, texts: list[tuple[str, int]], received_at: list[int], sent: list[tuple[int, int]]
+) -> StreamView:
+    started_at = as_microseconds(stream.requested_at)
+    names = {block.ordinal: block.name or block.label for block in stream.blocks.all()}
+    verdicts = [_verdict(verdict, names) for verdict in stream.verdicts.all()]
+    blocks = stream.blocks.all()
+    return StreamView(
+        id=stream.pk,
+        session_id=stream.session_id,
+        session_label=stream.session.label,
+        key_name=stream.key.name if stream.key else "",
+        endpoint=stream.endpoint,
+        wire_format=stream.wire_format,
+        requested_model=stream.requested_model,
+        upstream_model=stream.upstream_model,
+        provider=stream.provider,
+        requested_at=started_at,
+        upstream_first_at=_optional(stream.upstream_first_at),
+        client_first_at=_optional(stream.client_first_at),
+        ended_at=_optional(stream.ended_at),
+        last_received_at=received_at[-1] if received_at else None,
+        outcome=stream.outcome,
+        finish_reason=stream.finish_reason,
+        error=stream.error,
+        input_tokens=stream.input_tokens,
+        output_tokens=stream.output_tokens,
+        cost=None if stream.cost is None else float(stream.cost),
+        itl_p50=stream.itl_p50_us,
+        itl_p95=stream.itl_p95_us,
+        chunk_count=stream.chunk_count,
+        frame_count=stream.frame_count,
+        user_agent=stream.user_agent,
+        blocks=[_block(stream, block, *text, verdicts) for block, text in zip(blocks, texts, strict=True)],
+        verdicts=verdicts,
+        received_at=received_at,
+        sent=sent,
+    )
+
+
+def _optional(moment: datetime | None) -> int | None:
+    return None if moment is None else as_microseconds(moment)
+
+
+def _received_at(started_at: int, runs: Iterable[UpstreamRun]) -> Iterator[int]:
+    for run in sorted(runs, key=lambda run: run.first_seq):
+        yield from (started_at + offset for offset in run.received_us)
+
+
+def _sent(started_at: int, runs: Iterable[ClientRun]) -> Iterator[tuple[int, int]]:
+    for run in sorted(runs, key=lambda run: run.first_frame):
+        for seq, offset in zip(run.seqs, run.sent_us, strict=True):
+            yield _MADE if seq is None else seq, started_at + offset
+
+
+def _verdict(verdict: Verdict, names: dict[int, str]) -> VerdictView:
+    return VerdictView(
+        number=verdict.number,
+        ordinal=verdict.ordinal,
+        block_name=names.get(verdict.ordinal, ""),
+        policy=verdict.policy_version.policy.name,
+        version=verdict.policy_version.number,
+        mode=verdict.mode,
+        decision=Decision(verdict.decision),
+        reason=printable(verdict.reason),
+        failure=printable(verdict.failure),
+        at=as_microseconds(verdict.at),
+        took=verdict.took_us,
+    )
+
+
+def _block(stream: Stream, block: Block, text: str, length: int, verdicts: list[VerdictView]) -> BlockView:
+    verdict = deciding(verdicts, block.ordinal)
+    kept = Kept(block.held_at is not None, block.held_at is not None and block.released_at is None, False)
+    return BlockView(
+        ordinal=block.ordinal,
+        kind=BlockKind(block.kind),
+        name=block.name or block.label,
+        choice=block.choice,
+        text=text,
+        length=length,
+        stream_started_at=as_microseconds(stream.requested_at),
+        started_at=as_microseconds(block.started_at),
+        completed_at=_optional(block.completed_at),
+        first_seq=block.first_seq,
+        last_seq=block.last_seq,
+        state=state_of(kept, verdict, is_running=not stream.outcome, is_complete=block.completed_at is not None),
+        held_at=_optional(block.held_at),
+        released_at=_optional(block.released_at),
+        held_by=tuple(block.held_by),
+        is_truncated=block.is_truncated,
+        verdict=verdict,
+    )

@@ -1,0 +1,62 @@
+"""How kinds, verdicts and states look: a letter or icon, a word, and a class that gives the colour."""
+
+from typing import NamedTuple
+
+from streamviz.core.events import BlockKind
+from streamviz.core.policy import Decision
+
+
+class KindMark(NamedTuple):
+    """A kind of block. In a strip it is `height` tall from `top`: the more a block can do, the taller it is."""
+
+    letter: str
+    word: str
+    css: str
+    top: int
+    height: int
+
+
+KINDS = {
+    BlockKind.THINKING: KindMark("~", "thinking", "thinking", 5, 5),
+    BlockKind.CONTENT: KindMark("¶", "content", "content", 3, 9),
+    BlockKind.TOOL_CALL: KindMark("ƒ", "tool call", "tool", 0, 14),
+    BlockKind.REFUSAL: KindMark("!", "refusal", "refusal", 2, 11),
+    BlockKind.OTHER: KindMark("…", "other", "other", 4, 7),
+}
+
+
+class DecisionMark(NamedTuple):
+    """A verdict's decision; `icon` names a symbol of the sprite. In shadow it only says what it would do."""
+
+    word: str
+    icon: str
+    css: str
+
+
+DECISIONS = {
+    Decision.ALLOW: DecisionMark("allow", "allow", "allow"),
+    Decision.REPLACE: DecisionMark("replace", "replace", "replace"),
+    Decision.DENY: DecisionMark("deny", "deny", "deny"),
+    Decision.HALT: DecisionMark("halt", "halt", "halt"),
+}
+
+
+class StateMark(NamedTuple):
+    """Where a stream stands; `group` is its place on the Live page. `css` is a shape, `tone` a colour of text."""
+
+    word: str
+    css: str
+    group: str
+    tone: str = ""
+
+
+HELD = StateMark("held", "state-held hatch", "held", "tone-wait")
+STALLED = StateMark("stalled", "state-stalled", "stalled", "tone-wait")
+RUNNING = StateMark("running", "state-running", "running")
+OUTCOMES = {
+    "completed": StateMark("completed", "state-completed", "finished"),
+    "halted": StateMark("halted", "state-halted", "finished", "tone-deny"),
+    "upstream_error": StateMark("upstream error", "state-failed", "finished", "tone-deny"),
+    "client_disconnected": StateMark("client left", "state-cut", "finished", "tone-wait"),
+    "interrupted": StateMark("interrupted", "state-cut", "finished", "tone-wait"),
+}

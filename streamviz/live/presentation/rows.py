@@ -1,0 +1,118 @@
+"""A stream as one dense row of the Live page."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from streamviz.live.presentation import marks
+from streamviz.live.presentation.spark import Spark, last_spark_of, spark_of
+from streamviz.live.presentation.strip import Strip, strip_of
+from streamviz.live.presentation.text import age, one_line
+from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
+
+
+class Badge(NamedTuple):
+    """Verdicts of one word. `since_ms`: held since this moment (ms since the epoch)."""
+
+    word: str
+    icon: str
+    css: str
+    since_ms: int | None = None
+
+
+class Clock(NamedTuple):
+    """A time that has passed, as text, and the moment it counts from (ms since the epoch; None: it stands still)."""
+
+    text: str
+    since_ms: int | None
+
+
+class RowView(NamedTuple):
+    """The row; `last` is the time since the newest chunk, or since the end, and `age` since the request."""
+
+    stream: StreamView
+    state: marks.StateMark
+    strip: Strip
+    spark: Spark
+    last: Clock
+    age: Clock
+    badges: list[Badge]
+    why: str
+
+
+def row_of(stream: StreamView, now: int) -> RowView:
+    """The row at the time `now` (µs since the epoch)."""
+    state = stream.state(now)
+    return RowView(
+        stream=stream,
+        state=state,
+        strip=strip_of(stream),
+        spark=_spark(stream, now),
+        last=_last(stream, now),
+        age=_age(stream, now),
+        badges=_badges(stream, state, now),
+        why=_why(stream, state),
+    )
+
+
+def _spark(stream: StreamView, now: int) -> Spark:
+    if stream.ended_at is not None:
+        return last_spark_of(stream.received_at, stream.ended_at)
+    return spark_of(stream.received_at, now)
+
+
+def _last(stream: StreamView, now: int) -> Clock:
+    if stream.ended_at is not None:
+        return Clock(f"{(now - stream.ended_at) // 1_000_000} s ago", stream.ended_at // 1000)
+    return Clock(age(now - stream.quiet_since), stream.quiet_since // 1000)
+
+
+def _age(stream: StreamView, now: int) -> Clock:
+    if stream.ended_at is not None:
+        return Clock(age(stream.ended_at - stream.requested_at), None)
+    return Clock(age(now - stream.requested_at), stream.requested_at // 1000)
+
+
+def _badges(stream: StreamView, state: marks.StateMark, now: int) -> list[Badge]:
+    badges = []
+    if state is marks.HELD:
+        since = min(block.held_at or now for block in stream.held)
+        badges.append(Badge(f"held {age(now - since)}", "", "held", since // 1000))
+    elif state is marks.STALLED:
+        badges.append(Badge("stalled", "stall", "stalled"))
+    elif state.group == "finished" and state.tone:
+        badges.append(Badge(state.word, "deny" if state.tone == "tone-deny" else "stall", f"outcome {state.tone}"))
+    return badges + _verdict_badges(stream)
+
+
+def _verdict_badges(stream: StreamView) -> list[Badge]:
+    """One badge a word, the gravest first, counted where there are several."""
+    counts = Counter((verdict.word, verdict.mark.icon, _css(verdict)) for verdict in stream.verdicts)
+    gravest_first = ("halt", "deny", "replace", "would halt", "would deny", "would replace", "allow", "would allow")
+    ordered = sorted(counts.items(), key=lambda item: gravest_first.index(item[0][0]))
+    return [Badge(word if n == 1 else f"{n} {word}", icon, css) for (word, icon, css), n in ordered]
+
+
+def _css(verdict: VerdictView) -> str:
+    return f"{verdict.mark.css} verdict-shadow" if verdict.is_shadow else verdict.mark.css
+
+
+def _why(stream: StreamView, state: marks.StateMark) -> str:
+    """The cause beside the state."""
+    if state is marks.HELD:
+        block = stream.held[0]
+        return f"{', '.join(block.held_by)} · {block.title}"
+    if state is marks.STALLED:
+        return "upstream silent"
+    if stream.error:
+        return one_line(stream.error, 160)
+    if intervening := [verdict for verdict in stream.verdicts if verdict.intervenes]:
+        return _verdict_line(intervening[-1], stream.blocks)
+    if stream.outcome:
+        return " · ".join(word for word in (state.word, one_line(stream.finish_reason, 40)) if word)
+    return ""
+
+
+def _verdict_line(verdict: VerdictView, blocks: Sequence[BlockView]) -> str:
+    name = next((block.title for block in blocks if block.ordinal == verdict.ordinal), "")
+    return " · ".join(word for word in (verdict.policy, one_line(verdict.reason, 120) or name) if word)

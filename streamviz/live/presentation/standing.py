@@ -1,0 +1,45 @@
+"""Where a block stands on its way to the client; one rule for running streams and for the record."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from streamviz.core.policy import Decision
+from streamviz.live.presentation.views import VerdictView
+
+
+class Kept(NamedTuple):
+    """Whether a block was ever held, is held now, or waits behind another that is."""
+
+    was_held: bool
+    is_held: bool
+    is_behind: bool
+
+
+def deciding(verdicts: Sequence[VerdictView], ordinal: int) -> VerdictView | None:
+    """The verdict that a block is marked with: the last that counts, else what a shadow would do, else an allow."""
+    of_block = [verdict for verdict in verdicts if verdict.ordinal == ordinal]
+    for is_wanted in (_counts, _would_count):
+        if found := [verdict for verdict in of_block if is_wanted(verdict)]:
+            return found[-1]
+    return of_block[-1] if of_block else None
+
+
+def _counts(verdict: VerdictView) -> bool:
+    return verdict.intervenes and not verdict.is_shadow
+
+
+def _would_count(verdict: VerdictView) -> bool:
+    return verdict.intervenes
+
+
+def state_of(kept: Kept, verdict: VerdictView | None, *, is_running: bool, is_complete: bool) -> str:
+    """arriving, held, waiting, sent, replaced or never sent."""
+    if kept.was_held and verdict is not None and _counts(verdict):
+        return "replaced" if verdict.decision is Decision.REPLACE else "never sent"
+    if kept.is_held:
+        return "held" if is_running else "never sent"
+    if not is_running:
+        return "sent"
+    if kept.is_behind:
+        return "waiting"
+    return "sent" if is_complete else "arriving"

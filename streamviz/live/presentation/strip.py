@@ -1,0 +1,63 @@
+"""The block strip: a stream's blocks in proportion, on one scale for all strips of a page."""
+
+from collections.abc import Sequence
+from math import log2
+from typing import NamedTuple
+
+from streamviz.live.presentation.views import BlockView, StreamView
+
+# Per cent of the width for each doubling of a block's length: a block of 1,000 characters gets some 18 per cent.
+_UNIT = 3.0
+_LEAST_CHARACTERS = 16
+_GAP = 0.35
+_FULL = 98.0
+
+
+class Segment(NamedTuple):
+    """One block. Positions are per cent of the width, as text; heights are pixels."""
+
+    x: str
+    width: str
+    end: str
+    top: int
+    height: int
+    css: str
+    state: str
+    middle: int
+
+
+class Strip(NamedTuple):
+    """All blocks, the growing end of a running stream (None once it is over), and the same in words."""
+
+    segments: list[Segment]
+    edge: str | None
+    words: str
+
+
+def strip_of(stream: StreamView) -> Strip:
+    """The strip of a stream."""
+    widths = _widths(stream.blocks)
+    segments, x = [], 0.0
+    for block, width in zip(stream.blocks, widths, strict=True):
+        segments.append(_segment(block, x, width))
+        x += width + _GAP
+    words = ", ".join(_words(block) for block in stream.blocks) or "no blocks yet"
+    return Strip(segments, f"{x:.1f}%" if stream.is_running else None, words)
+
+
+def _widths(blocks: Sequence[BlockView]) -> list[float]:
+    weights = [log2(2 + block.length / _LEAST_CHARACTERS) for block in blocks]
+    room = _FULL - _GAP * len(blocks)
+    unit = min(_UNIT, max(room, 1.0) / max(sum(weights), 1.0))
+    return [unit * weight for weight in weights]
+
+
+def _segment(block: BlockView, x: float, width: float) -> Segment:
+    mark = block.mark
+    middle = mark.top + mark.height // 2
+    end = f"{x + width:.1f}%"
+    return Segment(f"{x:.1f}%", f"{width:.1f}%", end, mark.top, mark.height, mark.css, block.state, middle)
+
+
+def _words(block: BlockView) -> str:
+    return block.mark.word if block.state in ("sent", "arriving") else f"{block.mark.word} {block.state}"

@@ -1,0 +1,230 @@
+"""What the pages show of a stream, whether it runs or is long over. Times are µs since the epoch; None is unknown."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from streamviz.core.events import BlockKind
+from streamviz.core.policy import Decision
+from streamviz.live.presentation import marks
+from streamviz.live.presentation.text import age, exact, last_line, one_line, plural, printable
+
+# A stream that has had no chunk for so long is called stalled.
+STALLED_US = 5_000_000
+_TAIL_CHARACTERS = 160
+_SUMMARY_CHARACTERS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictView:
+    """A policy's verdict on a block."""
+
+    number: int
+    ordinal: int
+    block_name: str
+    policy: str
+    version: int
+    mode: str
+    decision: Decision
+    reason: str
+    failure: str
+    at: int
+    took: int
+
+    @property
+    def mark(self) -> marks.DecisionMark:
+        return marks.DECISIONS[self.decision]
+
+    @property
+    def is_shadow(self) -> bool:
+        return self.mode == "shadow"
+
+    @property
+    def word(self) -> str:
+        return f"would {self.mark.word}" if self.is_shadow else self.mark.word
+
+    @property
+    def intervenes(self) -> bool:
+        """Whether it changed what the client got, or would have."""
+        return self.decision is not Decision.ALLOW
+
+    @property
+    def took_text(self) -> str:
+        return exact(self.took)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockView:
+    """A block, where it stands, and what was decided about it."""
+
+    ordinal: int
+    kind: BlockKind
+    name: str
+    choice: int
+    text: str
+    length: int
+    stream_started_at: int
+    started_at: int
+    completed_at: int | None
+    first_seq: int
+    last_seq: int
+    state: str
+    """arriving, held, waiting (behind a held one), sent, replaced, never sent"""
+    held_at: int | None = None
+    released_at: int | None = None
+    held_by: tuple[str, ...] = ()
+    is_truncated: bool = False
+    verdict: VerdictView | None = None
+    """The one that decides how the block is marked."""
+
+    @property
+    def mark(self) -> marks.KindMark:
+        return marks.KINDS[self.kind]
+
+    @property
+    def title(self) -> str:
+        return printable(self.name) or self.mark.word
+
+    @property
+    def is_tool_call(self) -> bool:
+        return self.kind is BlockKind.TOOL_CALL
+
+    @property
+    def is_thinking(self) -> bool:
+        return self.kind is BlockKind.THINKING
+
+    @property
+    def is_held(self) -> bool:
+        return self.state == "held"
+
+    @property
+    def is_denied(self) -> bool:
+        return self.state == "never sent"
+
+    @property
+    def is_arriving(self) -> bool:
+        return self.completed_at is None
+
+    @property
+    def held_since_ms(self) -> int:
+        return (self.held_at or 0) // 1000
+
+    @property
+    def hold_ended_at(self) -> int | None:
+        """When it was let go, or denied; None while it is held, and where it never was."""
+        if self.released_at is None and self.held_at is not None and self.verdict is not None:
+            return self.verdict.at
+        return self.released_at if self.held_at is not None else None
+
+    @property
+    def hold(self) -> int | None:
+        """How long it was held (µs), where it was and no longer is."""
+        ended_at = self.hold_ended_at
+        return None if ended_at is None or self.held_at is None else ended_at - self.held_at
+
+    @property
+    def steps(self) -> str:
+        """Its transitions: started → completed · what became of it."""
+        start = (self.started_at - self.stream_started_at) / 1_000_000
+        if self.completed_at is None:
+            return f"{start:.2f} s → arriving" + ("" if self.state == "arriving" else f" · {self.state}")
+        end = (self.completed_at - self.stream_started_at) / 1_000_000
+        late = f" +{self.hold / 1_000_000:.2f}" if self.hold and self.state == "sent" else ""
+        cut = " · truncated" if self.is_truncated else ""
+        return f"{start:.2f} → {end:.2f} s · {self.state}{late}{cut}"
+
+    @property
+    def size(self) -> str:
+        """How much of it there is, and how long it took to come."""
+        unit = "byte" if self.is_tool_call else "character"
+        size = plural(self.length, unit)
+        if self.completed_at is None:
+            return f"{size}, arriving"
+        held = f" · held {exact(self.hold)}" if self.hold else ""
+        return f"{size}, {age(self.completed_at - self.started_at)}{held}"
+
+    @property
+    def summary(self) -> str:
+        return one_line(self.text, _SUMMARY_CHARACTERS)
+
+
+@dataclass(frozen=True)
+class StreamView:
+    """A stream. `received_at` has one time a chunk, `sent` a chunk number (-1: made by a policy) and time a frame."""
+
+    id: uuid.UUID
+    session_id: uuid.UUID
+    session_label: str
+    key_name: str
+    endpoint: str
+    wire_format: str
+    requested_model: str
+    upstream_model: str
+    provider: str
+    requested_at: int
+    upstream_first_at: int | None
+    client_first_at: int | None
+    ended_at: int | None
+    last_received_at: int | None
+    outcome: str
+    finish_reason: str
+    error: str
+    input_tokens: int | None
+    output_tokens: int | None
+    cost: float | None
+    itl_p50: int | None
+    itl_p95: int | None
+    chunk_count: int
+    frame_count: int
+    user_agent: str
+    blocks: Sequence[BlockView]
+    verdicts: Sequence[VerdictView]
+    received_at: Sequence[int] = field(default=())
+    sent: Sequence[tuple[int, int]] = field(default=())
+
+    @property
+    def is_running(self) -> bool:
+        return not self.outcome
+
+    @property
+    def label(self) -> str:
+        return one_line(self.session_label, 200) or str(self.session_id)[:13]
+
+    @property
+    def model(self) -> str:
+        return one_line(self.requested_model, 200)
+
+    @property
+    def short_id(self) -> str:
+        return str(self.id)[:13]
+
+    @cached_property
+    def held(self) -> list[BlockView]:
+        return [block for block in self.blocks if block.is_held]
+
+    @property
+    def quiet_since(self) -> int:
+        """Since when upstream has sent nothing."""
+        return self.last_received_at or self.requested_at
+
+    def state(self, now: int) -> marks.StateMark:
+        """Where it stands at the time `now`."""
+        if self.outcome:
+            return marks.OUTCOMES[self.outcome]
+        if self.held:
+            return marks.HELD
+        return marks.STALLED if now - self.quiet_since > STALLED_US else marks.RUNNING
+
+    @property
+    def tail(self) -> str:
+        """The end of the output: of the newest block that has any."""
+        for block in reversed(self.blocks):
+            if block.length:
+                name = f"{block.title} " if block.is_tool_call else ""
+                return name + last_line(block.text, _TAIL_CHARACTERS)
+        return ""
+
+    def since_start(self, at: int | None) -> int | None:
+        """How long after the request something was (µs)."""
+        return None if at is None else at - self.requested_at

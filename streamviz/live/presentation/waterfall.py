@@ -1,0 +1,154 @@
+"""The waterfall: a lane a block, ticks of chunks above and of frames below, what was held, and why nothing came."""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from streamviz.live.presentation.text import age
+from streamviz.live.presentation.views import BlockView, StreamView
+
+# Ticks are drawn on a grid of so many places, which bounds what a lane costs however many chunks it has.
+WIDTH = 1_000
+_LANES = 40
+_STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600)
+_MOST_MARKS = 8
+_STALL_US = 1_000_000
+_STALLS = 5
+_EDGE = 0.97  # a running stream's now is drawn here, with room to grow into
+
+
+class Mark(NamedTuple):
+    """A time on the axis; `x` is per cent of the width, as text."""
+
+    x: str
+    text: str
+
+
+class Span(NamedTuple):
+    """From somewhere to somewhere, in per cent as text."""
+
+    x: str
+    width: str
+    end: str
+
+
+class Lane(NamedTuple):
+    """A block's lane. `received` and `sent` are SVG paths on a grid WIDTH wide."""
+
+    block: BlockView
+    span: Span
+    received: str
+    sent: str
+    held: Span | None
+    denied_x: str | None
+    words: str
+    sum: str
+
+
+class Stall(NamedTuple):
+    """A time in which nothing came, or nothing was let go."""
+
+    span: Span
+    middle: str
+    text: str
+    is_hold: bool
+
+
+class Waterfall(NamedTuple):
+    """The whole drawing; `now` is None once the stream is over."""
+
+    marks: list[Mark]
+    lanes: list[Lane]
+    hidden: int
+    stalls: list[Stall]
+    now: Mark | None
+
+
+class _Scale:
+    """Turns times into places."""
+
+    def __init__(self, start: int, end: int, is_running: bool) -> None:
+        self.start, self.end = start, end
+        self.length = max(1, int((end - start) / (_EDGE if is_running else 1)))
+
+    def share(self, at: int) -> float:
+        return min(1.0, max(0.0, (at - self.start) / self.length))
+
+    def percent(self, at: int) -> str:
+        return f"{self.share(at) * 100:.2f}%"
+
+    def span(self, start: int, end: int) -> Span:
+        width = max(0.15, (self.share(end) - self.share(start)) * 100)
+        return Span(self.percent(start), f"{width:.2f}%", self.percent(end))
+
+    def ticks(self, times: Iterable[int], top: int, height: int) -> str:
+        places = sorted({round(self.share(at) * WIDTH) for at in times})
+        return "".join(f"M{place} {top}v{height}" for place in places)
+
+
+def waterfall_of(stream: StreamView, now: int) -> Waterfall:
+    """The waterfall at the time `now` (µs since the epoch); only the newest lanes where there are very many."""
+    end = stream.ended_at or (now if stream.is_running else stream.last_received_at or stream.requested_at)
+    scale = _Scale(stream.requested_at, end, stream.is_running)
+    blocks = stream.blocks[-_LANES:]
+    return Waterfall(
+        marks=list(_marks(scale)),
+        lanes=[_lane(stream, block, scale, end) for block in blocks],
+        hidden=len(stream.blocks) - len(blocks),
+        stalls=[_stall(scale, *stall) for stall in _stalls(stream, end)],
+        now=Mark(scale.percent(end), f"now {age(end - scale.start)}") if stream.is_running else None,
+    )
+
+
+def _marks(scale: _Scale) -> Iterator[Mark]:
+    seconds = scale.length / 1_000_000
+    step = next((step for step in _STEPS_S if seconds / step <= _MOST_MARKS), seconds / _MOST_MARKS)
+    for number in range(_MOST_MARKS + 1):
+        at = scale.start + int(number * step * 1_000_000)
+        if scale.share(at) > 0.93:
+            return
+        yield Mark(scale.percent(at), f"{number * step:g} s")
+
+
+def _lane(stream: StreamView, block: BlockView, scale: _Scale, end: int) -> Lane:
+    received = stream.received_at[block.first_seq : block.last_seq + 1]
+    sent = [at for seq, at in stream.sent if block.first_seq <= seq <= block.last_seq]
+    hold_end = block.hold_ended_at or end
+    is_over = block.state in ("never sent", "replaced") and block.hold_ended_at is not None
+    chunks = block.last_seq - block.first_seq + 1
+    return Lane(
+        block=block,
+        span=scale.span(block.started_at, block.completed_at or end),
+        received=scale.ticks(received, 4, 10),
+        sent=scale.ticks(sent, 17, 7),
+        held=None if block.held_at is None else scale.span(block.held_at, hold_end),
+        denied_x=scale.percent(hold_end) if is_over else None,
+        words=f"{block.title}: {chunks} chunks, {block.steps}",
+        sum=_sum(block, hold_end),
+    )
+
+
+def _sum(block: BlockView, hold_end: int) -> str:
+    if block.is_denied:
+        return "denied"
+    if block.held_at is not None:
+        return f"held {age(hold_end - block.held_at)}"
+    return f"{block.length:,}"
+
+
+def _stalls(stream: StreamView, end: int) -> list[tuple[int, int, str]]:
+    """The longest times of silence and of holding, with their cause."""
+    times = [stream.requested_at, *stream.received_at, *([end] if stream.is_running else [])]
+    gaps = [(a, b, "") for a, b in pairwise(times) if b - a >= _STALL_US]
+    holds = [
+        (block.held_at, ended_at, ", ".join(block.held_by))
+        for block in stream.blocks
+        if block.held_at is not None and (ended_at := block.hold_ended_at or end) - block.held_at >= _STALL_US
+    ]
+    return sorted(gaps + holds, key=lambda stall: stall[0] - stall[1])[:_STALLS]
+
+
+def _stall(scale: _Scale, start: int, end: int, holder: str) -> Stall:
+    cause = f"held by {holder}" if holder else "upstream silent"
+    middle = f"{min(92.0, max(7.0, (scale.share(start) + scale.share(end)) * 50)):.2f}%"
+    return Stall(scale.span(start, end), middle, f"{cause} {age(end - start)}", bool(holder))

@@ -1,0 +1,121 @@
+"""Fragments of the pages: the same partial templates make the first paint, live updates and history."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.template.loader import get_template
+from django.utils.safestring import SafeString
+
+from streamviz.live.presentation.arguments import tree_of
+from streamviz.live.presentation.facts import facts_of
+from streamviz.live.presentation.rows import RowView
+from streamviz.live.presentation.text import plural, printable
+from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
+from streamviz.live.presentation.waterfall import waterfall_of
+
+ROW_PARTS = ("strip", "tail", "rate", "time", "verdicts")
+_FRAMED = {"held": " is-held", "never sent": " is-denied"}
+
+
+def fragment(template: str, **context: Any) -> SafeString:
+    """One partial of templates/live. `oob` in its context marks it as an update of what the page has."""
+    return get_template(f"live/{template}.html").render(context)
+
+
+def row(view: RowView) -> SafeString:
+    """A whole row of the Live page."""
+    return fragment("_row", row=view, id=view.stream.id.hex)
+
+
+def row_part(view: RowView, part: str) -> SafeString:
+    """One of ROW_PARTS, as an update."""
+    return fragment(f"_row_{part}", row=view, id=view.stream.id.hex, oob=True)
+
+
+def card_class(block: BlockView) -> str:
+    """What frames a block's card."""
+    return _FRAMED.get(block.state, "")
+
+
+def block_card(block: BlockView, *, oob: bool = False) -> SafeString:
+    """A block's card with all of its text."""
+    context: dict[str, Any] = {"block": block, "css": card_class(block), "text": printable(block.text), "oob": oob}
+    if block.is_tool_call:
+        context["tree"] = tree_of(block.text, is_arriving=block.is_arriving)
+    return fragment("_block_card", **context)
+
+
+def tree(block: BlockView) -> SafeString:
+    """A tool call's arguments, as an update."""
+    return fragment("_tree", block=block, tree=tree_of(block.text, is_arriving=block.is_arriving), oob=True)
+
+
+def verdict(view: VerdictView) -> SafeString:
+    """A verdict's place in the list."""
+    return fragment("_verdict", verdict=view)
+
+
+def state(view: StreamView, now: int, *, oob: bool = False) -> SafeString:
+    """Where the stream stands, for the top of its page."""
+    return fragment("_state", state=view.state(now), finish_reason=printable(view.finish_reason), oob=oob)
+
+
+def nav_held(held: int, *, oob: bool = False) -> SafeString:
+    """How many streams wait for a verdict, for the navigation."""
+    return fragment("_nav_held", held=held, oob=oob)
+
+
+def figures(view: StreamView, now: int, *, oob: bool = False) -> dict[str, SafeString]:
+    """The parts of a stream's page that are about the whole of it, by name."""
+    return {
+        "facts": fragment("_facts", facts=facts_of(view, now), oob=oob),
+        "error": fragment("_error", stream=view, oob=oob),
+        "block_count": _count("block-count", plural(len(view.blocks), "block"), oob),
+        "verdict_count": _count("verdict-count", plural(len(view.verdicts), "verdict"), oob),
+        "waterfall": fragment("_waterfall", fall=waterfall_of(view, now), oob=oob),
+    }
+
+
+def chunk_count(view: StreamView, *, oob: bool = False) -> SafeString:
+    """The number of chunks, for the tab."""
+    return fragment("_count", id="chunk-count", text=f"{view.chunk_count:,}", css="count", oob=oob)
+
+
+def _count(element: str, text: str, oob: bool) -> SafeString:
+    return fragment("_count", id=element, text=text, oob=oob)
+
+
+async def stream(view: StreamView, now: int, *, oob: bool = False) -> SafeString:
+    """All of a stream's page below its tabs."""
+    return fragment(
+        "_stream",
+        stream=view,
+        **figures(view, now),
+        items=await _paced(fragment("_block_item", block=block) for block in view.blocks),
+        cards=await _paced(block_card(block) for block in view.blocks),
+        verdicts=await _paced(verdict(entry) for entry in reversed(view.verdicts)),
+        holds=fragment("_holds", held=view.held),
+        oob=oob,
+    )
+
+
+async def wall(groups: Sequence[tuple[str, Sequence[RowView]]], *, oob: bool = False) -> SafeString:
+    """The Live page's list: each group's title with its rows."""
+    rendered = [
+        {"name": name, "title": GROUP_TITLES[name], "rows": await _paced(row(view) for view in rows)}
+        for name, rows in groups
+    ]
+    return fragment("_wall", groups=rendered, oob=oob)
+
+
+GROUP_TITLES = {"held": "Held", "stalled": "Stalled", "running": "Running", "finished": "Just finished"}
+
+
+async def _paced(fragments: Iterable[SafeString]) -> list[SafeString]:
+    """All of them, letting the event loop serve clients after each."""
+    rendered = []
+    for one in fragments:
+        rendered.append(one)
+        await asyncio.sleep(0)
+    return rendered

@@ -1,0 +1,109 @@
+"""One running stream, for its page."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterator
+
+from streamviz.live import rendering
+from streamviz.live.feed import Feed
+from streamviz.live.presentation.from_live import view_of, whole_view_of
+from streamviz.live.presentation.text import printable
+from streamviz.live.presentation.views import BlockView, StreamView
+from streamviz.live.streams import LiveStream
+from streamviz.live.topics import Update, count_held
+
+_SECOND = 1_000_000
+
+
+class StreamTopic:
+    """Text goes out as it grows, piece by piece; a block's head when it changes; figures once a second."""
+
+    def __init__(self, stream: LiveStream, feed: Feed) -> None:
+        self._stream = stream
+        self._feed = feed
+        self._shown = view_of(stream)
+        self._second = 0
+        self._parts: dict[str, str] = {}
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self._shown.outcome)
+
+    async def updates(self, changed: set[uuid.UUID], now: int) -> AsyncIterator[Update]:
+        if self._stream.id in changed:
+            before, self._shown = self._shown, view_of(self._stream)
+            if blocks := "".join(_changed_blocks(before, self._shown)):
+                yield Update(blocks, is_text=False)
+            if text := "".join(_grown_text(before, self._shown)):
+                yield Update(text, is_text=True)
+        second = now // _SECOND
+        if second != self._second or self.is_over:
+            self._second = second
+            if figures := "".join(self._changed_figures(now)):
+                yield Update(figures, is_text=False)
+
+    async def snapshot(self, now: int) -> str:
+        # The text is that of the last updates, not of this moment: what came since is in the next ones.
+        figures = whole_view_of(self._stream, self._shown)
+        page = await rendering.stream(figures, now, oob=True)
+        return page + "".join(self._around(figures, now).values())
+
+    def _changed_figures(self, now: int) -> Iterator[str]:
+        view = whole_view_of(self._stream, self._shown)
+        for name, html in (rendering.figures(view, now, oob=True) | self._around(view, now)).items():
+            if self._parts.get(name) != html:
+                self._parts[name] = html
+                yield html
+
+    def _around(self, view: StreamView, now: int) -> dict[str, str]:
+        """What the page shows of the stream outside of its main part."""
+        return {
+            "state": rendering.state(view, now, oob=True),
+            "chunk_count": rendering.chunk_count(view, oob=True),
+            "nav_held": rendering.nav_held(count_held(self._feed), oob=True),
+        }
+
+
+def _changed_blocks(before: StreamView, after: StreamView) -> Iterator[str]:
+    """New blocks, transitions, verdicts: what no browser may miss."""
+    for block in after.blocks:
+        old = before.blocks[block.ordinal] if block.ordinal < len(before.blocks) else None
+        if old is None:
+            yield _put("beforeend:#block-list", "ol", rendering.fragment("_block_item", block=block))
+            yield _put("beforeend:#block-cards", "div", rendering.block_card(block))
+        elif _standing(old) != _standing(block):
+            yield rendering.fragment("_block_item", block=block, oob=True)
+            is_same_frame = rendering.card_class(old) == rendering.card_class(block)
+            yield (
+                rendering.fragment("_block_head", block=block, oob=True)
+                if is_same_frame
+                else rendering.block_card(block, oob=True)
+            )
+    for verdict in after.verdicts[len(before.verdicts) :]:
+        yield _put("afterbegin:#verdict-list", "ol", rendering.verdict(verdict))
+    if [block.ordinal for block in before.held] != [block.ordinal for block in after.held]:
+        yield rendering.fragment("_holds", held=after.held, oob=True)
+
+
+def _grown_text(before: StreamView, after: StreamView) -> Iterator[str]:
+    """What blocks that were there before have grown by."""
+    for old, block in zip(before.blocks, after.blocks, strict=False):
+        is_new_card = rendering.card_class(old) != rendering.card_class(block)
+        if is_new_card or (old.length == block.length and old.is_arriving == block.is_arriving):
+            continue
+        if block.is_tool_call:
+            yield rendering.tree(block)
+        if block.length > old.length:
+            piece = printable(block.text[old.length :])
+            yield rendering.fragment("_text_piece", id=f"b{block.ordinal}-text", piece=piece)
+        yield rendering.fragment("_block_size", block=block, oob=True)
+
+
+def _standing(block: BlockView) -> tuple[object, ...]:
+    """What a block's head and its line in the list show."""
+    number = block.verdict.number if block.verdict else None
+    return block.title, block.state, block.completed_at, block.hold_ended_at, block.is_truncated, number
+
+
+def _put(where: str, tag: str, html: str) -> str:
+    """An update that adds a fragment to what the page has."""
+    return f'<{tag} hx-swap-oob="{where}">{html}</{tag}>'

@@ -1,0 +1,46 @@
+"""A stream under way, as the worker that runs it knows it."""
+
+import uuid
+from array import array
+from dataclasses import dataclass, field
+
+from streamviz.core.blocks import StreamState
+from streamviz.core.policy import StreamingContext
+
+
+@dataclass(slots=True, eq=False)
+class LiveStream:
+    """All that is known of a stream so far. The relay fills it in; the feed and the recorder read it.
+
+    Times are µs since the epoch. `received_at` and `sent_at` hold one time a chunk and one a frame, in order;
+    `sent_seqs` the chunk that each frame is, -1 for a frame that a policy made.
+    `outcome` is empty while the stream runs. `state` and `context` are those that the core works on, not copies.
+    """
+
+    id: uuid.UUID
+    session_id: uuid.UUID
+    session_label: str
+    key_id: int | None
+    key_name: str
+    endpoint: str
+    wire_format: str
+    is_streaming: bool
+    requested_model: str
+    requested_at: int
+    state: StreamState
+    context: StreamingContext
+    upstream_model: str = ""
+    provider: str = ""
+    client: str = ""
+    user_agent: str = ""
+    request: bytes = b""
+    received_at: "array[int]" = field(default_factory=lambda: array("q"))
+    sent_at: "array[int]" = field(default_factory=lambda: array("q"))
+    sent_seqs: "array[int]" = field(default_factory=lambda: array("q"))
+    upstream_first_at: int | None = None
+    client_first_at: int | None = None
+    ended_at: int | None = None
+    status: int | None = None
+    outcome: str = ""
+    error: str = ""
+    cost: float | None = None

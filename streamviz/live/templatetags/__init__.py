@@ -1,0 +1,1 @@
+"""Template tags that the fragments of running streams use."""

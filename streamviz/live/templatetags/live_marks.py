@@ -1,0 +1,49 @@
+"""Icons and moments, the same on every page."""
+
+from datetime import datetime
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from streamviz.live.presentation import text
+
+register = template.Library()
+
+register.filter("age", text.age)
+register.filter("exact", text.exact)
+register.filter("printable", text.printable)
+register.filter("one_line", text.one_line)
+register.filter("plural", text.plural)
+
+_PERIODS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+@register.simple_tag
+def icon(name: str, css: str = "") -> SafeString:
+    """A symbol of the sprite; the word beside it says what it means."""
+    return format_html('<svg class="icon {}" aria-hidden="true"><use href="#i-{}"/></svg>', css, name)
+
+
+@register.simple_tag
+def moment(at: datetime | None) -> SafeString | str:
+    """A time as `4 min ago`, with the absolute one on hover; a script keeps it fresh."""
+    if at is None:
+        return text.UNKNOWN
+    absolute = at.astimezone(timezone.get_current_timezone()).strftime("%Y-%m-%d %H:%M:%S %Z")
+    return format_html(
+        '<time datetime="{}" title="{}" data-ago="{}">{}</time>',
+        at.isoformat(),
+        absolute,
+        int(at.timestamp() * 1000),
+        ago((timezone.now() - at).total_seconds()),
+    )
+
+
+def ago(seconds: float) -> str:
+    """`now`, `8 s ago`, `4 min ago`, `3 h ago`, `12 d ago`."""
+    for length, unit in _PERIODS:
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit} ago"
+    return "now"

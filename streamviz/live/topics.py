@@ -1,0 +1,37 @@
+"""What sockets can watch, and how a change of it becomes fragments: each topic remembers what browsers have."""
+
+import uuid
+from collections.abc import AsyncIterator
+from typing import NamedTuple, Protocol
+
+from streamviz.live.feed import Feed
+
+
+class Update(NamedTuple):
+    """Fragments for all who watch a topic. `is_text`: may be left out for a browser that cannot keep up."""
+
+    html: str
+    is_text: bool
+
+
+class Topic(Protocol):
+    """Something to watch. A topic is used under its channel's lock: never by two at once."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing can change any more."""
+
+    def updates(self, changed: set[uuid.UUID], now: int) -> AsyncIterator[Update]:
+        """What browsers need to know now; `changed` are the streams that changed since the last time."""
+
+    async def snapshot(self, now: int) -> str:
+        """All of it, as it is after the last updates."""
+
+
+def count_held(feed: Feed) -> int:
+    """How many running streams have a block that waits for its verdict. May be called from any thread."""
+    # Lists are made in one step, so that nothing can be added while they are walked.
+    return sum(
+        any(hold.released_at is None for hold in list(stream.context.holds.values()))
+        for stream in list(feed.running.values())
+    )

@@ -1,0 +1,74 @@
+"""One socket's end of a channel: what it was sent, what its browser has confirmed, what had to be left out."""
+
+import asyncio
+from collections import deque
+from typing import NamedTuple
+
+# Bytes that a browser may be behind before text is left out for it, and before it is sent away to come back.
+WINDOW = 256 * 1024
+MOST = 4 * 1024 * 1024
+
+SIGNED_OUT = 4401
+FORBIDDEN = 4403
+TRY_AGAIN = 1013
+OVER = 1000
+
+
+class Message(NamedTuple):
+    """What goes over a socket: `text`, or where `close` is set the code that the socket is closed with."""
+
+    number: int
+    text: str
+    close: int | None = None
+
+
+def head(number: int, kind: str, now: int, dropped: int = 0) -> str:
+    """The first line of a message. `now` is µs since the epoch; browsers get ms."""
+    return f"{number} {kind} {now // 1000} {dropped}\n"
+
+
+class Watcher:
+    """Takes messages without waiting; its consumer takes them from `outbox` at the browser's pace."""
+
+    def __init__(self) -> None:
+        self.outbox: asyncio.Queue[Message] = asyncio.Queue()
+        self.dropped = 0
+        self.wants_snapshot = True
+        self._unconfirmed: deque[tuple[int, int]] = deque()
+        self._size = 0
+        self._told = 0
+
+    def offer(self, message: Message, now: int, *, is_text: bool) -> None:
+        """A delta for all who watch. Text is left out where the browser is behind, anything else never is."""
+        if is_text and (self.dropped or self._size > WINDOW):
+            self.dropped += 1
+            return
+        if self.dropped != self._told:
+            self._told = self.dropped
+            self.outbox.put_nowait(Message(message.number - 1, head(message.number - 1, "behind", now, self.dropped)))
+        self._size += len(message.text)
+        self._unconfirmed.append((message.number, len(message.text)))
+        self.outbox.put_nowait(message)
+        if self._size > MOST:
+            self.close(TRY_AGAIN)
+
+    def show(self, number: int, html: str, now: int) -> None:
+        """A snapshot, after which nothing is missing any more. It counts for no more than it must: it is the cure."""
+        self.outbox.put_nowait(Message(number, head(number, "snapshot", now, self.dropped) + html))
+        self.dropped = self._told = 0
+        self.wants_snapshot = False
+
+    def tell(self, number: int, kind: str, now: int) -> None:
+        """A message with nothing to show."""
+        self.outbox.put_nowait(Message(number, head(number, kind, now, self.dropped)))
+
+    def confirm(self, number: int) -> None:
+        """The browser has taken in everything up to `number`."""
+        while self._unconfirmed and self._unconfirmed[0][0] <= number:
+            self._size -= self._unconfirmed.popleft()[1]
+        if self.dropped and self._size <= WINDOW // 2:
+            self.wants_snapshot = True
+
+    def close(self, code: int) -> None:
+        """Nothing more is sent once this is reached."""
+        self.outbox.put_nowait(Message(0, "", code))
