@@ -1,24 +1,71 @@
 """tool_rule: denies tool calls by name and by what is in their arguments."""
 
-import re
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from jsonpath import JSONPath
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.json_value import JsonObject, as_list, as_text, objects
 from streamviz.core.policy import ALLOW, Decision, Policy, StreamingContext, Verdict
+from streamviz.policies.arguments import Arguments, compile_path
+from streamviz.policies.parameters import Pattern, check, compile_pattern
+
+_LONGEST_NAME = 80
+
+
+class ArgumentRule(NamedTuple):
+    """A pattern, and where to look for it: the words of it, and compiled."""
+
+    words: str
+    path: JSONPath | None
+    pattern: Pattern
 
 
 class ToolRule(Policy):
-    """Denies a call whose name matches one of `names` and whose arguments match one of `arguments`."""
+    """Denies a tool call whose name matches one of `names` and whose arguments match one of `arguments`.
+
+    `names` are globs (`run_*`); with none, every name matches. Each of `arguments` has a `pattern`, a regular
+    expression of RE2, and may have a `path`, a JSON path (RFC 9535, `$.command`, `$..path`); without a path the
+    pattern is looked for everywhere. With no `arguments` the name decides alone. Arguments that are not one JSON
+    object with different keys are searched as a whole, whatever the path. `text` is what the client gets instead of
+    the call; where it is empty, a line that names the policy.
+
+    Each tool call is held until it is whole and judged. Raises PolicyParametersError for other parameters.
+    """
 
     kind = "tool_rule"
-    parameters_schema = {"type": "object"}
+    parameters_schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "names": {"type": "array", "items": {"type": "string", "minLength": 1}},
+            "arguments": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["pattern"],
+                    "properties": {
+                        "path": {"type": "string", "minLength": 1},
+                        "pattern": {"type": "string", "minLength": 1},
+                    },
+                },
+            },
+            "text": {"type": "string"},
+        },
+    }
 
     def __init__(self, parameters: JsonObject) -> None:
-        self.names = [as_text(name) for name in as_list(parameters.get("names"))]
-        self.patterns = [re.compile(as_text(as_object(a).get("pattern"))) for a in as_list(parameters.get("arguments"))]
-        self.text = as_text(parameters.get("text")) or "[A tool call was denied by policy.]"
+        check(parameters, self.parameters_schema)
+        self._names = [as_text(name) for name in as_list(parameters.get("names"))]
+        self._rules = [
+            _argument_rule(rule, f"arguments.{number}")
+            for number, rule in enumerate(objects(parameters.get("arguments")))
+        ]
+        self._text = as_text(parameters.get("text"))
 
     def holds(self, block: StreamBlock) -> bool:
         return block.kind is BlockKind.TOOL_CALL
@@ -26,8 +73,41 @@ class ToolRule(Policy):
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
         if not isinstance(block, ToolCallStreamBlock):
             return None
-        if self.names and not any(fnmatchcase(block.name, name) for name in self.names):
+        name = next((name for name in self._names if fnmatchcase(block.name, name)), None)
+        if self._names and name is None:
             return ALLOW
-        if self.patterns and not any(p.search(block.arguments) for p in self.patterns):
+        rule = _matching(self._rules, block.arguments)
+        if self._rules and rule is None:
             return ALLOW
-        return Verdict(Decision.DENY, f"{block.name} matches", self.text)
+        return Verdict(Decision.DENY, _reason(block.name, name, rule), self._text)
+
+
+def _argument_rule(rule: JsonObject, field: str) -> ArgumentRule:
+    path, pattern = as_text(rule.get("path")), as_text(rule.get("pattern"))
+    compiled = compile_path(path, f"{field}.path") if path else None
+    words = f"{pattern} at {path}" if path else pattern
+    return ArgumentRule(words, compiled, compile_pattern(pattern, f"{field}.pattern"))
+
+
+def _matching(rules: Sequence[ArgumentRule], raw: str) -> ArgumentRule | None:
+    """The first rule of which these arguments have the pattern."""
+    if not rules:
+        return None
+    arguments = Arguments(raw)
+    for rule in rules:
+        if any(rule.pattern.search(_encodable(text)) for text in arguments.texts(rule.path)):
+            return rule
+    return None
+
+
+def _encodable(text: str) -> str:
+    """RE2 reads UTF-8, which has no place for half of a surrogate pair."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _reason(called: str, name: str | None, rule: ArgumentRule | None) -> str:
+    """For people: which name and which pattern. The arguments may hold a secret and stay out of it."""
+    shown = called if len(called) <= _LONGEST_NAME else called[:_LONGEST_NAME] + "…"
+    why = [f"its name matches {name}"] if name is not None else []
+    why += [f"its arguments match {rule.words}"] if rule is not None else []
+    return f"{shown} is denied: {' and '.join(why) or 'every tool call is'}."

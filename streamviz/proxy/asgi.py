@@ -1,21 +1,22 @@
 """The ASGI application of everything under /v1/."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 
 from streamviz.core.errors import ClientFacingError, RequestError
 from streamviz.proxy import http
-from streamviz.proxy.chat import chat_completions
-from streamviz.proxy.errors import error_answer
+from streamviz.proxy.calls import model_call
+from streamviz.proxy.formats import WIRE_FORMATS, format_of
 from streamviz.proxy.model_list import model_list
 from streamviz.proxy.worker import Worker, worker
 
 Endpoint = Callable[[Worker, HTTPScope, ASGIReceiveCallable, ASGISendCallable], Awaitable[None]]
 
 ENDPOINTS: dict[str, tuple[str, Endpoint]] = {
-    "/v1/chat/completions": ("POST", chat_completions),
     "/v1/models": ("GET", model_list),
+    **{known.path: ("POST", partial(model_call, known)) for known in WIRE_FORMATS},
 }
 
 
@@ -26,7 +27,7 @@ async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGI
     except http.ClientGone:
         return
     except ClientFacingError as error:
-        await http.respond(send, *error_answer(error))
+        await http.respond(send, *format_of(scope["path"]).error_answer(error))
 
 
 def _endpoint(scope: HTTPScope) -> Endpoint:

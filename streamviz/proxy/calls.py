@@ -1,17 +1,19 @@
-"""POST /v1/chat/completions."""
+"""Model calls: POST /v1/chat/completions, /v1/messages and /v1/responses."""
 
 import asyncio
 from collections.abc import Coroutine
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
+from django.conf import settings
 
+from streamviz.core.blocks import StreamState
 from streamviz.core.errors import UpstreamError
 from streamviz.core.policy import StreamingContext
-from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http, recording
+from streamviz.proxy.formats import WireFormat
 from streamviz.proxy.relay import Relay
-from streamviz.proxy.requests import ChatRequest, read_chat_request
+from streamviz.proxy.requests import ModelRequest, read_request
 from streamviz.proxy.worker import Worker
 from streamviz.records.ids import uuid7
 from streamviz.records.models import Outcome
@@ -21,41 +23,52 @@ from streamviz.upstream.raw import open_raw
 from streamviz.upstream.targets import Lane, Target
 from streamviz.upstream.translated import open_translated, require_translatable
 
-ENDPOINT = "/v1/chat/completions"
+# Headers of the formats themselves, which the provider is to see.
+PASSED_ON = (b"anthropic-version", b"anthropic-beta", b"openai-beta")
 
 
-async def chat_completions(
-    worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable
+async def model_call(
+    wire_format: WireFormat, worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable
 ) -> None:
-    """Proxy one chat call. Raises RequestError for a request that never becomes a stream."""
+    """Proxy one call. Raises RequestError for a request that never becomes a stream."""
     requested_at = worker.observers.clock.now()
-    key = worker.authenticate(http.header(scope, b"authorization"))
-    request = read_chat_request(await http.read_body(receive))
-    target = await worker.target_for(request.model)
-    if target.lane is Lane.TRANSLATED:
-        require_translatable(target, request.fields)
-    aggregator = OpenAIChatAggregator(run_id=ENDPOINT)
-    stream = _open_stream(worker, scope, request, target, key, aggregator, requested_at)
+    key = worker.authenticate(scope)
+    request = read_request(await http.read_body(receive), wire_format)
+    target = await _target(worker, wire_format, scope, request)
+    aggregator = wire_format.aggregator()
+    stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, requested_at)
     policies = worker.standing.policies_for(request.model, key.name)
-    relay = Relay(stream, aggregator, policies, worker.observers, send)
+    relay = Relay(stream, wire_format, aggregator, policies, worker.observers, send)
     worker.observers.recorder.append(recording.opened(stream))
     worker.observers.feed.opened(stream)
+    passed_on = {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
     try:
-        await _until_client_leaves(_call(worker, request, target, relay), receive, stream)
+        await _until_client_leaves(_carry(worker, request, target, relay, passed_on), receive, stream)
     finally:
         _close_stream(worker, stream)
 
 
+async def _target(worker: Worker, wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Target:
+    target = await worker.target_for(request.model, wire_format.name)
+    if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
+        target = target.with_key(credentials[0])
+    target.require_key()
+    if target.lane is Lane.TRANSLATED:
+        require_translatable(target, request.fields)
+    return target
+
+
 def _open_stream(
     worker: Worker,
+    wire_format: WireFormat,
     scope: HTTPScope,
-    request: ChatRequest,
+    request: ModelRequest,
     target: Target,
     key: KnownKey,
-    aggregator: OpenAIChatAggregator,
+    state: StreamState,
     requested_at: int,
 ) -> LiveStream:
-    session = worker.sessions.find(request.fields, key.name, http.header(scope, b"x-session-id"))
+    session = worker.sessions.find(request.fields, wire_format.turns, key.name, http.header(scope, b"x-session-id"))
     client = scope["client"]
     stream_id = uuid7()
     return LiveStream(
@@ -64,14 +77,14 @@ def _open_stream(
         session_label=session.label,
         key_id=key.id,
         key_name=key.name,
-        endpoint=ENDPOINT,
-        wire_format="openai_chat",
+        endpoint=wire_format.path,
+        wire_format=wire_format.name,
         is_streaming=request.is_streaming,
         requested_model=request.model,
         upstream_model=target.model,
         provider=target.provider,
         requested_at=requested_at,
-        state=aggregator.state,
+        state=state,
         context=StreamingContext(str(stream_id), worker.observers.clock.now),
         client=client[0] if client else "",
         user_agent=http.header(scope, b"user-agent"),
@@ -79,9 +92,11 @@ def _open_stream(
     )
 
 
-async def _call(worker: Worker, request: ChatRequest, target: Target, relay: Relay) -> None:
+async def _carry(
+    worker: Worker, request: ModelRequest, target: Target, relay: Relay, passed_on: dict[str, str]
+) -> None:
     try:
-        answer = await _open_answer(worker, request, target)
+        answer = await _open_answer(worker, request, target, passed_on)
     except UpstreamError as error:
         await relay.refuse(error)
         return
@@ -91,9 +106,9 @@ async def _call(worker: Worker, request: ChatRequest, target: Target, relay: Rel
         answer.close()
 
 
-async def _open_answer(worker: Worker, request: ChatRequest, target: Target) -> Answer:
+async def _open_answer(worker: Worker, request: ModelRequest, target: Target, passed_on: dict[str, str]) -> Answer:
     if target.lane is Lane.RAW:
-        return await open_raw(worker.client, target, request.body_for(target.model))
+        return await open_raw(worker.client, target, request.body_for(target.model), passed_on)
     return await open_translated(target, request.fields)
 
 

@@ -19,6 +19,18 @@ def header(scope: HTTPScope, name: bytes) -> str:
     return ""
 
 
+def credentials(scope: HTTPScope) -> list[str]:
+    """What the client sent as a credential: bearer tokens, and Anthropic's `x-api-key`. Some clients send several."""
+    found: list[str] = []
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            scheme, _, token = value.decode("latin-1").partition(" ")
+            found += [token.strip()] if scheme.lower() == "bearer" else []
+        elif name == b"x-api-key":
+            found.append(value.decode("latin-1").strip())
+    return [credential for credential in found if credential]
+
+
 async def read_body(receive: ASGIReceiveCallable) -> bytes:
     """The whole request body. Raises RequestError (413) past the limit, ClientGone when the client leaves."""
     pieces: list[bytes] = []

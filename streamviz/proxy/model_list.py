@@ -14,7 +14,7 @@ from streamviz.upstream.targets import SIMULATOR_PREFIX, configured_models
 
 async def model_list(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
     """The operator's routes, the models of providers that have a credential, and the simulator's scenarios."""
-    worker.authenticate(http.header(scope, b"authorization"))
+    worker.authenticate(scope)
     providers = await asyncio.to_thread(configured_models)
     names = [*worker.standing.routes, *providers, *await _scenarios(worker)]
     body = encode({"object": "list", "data": [_model(name) for name in dict.fromkeys(names)]})

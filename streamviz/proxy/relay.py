@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from asgiref.typing import ASGISendCallable
 
-from streamviz.core.aggregator import Chunk
+from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
 from streamviz.core.errors import UpstreamError
@@ -14,13 +14,11 @@ from streamviz.core.json_value import JsonObject, as_object, decode
 from streamviz.core.policy import ActivePolicy, Frame
 from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
 from streamviz.core.sse import SSEEvent, SSEParser
-from streamviz.core.wire.openai_chat import OpenAIChatAggregator
-from streamviz.core.wire.openai_chat_composer import OpenAIChatBodyComposer, OpenAIChatComposer
 from streamviz.live.feed import Feed
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http
 from streamviz.proxy.clock import Clock
-from streamviz.proxy.errors import error_answer
+from streamviz.proxy.formats import WireFormat
 from streamviz.records.models import Outcome
 from streamviz.records.recorder import ChunksReceived, FramesSent, Recorder
 from streamviz.upstream.answer import Answer
@@ -43,12 +41,14 @@ class Relay:
     def __init__(
         self,
         stream: LiveStream,
-        aggregator: OpenAIChatAggregator,
+        wire_format: WireFormat,
+        aggregator: Aggregator[Chunk, JsonObject],
         policies: Sequence[ActivePolicy],
         observers: Observers,
         send: ASGISendCallable,
     ) -> None:
         self._stream = stream
+        self._format = wire_format
         self._aggregator = aggregator
         self._policies = policies
         self._observers = observers
@@ -58,7 +58,7 @@ class Relay:
         """Upstream gave no answer: tell the client why, in upstream's words where it said any."""
         stream = self._stream
         stream.outcome, stream.error, stream.status = Outcome.UPSTREAM_ERROR, error.message, error.status
-        status, headers, body = error_answer(error)
+        status, headers, body = self._format.error_answer(error)
         if error.body:
             self._chunks_of([SSEEvent(error.body, None)])
         self._record_frames([Frame(body, 0) if body == error.body else Frame(body, None, OURSELVES)])
@@ -74,7 +74,7 @@ class Relay:
         self._stream.outcome = Outcome.UPSTREAM_ERROR if self._stream.error else Outcome.COMPLETED
 
     async def _carry_events(self, answer: Answer) -> None:
-        composer = OpenAIChatComposer(self._aggregator.head)
+        composer = self._format.composer(self._aggregator.head)
         processor = StreamProcessor(self._callback(composer), self._aggregator)
         parser = SSEParser()
         failure = None
@@ -103,7 +103,7 @@ class Relay:
     async def _carry_body(self, answer: Answer) -> None:
         pieces = [piece async for piece in answer]
         raw = b"".join(pieces)
-        composer = OpenAIChatBodyComposer(_object_in(raw))
+        composer = self._format.body_composer(_object_in(raw))
         processor = StreamProcessor(self._callback(composer), self._aggregator)
         await self._begin(answer)
         await self._take(processor, [SSEEvent(raw, raw)])
@@ -157,6 +157,7 @@ class Relay:
         now = self._observers.clock.now()
         self._observers.recorder.append(FramesSent(stream.id, len(stream.sent_at), now, frames))
         stream.sent_at.extend([now] * len(frames))
+        stream.sent_seqs.extend(-1 if frame.seq is None else frame.seq for frame in frames)
         if stream.client_first_at is None and stream.state.blocks:
             first = stream.state.blocks[0].first_seq
             if any(frame.seq is None or frame.seq >= first for frame in frames):

@@ -6,14 +6,15 @@ import msgspec
 
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, encode
+from streamviz.proxy.formats import WireFormat
 
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _values = msgspec.json.Decoder(dict[str, object])
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """A request to /v1/chat/completions: `body` as it came, `fields` as they read."""
+class ModelRequest:
+    """A request for a model call: `body` as it came, `fields` as they read."""
 
     body: bytes
     fields: JsonObject
@@ -29,23 +30,31 @@ class ChatRequest:
         return encode(raw)
 
 
-def read_chat_request(body: bytes) -> ChatRequest:
-    """Raises RequestError (400) for what is not a chat request; the rest is the provider's to judge."""
+def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
+    """Raises RequestError (400) for what is no request of this format; the rest is the provider's to judge."""
     try:
         fields = _values.decode(body)
     except msgspec.ValidationError as error:
         raise RequestError(400, "The request body must be a JSON object.", code="invalid_json") from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError(400, f"The request body is not valid JSON: {error}", code="invalid_json") from error
     model = fields.get("model")
     if not isinstance(model, str) or not model.strip():
         raise _wrong("model", "a text that names a model")
-    if not isinstance(fields.get("messages"), list):
-        raise _wrong("messages", "a list of messages")
+    _require_turns(fields, wire_format)
     is_streaming = fields.get("stream")
     if not isinstance(is_streaming, bool | None):
         raise _wrong("stream", "true or false")
-    return ChatRequest(body, fields, model, bool(is_streaming))
+    return ModelRequest(body, fields, model, bool(is_streaming))
+
+
+def _require_turns(fields: JsonObject, wire_format: WireFormat) -> None:
+    turns = fields.get(wire_format.turns)
+    if wire_format.turns == "messages":
+        if not isinstance(turns, list):
+            raise _wrong("messages", "a list of messages")
+    elif not isinstance(turns, str | list | None):
+        raise _wrong(wire_format.turns, "a text or a list of items")
 
 
 def _wrong(parameter: str, expected: str) -> RequestError:

@@ -32,11 +32,12 @@ class Sessions:
     def __init__(self) -> None:
         self._conversations: OrderedDict[bytes, SessionName] = OrderedDict()
 
-    def find(self, request: JsonObject, key_name: str, named: str) -> SessionName:
+    def find(self, request: JsonObject, turns: str, key_name: str, named: str) -> SessionName:
+        """`turns` is the request's field that holds the conversation, `named` the header's text."""
         named = named or as_text(as_object(request.get("metadata")).get("session_id"))
         if named:
             return SessionName(uuid5(_LABELLED, f"{key_name}\n{named}"), named)
-        messages = [as_object(message) for message in as_list(request.get("messages"))]
+        messages = _messages(request.get(turns))
         opening = _opening(messages)
         fingerprint = hashlib.sha256(encode([key_name, opening])).digest()
         continues = len(messages) > len(opening)
@@ -53,10 +54,17 @@ class Sessions:
             self._conversations.popitem(last=False)
 
 
+def _messages(turns: object) -> list[JsonObject]:
+    """The turns of a conversation; OpenAI's responses may have a bare text for one."""
+    if isinstance(turns, str):
+        return [{"role": "user", "content": turns}]
+    return [as_object(turn) for turn in as_list(turns)]
+
+
 def _opening(messages: list[JsonObject]) -> list[JsonObject]:
-    """The messages up to the model's first answer."""
+    """The messages up to the model's first answer; in OpenAI's responses that can be an item with no role."""
     for position, message in enumerate(messages):
-        if message.get("role") in ("assistant", "tool", "function"):
+        if message.get("role") not in ("user", "system", "developer"):
             return messages[:position]
     return messages
 
@@ -67,8 +75,8 @@ def _label(opening: list[JsonObject]) -> str:
         if message.get("role") != "user":
             continue
         content = message.get("content")
-        texts = [content] if isinstance(content, str) else [as_object(part).get("text") for part in as_list(content)]
-        words = " ".join(as_text(text) for text in texts).split()
+        parts = [as_text(as_object(part).get("text")) for part in as_list(content)]
+        words = (as_text(content) or " ".join(parts)).split()
         label = " ".join(words[:_LABEL_CHARACTERS])
         return label if len(label) <= _LABEL_CHARACTERS else f"{label[: _LABEL_CHARACTERS - 1]}…"
     return ""

@@ -3,14 +3,17 @@
 import asyncio
 
 import aiohttp
+from asgiref.typing import HTTPScope
 from django.conf import settings
 
 from streamviz.core.errors import RequestError
 from streamviz.live.feed import feed
+from streamviz.proxy import http
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.relay import Observers
 from streamviz.proxy.sessions import Sessions
 from streamviz.records.database import conninfo
+from streamviz.records.recovery import close_interrupted
 from streamviz.records.standing import KnownKey, Standing
 from streamviz.records.writer import Writer
 from streamviz.upstream.raw import new_client
@@ -28,7 +31,7 @@ class Worker:
     def __init__(self) -> None:
         self.standing = Standing()
         self.sessions = Sessions()
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[tuple[str, str], Target] = {}
 
     async def start(self) -> None:
         """Called once, in the event loop, before the first request."""
@@ -36,6 +39,7 @@ class Worker:
         self.writer = Writer(conninfo)
         self.observers = Observers(self.writer, feed, Clock())
         self.standing.on_reload.append(self._targets.clear)
+        await close_interrupted(conninfo())
         await self.standing.start(conninfo)
         self.writer.start()
 
@@ -45,32 +49,37 @@ class Worker:
         await self.client.close()
         await self.writer.stop()
 
-    def authenticate(self, authorization: str) -> KnownKey:
-        """The key of an `Authorization` header. Raises RequestError (401)."""
-        scheme, _, secret = authorization.partition(" ")
-        key = self.standing.key_for(secret.strip()) if scheme.lower() == "bearer" else None
+    def authenticate(self, scope: HTTPScope) -> KnownKey:
+        """The key that a request was sent with. Raises RequestError (401).
+
+        Where clients send their provider's credential in its usual place, our own key comes in `x-streamviz-key`.
+        """
+        own = http.header(scope, b"x-streamviz-key").strip()
+        secrets = [own] if own else [] if settings.CLIENT_CREDENTIALS else http.credentials(scope)
+        key = next((key for secret in secrets if (key := self.standing.key_for(secret))), None)
         if key is None:
-            words = "The API key is not known here, or was revoked." if secret else "No API key was sent."
-            message = f"{words} Send one as `Authorization: Bearer <key>`."
+            words = "The API key is not known here, or was revoked." if secrets else "No API key was sent."
+            place = "x-streamviz-key: <key>" if settings.CLIENT_CREDENTIALS else "Authorization: Bearer <key>"
+            message = f"{words} Send one as `{place}`."
             raise RequestError(401, message, kind="authentication_error", code="invalid_api_key")
         return key
 
-    async def target_for(self, model: str) -> Target:
-        """Where `model` is served. Raises RequestError where that is nowhere."""
-        target = self._targets.get(model)
+    async def target_for(self, model: str, wire_format: str) -> Target:
+        """Where `model` is served to clients of a wire format. Raises RequestError where that is nowhere."""
+        target = self._targets.get((model, wire_format))
         if target is None:
             # The first look-up of a model reads LiteLLM's tables, which takes long: other clients must not wait for it.
-            target = await asyncio.to_thread(resolve, model, self._plan(model))
+            target = await asyncio.to_thread(resolve, model, wire_format, self._plan(model, wire_format))
             if len(self._targets) >= _KEPT_TARGETS:
                 self._targets.clear()
-            self._targets[model] = target
+            self._targets[model, wire_format] = target
         return target
 
-    def _plan(self, model: str) -> RoutePlan | None:
+    def _plan(self, model: str, wire_format: str) -> RoutePlan | None:
         if route := self.standing.routes.get(model):
             return RoutePlan(route.target, route.base_url, route.credential)
         if model.startswith(SIMULATOR_PREFIX):
-            return simulator_plan(model, settings.SIMULATOR_URL)
+            return simulator_plan(model, wire_format, settings.SIMULATOR_URL)
         return None
 
 

@@ -97,15 +97,15 @@ class PolicyAdmin(NoDeletion, ModelAdmin):
     def save_model(self, request: HttpRequest, obj: Policy, form: Any, change: bool) -> None:
         obj.save(by=request.user, reason=form.cleaned_data["why"])
 
-    @action(description="Switch off")
+    @action(description="Switch off", permissions=["change"])
     def switch_off(self, request: HttpRequest, policies: QuerySet[Policy]) -> None:
         self._switch(request, policies, Mode.OFF)
 
-    @action(description="Switch to shadow: judge, change nothing")
+    @action(description="Switch to shadow: judge, change nothing", permissions=["change"])
     def switch_to_shadow(self, request: HttpRequest, policies: QuerySet[Policy]) -> None:
         self._switch(request, policies, Mode.SHADOW)
 
-    @action(description="Switch to enforce")
+    @action(description="Switch to enforce", permissions=["change"])
     def switch_to_enforce(self, request: HttpRequest, policies: QuerySet[Policy]) -> None:
         self._switch(request, policies, Mode.ENFORCE)
 
@@ -144,7 +144,7 @@ class ApiKeyAdmin(NoDeletion, ModelAdmin):
     def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
         return self.response_post_save_add(request, obj)
 
-    @action(description="Revoke: it opens nothing from now on")
+    @action(description="Revoke: it opens nothing from now on", permissions=["change"])
     def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
         for key in keys:
             key.revoke()

@@ -9,5 +9,5 @@ _NAMES = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "hos
 def conninfo() -> str:
     """The connection string of Django's default database."""
     database = settings.DATABASES["default"]
-    parts = {name: database.get(key) or None for key, name in _NAMES.items()}
-    return make_conninfo(**parts, **database.get("OPTIONS", {}))
+    parts = {name: str(database[key]) for key, name in _NAMES.items() if database.get(key)}
+    return make_conninfo("", **parts, **database.get("OPTIONS", {}))

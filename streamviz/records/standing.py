@@ -12,13 +12,14 @@ from fnmatch import fnmatchcase
 
 import psycopg
 from asgiref.sync import sync_to_async
-from django.db import close_old_connections
+from django.db import DatabaseError, close_old_connections
 
 from streamviz import policies
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.policy import ActivePolicy, Mode
 from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
 from streamviz.records.models.access import digest
+from streamviz.records.recovery import show_life
 
 log = logging.getLogger(__name__)
 
@@ -96,12 +97,13 @@ class Standing:
         while True:
             try:
                 await self._listen(conninfo())
-            except (psycopg.Error, OSError) as error:
+            except (psycopg.Error, DatabaseError, OSError) as error:
                 log.warning("changes of keys, routes and policies cannot be followed just now: %s", error)
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _listen(self, conninfo: str) -> None:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+            await show_life(connection)
             await connection.execute(f"LISTEN {CHANNEL}")
             while True:
                 await self.reload()

@@ -53,8 +53,7 @@ class Writer:
         self._wake.set()
         if self._task is not None:
             await self._task
-        if self._connection is not None:
-            await self._connection.close()
+        await self._disconnect()
 
     async def _run(self) -> None:
         while not (self._is_stopping and not self._entries):
@@ -76,22 +75,22 @@ class Writer:
         except (psycopg.OperationalError, OSError) as error:
             log.warning("Postgres cannot be written to, %d entries wait: %s", len(entries), error)
             self._entries = entries + self._entries
-            self._connection = None
+            await self._disconnect()
             await asyncio.sleep(RETRY_SECONDS)
-        except psycopg.Error:
+        except Exception:  # Refused by Postgres or by the driver: what is in it comes from strangers.
             await self._write_apart(entries)
 
     async def _write_apart(self, entries: Sequence[Entry]) -> None:
-        """Postgres refused a batch for what is in it: write stream by stream, so that only the refused one is lost."""
+        """A batch cannot be stored for what is in it: write stream by stream, so that only the one at fault is lost."""
         by_stream: defaultdict[UUID, list[Entry]] = defaultdict(list)
         for entry in entries:
             by_stream[_stream_of(entry)].append(entry)
         for stream_id, own in by_stream.items():
             try:
                 await self._write(own)
-            except psycopg.OperationalError:
+            except (psycopg.OperationalError, OSError):
                 self._entries = own + self._entries
-            except psycopg.Error as error:
+            except Exception as error:
                 log.exception("stream %s cannot be stored: %s", stream_id, type(error).__name__)
 
     async def _write(self, entries: Sequence[Entry]) -> None:
@@ -101,6 +100,11 @@ class Writer:
         async with connection.transaction(), connection.cursor() as cursor:
             for statement, values in statements(entries):
                 await cursor.executemany(statement, values)
+
+    async def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
 
 
 def _stream_of(entry: Entry) -> UUID:

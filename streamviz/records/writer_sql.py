@@ -21,15 +21,21 @@ UPDATE records_stream SET
 WHERE id = %s
 """
 
+# A batch whose commit was not heard of is tried again together with what came since: its last run is longer then.
 INSERT_UPSTREAM_RUN = """
 INSERT INTO records_upstreamrun (stream_id, first_seq, received_at, lengths, payload) VALUES (%s, %s, %s, %s, %s)
-ON CONFLICT (stream_id, first_seq) DO NOTHING
+ON CONFLICT (stream_id, first_seq) DO UPDATE SET
+    received_at = excluded.received_at, lengths = excluded.lengths, payload = excluded.payload
+WHERE cardinality(excluded.lengths) > cardinality(records_upstreamrun.lengths)
 """
 
 INSERT_CLIENT_RUN = """
 INSERT INTO records_clientrun (stream_id, first_frame, sent_at, seqs, origins, lengths, payload)
 VALUES (%s, %s, %s, %s, %s, %s, %s)
-ON CONFLICT (stream_id, first_frame) DO NOTHING
+ON CONFLICT (stream_id, first_frame) DO UPDATE SET
+    sent_at = excluded.sent_at, seqs = excluded.seqs, origins = excluded.origins, lengths = excluded.lengths,
+    payload = excluded.payload
+WHERE cardinality(excluded.lengths) > cardinality(records_clientrun.lengths)
 """
 
 INSERT_BLOCK = """

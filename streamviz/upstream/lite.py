@@ -11,7 +11,8 @@ import litellm
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
-litellm.drop_params = False
+# Its way from Anthropic's messages to OpenAI's responses needs packages of its proxy; the way over chat does not.
+litellm.use_chat_completions_url_for_anthropic_messages = True
 logging.getLogger("LiteLLM").setLevel(logging.ERROR)
 
 __all__ = ["litellm"]

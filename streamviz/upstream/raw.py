@@ -49,9 +49,14 @@ class RawAnswer:
         self._response.close()
 
 
-async def open_raw(client: aiohttp.ClientSession, target: Target, body: bytes) -> RawAnswer:
-    """Send `body` and wait for the answer's head. Raises UpstreamError where upstream refuses or cannot be reached."""
-    headers = {**target.headers, "Content-Type": "application/json", "User-Agent": "streamviz"}
+async def open_raw(
+    client: aiohttp.ClientSession, target: Target, body: bytes, client_headers: Mapping[str, str]
+) -> RawAnswer:
+    """Send `body` and wait for the answer's head; `client_headers` are the format's own that the client sent.
+
+    Raises UpstreamError where upstream refuses or cannot be reached.
+    """
+    headers = {**target.headers, **client_headers, "content-type": "application/json", "user-agent": "streamviz"}
     try:
         response = await client.post(target.url, data=body, headers=headers)
         if response.status >= 400:

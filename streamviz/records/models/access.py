@@ -4,7 +4,7 @@ import hashlib
 import secrets
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db import models
 from django.utils import timezone
 
@@ -17,7 +17,7 @@ def digest(secret: str) -> str:
 
 
 class ApiKeyManager(models.Manager["ApiKey"]):
-    def issue(self, name: str, by: AbstractBaseUser | None = None) -> tuple["ApiKey", str]:
+    def issue(self, name: str, by: User | None = None) -> tuple["ApiKey", str]:
         """A new key and its secret, which is nowhere kept and cannot be shown again."""
         secret = f"sv-{secrets.token_urlsafe(32)}"
         key = self.create(name=name, prefix=secret[:_SHOWN], digest=digest(secret), created_by=by)

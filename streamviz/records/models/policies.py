@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.utils import timezone
@@ -61,10 +61,11 @@ class Policy(PolicyFields):
             raise ValidationError({"parameters": str(error)}) from error
 
     @transaction.atomic
-    def save(self, *args: Any, by: AbstractBaseUser | None = None, reason: str = "", **kwargs: Any) -> None:
+    def save(self, *args: Any, by: User | None = None, reason: str = "", **kwargs: Any) -> None:
         # The row is locked until the end, so that two changes at once cannot take one number.
         Policy.objects.select_for_update().filter(pk=self.pk).first()
-        newest = self.versions.first() if self.pk else None
+        # Asked for anew: `versions` may have been read, and kept, before the lock.
+        newest = PolicyVersion.objects.filter(policy=self.pk).first() if self.pk else None
         is_changed = newest is None or newest.fields() != self.fields()
         if is_changed:
             self.version = newest.number + 1 if newest else 1

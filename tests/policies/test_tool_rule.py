@@ -1,0 +1,189 @@
+"""tool_rule: which calls it denies, and that no way of writing the arguments slips by."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamviz import policies
+from streamviz.core.blocks import ContentStreamBlock, StreamBlock, ToolCallStreamBlock
+from streamviz.core.errors import PolicyParametersError
+from streamviz.core.events import BlockDelta
+from streamviz.core.policy import ALLOW, Decision, StreamingContext, Verdict
+from tests.core.support import active, call, calls, delta, run, sse, told
+
+RM = {"pattern": r"rm\s+-rf", "path": "$.command"}
+
+
+def block(name: str = "run_shell", arguments: str = "{}") -> StreamBlock:
+    made = ToolCallStreamBlock(0, "x", name=name)
+    made.grow(BlockDelta(0, arguments))
+    return made
+
+
+def judge(parameters: dict[str, Any], judged: StreamBlock) -> Verdict | None:
+    rule = policies.build("tool_rule", parameters)
+    return rule.on_block_complete(judged, StreamingContext("run-1", lambda: 0))
+
+
+def denies(parameters: dict[str, Any], arguments: object, name: str = "run_shell") -> bool:
+    raw = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    verdict = judge(parameters, block(name, raw))
+    assert verdict is not None
+    return verdict.decision is Decision.DENY
+
+
+@pytest.mark.parametrize(
+    ("names", "name", "denied"),
+    [
+        (["run_shell"], "run_shell", True),
+        (["run_*"], "run_shell", True),
+        (["read", "run_?hell"], "run_shell", True),
+        (["run"], "run_shell", False),
+        (["RUN_*"], "run_shell", False),
+        ([], "anything", True),
+        (["*"], "", True),
+    ],
+)
+def test_a_name_is_denied_by_globs(names: list[str], name: str, denied: bool) -> None:
+    assert denies({"names": names}, {}, name) is denied
+
+
+def test_name_and_arguments_must_both_match() -> None:
+    rule = {"names": ["run_*"], "arguments": [RM, {"pattern": "mkfs"}]}
+    assert denies(rule, {"command": "rm  -rf /"})
+    assert denies(rule, {"command": "sudo mkfs"})
+    assert not denies(rule, {"command": "ls"})
+    assert not denies(rule, {"command": "rm -rf /"}, "read_file")
+
+
+@pytest.mark.parametrize(
+    ("path", "arguments", "denied"),
+    [
+        ("$.command", {"command": "rm -rf /"}, True),
+        ("$.command", {"note": "rm -rf /"}, False),
+        ("$..command", {"steps": [{"command": "ls"}, {"command": "rm -rf /"}]}, True),
+        ("$.args[1]", {"args": ["ls", "rm -rf"]}, True),
+        ("$.args[0]", {"args": ["ls", "rm -rf"]}, False),
+        ("$.args", {"args": ["rm -rf"]}, True),
+        ("$['a b']", {"a b": "rm -rf"}, True),
+        (None, {"a": {"b": ["x", "rm -rf"]}}, True),
+        (None, {"rm -rf": 1}, True),
+    ],
+)
+def test_a_pattern_is_looked_for_at_its_path(path: str | None, arguments: object, denied: bool) -> None:
+    rule = {"pattern": r"rm\s+-rf"} | ({"path": path} if path else {})
+    assert denies({"arguments": [rule]}, arguments) is denied
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"command":"\\u0072m -rf /"}',
+        '{"command":"rm\\n-rf /"}',
+        '{"command":"rm -rf /"',
+        '{"command":"\\u0072m -rf /"',
+        '{"command":"rm\\t-rf /',
+        'rm -rf /',
+        '["rm -rf /"]',
+        '{"command":"rm -rf /","command":"ls"}',
+        '{"command":"ls","command":"rm -rf /"}',
+        '{"command":"ls"}{"command":"rm -rf /"}',
+        '{"command":"rm -rf /","x":NaN}',
+        '{"command":"rm -rf / \\ud800"}',
+        '{"command":["rm -rf /","\\ud800"]}',
+        '\ufeff{"command":"rm -rf /"}',
+        json.dumps(json.dumps({"command": "rm -rf /"})),
+        json.dumps('{"command":"\\u0072m -rf /"}'),
+        '{"a":' * 300 + '{"command":"rm -rf /"}' + "}" * 300,
+        '{"x":' + "9" * 5000 + ',"command":"rm -rf /"}',
+        '{"command":"' + "x" * 2_000_000 + ' rm -rf /"}',
+    ],
+)
+@pytest.mark.parametrize("path", ["$.command", None])
+def test_no_way_of_writing_the_arguments_slips_by(raw: str, path: str | None) -> None:
+    assert denies({"arguments": [RM if path else {"pattern": RM["pattern"]}]}, raw)
+
+
+@given(st.text(max_size=60))
+def test_any_arguments_are_judged(raw: str) -> None:
+    denies({"arguments": [{"pattern": "a", "path": "$..a"}, {"pattern": "b"}]}, raw)
+
+
+@given(st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=4), st.booleans())
+def test_what_is_in_a_value_is_found_however_it_is_escaped(members: dict[str, str], ascii_only: bool) -> None:
+    raw = json.dumps({**members, "command": "x rm -rf /"}, ensure_ascii=ascii_only)
+    assert denies({"arguments": [RM]}, raw)
+    assert denies({"arguments": [{"pattern": "rm -rf"}]}, raw)
+
+
+def test_a_pattern_that_would_never_end_elsewhere_ends_here() -> None:
+    assert not denies({"arguments": [{"pattern": "^(a+)+$"}]}, '{"x":"' + "a" * 200_000 + '!"}')
+
+
+def test_only_tool_calls_are_held_and_judged() -> None:
+    rule = policies.build("tool_rule", {})
+    text = ContentStreamBlock(0, "content")
+    assert (rule.holds(block()), rule.holds(text)) == (True, False)
+    assert judge({}, text) is None
+    assert judge({"names": ["x"]}, block()) is ALLOW
+
+
+def test_the_reason_tells_name_and_pattern_and_never_the_arguments() -> None:
+    verdict = judge({"names": ["run_*"], "arguments": [RM]}, block(arguments='{"command":"rm -rf / secret"}'))
+    assert verdict == Verdict(
+        Decision.DENY, r"run_shell is denied: its name matches run_* and its arguments match rm\s+-rf at $.command."
+    )
+    everything = judge({}, block("n" * 1000))
+    assert everything is not None
+    assert everything.reason == "n" * 80 + "… is denied: every tool call is."
+
+
+def test_the_text_for_the_client_is_a_parameter() -> None:
+    verdict = judge({"text": "No."}, block())
+    assert verdict is not None
+    assert verdict.text == "No."
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field"),
+    [
+        ({"names": "run_shell"}, "names"),
+        ({"names": [1]}, "names.0"),
+        ({"names": [""]}, "names.0"),
+        ({"argument": []}, ""),
+        ({"arguments": [{"path": "$.a"}]}, "arguments.0"),
+        ({"arguments": [{"pattern": "a"}, {"pattern": "("}]}, "arguments.1.pattern"),
+        ({"arguments": [{"pattern": "(?=a)"}]}, "arguments.0.pattern"),
+        ({"arguments": [{"pattern": r"(a)\1"}]}, "arguments.0.pattern"),
+        ({"arguments": [{"pattern": "a", "path": "command"}]}, "arguments.0.path"),
+        ({"arguments": [{"pattern": "a", "path": "$.a."}]}, "arguments.0.path"),
+        ({"arguments": [{"pattern": "a", "path": "$[?search(@.a, '(a+)+$')]"}]}, "arguments.0.path"),
+        ({"text": None}, "text"),
+    ],
+)
+def test_it_rejects_other_parameters_and_names_the_field(parameters: dict[str, Any], field: str) -> None:
+    with pytest.raises(PolicyParametersError) as raised:
+        policies.build("tool_rule", parameters)
+    assert raised.value.field == field
+    assert str(raised.value).startswith(field)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_unknown_kind_is_rejected() -> None:
+    with pytest.raises(PolicyParametersError, match="no_rule") as raised:
+        policies.build("no_rule", {})
+    assert raised.value.field == "kind"
+    assert ("tool_rule", "tool rule") in policies.kinds()
+
+
+async def test_in_a_stream_it_denies_the_dangerous_call_and_lets_the_other_through() -> None:
+    rule = active(policies.build("tool_rule", {"names": ["run_shell"], "arguments": [RM]}), name="shell")
+    dangerous = [calls(call(0, "x", "run_shell", '{"command":"rm ')), calls(call(0, arguments='-rf /"}'))]
+    it = await run([rule], *dangerous, delta(finish="tool_calls"), "[DONE]")
+    assert told(it.client_state) == [("content", "[Blocked by policy shell.]")]
+    assert b"-rf" not in it.tape
+    harmless = calls(call(0, "x", "run_shell", '{"command":"ls"}'))
+    assert (await run([rule], harmless)).tape == sse(harmless)

@@ -1,0 +1,23 @@
+"""Entries to record, and plain SQL to see what became of them."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from streamviz.records.database import conninfo
+
+Query = Callable[..., list[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def query(transactional_db: None) -> Iterator[Query]:
+    """Run SQL on a connection of the test's own and give all rows; it sees what others have committed."""
+    with psycopg.connect(conninfo(), autocommit=True) as connection:
+
+        def run(statement: str, *values: Any) -> list[tuple[Any, ...]]:
+            cursor = connection.execute(statement, values)
+            return cursor.fetchall() if cursor.description else []
+
+        yield run

@@ -1,0 +1,61 @@
+"""API keys: made, known, revoked, and their secrets nowhere kept."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, connection
+
+from streamviz.records.models import ApiKey
+from streamviz.records.models.access import digest
+
+TEXTS = """
+SELECT table_name, column_name FROM information_schema.columns
+WHERE table_schema = current_schema() AND data_type IN ('text', 'character varying', 'jsonb', 'json', 'bytea', 'ARRAY')
+"""
+
+
+def mentions(secret: str) -> list[tuple[str, str]]:
+    """Every column of the database in which the secret stands."""
+    with connection.cursor() as cursor:
+        cursor.execute(TEXTS)
+        found = []
+        for table, column in cursor.fetchall():
+            cursor.execute(f'SELECT 1 FROM "{table}" WHERE position(%s in "{column}"::text) > 0 LIMIT 1', [secret])
+            if cursor.fetchone():
+                found.append((table, column))
+        return found
+
+
+def test_a_key_is_found_by_its_digest_alone(db: None) -> None:
+    alice = User.objects.create_user("alice")
+    key, secret = ApiKey.objects.issue("ci", by=alice)
+    assert ApiKey.objects.get(digest=digest(secret)) == key
+    assert (key.created_by, key.is_revoked, key.prefix) == (alice, False, secret[:8])
+
+
+def test_its_secret_is_nowhere_in_the_database(db: None) -> None:
+    key, secret = ApiKey.objects.issue("ci")
+    assert mentions(secret) == []
+    assert mentions(secret[8:]) == []
+    assert mentions(key.prefix)  # so the search does find what is there
+
+
+def test_each_secret_is_new_and_long(db: None) -> None:
+    secrets = {ApiKey.objects.issue(f"key {n}")[1] for n in range(20)}
+    assert len(secrets) == 20
+    assert all(secret.startswith("sv-") and len(secret) >= 43 for secret in secrets)
+
+
+def test_two_keys_cannot_have_one_name(db: None) -> None:
+    ApiKey.objects.issue("ci")
+    with pytest.raises(IntegrityError):
+        ApiKey.objects.issue("ci")
+
+
+def test_revoking_twice_keeps_the_first_time(db: None) -> None:
+    key, _ = ApiKey.objects.issue("ci")
+    key.revoke()
+    first = key.revoked_at
+    key.revoke()
+    key.refresh_from_db()
+    assert key.is_revoked
+    assert key.revoked_at == first

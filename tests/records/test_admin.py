@@ -1,0 +1,197 @@
+"""The admin of policies, keys and routes: who may do what, and what becomes of it."""
+
+import re
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.contrib.messages import get_messages
+from django.test import Client
+
+from streamviz.dashboard.roles import OPERATOR, VIEWER, ensure_roles
+from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
+from streamviz.records.models.access import digest
+
+POLICIES = "/admin/records/policy/"
+KEYS = "/admin/records/apikey/"
+ROUTES = "/admin/records/route/"
+
+
+def signed_in(name: str, **fields: bool) -> Client:
+    client = Client()
+    client.force_login(User.objects.create_user(name, **fields))
+    return client
+
+
+@pytest.fixture
+def alice(db: None) -> Client:
+    """An administrator."""
+    return signed_in("alice", is_staff=True, is_superuser=True)
+
+
+@pytest.fixture
+def policy(db: None) -> Policy:
+    policy = Policy(name="guard", kind="tool_rule", parameters={"names": ["run_shell"]})
+    policy.save()
+    return policy
+
+
+def form(policy: Policy, **changes: str) -> dict[str, str]:
+    """The form of a policy's page, filled in."""
+    inline = {f"versions-{key}_FORMS": "0" for key in ("TOTAL", "INITIAL", "MIN_NUM", "MAX_NUM")}
+    fields = {
+        "name": policy.name,
+        "mode": policy.mode,
+        "why": "",
+        "kind": policy.kind,
+        "parameters": '{"names": ["run_shell"]}',
+        "models_scope": "",
+        "keys_scope": "",
+        "order": "100",
+    }
+    return {**inline, **fields, **changes}
+
+
+def test_changing_the_mode_makes_a_version_that_says_who_and_why(alice: Client, policy: Policy) -> None:
+    response = alice.post(f"{POLICIES}{policy.pk}/change/", form(policy, mode="enforce", why="it is time"))
+    assert response.status_code == 302, response.content.decode()
+    newest = policy.versions.all()[0]
+    assert (newest.number, newest.mode, newest.reason) == (2, "enforce", "it is time")
+    assert newest.changed_by is not None
+    assert newest.changed_by.get_username() == "alice"
+
+
+def test_nothing_changes_without_a_why(alice: Client, policy: Policy) -> None:
+    response = alice.post(f"{POLICIES}{policy.pk}/change/", form(policy, mode="enforce"))
+    assert response.status_code == 200
+    assert "why" in response.context["adminform"].form.errors
+    policy.refresh_from_db()
+    assert (policy.mode, policy.versions.count()) == ("off", 1)
+
+
+def test_parameters_that_cannot_be_are_told_at_their_field(alice: Client, policy: Policy) -> None:
+    parameters = '{"arguments": [{"pattern": "("}]}'
+    response = alice.post(f"{POLICIES}{policy.pk}/change/", form(policy, parameters=parameters, why="typo"))
+    assert "parameters" in response.context["adminform"].form.errors
+    assert policy.versions.count() == 1
+
+
+def test_a_policy_can_be_added(alice: Client, policy: Policy) -> None:
+    response = alice.post(f"{POLICIES}add/", form(policy, name="second", mode="shadow", why="a try"))
+    assert response.status_code == 302, response.content.decode()
+    version = PolicyVersion.objects.get(policy__name="second")
+    assert (version.number, version.mode, version.reason) == (1, "shadow", "a try")
+
+
+@pytest.mark.parametrize(("action", "mode"), [("switch_to_enforce", "enforce"), ("switch_to_shadow", "shadow")])
+def test_policies_are_switched_in_the_list_and_back(alice: Client, policy: Policy, action: str, mode: str) -> None:
+    for name in (action, "switch_off"):
+        response = alice.post(POLICIES, {"action": name, "_selected_action": [str(policy.pk)]})
+        assert response.status_code == 302
+    versions = policy.versions.all()
+    assert [(version.number, version.mode) for version in versions] == [(3, "off"), (2, mode), (1, "off")]
+    assert {version.changed_by.get_username() for version in versions if version.changed_by} == {"alice"}
+    assert all(version.reason for version in versions[:2])
+
+
+def test_the_list_and_a_policys_page_show_mode_version_and_history(alice: Client, policy: Policy) -> None:
+    policy.mode = "enforce"
+    policy.save(reason="<b>because</b>")
+    listing = alice.get(POLICIES).content.decode()
+    assert "enforce" in listing
+    assert "v2" in listing
+    assert "&lt;b&gt;because" in listing
+    assert "<b>because" not in listing
+    assert "&lt;b&gt;because" in alice.get(f"{POLICIES}{policy.pk}/change/").content.decode()
+
+
+def test_a_key_made_here_is_shown_once(alice: Client) -> None:
+    response = alice.post(f"{KEYS}add/", {"name": "ci"})
+    assert response.status_code == 302, response.content.decode()
+    shown = alice.get(response["location"]).content.decode()
+    [secret] = set(re.findall(r"sv-[\w-]{43}", shown))
+    key = ApiKey.objects.get(name="ci")
+    assert key.digest == digest(secret)
+    assert key.created_by is not None
+    assert key.created_by.get_username() == "alice"
+    for page in (KEYS, f"{KEYS}{key.pk}/change/", f"{KEYS}{key.pk}/history/", "/admin/"):
+        assert secret not in alice.get(page).content.decode()
+
+
+def test_renaming_a_key_keeps_its_secret(alice: Client) -> None:
+    key, secret = ApiKey.objects.issue("ci")
+    assert alice.post(f"{KEYS}{key.pk}/change/", {"name": "build"}).status_code == 302
+    assert ApiKey.objects.get(digest=digest(secret)).name == "build"
+
+
+def test_keys_are_revoked_in_the_list(alice: Client) -> None:
+    key, _ = ApiKey.objects.issue("ci")
+    other, _ = ApiKey.objects.issue("other")
+    response = alice.post(KEYS, {"action": "revoke", "_selected_action": [str(key.pk)]})
+    assert [str(message) for message in get_messages(response.wsgi_request)] == ["1 revoked."]
+    key.refresh_from_db()
+    other.refresh_from_db()
+    assert (key.is_revoked, other.is_revoked) == (True, False)
+
+
+def test_nobody_can_delete_what_the_record_points_to(alice: Client, policy: Policy) -> None:
+    key, _ = ApiKey.objects.issue("ci")
+    for page, pk in ((POLICIES, policy.pk), (KEYS, key.pk)):
+        assert alice.post(f"{page}{pk}/delete/", {"post": "yes"}).status_code == 403
+        alice.post(page, {"action": "delete_selected", "_selected_action": [str(pk)], "post": "yes"})
+    assert Policy.objects.filter(pk=policy.pk).exists()
+    assert ApiKey.objects.filter(pk=key.pk).exists()
+
+
+def test_a_route_can_be_made(alice: Client) -> None:
+    fields = {"name": "fast", "target": "openai/gpt-4.1", "base_url": "", "credential": "MY_KEY"}
+    assert alice.post(f"{ROUTES}add/", fields).status_code == 302
+    assert Route.objects.get().target == "openai/gpt-4.1"
+
+
+def in_role(name: str, role: str) -> Client:
+    """Somebody signed in who has a role."""
+    ensure_roles()
+    client = signed_in(name)
+    User.objects.get(username=name).groups.add(Group.objects.get(name=role))
+    return client
+
+
+def test_an_operator_switches_policies_and_makes_neither_keys_nor_routes(policy: Policy) -> None:
+    bob = in_role("bob", OPERATOR)
+    assert bob.post(f"{POLICIES}{policy.pk}/change/", form(policy, mode="enforce", why="now")).status_code == 302
+    bob.post(POLICIES, {"action": "switch_off", "_selected_action": [str(policy.pk)]})
+    versions = policy.versions.all()
+    assert [version.mode for version in versions] == ["off", "enforce", "off"]
+    assert {version.changed_by.get_username() for version in versions if version.changed_by} == {"bob"}
+    for page in (f"{POLICIES}add/", f"{KEYS}add/", f"{ROUTES}add/"):
+        assert bob.get(page).status_code == 403
+    key, _ = ApiKey.objects.issue("ci")
+    bob.post(KEYS, {"action": "revoke", "_selected_action": [str(key.pk)]})
+    key.refresh_from_db()
+    assert not key.is_revoked
+
+
+def test_a_viewer_does_not_enter_the_admin(policy: Policy) -> None:
+    charlie = in_role("charlie", VIEWER)
+    for page in (POLICIES, KEYS, ROUTES, f"{POLICIES}{policy.pk}/change/"):
+        assert charlie.get(page).status_code == 302
+    assert charlie.post(f"{POLICIES}{policy.pk}/change/", form(policy, mode="enforce", why="?")).status_code == 302
+    assert policy.versions.count() == 1
+
+
+def test_staff_who_may_only_look_cannot_act_on_the_list(policy: Policy) -> None:
+    charlie = in_role("charlie", VIEWER)
+    User.objects.filter(username="charlie").update(is_staff=True)
+    assert charlie.get(POLICIES).status_code == 200
+    charlie.post(POLICIES, {"action": "switch_to_enforce", "_selected_action": [str(policy.pk)]})
+    assert charlie.post(f"{POLICIES}{policy.pk}/change/", form(policy, mode="enforce", why="?")).status_code == 403
+    assert policy.versions.count() == 1
+
+
+def test_staff_without_permission_changes_nothing(db: None, policy: Policy) -> None:
+    bob = signed_in("bob", is_staff=True)
+    assert bob.get(POLICIES).status_code == 403
+    assert bob.post(f"{POLICIES}{policy.pk}/change/", form(policy, mode="enforce", why="?")).status_code == 403
+    assert bob.post(POLICIES, {"action": "switch_off", "_selected_action": [str(policy.pk)]}).status_code == 403
+    assert bob.post(f"{KEYS}add/", {"name": "ci"}).status_code == 403
+    assert policy.versions.count() == 1

@@ -1,0 +1,206 @@
+"""What stands in memory, and that it follows the database."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
+
+import psycopg
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
+from django.utils import timezone
+from psycopg.conninfo import make_conninfo
+
+from streamviz.core.policy import Mode
+from streamviz.records.database import conninfo
+from streamviz.records.models import ApiKey, Policy, Route
+from streamviz.records.models.access import digest
+from streamviz.records.recovery import close_interrupted
+from streamviz.records.standing import CHANNEL, Standing
+from tests.records.conftest import Query
+from tests.records.support import Heard, opened, write
+
+FOLLOWING = "standing, under test"
+
+
+class Follower:
+    """A Standing that follows the database, and the news of what it has read."""
+
+    def __init__(self) -> None:
+        self.standing = Standing()
+        self.reads = 0
+        self._news = asyncio.Event()
+        self.standing.on_reload.append(self._note)
+
+    def _note(self) -> None:
+        self.reads += 1
+        self._news.set()
+
+    async def until(self, is_so: Callable[[Standing], bool]) -> None:
+        """Wait for a reading after which this holds."""
+        async with asyncio.timeout(20):
+            while not is_so(self.standing):
+                self._news.clear()
+                await self._news.wait()
+
+    async def start(self) -> None:
+        """Start it, and wait until it listens: it reads everything once more then."""
+        await self.standing.start(lambda: make_conninfo(conninfo(), application_name=FOLLOWING))
+        await self.until(lambda _: self.reads >= 2)
+
+
+@pytest.fixture
+async def follower(transactional_db: None) -> AsyncIterator[Follower]:
+    """A follower that has read an empty database."""
+    follower = Follower()
+    await follower.start()
+    yield follower
+    await follower.standing.stop()
+    await sync_to_async(connections.close_all)()
+
+
+T = TypeVar("T")
+
+
+async def change(make: Callable[[], T]) -> T:
+    """Make a change as another process would: on a connection of its own, closed afterwards."""
+
+    def run() -> T:
+        try:
+            return make()
+        finally:
+            connections.close_all()
+
+    return await asyncio.to_thread(run)
+
+
+def save_policy(name: str = "guard", **fields: Any) -> Policy:
+    policy = Policy.objects.filter(name=name).first() or Policy(name=name, kind="tool_rule")
+    for field, value in fields.items():
+        setattr(policy, field, value)
+    policy.save()
+    return policy
+
+
+async def test_a_key_opens_from_when_it_is_made_until_it_is_revoked(follower: Follower) -> None:
+    key, secret = await change(lambda: ApiKey.objects.issue("ci"))
+    await follower.until(lambda standing: standing.key_for(secret) is not None)
+    known = follower.standing.key_for(secret)
+    assert known is not None
+    assert (known.id, known.name) == (key.pk, "ci")
+    assert follower.standing.key_for(secret + "x") is None
+    assert follower.standing.key_for("") is None
+    await change(key.revoke)
+    await follower.until(lambda standing: standing.key_for(secret) is None)
+
+
+async def test_routes_are_followed(follower: Follower) -> None:
+    route = await change(lambda: Route.objects.create(name="fast", target="openai/x", base_url="http://x", credential="K"))
+    await follower.until(lambda standing: "fast" in standing.routes)
+    found = follower.standing.routes["fast"]
+    assert (found.target, found.base_url, found.credential) == ("openai/x", "http://x", "K")
+    await change(route.delete)
+    await follower.until(lambda standing: not standing.routes)
+
+
+async def test_a_policys_mode_is_followed_and_the_version_with_it(follower: Follower) -> None:
+    policy = await change(lambda: save_policy(mode="shadow"))
+    await follower.until(lambda standing: bool(standing.policies))
+    [shadow] = follower.standing.policies_for("any", "any")
+    await change(lambda: save_policy(mode="enforce", fail_open=True))
+    await follower.until(lambda standing: standing.policies[0].active.mode is Mode.ENFORCE)
+    [enforce] = follower.standing.policies_for("any", "any")
+    assert (shadow.mode, shadow.version, shadow.fail_open) == (Mode.SHADOW, 1, False)  # a running stream keeps what it has
+    assert (enforce.name, enforce.version, enforce.fail_open) == ("guard", 2, True)
+    ids = await change(lambda: [version.pk for version in policy.versions.all()])
+    assert [enforce.version_id, shadow.version_id] == ids
+    await change(lambda: save_policy(mode="off"))
+    await follower.until(lambda standing: not standing.policies)
+
+
+async def test_policies_come_in_their_order(follower: Follower) -> None:
+    for name, order in (("c", 2), ("b", 2), ("a", 3), ("d", 1)):
+        await change(lambda name=name, order=order: save_policy(name, order=order, mode="enforce"))
+    await follower.until(lambda standing: len(standing.policies) == 4)
+    assert [active.name for active in follower.standing.policies_for("m", "k")] == ["d", "b", "c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("models", "keys", "applies"),
+    [
+        ("", "", True),
+        ("sim/*", "", True),
+        ("openai/*, sim/cont*", "", True),
+        ("openai/*", "", False),
+        ("sim/conten?", "", True),
+        ("SIM/*", "", False),
+        (" , ", "", True),
+        ("", "ci", True),
+        ("", "ci-*", False),
+        ("", "c?", True),
+        ("sim/*", "prod", False),
+    ],
+)
+async def test_a_scope_says_for_which_models_and_keys(follower: Follower, models: str, keys: str, applies: bool) -> None:
+    await change(lambda: save_policy(mode="enforce", models_scope=models, keys_scope=keys))
+    await follower.until(lambda standing: bool(standing.policies))
+    assert bool(follower.standing.policies_for("sim/content", "ci")) is applies
+
+
+async def test_a_policy_that_cannot_be_built_is_not_run_and_stops_no_other(
+    follower: Follower, caplog: pytest.LogCaptureFixture
+) -> None:
+    await change(lambda: save_policy("broken", kind="of a newer release", mode="enforce"))
+    await change(lambda: save_policy("guard", mode="enforce"))
+    await follower.until(lambda standing: bool(standing.policies))
+    assert [active.name for active in follower.standing.policies_for("m", "k")] == ["guard"]
+    assert "policy broken v1 cannot run" in caplog.text
+
+
+async def test_it_goes_on_following_when_its_connection_is_killed(follower: Follower, query: Query) -> None:
+    ended = query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s", FOLLOWING)
+    assert ended == [(True,)]
+    _, secret = await change(lambda: ApiKey.objects.issue("made while nobody listened"))
+    await follower.until(lambda standing: standing.key_for(secret) is not None)
+    _, later = await change(lambda: ApiKey.objects.issue("made afterwards"))
+    await follower.until(lambda standing: standing.key_for(later) is not None)
+
+
+async def test_it_goes_on_following_when_a_reading_fails(follower: Follower, query: Query) -> None:
+    query("ALTER TABLE records_route RENAME TO hidden")
+    with Heard("streamviz.records.standing", "cannot be followed") as heard:
+        _, secret = await change(lambda: ApiKey.objects.issue("ci"))
+        async with asyncio.timeout(20):
+            await heard.event.wait()
+    query("ALTER TABLE hidden RENAME TO records_route")
+    await follower.until(lambda standing: standing.key_for(secret) is not None)
+
+
+async def test_while_it_follows_no_open_stream_counts_as_left_behind(follower: Follower) -> None:
+    await write([opened(uuid.uuid4())])
+    assert await close_interrupted(conninfo()) == 0
+
+
+CHANGES: dict[str, Callable[[], object]] = {
+    "a key is made": lambda: ApiKey.objects.issue("ci"),
+    "a key is revoked behind the model": lambda: ApiKey.objects.update(revoked_at=timezone.now()),
+    "a key is deleted": lambda: ApiKey.objects.all().delete(),
+    "a route is made": lambda: Route.objects.create(name="fast", target="openai/x"),
+    "a route is changed": lambda: Route.objects.update(target="openai/y"),
+    "a route is deleted": lambda: Route.objects.all().delete(),
+    "a policy is made": lambda: save_policy("another"),
+    "a policy is changed": lambda: save_policy(order=7),
+    "a policy is deleted": lambda: Policy.objects.all().delete(),
+}
+
+
+@pytest.mark.parametrize("make", CHANGES.values(), ids=CHANGES)
+def test_it_is_notified_when(transactional_db: None, make: Callable[[], object]) -> None:
+    ApiKey.objects.issue("old")
+    Route.objects.create(name="old", target="openai/old")
+    save_policy()
+    with psycopg.connect(conninfo(), autocommit=True) as connection:
+        connection.execute(f"LISTEN {CHANNEL}")
+        make()
+        assert list(connection.notifies(timeout=20, stop_after=1))
