@@ -68,7 +68,7 @@ class EmbeddedPostgres:
         self._say = say
         self._options = options or {}
         self._bin = _wheel_programs()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[Any] | None = None
 
     def start(self) -> None:
         """Make the data folder if there is none, start the server and wait until it answers. Raises Fault."""
@@ -175,7 +175,12 @@ class EmbeddedPostgres:
             "unix_socket_permissions": "0700",
             **self._options,
         }
-        command = [self._bin / "postgres", "-D", self.data, *(f"--{name}={value}" for name, value in options.items())]
+        command = [
+            str(self._bin / "postgres"),
+            "-D",
+            str(self.data),
+            *(f"--{name}={value}" for name, value in options.items()),
+        ]
         with self.log.open("ab") as log:
             # A session of its own: Ctrl-C in the terminal must reach it last, after the server's recorder is done.
             self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **self._how())

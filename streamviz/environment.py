@@ -38,6 +38,18 @@ def port(name: str, default: int) -> int:
     return int(word)
 
 
+def seconds(name: str, default: float) -> float:
+    """A time in seconds, more than none. Raises ImproperlyConfigured for anything else."""
+    word = text(name, str(default))
+    try:
+        value = float(word)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise ImproperlyConfigured(f"{name} must be a time in seconds, not {word!r}.")
+    return value
+
+
 def words(name: str) -> list[str]:
     """A list written with commas; empty when the variable is unset."""
     return [word.strip() for word in text(name).split(",") if word.strip()]

@@ -21,10 +21,9 @@ def redact(line: str) -> str:
 class LineFormatter(logging.Formatter):
     """One line a record: time in UTC, level, logger, message; a traceback's lines are joined with ` | `."""
 
-    converter = time.gmtime
-
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+        self.converter = time.gmtime
 
     def format(self, record: logging.LogRecord) -> str:
         lines = super().format(record).splitlines()

@@ -12,7 +12,8 @@ from typing import Any
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server as DaphneServer  # installs the asyncio reactor: before any import of Twisted's
 from daphne.ws_protocol import WebSocketFactory
-from twisted.internet import defer, reactor
+from twisted.internet import defer
+from twisted.internet import reactor as installed_reactor
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IPushProducer
 from twisted.logger import STDLibLogObserver, globalLogBeginner
@@ -22,6 +23,7 @@ from streamviz.faults import Fault
 from streamviz.lifespan import Application, Lifespan
 
 logger = logging.getLogger(__name__)
+reactor: Any = installed_reactor  # a module that is made when it is first imported, of a type that depends on that
 
 SERVER_NAME = "streamviz"
 KEEP_ALIVE_SECONDS = 75  # an idle connection is kept this long for the client's next request
@@ -84,6 +86,9 @@ class Factory(HTTPFactory):
         protocol.requestFactory = Request
         return protocol
 
+    def log(self, request: Any) -> None:
+        """No access log: what matters of a request is in the record, and URLs can hold tokens."""
+
 
 class Server(DaphneServer):
     """Serves one ASGI application on one address until SIGINT or SIGTERM."""
@@ -103,7 +108,8 @@ class Server(DaphneServer):
 
     def run(self) -> None:
         """Start the application, listen, serve, stop the application. Raises Fault when the address cannot be had."""
-        globalLogBeginner.beginLoggingTo([STDLibLogObserver("twisted")], redirectStandardIO=False, discardBuffer=True)
+        observers: list[Any] = [STDLibLogObserver("twisted")]
+        globalLogBeginner.beginLoggingTo(observers, redirectStandardIO=False, discardBuffer=True)
         loop = reactor._asyncioEventloop
         asyncio.set_event_loop(loop)
         self.http_factory = Factory(self)

@@ -32,6 +32,9 @@ SIMULATOR_URL = environment.text("SIMULATOR_URL", f"http://127.0.0.1:{SIMULATOR_
 # Clients send their own provider's credential, which is passed on and never stored; our key is in x-streamviz-key.
 CLIENT_CREDENTIALS = environment.flag("CLIENT_CREDENTIALS", default=False)
 
+# An upstream that says nothing for so long is given up.
+UPSTREAM_SILENCE_SECONDS = environment.seconds("UPSTREAM_SILENCE_SECONDS", 300.0)
+
 INSTALLED_APPS = [
     "unfold",  # before the admin, whose templates it replaces
     "django.contrib.admin",
@@ -122,10 +125,11 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
-        # Django would otherwise add handlers of its own, and Daphne reports each connection at INFO.
+        # Django would otherwise add handlers of its own; the others report every connection at INFO.
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
         "django.server": {"handlers": [], "propagate": True},
         "daphne": {"level": "WARNING"},
+        "twisted": {"level": "WARNING"},
         "asyncio": {"level": "WARNING"},
     },
 }

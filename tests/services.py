@@ -120,7 +120,7 @@ class Streamviz:
         """Start it and wait until it says that it runs. The API key is kept from the first start."""
         program = self.begin()
         program.wait_for(READY)
-        self.api_key = _found(r"^\s+(sv-\S+)$", program.output()) or self.api_key
+        self.api_key = _found(r"first API key.*: (sv-\S+)", program.output()) or self.api_key
         self.sign_in_link = _found(r"(http\S+/sign-in/link/\S+)", program.output())
         return self
 

@@ -12,10 +12,14 @@ import { matchRaw } from "./buttons.js";
 
 const SILENCE_MS = 15000; // the server says something every 5 s
 const LONGEST_WAIT_MS = 5000;
+const NEVER_MS = 2 ** 31 - 1;
 const CONFIRM_MS = 200;
 const REFUSALS = { 4401: "signed out", 4403: "not allowed", 4404: "not on record" };
 
 let wrapper = null;
+let socket = null; // the newest; what older ones still say does not count
+let tries = 0;
+let retry = 0;
 let expected = null; // the number of the next delta; null until there is a snapshot
 let isPaused = false;
 let unseen = 0;
@@ -27,13 +31,14 @@ let focused = "";
 
 export function start() {
   if (!document.getElementById("socket")) return;
-  htmx.config.wsReconnectDelay = (tries) => Math.random() * Math.min(LONGEST_WAIT_MS, 500 * 2 ** tries);
+  htmx.createWebSocket = (url) => (socket = new WebSocket(url));
+  htmx.config.wsReconnectDelay = () => NEVER_MS; // we connect again, and only we
   document.addEventListener("htmx:wsOpen", opened);
   document.addEventListener("htmx:wsClose", closed);
   document.addEventListener("htmx:wsBeforeMessage", before);
   document.addEventListener("htmx:wsAfterMessage", after);
   document.getElementById("pause")?.addEventListener("click", pause);
-  window.addEventListener("online", () => wrapper?.reconnect());
+  window.addEventListener("online", connectAgain);
   setInterval(watch, 1000);
 }
 
@@ -41,30 +46,39 @@ function opened(event) {
   wrapper = event.detail.socketWrapper;
   heardAt = Date.now();
   expected = null;
+  tries = 0;
   say("catching up", "is-behind");
 }
 
 function closed(event) {
+  const { code, target } = event.detail.event;
+  if (isOver || target !== socket) return;
   wrapper = event.detail.socketWrapper;
   expected = null;
-  const { code } = event.detail.event;
-  if (isOver) return;
   if (REFUSALS[code]) {
     isOver = true;
     say(REFUSALS[code], "is-lost");
     return;
   }
   say("disconnected, retrying", "is-lost");
-  // After these htmx does not try again by itself.
-  if (![1006, 1011, 1012, 1013].includes(code)) setTimeout(() => wrapper.reconnect(), 1000 * Math.random());
+  clearTimeout(retry);
+  const longest = Math.min(LONGEST_WAIT_MS, 500 * 2 ** tries++);
+  retry = setTimeout(connectAgain, longest * (0.5 + Math.random() / 2));
+}
+
+function connectAgain() {
+  clearTimeout(retry);
+  if (isOver || !wrapper) return;
+  heardAt = Date.now();
+  socket.close();
+  wrapper.reconnect();
 }
 
 // A connection can be dead without anybody having closed it: after sleep, or when a network changed.
 function watch() {
   if (wrapper && !isOver && heardAt && Date.now() - heardAt > SILENCE_MS) {
-    heardAt = Date.now();
     say("disconnected, retrying", "is-lost");
-    wrapper.reconnect();
+    connectAgain();
   }
 }
 
@@ -104,7 +118,8 @@ function take(kind, number, dropped) {
     case "end":
       isOver = true;
       say("finished", "is-over");
-      document.getElementById("pause")?.setAttribute("hidden", "");
+      document.getElementById("pause")?.remove();
+      document.getElementById("follow")?.remove();
   }
   return false;
 }

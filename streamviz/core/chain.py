@@ -8,12 +8,10 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
-    MALFORMED_CHUNK,
     BlockDelta,
     BlockKind,
     BlockStarted,
     StreamEvent,
-    StreamFailed,
     StreamFinished,
 )
 from streamviz.core.policy import (
@@ -45,7 +43,6 @@ class PolicyChain:
     def __init__(self, policies: Sequence[ActivePolicy], composer: Composer) -> None:
         self._policies = policies
         self._enforcing = [active for active in policies if active.mode is Mode.ENFORCE]
-        self._is_closed = not all(active.fail_open for active in self._enforcing)
         self._composer = composer
         self._pending: deque[_Item] = deque()
         self._undecided: set[int] = set()
@@ -118,8 +115,7 @@ class PolicyChain:
             self._is_rewriting = any(
                 isinstance(event, BlockStarted) and event.ordinal in self._denied for event in events
             )
-        # A chunk that cannot be read cannot be judged either: the client gets the error that it amounts to.
-        return self._is_rewriting or (self._is_closed and any(map(_is_unreadable, events)))
+        return self._is_rewriting
 
     def _corrected(self, event: StreamFinished) -> StreamFinished:
         denied = self._denied_calls.get(event.choice, 0)
@@ -159,10 +155,6 @@ class PolicyChain:
                 hold = context.holds.get(event.ordinal)
                 if hold is not None and hold.released_at is None:
                     hold.released_at = context.now()
-
-
-def _is_unreadable(event: StreamEvent) -> bool:
-    return isinstance(event, StreamFailed) and event.kind == MALFORMED_CHUNK
 
 
 def _holds(active: ActivePolicy, block: StreamBlock) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
+from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import JsonObject
 from streamviz.core.policy import StreamingContext
 
@@ -31,18 +32,24 @@ class StreamProcessor:
         return self._aggregator.state
 
     async def take(self, chunks: Iterable[Chunk], context: StreamingContext) -> None:
-        """Take in chunks that came together, until the context is terminated."""
+        """Take in chunks that came together, until the context is terminated.
+
+        A chunk that cannot be read terminates it: nobody could judge what such a chunk says, so it goes no further.
+        """
+        state = self._aggregator.state
         for chunk in chunks:
             if context.is_terminated:
                 return
             self._aggregator.aggregate(chunk)
-            await self._on_chunk(chunk, self._aggregator.state, context)
+            if state.failure is not None and state.failure.kind == MALFORMED_CHUNK:
+                context.terminate()
+                return
+            await self._on_chunk(chunk, state, context)
 
     async def end(self, context: StreamingContext) -> None:
-        """The end of input."""
+        """The end of input, or of reading it."""
         self._aggregator.close()
-        if not context.is_terminated:
-            await self._on_chunk(None, self._aggregator.state, context)
+        await self._on_chunk(None, self._aggregator.state, context)
 
     async def process(self, incoming: AsyncIterable[Chunk], context: StreamingContext) -> None:
         """Take in all of `incoming`, then its end; what is to be sent is in the context's outbox."""

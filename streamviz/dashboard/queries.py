@@ -3,10 +3,10 @@
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
 
 from streamviz.core.policy import Decision, Mode
 from streamviz.live.presentation import marks
@@ -42,14 +42,16 @@ class SessionRow(NamedTuple):
     """A session with what its streams add up to."""
 
     session: Session
+    ended_at: datetime | None
     streams: int
     models: list[str]
     outcomes: list[tuple[marks.StateMark, int]]
     verdicts: list[tuple[marks.DecisionMark, int]]
 
     @property
-    def duration_us(self) -> int:
-        return as_microseconds(self.session.last_at) - as_microseconds(self.session.started_at)
+    def duration(self) -> int | None:
+        """From its first request to the end of its last stream (µs)."""
+        return None if self.ended_at is None else (self.ended_at - self.session.started_at) // timedelta(microseconds=1)
 
 
 def session_page(search: str, before: Cursor | None) -> tuple[list[SessionRow], Cursor | None]:
@@ -59,7 +61,7 @@ def session_page(search: str, before: Cursor | None) -> tuple[list[SessionRow], 
         found = found.filter(Q(last_at__lt=before.at) | Q(last_at=before.at, id__lt=before.id))
     page = list(found[: SESSIONS_A_PAGE + 1])
     following = page[SESSIONS_A_PAGE - 1] if len(page) > SESSIONS_A_PAGE else None
-    rows = _with_totals(page[:SESSIONS_A_PAGE])
+    rows = with_totals(page[:SESSIONS_A_PAGE])
     return rows, Cursor(following.last_at, following.pk) if following else None
 
 
@@ -76,19 +78,23 @@ def _searched(sessions: QuerySet[Session], search: str) -> QuerySet[Session]:
     return sessions.filter(wanted | Q(pk=wanted_id) | Q(Exists(streams.filter(pk=wanted_id))))
 
 
-def _with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
+def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
+    """Each session with what its streams add up to, in two queries."""
     ids = [session.pk for session in sessions]
     streams = Stream.objects.filter(session__in=ids).order_by()
-    by_kind = streams.values_list("session_id", "requested_model", "outcome").annotate(Count("pk"))
+    by_kind = streams.values_list("session_id", "requested_model", "outcome").annotate(Count("pk"), Max("ended_at"))
     models: dict[uuid.UUID, Counter[str]] = defaultdict(Counter)
     outcomes: dict[uuid.UUID, Counter[str]] = defaultdict(Counter)
-    for session_id, model, outcome, number in by_kind:
+    ends: dict[uuid.UUID, list[datetime]] = defaultdict(list)
+    for session_id, model, outcome, number, ended_at in by_kind:
+        ends[session_id] += [ended_at] if ended_at else []
         models[session_id][model] += number
         outcomes[session_id][outcome] += number
     decisions = _decisions(ids)
     return [
         SessionRow(
             session=session,
+            ended_at=max(ends[session.pk], default=None),
             streams=outcomes[session.pk].total(),
             models=[model for model, _ in models[session.pk].most_common()],
             outcomes=[(marks.OUTCOMES.get(outcome, marks.RUNNING), n) for outcome, n in outcomes[session.pk].items()],
@@ -134,15 +140,16 @@ class ChunkRow(NamedTuple):
 def chunk_page(stream: Stream, first: int) -> list[ChunkRow]:
     """A page of a stream's chunks, from the chunk `first` on."""
     end = first + CHUNKS_A_PAGE
+    start = as_microseconds(stream.requested_at)
     received = dict(_received(stream, first - 1, end))
     sent = _sent(stream, first, end)
     blocks = list(stream.blocks.defer("text", "signature"))
     return [
         ChunkRow(
             seq=seq,
-            received_at=at,
+            received_at=at - start,
             gap=at - received[seq - 1][0] if seq - 1 in received else None,
-            sent_at=sent.get(seq),
+            sent_at=sent[seq] - start if seq in sent else None,
             blocks=[block for block in blocks if block.first_seq <= seq <= block.last_seq],
             raw=raw,
         )
@@ -157,7 +164,7 @@ def _received(stream: Stream, first: int, end: int) -> list[tuple[int, tuple[int
     found: list[tuple[int, tuple[int, bytes]]] = []
     for run in runs.iterator(chunk_size=8):
         payload, start = bytes(run.payload), 0
-        for position, (at, length) in enumerate(zip(run.received_us, run.lengths, strict=True)):
+        for position, (at, length) in enumerate(zip(run.received_at, run.lengths, strict=True)):
             if first <= run.first_seq + position < end:
                 found.append((run.first_seq + position, (at, payload[start : start + length])))
             start += length
@@ -168,7 +175,7 @@ def _received(stream: Stream, first: int, end: int) -> list[tuple[int, tuple[int
 
 def _sent(stream: Stream, first: int, end: int) -> dict[int, int]:
     """When those chunks of first ≤ seq < end that were sent were sent."""
-    runs = ClientRun.objects.filter(stream=stream).values_list("seqs", "sent_us")
+    runs = ClientRun.objects.filter(stream=stream).values_list("seqs", "sent_at")
     return {
         seq: at
         for seqs, times in runs.iterator()

@@ -106,7 +106,7 @@ class StreamConsumer(WatchConsumer):
             return
         view = await sync_to_async(from_records.view_of)(record)
         html = await rendering.stream(view, now, oob=True)
-        self.watcher.show(0, html + rendering.state(view, now, oob=True) + rendering.chunk_count(view, oob=True), now)
+        self.watcher.show(0, html + "".join(rendering.header(view, now, oob=True).values()), now)
         self.watcher.tell(0, "end", now)
         self.watcher.close(OVER)
 

@@ -7,6 +7,8 @@ from streamviz.live.streams import LiveStream
 
 # A finished stream stays so long, so that people see how it ended and the record has it before it is gone here.
 RECENT_SECONDS = 30
+# More than anybody reads in that time; a stream in memory can hold megabytes.
+MOST_RECENT = 200
 
 
 def now_us() -> int:
@@ -54,8 +56,12 @@ class Feed:
     def forget_old(self) -> None:
         """Let go of streams that ended more than RECENT_SECONDS ago."""
         limit = now_us() - RECENT_SECONDS * 1_000_000
-        for stream in [stream for stream in self.finished.values() if (stream.ended_at or 0) < limit]:
-            del self.finished[stream.id]
+        # They are in the order in which they ended.
+        while self.finished:
+            oldest = next(iter(self.finished.values()))
+            if len(self.finished) <= MOST_RECENT and (oldest.ended_at or 0) >= limit:
+                return
+            del self.finished[oldest.id]
 
 
 feed = Feed()

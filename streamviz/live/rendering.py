@@ -56,30 +56,28 @@ def verdict(view: VerdictView) -> SafeString:
     return fragment("_verdict", verdict=view)
 
 
-def state(view: StreamView, now: int, *, oob: bool = False) -> SafeString:
-    """Where the stream stands, for the top of its page."""
-    return fragment("_state", state=view.state(now), finish_reason=printable(view.finish_reason), oob=oob)
-
-
 def nav_held(held: int, *, oob: bool = False) -> SafeString:
     """How many streams wait for a verdict, for the navigation."""
     return fragment("_nav_held", held=held, oob=oob)
 
 
-def figures(view: StreamView, now: int, *, oob: bool = False) -> dict[str, SafeString]:
-    """The parts of a stream's page that are about the whole of it, by name."""
+def header(view: StreamView, now: int, *, oob: bool = False) -> dict[str, SafeString]:
+    """What stands above a stream's tabs, by name."""
     return {
+        "state": fragment("_state", state=view.state(now), finish_reason=printable(view.finish_reason), oob=oob),
         "facts": fragment("_facts", facts=facts_of(view, now), oob=oob),
         "error": fragment("_error", stream=view, oob=oob),
+        "chunk_count": _count("chunk-count", f"{view.chunk_count:,}", oob),
+    }
+
+
+def figures(view: StreamView, now: int, *, oob: bool = False) -> dict[str, SafeString]:
+    """The parts below the tabs that are about the whole stream, by name."""
+    return {
         "block_count": _count("block-count", plural(len(view.blocks), "block"), oob),
         "verdict_count": _count("verdict-count", plural(len(view.verdicts), "verdict"), oob),
         "waterfall": fragment("_waterfall", fall=waterfall_of(view, now), oob=oob),
     }
-
-
-def chunk_count(view: StreamView, *, oob: bool = False) -> SafeString:
-    """The number of chunks, for the tab."""
-    return fragment("_count", id="chunk-count", text=f"{view.chunk_count:,}", css="count", oob=oob)
 
 
 def _count(element: str, text: str, oob: bool) -> SafeString:

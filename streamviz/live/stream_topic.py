@@ -56,11 +56,8 @@ class StreamTopic:
 
     def _around(self, view: StreamView, now: int) -> dict[str, str]:
         """What the page shows of the stream outside of its main part."""
-        return {
-            "state": rendering.state(view, now, oob=True),
-            "chunk_count": rendering.chunk_count(view, oob=True),
-            "nav_held": rendering.nav_held(count_held(self._feed), oob=True),
-        }
+        nav_held = rendering.nav_held(count_held(self._feed), oob=True)
+        return rendering.header(view, now, oob=True) | {"nav_held": nav_held}
 
 
 def _changed_blocks(before: StreamView, after: StreamView) -> Iterator[str]:

@@ -61,8 +61,9 @@ def require_database() -> None:
     """Fault when the database cannot be reached or is too old. Says where it is, never the password."""
     place = _place(connection.settings_dict)
     try:
-        connection.ensure_connection()
-        version = connection.pg_version // 10000
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW server_version_num")
+            version = int(cursor.fetchone()[0]) // 10000
     except (OperationalError, NotSupportedError, DatabaseError) as error:
         raise Fault(f"Cannot use the database at {place}: {_without_password(error)} Check DATABASE_URL.") from None
     if version < LEAST_POSTGRES:

@@ -15,7 +15,7 @@ from streamviz.embedded_postgres import EmbeddedPostgres
 from streamviz.faults import Fault
 from streamviz.ops import checks, first_start
 from streamviz.ops.children import Address, Child
-from streamviz.ops.welcome import say, welcome
+from streamviz.ops.welcome import say, show_first_key, welcome
 
 POSTGRES_CHECK_SECONDS = 2
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
@@ -30,12 +30,14 @@ def run() -> None:
         checks.require_free_port("127.0.0.1", settings.SIMULATOR_PORT, "SIMULATOR_PORT")
         postgres = _start_postgres(stack)
         administrator = _prepare_database()
+        key = first_start.issue_first_key()  # before the server reads the keys, so that it knows this one at once
+        show_first_key(key)
         ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
         for child in _children():
             child.start(ended.put)
             stack.callback(child.stop)
             child.wait_until_it_answers()
-        welcome(base_url(), first_start.link_if_needed(administrator, base_url()), first_start.issue_first_key())
+        welcome(base_url(), first_start.link_if_needed(administrator, base_url()), key)
         connections.close_all()
         _wait(ended, postgres)
 
@@ -87,7 +89,6 @@ def _prepare_database() -> User:
     call_command("migrate", interactive=False, verbosity=0)
     administrator = first_start.ensure_administrator()
     checks.require_password_if_public()
-    connections.close_all()
     return administrator
 
 

@@ -12,14 +12,18 @@ def say(line: str) -> None:
     print(f"streamviz: {line}", flush=True)
 
 
+def show_first_key(key: str | None) -> None:
+    """At once when there is one, so that it is not lost when the start fails after it was made."""
+    if key:
+        say(f"Made the first API key, which is shown this once: {key}")
+
+
 def welcome(base_url: str, link: str | None, key: str | None) -> None:
     """Where to look and what to try; `link` and `key` are None when there is nothing new to hand out."""
     say(f"Running at {base_url}/ (Ctrl-C stops it)\n")
     if link:
         print(f"  Sign in as the administrator, once:\n    {link}\n")
-    if key:
-        print(f"  The first API key, shown this once:\n    {key}\n")
-    else:
+    if not key:
         print(f"  API keys are shown once, when they are made. Make another at {base_url}/admin/\n")
     print(f"  Try it:\n    {curl_line(base_url, key)}\n", flush=True)
 

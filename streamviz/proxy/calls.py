@@ -102,6 +102,8 @@ async def _carry(
         return
     try:
         await relay.carry(answer)
+    except UpstreamError as error:
+        await relay.refuse(error)
     finally:
         answer.close()
 
@@ -109,7 +111,7 @@ async def _carry(
 async def _open_answer(worker: Worker, request: ModelRequest, target: Target, passed_on: dict[str, str]) -> Answer:
     if target.lane is Lane.RAW:
         return await open_raw(worker.client, target, request.body_for(target.model), passed_on)
-    return await open_translated(target, request.fields)
+    return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS)
 
 
 async def _until_client_leaves(

@@ -9,7 +9,7 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
 from streamviz.core.errors import UpstreamError
-from streamviz.core.events import StreamFailed
+from streamviz.core.events import MALFORMED_CHUNK, StreamFailed
 from streamviz.core.json_value import JsonObject, as_object, decode
 from streamviz.core.policy import ActivePolicy, Frame
 from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
@@ -65,7 +65,10 @@ class Relay:
         await http.respond(self._send, status, headers, body)
 
     async def carry(self, answer: Answer) -> None:
-        """Carry an answer to its end, whatever that is, and set the stream's outcome."""
+        """Carry an answer to its end, whatever that is, and set the stream's outcome.
+
+        Raises UpstreamError where it breaks off and the client has nothing of it yet.
+        """
         self._stream.status = answer.status
         if "text/event-stream" in answer.headers.get("content-type", ""):
             await self._carry_events(answer)
@@ -82,35 +85,45 @@ class Relay:
         try:
             async for data in answer:
                 await self._take(processor, parser.feed(data))
+                if self._stream.context.is_terminated:
+                    break
+            await self._take(processor, parser.close())
         except UpstreamError as error:
             failure = StreamFailed(error.message, error.kind)
-        await self._take(processor, parser.close())
         await processor.end(self._stream.context)
         await self._flush()
-        await self._end(failure, composer)
+        await self._end(failure or self._unfinished(), composer)
+
+    def _unfinished(self) -> StreamFailed | None:
+        """What is wrong with a stream that upstream ended, where upstream did not say so itself."""
+        state = self._stream.state
+        if state.failure is not None:
+            return state.failure if state.failure.kind == MALFORMED_CHUNK else None
+        if state.is_truncated and not self._aggregator.has_end_mark:
+            return StreamFailed("upstream closed the stream before it was finished", "upstream_error")
+        return None
 
     async def _end(self, failure: StreamFailed | None, composer: Composer) -> None:
-        state = self._stream.state
         if failure is not None:
-            self._stream.error = failure.message
             await self._send_made(composer.fail(failure))
-        elif state.failure is not None:
-            self._stream.error = state.failure.message
-        elif state.is_truncated and not self._aggregator.has_end_mark:
-            self._stream.error = "upstream closed the stream without saying that it was finished"
+        failure = failure or self._stream.state.failure
+        self._stream.error = failure.message if failure else ""
         await http.body(self._send, b"")
 
     async def _carry_body(self, answer: Answer) -> None:
-        pieces = [piece async for piece in answer]
-        raw = b"".join(pieces)
+        raw = b"".join([piece async for piece in answer])
         composer = self._format.body_composer(_object_in(raw))
         processor = StreamProcessor(self._callback(composer), self._aggregator)
-        await self._begin(answer)
-        await self._take(processor, [SSEEvent(raw, raw)])
+        chunks = self._chunks_of([SSEEvent(raw, raw)])
+        await processor.take(chunks, self._stream.context)
+        failure = self._stream.state.failure
+        if failure is not None and failure.kind == MALFORMED_CHUNK:
+            raise UpstreamError(502, "upstream answered with something that is not JSON")
         await processor.end(self._stream.context)
+        self._stream.upstream_first_at = chunks[0].received_at
+        self._stream.error = failure.message if failure else ""
+        await self._begin(answer)
         await self._flush()
-        if self._stream.state.failure is not None:
-            self._stream.error = self._stream.state.failure.message
         await http.body(self._send, b"")
 
     def _callback(self, composer: Composer) -> OnChunk:

@@ -1,6 +1,7 @@
 """A worker: what one server process keeps for all of its streams."""
 
 import asyncio
+import gc
 
 import aiohttp
 from asgiref.typing import HTTPScope
@@ -35,13 +36,18 @@ class Worker:
 
     async def start(self) -> None:
         """Called once, in the event loop, before the first request."""
-        self.client = new_client()
+        self.client = new_client(settings.UPSTREAM_SILENCE_SECONDS)
         self.writer = Writer(conninfo)
         self.observers = Observers(self.writer, feed, Clock())
         self.standing.on_reload.append(self._targets.clear)
         await close_interrupted(conninfo())
         await self.standing.start(conninfo)
         self.writer.start()
+        # LiteLLM's first look-up of a model takes half a second, which no client is to wait for.
+        await self.target_for(f"{SIMULATOR_PREFIX}content", "openai_chat")
+        # What is loaded by now stays. Left to the collector, LiteLLM's tables alone cost pauses of tens of ms.
+        gc.collect()
+        gc.freeze()
 
     async def stop(self) -> None:
         """What was recorded is written before this returns."""

@@ -9,7 +9,6 @@ from streamviz.core.json_value import as_json_text, as_object, as_text, decode
 from streamviz.upstream.targets import Target
 
 CONNECT_SECONDS = 10
-SILENCE_SECONDS = 600
 READ_BYTES = 256 * 1024
 
 # Hop by hop, or no longer true of the body as we pass it on.
@@ -19,9 +18,12 @@ _NOT_PASSED_ON = frozenset(
 )
 
 
-def new_client() -> aiohttp.ClientSession:
-    """One for a process: it keeps connections open. Must be made inside the event loop."""
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
+def new_client(silence_seconds: float) -> aiohttp.ClientSession:
+    """One for a process: it keeps connections open. Must be made inside the event loop.
+
+    An upstream that says nothing for `silence_seconds` is given up.
+    """
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
     return aiohttp.ClientSession(
         connector=connector, timeout=timeout, read_bufsize=READ_BYTES, cookie_jar=aiohttp.DummyCookieJar()
@@ -41,7 +43,7 @@ class RawAnswer:
             async for data in self._response.content.iter_any():
                 yield data
         except TimeoutError as error:
-            raise UpstreamError(504, f"upstream was silent for {SILENCE_SECONDS} s") from error
+            raise UpstreamError(504, "upstream was silent for too long") from error
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamError(502, f"upstream broke off the answer: {_words(error)}") from error
 

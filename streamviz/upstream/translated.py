@@ -1,5 +1,6 @@
 """The translating lane: LiteLLM makes the call in the provider's own format and answers in the client's."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import msgspec
@@ -39,14 +40,18 @@ _CALLS: dict[str, Callable[..., Awaitable[object]]] = {
     "openai_responses": litellm.aresponses,
 }
 
+# The event loop itself keeps no task alive.
+_closing: set[asyncio.Future[None]] = set()
+
 
 class TranslatedAnswer:
     """An answer that LiteLLM re-models: server-sent events for a stream, else one JSON body."""
 
     status = 200
 
-    def __init__(self, response: object, wire_format: str) -> None:
+    def __init__(self, response: object, wire_format: str, silence_seconds: float) -> None:
         self._response = response
+        self._silence_seconds = silence_seconds
         self._wire_format = wire_format
         self._is_streaming = isinstance(response, AsyncIterator)
         kind = "text/event-stream" if self._is_streaming else "application/json"
@@ -57,15 +62,25 @@ class TranslatedAnswer:
             yield _as_json(self._response)
             return
         try:
-            async for chunk in self._response:
+            while True:
+                async with asyncio.timeout(self._silence_seconds):
+                    chunk = await anext(self._response, None)
+                if chunk is None:
+                    break
                 yield _as_event(chunk)
+        except TimeoutError as error:
+            raise UpstreamError(504, "upstream was silent for too long") from error
         except Exception as error:  # LiteLLM's errors share no base, and its iterators raise what they meet.
             raise _as_upstream_error(error) from error
         if self._wire_format == "openai_chat":
             yield sse.write_event(b"[DONE]")
 
     def close(self) -> None:
-        """LiteLLM's stream ends with the task that reads it."""
+        """LiteLLM's streams are closed by a coroutine, which this leaves to the event loop."""
+        if aclose := getattr(self._response, "aclose", None):
+            closing = asyncio.ensure_future(aclose())
+            _closing.add(closing)
+            closing.add_done_callback(_closing.discard)
 
 
 def require_translatable(target: Target, request: JsonObject) -> None:
@@ -76,8 +91,8 @@ def require_translatable(target: Target, request: JsonObject) -> None:
         raise RequestError(400, message, code="unsupported_parameter", param=name)
 
 
-async def open_translated(target: Target, request: JsonObject) -> TranslatedAnswer:
-    """Make the call. Raises UpstreamError where LiteLLM or the provider refuses it."""
+async def open_translated(target: Target, request: JsonObject, silence_seconds: float) -> TranslatedAnswer:
+    """Make the call. Raises UpstreamError where LiteLLM or the provider refuses it, or nothing comes for too long."""
     arguments = {name: value for name, value in request.items() if name in PARAMETERS[target.wire_format]}
     arguments["model"] = f"{target.provider}/{target.model}"
     if target.base_url:
@@ -85,10 +100,13 @@ async def open_translated(target: Target, request: JsonObject) -> TranslatedAnsw
     if target.key:
         arguments["api_key"] = target.key
     try:
-        response = await _CALLS[target.wire_format](**arguments)
+        async with asyncio.timeout(silence_seconds):
+            response = await _CALLS[target.wire_format](**arguments)
+    except TimeoutError as error:
+        raise UpstreamError(504, f"{target.provider} did not answer in time") from error
     except Exception as error:  # LiteLLM's errors share no base but OpenAI's, and some are bare.
         raise _as_upstream_error(error) from error
-    return TranslatedAnswer(response, target.wire_format)
+    return TranslatedAnswer(response, target.wire_format, silence_seconds)
 
 
 def _as_json(value: object) -> bytes:
@@ -109,10 +127,9 @@ def _as_event(chunk: object) -> bytes:
 
 def _as_upstream_error(error: Exception) -> UpstreamError:
     status = getattr(error, "status_code", None)
-    response = getattr(error, "response", None)
-    headers = {}
-    if retry_after := getattr(response, "headers", {}).get("retry-after"):
-        headers["retry-after"] = retry_after
+    # The headers of `response` are LiteLLM's own; what the provider sent is here.
+    answered = getattr(error, "litellm_response_headers", None) or {}
+    headers = {"retry-after": answered["retry-after"]} if "retry-after" in answered else {}
     message = getattr(error, "message", None) or str(error) or type(error).__name__
     if not isinstance(status, int) or not 400 <= status < 600:
         status = 502

@@ -1,5 +1,6 @@
 """The SSE parser, against a slow reading of the standard that is written here."""
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -16,7 +17,7 @@ BOM = b"\xef\xbb\xbf"
 def read(data: bytes, cuts: Sequence[int] = ()) -> list[SSEEvent]:
     parser = SSEParser()
     edges = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
-    pieces = [data[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    pieces = [data[start:end] for start, end in itertools.pairwise(edges)]
     return [event for piece in pieces for event in parser.feed(piece)] + parser.close()
 
 

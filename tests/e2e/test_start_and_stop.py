@@ -55,7 +55,7 @@ def test_the_first_start_hands_out_a_link_and_a_key_and_the_next_keeps_them(embe
     assert_ended(first)
 
     embedded.start()
-    assert "shown this once" not in embedded.output().rpartition("Starting Postgres")[2]
+    assert "first API key" not in embedded.output().rpartition("Starting Postgres")[2]
     assert "API keys are shown once" in embedded.output()
     assert embedded.sign_in_link, "the administrator has never signed in"
     assert embedded.api_key == key

@@ -86,7 +86,7 @@ def test_a_pattern_is_looked_for_at_its_path(path: str | None, arguments: object
         '{"command":"rm -rf /"',
         '{"command":"\\u0072m -rf /"',
         '{"command":"rm\\t-rf /',
-        'rm -rf /',
+        "rm -rf /",
         '["rm -rf /"]',
         '{"command":"rm -rf /","command":"ls"}',
         '{"command":"ls","command":"rm -rf /"}',

@@ -25,6 +25,7 @@ from streamviz.core.wire.openai_responses_items import (
     Frame,
     OutputBlock,
     OutputItem,
+    add,
     begin,
     close,
     end,
@@ -68,6 +69,7 @@ class OpenAIResponsesComposer(Composer):
         self._source = source
         self._is_foreign = source not in ("", OPENAI_RESPONSES)
         self._items: list[OutputItem] = []
+        self._ids: set[str] = set()
         self._open: dict[int, OutputItem] = {}
         self._blocks: dict[int, OutputBlock] = {}
         self._next_place = 0
@@ -151,12 +153,9 @@ class OpenAIResponsesComposer(Composer):
         source = None if self._is_foreign else event.index
         item = None if source is None else self._open.get(source)
         if item is None or item.is_done or item.type != "message" or event.kind not in _PARTS:
-            yield from self._close_ended()
+            yield from self._settle()
             item = self._new_item(event, source)
         held = self._hold(event, item)
-        if event.kind is BlockKind.TOOL_CALL and not event.id:
-            # Clients answer a call by its id; upstream's may still come.
-            held.block.id = f"call_{event.ordinal}"
         yield from begin(held)
 
     def _new_item(self, event: BlockStarted, source: int | None) -> OutputItem:
@@ -167,6 +166,9 @@ class OpenAIResponsesComposer(Composer):
         elif told.get("type") != kind:
             source = None
         item = OutputItem(self._next_place, kind, source, self._upstream)
+        if item.id in self._ids:
+            item.id = f"{item.id}_{item.place}"
+        self._ids.add(item.id)
         self._next_place += 1
         self._items.append(item)
         if source is not None:
@@ -180,6 +182,7 @@ class OpenAIResponsesComposer(Composer):
             kind = as_text(self._upstream.get(place, {}).get("type")) or ITEM_TYPES.get(event.kind, event.label)
             item = self._open[place] = OutputItem(place, kind, place, self._upstream, is_added=True)
             self._items.append(item)
+            self._ids.add(item.id)
             self._next_place = max(self._next_place, place + 1)
         return item
 
@@ -206,11 +209,12 @@ class OpenAIResponsesComposer(Composer):
         if is_sealed and all(other.is_ended for other in held.item.blocks):
             yield from close(held.item)
 
-    def _close_ended(self) -> Iterator[Frame]:
-        """The ends of messages that only a further part could have continued."""
-        last = self._items[-1] if self._items else None
-        if last is not None and all(held.is_ended for held in last.blocks):
-            yield from close(last)
+    def _settle(self) -> Iterator[Frame]:
+        """What the last item still owes before the next can begin: its end, if only a part could have continued it."""
+        if not self._items:
+            return
+        last = self._items[-1]
+        yield from close(last) if all(held.is_ended for held in last.blocks) else add(last)
 
     def _begin(self) -> Iterator[Frame]:
         if not self._has_begun:

@@ -6,7 +6,7 @@ A frame here is an event's name and its fields; the composer numbers it.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from streamviz.core.blocks import StreamBlock
+from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 from streamviz.core.wire.openai_responses_message import item_of, part_of
@@ -87,13 +87,13 @@ class OutputBlock:
 
 
 def begin(held: OutputBlock) -> Iterator[Frame]:
-    """What can be told of a block when it has just begun; a call's start waits until its name has come."""
+    """What can be told of a block when it has just begun; a call's start waits until its id and name have come."""
     item = held.item
     if item.type == "message":
-        yield from _add(item)
+        yield from add(item)
         yield "response.content_part.added", {**held.at, "part": _part(held, is_whole=False)}
-    elif held.block.kind is BlockKind.THINKING:
-        yield from _add(item)
+    elif not isinstance(held.block, ToolCallStreamBlock) or (held.block.id and held.block.name):
+        yield from add(item)
 
 
 def grow(held: OutputBlock, delta: BlockDelta) -> Iterator[Frame]:
@@ -105,7 +105,7 @@ def grow(held: OutputBlock, delta: BlockDelta) -> Iterator[Frame]:
     held.block.grow(delta)
     if held.block.kind is BlockKind.OTHER or not delta.text:
         return
-    yield from _add(held.item)
+    yield from add(held.item)
     if held.block.kind is BlockKind.THINKING and is_first:
         yield "response.reasoning_summary_part.added", {**held.at, "part": {"type": "summary_text", "text": ""}}
     word, _ = held.words
@@ -122,7 +122,7 @@ def end(held: OutputBlock) -> Iterator[Frame]:
     if block.kind is BlockKind.OTHER or (block.kind is BlockKind.THINKING and not block.length):
         # Upstream's own item, or none, says it all.
         return
-    yield from _add(held.item)
+    yield from add(held.item)
     word, field = held.words
     logprobs: JsonObject = {"logprobs": []} if word == "output_text" else {}
     yield f"response.{word}.done", {**held.at, field: block.text, **logprobs}
@@ -138,15 +138,20 @@ def close(item: OutputItem) -> Iterator[Frame]:
         return
     for held in item.blocks:
         yield from end(held)
-    yield from _add(item)
+    yield from add(item)
     item.is_done = True
     yield "response.output_item.done", {"output_index": item.place, "item": item.whole()}
 
 
-def _add(item: OutputItem) -> Iterator[Frame]:
+def add(item: OutputItem) -> Iterator[Frame]:
+    """The beginning of an item, unless it was told already."""
     if item.is_added:
         return
     item.is_added = True
+    for held in item.blocks:
+        if isinstance(held.block, ToolCallStreamBlock) and not held.block.id:
+            # Clients answer a call by its id.
+            held.block.id = f"call_{item.place}"
     yield "response.output_item.added", {"output_index": item.place, "item": _empty(item)}
 
 

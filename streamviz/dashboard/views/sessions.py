@@ -11,7 +11,6 @@ from streamviz.dashboard.pages import needs
 from streamviz.live.presentation.from_records import outline_of
 from streamviz.live.presentation.rows import row_of
 from streamviz.records.models import Session
-from streamviz.records.moments import as_microseconds
 
 
 @needs(roles.VIEW)
@@ -38,7 +37,7 @@ def session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
         "rows": [
             (row_of(view, view.requested_at), stream.requested_at) for view, stream in zip(views, page, strict=True)
         ],
-        "duration": as_microseconds(found.last_at) - as_microseconds(found.started_at),
+        "totals": queries.with_totals([found])[0],
         "following": following,
     }
     return render(request, "dashboard/session.html", context)

@@ -70,9 +70,8 @@ class Found:
             "page": "live" if self.view.is_running else "sessions",
             "tab": tab,
             "stream": self.view,
-            "state": rendering.state(self.view, now),
-            "chunk_count": rendering.chunk_count(self.view),
             "is_watchable": self.is_watchable,
+            **rendering.header(self.view, now),
         }
 
 

@@ -41,9 +41,8 @@ def outline_of(stream: Stream) -> StreamView:
 
 def view_of(stream: Stream) -> StreamView:
     """One that `load` gave, as it was recorded."""
-    started_at = as_microseconds(stream.requested_at)
-    received_at = list(_received_at(started_at, stream.upstream_runs.all()))
-    sent = list(_sent(started_at, stream.client_runs.all()))
+    received_at = list(_received_at(stream.upstream_runs.all()))
+    sent = list(_sent(stream.client_runs.all()))
     texts = [(block.text, len(block.text)) for block in stream.blocks.all()]
     return _view_of(stream, texts, received_at, sent)
 
@@ -92,15 +91,15 @@ def _optional(moment: datetime | None) -> int | None:
     return None if moment is None else as_microseconds(moment)
 
 
-def _received_at(started_at: int, runs: Iterable[UpstreamRun]) -> Iterator[int]:
+def _received_at(runs: Iterable[UpstreamRun]) -> Iterator[int]:
     for run in sorted(runs, key=lambda run: run.first_seq):
-        yield from (started_at + offset for offset in run.received_us)
+        yield from run.received_at
 
 
-def _sent(started_at: int, runs: Iterable[ClientRun]) -> Iterator[tuple[int, int]]:
+def _sent(runs: Iterable[ClientRun]) -> Iterator[tuple[int, int]]:
     for run in sorted(runs, key=lambda run: run.first_frame):
-        for seq, offset in zip(run.seqs, run.sent_us, strict=True):
-            yield _MADE if seq is None else seq, started_at + offset
+        for seq, sent_at in zip(run.seqs, run.sent_at, strict=True):
+            yield _MADE if seq is None else seq, sent_at
 
 
 def _verdict(verdict: Verdict, names: dict[int, str]) -> VerdictView:

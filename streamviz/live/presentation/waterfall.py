@@ -105,7 +105,7 @@ def _marks(scale: _Scale) -> Iterator[Mark]:
     step = next((step for step in _STEPS_S if seconds / step <= _MOST_MARKS), seconds / _MOST_MARKS)
     for number in range(_MOST_MARKS + 1):
         at = scale.start + int(number * step * 1_000_000)
-        if scale.share(at) > 0.93:
+        if scale.share(at) > 0.9:
             return
         yield Mark(scale.percent(at), f"{number * step:g} s")
 
@@ -133,7 +133,7 @@ def _sum(block: BlockView, hold_end: int) -> str:
         return "denied"
     if block.held_at is not None:
         return f"held {age(hold_end - block.held_at)}"
-    return f"{block.length:,}"
+    return f"{block.length:,} chars"
 
 
 def _stalls(stream: StreamView, end: int) -> list[tuple[int, int, str]]:

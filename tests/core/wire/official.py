@@ -61,7 +61,7 @@ def compose(aggregator: Any, events: list[StreamEvent], source: str, target: str
 
 
 def told_of(state: StreamState, *, is_one_text: bool = False) -> Told:
-    """What the first choice says; with `is_one_text` refusals count as content, as in formats that have no other place."""
+    """What the first choice says; with `is_one_text` refusals count as content, for formats that tell them so."""
     blocks = [block for block in state.blocks if block.choice == 0]
     kinds = (BlockKind.CONTENT, BlockKind.REFUSAL) if is_one_text else (BlockKind.CONTENT,)
     calls = [(block.id, block.name, read(block.text)) for block in blocks if isinstance(block, ToolCallStreamBlock)]
@@ -98,21 +98,22 @@ def read_back(format: str, data: bytes) -> Told:
 def _chat(data: bytes) -> Told:
     state = ChatCompletionStreamState()
     for payload in _without_errors(data):
-        state.handle_chunk(construct_openai(type_=ChatCompletionChunk, value=payload))
+        chunk: Any = construct_openai(type_=ChatCompletionChunk, value=payload)
+        state.handle_chunk(chunk)
     choice = next(choice for choice in state.current_completion_snapshot.choices if choice.index == 0)
-    message = choice.message.to_dict()
+    message: Any = choice.message.to_dict()
     calls = [(call["id"], call["function"]["name"], read(call["function"]["arguments"]))
              for call in message.get("tool_calls") or []]  # fmt: skip
     return Told(message.get("content") or "", message.get("reasoning_content") or "", calls, choice.finish_reason)
 
 
 def _anthropic(data: bytes) -> Told:
-    message = None
+    message: Any = None
     buffers: dict[int, bytes] = {}
     for payload in _without_errors(data):
         if payload["type"] == "ping":
             continue
-        event = construct_anthropic(type_=RawMessageStreamEvent, value=payload)
+        event: Any = construct_anthropic(type_=RawMessageStreamEvent, value=payload)
         message = accumulate_event(event=event, current_snapshot=message, json_bufs=buffers)
     if message is None:
         return Told("", "", [])
@@ -128,8 +129,9 @@ def _anthropic(data: bytes) -> Told:
 def _responses(data: bytes) -> Told:
     state = ResponseStreamState(input_tools=omit, text_format=omit)
     for payload in _without_errors(data):
-        events = state.handle_event(construct_openai(type_=ResponseStreamEvent, value=payload))
-    response = events[-1].response.to_dict()
+        event: Any = construct_openai(type_=ResponseStreamEvent, value=payload)
+        last: Any = state.handle_event(event)[-1]
+    response = last.response.to_dict()
     items = response["output"]
     parts = [part for item in items if item["type"] == "message" for part in item["content"]]
     thoughts = [part["text"] for item in items if item["type"] == "reasoning"

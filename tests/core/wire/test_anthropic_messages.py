@@ -129,7 +129,8 @@ def test_it_keeps_signatures_and_redacted_thinking() -> None:
                          start(1, type="redacted_thinking", data="secret"), stop(1), finish())  # fmt: skip
     assert told(aggregator.state) == [("thinking", "hm"), ("thinking", "")]
     assert signatures(aggregator.state) == ["sig", "secret"]
-    assert aggregator.build()["content"][1] == {"type": "redacted_thinking", "data": "secret"}
+    built: Any = aggregator.build()
+    assert built["content"][1] == {"type": "redacted_thinking", "data": "secret"}
 
 
 def test_citations_belong_to_the_block_and_not_to_its_text() -> None:
@@ -141,7 +142,11 @@ def test_citations_belong_to_the_block_and_not_to_its_text() -> None:
 @pytest.mark.parametrize(
     ("part", "deltas", "want"),
     [
-        ({"type": "server_tool_use", "id": "s", "name": "search", "input": {}}, [{"partial_json": '{"q":1}'}], '{"q":1}'),
+        (
+            {"type": "server_tool_use", "id": "s", "name": "search", "input": {}},
+            [{"partial_json": '{"q":1}'}],
+            '{"q":1}',
+        ),
         ({"type": "compaction", "content": None}, [{"type": "compaction_delta", "content": "short"}], "short"),
         ({"type": "new_kind", "text": None}, [{"type": "new_delta", "said": "x"}], "x"),
         ({"type": "odd_result", "text": None, "content": [1]}, [], '{"content":[1]}'),

@@ -166,7 +166,8 @@ def test_generated_streams_composed_again_are_read_back(made: list[dict[str, obj
 
 # Whole bodies
 
-MESSAGE = {"role": "assistant", "content": "a", "annotations": [1], "reasoning": "hm", "reasoning_details": [{"data": "x"}],
+THINKING = {"reasoning": "hm", "reasoning_details": [{"data": "x"}]}
+MESSAGE = {"role": "assistant", "content": "a", "annotations": [1], **THINKING,
            "tool_calls": [call(id="x", name="f", arguments="{}")]}  # fmt: skip
 BODY = {**HEAD, "object": "chat.completion", "extra": 1,
         "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "tool_calls", "logprobs": None}]}  # fmt: skip

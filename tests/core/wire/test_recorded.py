@@ -16,6 +16,8 @@ from tests.core.wire import legal
 from tests.core.wire.official import Told, compose, payloads, read_back, take_in, told_of
 
 FORMATS = tuple(AGGREGATORS)
+# The tests of openai_chat feed its own streams in pieces and cut.
+OTHER_FORMATS = ("anthropic_messages", "openai_responses", "gemini")
 CLIENT_FORMATS = ("openai_chat", "anthropic_messages", "openai_responses")
 
 pytestmark = needs_recordings
@@ -51,7 +53,7 @@ def test_usage_is_normalised_to_what_is_expected(format: str) -> None:
         assert {key: value for key, value in (got or {}).items() if key in known} == known, path.stem
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", OTHER_FORMATS)
 def test_the_pieces_in_which_bytes_come_make_no_difference(format: str) -> None:
     for path in recorded(format):
         data = path.read_bytes()
@@ -62,7 +64,7 @@ def test_the_pieces_in_which_bytes_come_make_no_difference(format: str) -> None:
         assert events_of(format, parse(short, 1)) == events_of(format, parse(short)), path.stem
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", OTHER_FORMATS)
 def test_a_stream_that_is_cut_gives_a_prefix(format: str) -> None:
     rng = random.Random(7)
     for path in recorded(format):
@@ -109,11 +111,11 @@ def test_nothing_that_a_stranger_sends_raises(format: str) -> None:
         events: list[StreamEvent] = []
         for chunk in parse(path.read_bytes())[:200]:
             data = chunk.data and scramble(chunk.data, rng)
-            events += aggregator.aggregate(chunk._replace(data=data))
+            events += aggregator.aggregate(Chunk(chunk.seq, chunk.received_at, chunk.raw, data, chunk.name))
         events += aggregator.close()
         aggregator.build()
         for target in CLIENT_FORMATS:
-            compose(aggregator, events, format, target)
+            legal.check(target, payloads(compose(aggregator, events, format, target)))
 
 
 def scramble(data: bytes, rng: random.Random) -> bytes:

@@ -1,0 +1,150 @@
+"""Reading Gemini's generateContent: chunks in, blocks and events out."""
+
+from typing import Any
+
+import pytest
+
+from streamviz.core.wire.gemini import GeminiAggregator
+from streamviz.core.wire.gemini_message import assemble
+from tests.core.support import chunks, signatures, told
+
+
+def parts(*items: Any, finish: str | None = None, index: int | None = None, **more: Any) -> dict[str, Any]:
+    candidate: dict[str, Any] = {"content": {"role": "model", "parts": list(items)}}
+    if finish:
+        candidate["finishReason"] = finish
+    if index is not None:
+        candidate["index"] = index
+    return {"candidates": [candidate], **more}
+
+
+def call(**fields: Any) -> dict[str, Any]:
+    return {"functionCall": fields}
+
+
+def piece(path: str, **value: Any) -> dict[str, Any]:
+    return {"jsonPath": path, **value}
+
+
+def take_in(*payloads: object) -> GeminiAggregator:
+    aggregator = GeminiAggregator()
+    for chunk in chunks(*payloads):
+        aggregator.aggregate(chunk)
+    aggregator.close()
+    return aggregator
+
+
+def read(*payloads: object) -> list[tuple[str, ...]]:
+    return told(take_in(*payloads).state)
+
+
+def test_a_run_of_parts_of_one_kind_is_a_block() -> None:
+    script = [
+        parts({"text": "a", "thought": True}),
+        parts({"text": "b", "thought": True}, {"text": "c"}),
+        parts({"text": "d"}),
+    ]
+    assert read(*script) == [("thinking", "ab"), ("content", "cd")]
+
+
+def test_an_empty_part_makes_no_block() -> None:
+    assert read(parts({"text": ""}), parts({"text": "", "thoughtSignature": "s"}, finish="STOP")) == []
+
+
+def test_a_signature_is_kept_with_its_thinking() -> None:
+    aggregator = take_in(parts({"text": "a", "thought": True}), parts({"text": "", "thoughtSignature": "s"}))
+    assert signatures(aggregator.state) == ["s"]
+
+
+def test_calls_are_blocks_of_their_own() -> None:
+    script = parts(call(name="a", args={"x": [1, 2]}), call(name="a", args={}, id="1"), call(name="b"), finish="STOP")
+    assert read(script) == [
+        ("tool_call", "", "a", '{"x": [1, 2]}'),
+        ("tool_call", "1", "a", "{}"),
+        ("tool_call", "", "b", "{}"),
+    ]
+
+
+def test_a_call_in_pieces_is_put_together_in_the_built_answer() -> None:
+    aggregator = take_in(
+        parts(call(name="cook", willContinue=True)),
+        parts(call(partialArgs=[piece("$.steps[0].text", stringValue="sti", willContinue=True)], willContinue=True)),
+        parts(call(partialArgs=[piece("$.steps[0].text", stringValue="r")], willContinue=True)),
+        parts(call()),
+        parts(call(name="rest"), finish="STOP"),
+    )
+    assert told(aggregator.state) == [("tool_call", "", "cook", ""), ("tool_call", "", "rest", "{}")]
+    built: Any = aggregator.build()
+    first, _ = built["candidates"][0]["content"]["parts"]
+    assert first == {"functionCall": {"name": "cook", "args": {"steps": [{"text": "stir"}]}}}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "want"),
+    [
+        (
+            [piece("$.a", numberValue=1), piece("$.b", boolValue=False), piece("$.c", nullValue=None)],
+            {"a": 1, "b": False, "c": None},
+        ),
+        ([piece("$.a[1]", stringValue="x")], {"a": [None, "x"]}),
+        ([piece("$['a b'].c", stringValue="x")], {"a b": {"c": "x"}}),
+        ([piece("$.a", stringValue="x"), piece("$.a.b", stringValue="y")], {"a": {"b": "y"}}),
+        (
+            [piece("$[0]", stringValue="x"), piece("", stringValue="x"), piece("$.a[99999999]", stringValue="x")],
+            {"a": []},
+        ),
+        ([piece("$" + ".a" * 1000, stringValue="x")], {}),
+    ],
+)
+def test_pieces_are_put_where_their_path_says(pieces: list[Any], want: Any) -> None:
+    assert assemble(pieces) == want
+
+
+def test_other_parts_are_kept_under_the_wires_word() -> None:
+    script = parts(
+        {"executableCode": {"code": "1"}}, {"codeExecutionResult": {"output": "1"}}, {"text": "a"}, finish="STOP"
+    )
+    assert read(script) == [("other", '{"code":"1"}'), ("other", '{"output":"1"}'), ("content", "a")]
+
+
+def test_candidates_are_choices() -> None:
+    state = take_in(parts({"text": "a"}, index=0, finish="STOP"), parts({"text": "b"}, index=1, finish="SAFETY")).state
+    assert [(block.choice, block.text) for block in state.blocks] == [(0, "a"), (1, "b")]
+    assert state.finish_reasons == {0: "STOP", 1: "SAFETY"}
+
+
+def test_a_finished_candidate_has_sealed_blocks() -> None:
+    aggregator = GeminiAggregator()
+    for chunk in chunks(parts({"text": "a"}, call(name="n"), finish="STOP")):
+        aggregator.aggregate(chunk)
+    assert all(block.is_sealed for block in aggregator.state.blocks)
+
+
+def test_usage_is_the_last_that_came() -> None:
+    script = [
+        parts({"text": "a"}, usageMetadata={"totalTokenCount": 1}),
+        parts(usageMetadata={"totalTokenCount": 3}),
+        parts(),
+    ]
+    assert take_in(*script).state.usage == {"totalTokenCount": 3}
+
+
+def test_a_blocked_prompt_is_a_failure() -> None:
+    state = take_in({"promptFeedback": {"blockReason": "SAFETY"}}).state
+    assert state.failure is not None
+    assert (state.failure.kind, state.failure.code) == ("prompt_blocked", "SAFETY")
+    assert state.finish_reason is None
+
+
+def test_it_reports_an_error() -> None:
+    failure = take_in({"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}}).state.failure
+    assert failure is not None
+    assert (failure.message, failure.kind, failure.code) == ("busy", "UNAVAILABLE", "503")
+
+
+def test_the_built_answer_has_the_shape_of_a_whole_one() -> None:
+    answer = parts(
+        {"text": "a"}, {"inlineData": {"data": "x"}}, finish="STOP", index=0, modelVersion="m", usageMetadata={}
+    )
+    assert take_in(answer).build() == answer
+    assert take_in({"response": answer}).build() == answer

@@ -1,0 +1,260 @@
+"""Reading OpenAI's responses: chunks in, blocks and events out."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamviz.core.events import BlockCompleted, BlockDelta, BlockKind, BlockSealed, BlockStarted, StreamFailed
+from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
+from tests.core.support import chunks, signatures, told
+
+CREATED = {
+    "type": "response.created",
+    "response": {"id": "r", "object": "response", "status": "in_progress", "output": []},
+}
+MESSAGE = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
+CALL = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look", "arguments": ""}
+REASONING = {"type": "reasoning", "id": "rs_1", "summary": []}
+
+
+def added(item: Any, index: int | None = 0) -> dict[str, Any]:
+    return at({"type": "response.output_item.added", "item": item}, index)
+
+
+def done(item: Any, index: int | None = 0) -> dict[str, Any]:
+    return at({"type": "response.output_item.done", "item": item}, index)
+
+
+def say(word: str, index: int | None = 0, **fields: Any) -> dict[str, Any]:
+    return at({"type": f"response.{word}", **fields}, index)
+
+
+def at(payload: dict[str, Any], index: int | None) -> dict[str, Any]:
+    return payload if index is None else {**payload, "output_index": index}
+
+
+def finish(*output: Any, status: str = "completed", **fields: Any) -> dict[str, Any]:
+    response = {"id": "r", "object": "response", "status": status, "output": list(output), **fields}
+    return {"type": f"response.{status}", "response": response}
+
+
+def message(*parts: str, id: str = "msg_1") -> dict[str, Any]:
+    return {**MESSAGE, "id": id, "content": [{"type": "output_text", "text": part} for part in parts]}
+
+
+def take_in(*payloads: object) -> OpenAIResponsesAggregator:
+    aggregator = OpenAIResponsesAggregator()
+    for chunk in chunks(*payloads):
+        aggregator.aggregate(chunk)
+    aggregator.close()
+    return aggregator
+
+
+def read(*payloads: object) -> list[tuple[str, ...]]:
+    return told(take_in(*payloads).state)
+
+
+def test_it_reads_a_plain_answer() -> None:
+    aggregator = OpenAIResponsesAggregator()
+    script = chunks(
+        added(MESSAGE),
+        say("output_text.delta", content_index=0, delta="Hi"),
+        say("output_text.done", content_index=0, text="Hi"),
+        done(message("Hi")),
+    )
+    assert [aggregator.aggregate(chunk) for chunk in script] == [
+        [],
+        [BlockStarted(0, BlockKind.CONTENT, 0, 0, "msg_1"), BlockDelta(0, "Hi")],
+        [BlockCompleted(0)],
+        [BlockSealed(0)],
+    ]
+
+
+def test_a_call_is_sealed_when_its_item_is_done() -> None:
+    aggregator = OpenAIResponsesAggregator()
+    for chunk in chunks(
+        added(CALL), say("function_call_arguments.delta", delta="{}"), done({**CALL, "arguments": "{}"})
+    ):
+        aggregator.aggregate(chunk)
+    assert [block.id for block in aggregator.state.just_sealed] == ["c1"]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [added(CALL), say("function_call_arguments.done", arguments="{}")],
+        [added(CALL), done({**CALL, "arguments": "{}"})],
+        [done({**CALL, "arguments": "{}"})],
+        [added({"type": "function_call", "id": "fc_1"}), done({**CALL, "arguments": "{}"})],
+        [say("function_call_arguments.delta", delta="{"), done({**CALL, "arguments": "{}"})],
+        [say("function_call_arguments.delta", delta="{}"), finish({**CALL, "arguments": "{}"})],
+        [finish({**CALL, "arguments": "{}"})],
+        [finish({**CALL, "arguments": "{}"})["response"]],
+    ],
+)
+def test_a_call_is_read_from_wherever_it_is_first_told(script: list[Any]) -> None:
+    assert read(*script) == [("tool_call", "c1", "look", "{}")]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [say("output_text.delta", delta="Hi"), finish(message("Hi"))],
+        [say("output_text.delta", None, delta="Hi", item_id="msg_1"), finish(message("Hi"))],
+        [added(MESSAGE), say("output_text.done", text="Hi"), finish(message("Hi"))],
+        [added(MESSAGE), say("content_part.done", part={"type": "output_text", "text": "Hi"}), finish()],
+        [done(message("Hi")), finish(message("Hi", id="msg_other"))],
+        [added(MESSAGE), say("output_text.delta", delta="H"), finish(message("Hi"))],
+        [finish(message("Hi"))],
+        [finish(message("Hi"))["response"]],
+    ],
+)
+def test_text_counts_once(script: list[Any]) -> None:
+    assert read(CREATED, *script) == [("content", "Hi")]
+
+
+def test_a_message_has_a_block_for_each_part() -> None:
+    script = [
+        added(MESSAGE),
+        say("output_text.delta", content_index=0, delta="a"),
+        say("refusal.delta", content_index=1, delta="no"),
+        say("refusal.done", content_index=1, refusal="no"),
+        finish(message("a")),
+    ]
+    assert read(*script) == [("content", "a"), ("refusal", "no")]
+
+
+def test_the_parts_of_a_reasoning_item_make_one_block() -> None:
+    parts = [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}]
+    item = {**REASONING, "summary": parts, "encrypted_content": "secret"}
+    aggregator = take_in(
+        added({**REASONING, "encrypted_content": "draft"}),
+        say("reasoning_summary_text.delta", summary_index=0, delta="a"),
+        say("reasoning_summary_text.done", summary_index=0, text="a"),
+        say("reasoning_summary_text.done", summary_index=1, text="b"),
+        done(item),
+        finish(item),
+    )
+    assert told(aggregator.state) == [("thinking", "ab")]
+    assert signatures(aggregator.state) == ["secret"]
+
+
+def test_encrypted_reasoning_is_an_empty_block() -> None:
+    assert read(added(REASONING), done(REASONING), finish(REASONING)) == [("thinking", "")]
+
+
+def test_items_may_be_open_side_by_side() -> None:
+    script = [
+        added(REASONING),
+        say("reasoning_text.delta", content_index=0, delta="hm"),
+        added(MESSAGE, 1),
+        say("output_text.delta", 1, delta="4"),
+        done(message("4"), 1),
+        say("reasoning_text.delta", content_index=0, delta="!"),
+        done(REASONING),
+    ]
+    assert read(*script, finish()) == [("thinking", "hm!"), ("content", "4")]
+
+
+def test_items_that_all_have_the_same_place_are_told_apart() -> None:
+    aggregator = take_in(
+        added(REASONING), done(REASONING), added(CALL), done({**CALL, "arguments": "{}"}), done(message("x"))
+    )
+    assert told(aggregator.state) == [("thinking", ""), ("tool_call", "c1", "look", "{}"), ("content", "x")]
+    built: Any = aggregator.build()
+    assert [item["type"] for item in built["output"]] == ["reasoning", "function_call", "message"]
+
+
+def test_an_item_may_get_another_id_in_every_event() -> None:
+    script = [
+        added(MESSAGE),
+        say("output_text.delta", item_id="a", delta="H"),
+        say("output_text.delta", item_id="b", delta="i"),
+        done(message("Hi", id="c")),
+        finish(message("Hi", id="d")),
+    ]
+    assert read(*script) == [("content", "Hi")]
+
+
+@pytest.mark.parametrize(
+    ("item", "deltas", "want"),
+    [
+        ({"type": "web_search_call", "id": "w", "action": {"query": "q"}}, [], '{"action":{"query":"q"}}'),
+        ({"type": "code_interpreter_call", "id": "w"}, [say("code_interpreter_call_code.delta", delta="1+1")], "1+1"),
+        ({"type": "new_item", "id": "w"}, [say("new_item_text.delta", delta="x")], "x"),
+        ({"type": "shell_call_output", "id": "w"}, [say("shell_call_output_content.delta", delta={"o": 1})], '{"o":1}'),
+    ],
+)
+def test_other_kinds_are_kept_under_the_wires_word(item: Any, deltas: list[Any], want: str) -> None:
+    state = take_in(added({"type": item["type"], "id": "w"}), *deltas, done(item), finish(item)).state
+    assert told(state) == [("other", want)]
+
+
+def test_a_delta_of_an_unknown_kind_adds_nothing_to_a_known_block() -> None:
+    assert read(added(CALL), say("mood.delta", delta="!"), finish()) == [("tool_call", "c1", "look", "")]
+
+
+def test_a_custom_tool_is_the_clients_tool() -> None:
+    item = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "run", "input": "ls"}
+    assert read(
+        added({**item, "input": ""}), say("custom_tool_call_input.delta", delta="l"), done(item), finish(item)
+    ) == [("tool_call", "c1", "run", "ls")]
+
+
+@pytest.mark.parametrize("status", ["completed", "incomplete", "failed", "cancelled"])
+def test_the_status_is_the_finish_reason(status: str) -> None:
+    state = take_in(CREATED, finish(status=status, usage={"total_tokens": 1})).state
+    assert state.finish_reason == status
+    assert state.usage == {"total_tokens": 1}
+    assert not state.is_truncated
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"type": "error", "error": {"type": "t", "code": "c", "message": "m"}},
+        {"type": "error", "code": "c", "message": "m"},
+        finish(status="failed", error={"code": "c", "message": "m"}),
+    ],
+)
+def test_it_reports_an_error(payload: Any) -> None:
+    failure = take_in(CREATED, payload).state.failure
+    assert failure is not None
+    assert (failure.message, failure.code) == ("m", "c")
+
+
+def test_a_background_response_that_only_began_is_not_finished() -> None:
+    state = take_in({"type": "response.queued", "response": {"id": "r", "status": "queued"}}).state
+    assert state.is_truncated
+    assert state.finish_reason is None
+
+
+def test_a_done_marker_means_nothing() -> None:
+    state = take_in(CREATED, finish(message("a")), "[DONE]").state
+    assert told(state) == [("content", "a")]
+    assert not isinstance(state.failure, StreamFailed)
+
+
+def test_the_built_response_keeps_what_events_do_not_carry() -> None:
+    part = {"type": "output_text", "text": "a", "annotations": [{"url": "u"}]}
+    item = {**MESSAGE, "status": "completed", "content": [part]}
+    response = finish(item, usage={"total_tokens": 1}, model="m")["response"]
+    assert take_in(CREATED, added(MESSAGE), done(item), finish(item, **response)).build() == {
+        **response,
+        "created_at": 0,
+    }
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.text(min_size=1, max_size=5)), max_size=40), st.booleans())
+def test_interleaved_calls_are_separate_blocks(pieces: list[tuple[int, str]], has_index: bool) -> None:
+    wanted: dict[int, str] = {}
+    script: list[Any] = []
+    for index, said in pieces:
+        if index not in wanted:
+            script.append(added({**CALL, "id": f"fc_{index}", "call_id": f"c{index}"}, index))
+        wanted[index] = wanted.get(index, "") + said
+        place = index if has_index else None
+        script.append(say("function_call_arguments.delta", place, item_id=f"fc_{index}", delta=said))
+    assert read(*script, finish()) == [("tool_call", f"c{index}", "look", said) for index, said in wanted.items()]

@@ -1,0 +1,160 @@
+"""Writing OpenAI's responses: what policies make of a stream, and of a whole response."""
+
+import json
+from typing import Any
+
+from streamviz.core.chain import PolicyChain
+from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamFailed
+from streamviz.core.policy import StreamingContext
+from streamviz.core.processor import StreamProcessor
+from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
+from streamviz.core.wire.openai_responses_composer import OpenAIResponsesBodyComposer, OpenAIResponsesComposer
+from tests.core.support import active, chunks, deny_names, needs_recordings, parse, recorded, told
+from tests.core.wire import legal
+from tests.core.wire.official import payloads, read_back
+from tests.core.wire.test_openai_responses import CALL, CREATED, MESSAGE, added, done, finish, message, say
+
+IN_PROGRESS = {**CREATED, "type": "response.in_progress"}
+
+
+def stream(*script: Any) -> Any:
+    return chunks(*({**payload, "sequence_number": number} for number, payload in enumerate(script)))
+
+
+def call(index: int, name: str) -> list[dict[str, Any]]:
+    item = {**CALL, "id": f"fc_{index}", "call_id": f"c{index}", "name": name}
+    whole = {**item, "arguments": '{"a":1}', "status": "completed"}
+    at = {"item_id": item["id"]}
+    return [
+        added(item, index),
+        say("function_call_arguments.delta", index, **at, delta='{"a":1}'),
+        say("function_call_arguments.done", index, **at, arguments='{"a":1}'),
+        done(whole, index),
+    ]
+
+
+def text(index: int, said: str) -> list[dict[str, Any]]:
+    at = {"item_id": "msg_1", "content_index": 0}
+    part = {"type": "output_text", "text": said, "annotations": [{"type": "url_citation", "url": "u"}]}
+    return [
+        added(MESSAGE, index),
+        say("content_part.added", index, **at, part={**part, "text": ""}),
+        say("output_text.delta", index, **at, delta=said),
+        say("output_text.done", index, **at, text=said),
+        say("content_part.done", index, **at, part=part),
+        done({**MESSAGE, "status": "completed", "content": [part]}, index),
+    ]
+
+
+async def through(stream: Any, *names: str, body: Any = None) -> bytes:
+    """The client's tape where calls with these names are denied."""
+    aggregator = OpenAIResponsesAggregator()
+    composer = (
+        OpenAIResponsesComposer(aggregator.head, aggregator.items)
+        if body is None
+        else OpenAIResponsesBodyComposer(body)
+    )
+    context = StreamingContext("run", lambda: 0)
+    processor = StreamProcessor(PolicyChain([active(deny_names(*names))], composer).on_chunk, aggregator)
+    await processor.take(stream, context)
+    await processor.end(context)
+    return b"".join(frame.raw for frame in context.outbox)
+
+
+def read(tape: bytes) -> list[tuple[str, ...]]:
+    aggregator = OpenAIResponsesAggregator()
+    for chunk in parse(tape):
+        aggregator.aggregate(chunk)
+    aggregator.close()
+    return told(aggregator.state)
+
+
+async def test_what_is_allowed_goes_out_as_it_came() -> None:
+    script = stream(CREATED, IN_PROGRESS, *call(0, "look"), finish(call(0, "look")[-1]["item"]))
+    assert await through(script) == b"".join(chunk.raw for chunk in script)
+
+
+async def test_a_denied_call_is_nowhere_in_what_the_client_gets() -> None:
+    output = [text(0, "a")[-1]["item"], call(1, "rm")[-1]["item"], call(2, "look")[-1]["item"]]
+    script = stream(
+        CREATED,
+        IN_PROGRESS,
+        *text(0, "a"),
+        *call(1, "rm"),
+        *call(2, "look"),
+        finish(*output, usage={"total_tokens": 9}),
+    )
+    tape = await through(script, "rm")
+    assert read(tape) == [("content", "a"), ("content", "[not allowed]"), ("tool_call", "c2", "look", '{"a":1}')]
+    assert b'"rm"' not in tape
+    assert b"fc_1" not in tape
+    legal.check_responses(payloads(tape))
+    final = payloads(tape)[-1]["response"]
+    assert final["usage"] == {"total_tokens": 9}
+    # What went out as upstream's own stays upstream's own in the whole response.
+    assert final["output"][0] == output[0]
+    assert final["output"][2] == output[2]
+    assert read_back("openai_responses", tape).content == "a[not allowed]"
+
+
+@needs_recordings
+async def test_recorded_streams_with_all_calls_denied_are_legal() -> None:
+    for path in recorded("openai_responses"):
+        data = path.read_bytes()
+        names = {block[2] for block in read(data) if block[0] == "tool_call"}
+        tape = await through(parse(data), *names)
+        if names:
+            assert not any(block[0] == "tool_call" for block in read(tape)), path.stem
+            read_back("openai_responses", tape)
+            if "sequence_number" in payloads(data)[0]:
+                legal.check_responses(payloads(tape))
+        else:
+            assert tape == data
+
+
+async def test_a_whole_response_keeps_all_that_no_policy_touches() -> None:
+    output = [text(0, "a")[-1]["item"], call(1, "rm")[-1]["item"], {"type": "web_search_call", "id": "w", "action": {}}]
+    body = {**finish(*output)["response"], "extra": 1}
+    got = json.loads(await through(chunks(body), "rm", body=body))
+    replaced = got["output"].pop(1)
+    assert got == {**body, "output": [output[0], output[2]]}
+    assert [part["text"] for part in replaced["content"]] == ["[not allowed]"]
+
+
+def test_a_failure_ends_the_response() -> None:
+    composer = OpenAIResponsesComposer({"id": "r"})
+    composer.passed([], parse(b'data: {"type":"response.created","sequence_number":4}\n\n')[0])
+    begun = composer.compose([BlockStarted(0, BlockKind.CONTENT), BlockDelta(0, "Hi")])
+    end = composer.fail(StreamFailed("it broke", "upstream_error"))
+    told = payloads(b"".join(begun) + end)
+    assert [payload["sequence_number"] for payload in told] == list(range(5, 5 + len(told)))
+    assert [payload["type"] for payload in told[3:]] == [
+        "error",
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.failed",
+    ]
+    assert told[-1]["response"]["error"] == {"code": "server_error", "message": "it broke"}
+
+
+def test_a_response_that_ends_without_a_reason_is_incomplete() -> None:
+    composer = OpenAIResponsesComposer({"id": "r"}, source="openai_chat")
+    tape = b"".join(composer.compose([BlockStarted(0, BlockKind.THINKING), BlockDelta(0, "hm")]) + composer.end())
+    legal.check_responses(payloads(tape))
+    assert payloads(tape)[-1]["type"] == "response.incomplete"
+
+
+def test_the_keep_alive_is_a_comment() -> None:
+    assert OpenAIResponsesComposer({}).keep_alive() == b": keep-alive\n\n"
+    assert OpenAIResponsesBodyComposer({}).keep_alive() == b" "
+
+
+def test_a_message_of_two_parts_stays_one_item() -> None:
+    whole = message("a", "b")
+    aggregator = OpenAIResponsesAggregator()
+    events = [event for chunk in chunks(CREATED, done(whole), finish(whole)) for event in aggregator.aggregate(chunk)]
+    composer = OpenAIResponsesComposer(aggregator.head, aggregator.items, "openai_responses")
+    tape = b"".join(composer.compose(events) + composer.end())
+    legal.check_responses(payloads(tape))
+    assert [part["text"] for part in payloads(tape)[-1]["response"]["output"][0]["content"]] == ["a", "b"]

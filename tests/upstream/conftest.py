@@ -1,0 +1,31 @@
+"""A running simulator, as upstream; and an environment with no provider's credential in it."""
+
+import os
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.simulator.process import Simulator, running_simulator
+
+
+@pytest.fixture(scope="session")
+def simulator_port() -> Iterator[int]:
+    with running_simulator("--speed", "inf") as port:
+        yield port
+
+
+@pytest.fixture
+def simulator(simulator_port: int) -> Iterator[Simulator]:
+    """A simulator with no delays."""
+    with Simulator(simulator_port) as started:
+        yield started
+
+
+@pytest.fixture
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """No provider's variables are set."""
+    for name in os.environ:
+        if re.search(r"(API_KEY|API_BASE|BASE_URL|TOKEN)$", name):
+            monkeypatch.delenv(name)
+    return monkeypatch

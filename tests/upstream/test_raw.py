@@ -1,0 +1,109 @@
+"""The raw lane, against a real server."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from streamviz.core.errors import UpstreamError
+from streamviz.upstream.raw import RawAnswer, new_client, open_raw, passed_on
+from streamviz.upstream.targets import Target, resolve, simulator_plan
+from tests.services import free_port
+from tests.simulator.process import Simulator
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[aiohttp.ClientSession]:
+    client = new_client(silence_seconds=30)
+    yield client
+    await client.close()
+
+
+def target(simulator: Simulator, model: str) -> Target:
+    return resolve(f"sim/{model}", "openai_chat", simulator_plan(f"sim/{model}", "openai_chat", simulator.url))
+
+
+async def ask(client: aiohttp.ClientSession, simulator: Simulator, model: str, stream: bool = True) -> RawAnswer:
+    body = json.dumps({"model": model, "stream": stream, "messages": [{"role": "user", "content": "Hello"}]})
+    return await open_raw(client, target(simulator, model), body.encode(), {})
+
+
+async def test_the_bytes_are_what_upstream_sent(client: aiohttp.ClientSession, simulator: Simulator) -> None:
+    answer = await ask(client, simulator, "content?chunks=500")
+    data = b"".join([piece async for piece in answer])
+    assert data == simulator.get(f"/_sent/{answer.headers['x-simulator-request']}")
+    assert answer.status == 200
+    assert answer.headers["content-type"].startswith("text/event-stream")
+
+
+@pytest.mark.parametrize(
+    ("model", "status", "kind"),
+    [
+        ("error-400", 400, "invalid_request_error"),
+        ("error-401", 401, "invalid_request_error"),
+        ("error-429", 429, "requests"),
+        ("error-500", 500, "server_error"),
+        ("no-such-scenario", 404, "invalid_request_error"),
+    ],
+)
+async def test_a_refusal_keeps_status_body_and_words(
+    client: aiohttp.ClientSession, simulator: Simulator, model: str, status: int, kind: str
+) -> None:
+    with pytest.raises(UpstreamError) as raised:
+        await ask(client, simulator, model)
+    error = raised.value
+    assert (error.status, error.kind) == (status, kind)
+    assert json.loads(error.body)["error"]["message"] == error.message
+    assert error.body == simulator.get(f"/_sent/{error.headers['x-simulator-request']}")
+
+
+async def test_a_refusal_says_when_to_come_back(client: aiohttp.ClientSession, simulator: Simulator) -> None:
+    with pytest.raises(UpstreamError) as raised:
+        await ask(client, simulator, "error-429")
+    assert int(raised.value.headers["retry-after"]) > 0
+
+
+async def test_nobody_there_is_a_bad_gateway(client: aiohttp.ClientSession) -> None:
+    plan = simulator_plan("sim/content", "openai_chat", f"http://127.0.0.1:{free_port()}")
+    with pytest.raises(UpstreamError) as raised:
+        await open_raw(client, resolve("sim/content", "openai_chat", plan), b"{}", {})
+    assert raised.value.status == 502
+    assert "openai" in raised.value.message
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_breaking_off_is_an_error_after_all_that_came(
+    client: aiohttp.ClientSession, simulator: Simulator, stream: bool
+) -> None:
+    answer = await ask(client, simulator, "disconnect", stream)
+    came = b""
+    with pytest.raises(UpstreamError) as raised:
+        async for piece in answer:
+            came += piece
+    assert raised.value.status == 502
+    assert came == simulator.get(f"/_sent/{answer.headers['x-simulator-request']}")
+
+
+async def test_closing_ends_the_connection_in_the_middle(client: aiohttp.ClientSession, simulator: Simulator) -> None:
+    answer = await ask(client, simulator, "stall?seconds=600&speed=20")
+    async for _ in answer:
+        break
+    answer.close()
+    ended = await asyncio.to_thread(simulator.get_json, f"/_ended/{answer.headers['x-simulator-request']}")
+    assert ended["closed_early"] is True
+
+
+async def test_connections_are_used_again(client: aiohttp.ClientSession, simulator: Simulator) -> None:
+    connector = client.connector
+    assert connector is not None
+    for _ in range(3):
+        assert [piece async for piece in await ask(client, simulator, "content?chunks=3", stream=False)]
+    assert sum(map(len, connector._conns.values())) == 1
+
+
+def test_headers_that_are_no_longer_true_stay_behind() -> None:
+    came = {"Content-Encoding": "gzip", "Content-Length": "7", "Transfer-Encoding": "chunked", "Set-Cookie": "a=b"}
+    kept = {"Retry-After": "7", "X-RateLimit-Remaining": "3", "Content-Type": "text/event-stream", "X-Request-Id": "r"}
+    assert passed_on(came | kept) == {name.lower(): value for name, value in kept.items()}
