@@ -21,8 +21,8 @@ from streamviz.core.events import (
 class StreamBlock:
     """A contiguous typed unit of a response.
 
-    `id` is upstream's where it has one, else made from the kind. `first_seq` and `last_seq` are the first and last chunk
-    that belong to it, `started_at` and `completed_at` when those came (µs since the epoch). A complete block
+    `id` is upstream's where it has one, else made from the kind. `first_seq` and `last_seq` are the first and last
+    chunk that belong to it, `started_at` and `completed_at` when those came (µs since the epoch). A complete block
     may still grow until it is sealed.
     """
 

@@ -31,30 +31,31 @@ class StreamProcessor:
     def state(self) -> StreamState:
         return self._aggregator.state
 
-    async def take(self, chunks: Iterable[Chunk], context: StreamingContext) -> None:
-        """Take in chunks that came together, until the context is terminated.
+    @property
+    def is_broken(self) -> bool:
+        """Whether a chunk came that cannot be read: nobody can judge it, so neither it nor what follows goes on."""
+        failure = self._aggregator.state.failure
+        return failure is not None and failure.kind == MALFORMED_CHUNK
 
-        A chunk that cannot be read terminates it: nobody could judge what such a chunk says, so it goes no further.
-        """
-        state = self._aggregator.state
+    async def take(self, chunks: Iterable[Chunk], context: StreamingContext) -> None:
+        """Take in chunks that came together, until the context is terminated or the stream is broken."""
         for chunk in chunks:
-            if context.is_terminated:
+            if context.is_terminated or self.is_broken:
                 return
             self._aggregator.aggregate(chunk)
-            if state.failure is not None and state.failure.kind == MALFORMED_CHUNK:
-                context.terminate()
-                return
-            await self._on_chunk(chunk, state, context)
+            if not self.is_broken:
+                await self._on_chunk(chunk, self._aggregator.state, context)
 
     async def end(self, context: StreamingContext) -> None:
         """The end of input, or of reading it."""
         self._aggregator.close()
-        await self._on_chunk(None, self._aggregator.state, context)
+        if not context.is_terminated:
+            await self._on_chunk(None, self._aggregator.state, context)
 
     async def process(self, incoming: AsyncIterable[Chunk], context: StreamingContext) -> None:
         """Take in all of `incoming`, then its end; what is to be sent is in the context's outbox."""
         async for chunk in incoming:
             await self.take((chunk,), context)
-            if context.is_terminated:
+            if context.is_terminated or self.is_broken:
                 break
         await self.end(context)

@@ -85,11 +85,11 @@ class Relay:
         try:
             async for data in answer:
                 await self._take(processor, parser.feed(data))
-                if self._stream.context.is_terminated:
+                if self._stream.context.is_terminated or processor.is_broken:
                     break
-            await self._take(processor, parser.close())
         except UpstreamError as error:
             failure = StreamFailed(error.message, error.kind)
+        await self._take(processor, parser.close())
         await processor.end(self._stream.context)
         await self._flush()
         await self._end(failure or self._unfinished(), composer)

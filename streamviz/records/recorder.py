@@ -1,27 +1,19 @@
-"""What the relay tells of its streams so that it is kept, and who it tells it to.
-
-Entries are what the journal holds, so the order of their fields is the journal's format: a new field goes last and
-has a default.
-"""
+"""What the relay tells of its streams so that it is kept, and who it tells it to."""
 
 from collections.abc import Sequence
-from typing import Protocol, Self
+from dataclasses import dataclass
+from typing import Protocol
 from uuid import UUID
 
-import msgspec
-
-from streamviz.core.policy import UPSTREAM, Frame
-
-
-class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """One thing that happened to a stream."""
-
-    stream_id: UUID
+from streamviz.core.aggregator import Chunk
+from streamviz.core.policy import Frame
 
 
-class StreamOpened(Entry, frozen=True, tag="opened"):
-    """A request was accepted. `upstream_model` is what the provider calls the model. Times are µs since the epoch."""
+@dataclass(frozen=True, slots=True)
+class StreamOpened:
+    """A request was accepted. Times are µs since the epoch."""
 
+    id: UUID
     session_id: UUID
     session_label: str
     key_id: int | None
@@ -31,61 +23,30 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     wire_format: str
     is_streaming: bool
     requested_model: str
-    upstream_model: str
-    provider: str
     requested_at: int
     request: bytes
 
 
-class ChunksReceived(Entry, frozen=True, tag="chunks"):
-    """The bytes of chunks that came together, in order; `first` is the seq of the first one."""
+@dataclass(frozen=True, slots=True)
+class ChunksReceived:
+    """Chunks that came together, in order."""
 
-    first: int
-    received_at: int
-    raws: list[bytes]
+    stream_id: UUID
+    chunks: Sequence[Chunk]
 
 
-class FramesSent(Entry, frozen=True, tag="frames"):
-    """Frames handed to the client's socket together; `first` is the number of the first one.
+@dataclass(frozen=True, slots=True)
+class FramesSent:
+    """Frames handed to the client's socket together; `first` is the number of the first one."""
 
-    `seqs` are the chunks of upstream's that they are, None for one that was made; `made` has origin and bytes of those,
-    in order.
-    """
-
+    stream_id: UUID
     first: int
     sent_at: int
-    seqs: list[int | None]
-    made: list[tuple[str, bytes]]
-
-    @classmethod
-    def of(cls, stream_id: UUID, first: int, sent_at: int, frames: Sequence[Frame]) -> Self:
-        """The entry for frames that leave at `sent_at` (µs since the epoch)."""
-        seqs = [frame.seq if frame.origin == UPSTREAM else None for frame in frames]
-        made = [(frame.origin, frame.raw) for frame in frames if frame.origin != UPSTREAM] if None in seqs else []
-        return cls(stream_id, first, sent_at, seqs, made)
+    frames: Sequence[Frame]
 
 
-class VerdictRecord(msgspec.Struct, frozen=True, array_like=True):
-    """A verdict; `number` is its place among the stream's. `at` is µs since the epoch, `took` µs."""
-
-    number: int
-    ordinal: int
-    policy_version_id: int
-    mode: str
-    decision: str
-    reason: str
-    failure: str
-    at: int
-    took: int
-
-
-class VerdictsGiven(Entry, frozen=True, tag="verdicts"):
-    """Policies judged; told before the client gets what was judged."""
-
-    verdicts: list[VerdictRecord]
-
-
-class BlockRecord(msgspec.Struct, frozen=True, array_like=True):
+@dataclass(frozen=True, slots=True)
+class BlockRecord:
     """A block as it ended. Times are µs since the epoch."""
 
     ordinal: int
@@ -107,14 +68,33 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True):
     is_truncated: bool
 
 
-class StreamClosed(Entry, frozen=True, tag="closed"):
-    """A stream ended. `usage` is JSON text. Times are µs since the epoch; what is not known is None."""
+@dataclass(frozen=True, slots=True)
+class VerdictRecord:
+    """A verdict; `number` is its place among the stream's. `at` is µs since the epoch, `took` µs."""
 
+    number: int
+    ordinal: int
+    policy_version_id: int
+    mode: str
+    decision: str
+    reason: str
+    failure: str
+    at: int
+    took: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamClosed:
+    """A stream ended. Times are µs since the epoch; what is not known is None."""
+
+    id: UUID
+    upstream_model: str
+    provider: str
     outcome: str
     finish_reason: str
     status: int | None
     error: str
-    usage: bytes | None
+    usage: dict[str, object] | None
     input_tokens: int | None
     output_tokens: int | None
     cost: float | None
@@ -125,13 +105,14 @@ class StreamClosed(Entry, frozen=True, tag="closed"):
     ended_at: int
     itl_p50: int | None
     itl_p95: int | None
-    blocks: list[BlockRecord]
+    blocks: Sequence[BlockRecord]
+    verdicts: Sequence[VerdictRecord]
 
 
-AnyEntry = StreamOpened | ChunksReceived | FramesSent | VerdictsGiven | StreamClosed
+Entry = StreamOpened | ChunksReceived | FramesSent | StreamClosed
 
 
 class Recorder(Protocol):
     """Takes entries. What `append` returned for is kept; it is called before the client gets what an entry tells."""
 
-    def append(self, entry: AnyEntry) -> None: ...
+    def append(self, entry: Entry) -> None: ...

@@ -132,7 +132,10 @@ async def test_fifty_streams_at_once_are_all_whole(proxied: Proxied) -> None:
 
 def test_every_parameter_reaches_upstream(proxied: Proxied, session: str) -> None:
     parameters: dict[str, Any] = {
-        "messages": [{"role": "system", "content": "é\u2028\U0001f9ea"}, {"role": "user", "content": [{"type": "text", "text": "?"}]}],
+        "messages": [
+            {"role": "system", "content": "é\u2028\U0001f9ea"},
+            {"role": "user", "content": [{"type": "text", "text": "?"}]},
+        ],
         "temperature": 0.25,
         "top_p": 1,
         "n": 1,
@@ -165,7 +168,9 @@ def test_the_clients_key_stays_here(proxied: Proxied, session: str) -> None:
     asked = proxied.simulator.get("/_requests").decode()
     assert proxied.server.api_key not in asked
     stream = proxied.recorded(session)
-    assert proxied.query("SELECT position(%s in s::text) FROM records_stream s WHERE id = %s", proxied.server.api_key, stream.id) == [(0,)]
+    assert proxied.query(
+        "SELECT position(%s in s::text) FROM records_stream s WHERE id = %s", proxied.server.api_key, stream.id
+    ) == [(0,)]
     assert answer.status == 200
 
 
@@ -321,7 +326,9 @@ def test_upstream_is_closed_when_the_client_leaves_before_the_first_byte(proxied
     before = {each["id"] for each in proxied.open_upstream()}
     with ThreadPoolExecutor(1) as threads:
         client = openai.OpenAI(base_url=f"{proxied.server.base_url}/v1", api_key=proxied.server.api_key, max_retries=0)
-        call = threads.submit(client.post, "/chat/completions", body=body, cast_to=object, options={"headers": {"x-session-id": session}})
+        call = threads.submit(
+            client.post, "/chat/completions", body=body, cast_to=object, options={"headers": {"x-session-id": session}}
+        )
         [waiting] = until(lambda: [each for each in proxied.open_upstream() if each["id"] not in before])
         client.close()
         assert call.exception(30) is not None
@@ -415,7 +422,9 @@ def test_an_enforced_policy_keeps_the_call_from_the_client(
 
 
 @pytest.mark.parametrize(("scenario", "left"), [("dangerous", []), ("dangerous-parallel", ["read_file"])])
-def test_what_is_left_of_it_is_legal_for_the_sdk(guarded: Proxied, session: str, scenario: str, left: list[str]) -> None:
+def test_what_is_left_of_it_is_legal_for_the_sdk(
+    guarded: Proxied, session: str, scenario: str, left: list[str]
+) -> None:
     judged(guarded, "enforce", session)
     named = f"sim/{model(scenario)}"
     with guarded.sdk.chat.completions.stream(model=named, messages=MESSAGES) as stream:
@@ -434,7 +443,9 @@ def test_in_shadow_the_client_gets_everything_and_the_verdict_is_there(guarded: 
     kept = guarded.recorded(session)
     assert answer.body == guarded.sent_upstream(answer) == guarded.client_tape(kept)
     assert [row[:4] for row in guarded.verdicts(kept)] == [("shell-guard", version, "shadow", "deny")]
-    assert guarded.query("SELECT count(*) FROM records_block WHERE stream_id = %s AND held_at IS NOT NULL", kept.id) == [(0,)]
+    assert guarded.query(
+        "SELECT count(*) FROM records_block WHERE stream_id = %s AND held_at IS NOT NULL", kept.id
+    ) == [(0,)]
 
 
 def test_a_policy_that_is_off_leaves_no_trace(guarded: Proxied, session: str) -> None:
@@ -458,7 +469,9 @@ def test_a_stream_finishes_under_the_version_that_it_began_with(guarded: Proxied
         guarded.switch("shell-guard", "off")
         came += b"".join(pieces)
     assert b"run_shell" not in came
-    assert [row[:4] for row in guarded.verdicts(guarded.recorded(session))] == [("shell-guard", version, "enforce", "deny")]
+    assert [row[:4] for row in guarded.verdicts(guarded.recorded(session))] == [
+        ("shell-guard", version, "enforce", "deny")
+    ]
 
 
 def test_a_recording_folder_is_there() -> None:

@@ -15,7 +15,6 @@ from psycopg.conninfo import make_conninfo
 from streamviz.core.policy import Mode
 from streamviz.records.database import conninfo
 from streamviz.records.models import ApiKey, Policy, Route
-from streamviz.records.models.access import digest
 from streamviz.records.recovery import close_interrupted
 from streamviz.records.standing import CHANNEL, Standing
 from tests.records.conftest import Query
@@ -96,7 +95,9 @@ async def test_a_key_opens_from_when_it_is_made_until_it_is_revoked(follower: Fo
 
 
 async def test_routes_are_followed(follower: Follower) -> None:
-    route = await change(lambda: Route.objects.create(name="fast", target="openai/x", base_url="http://x", credential="K"))
+    route = await change(
+        lambda: Route.objects.create(name="fast", target="openai/x", base_url="http://x", credential="K")
+    )
     await follower.until(lambda standing: "fast" in standing.routes)
     found = follower.standing.routes["fast"]
     assert (found.target, found.base_url, found.credential) == ("openai/x", "http://x", "K")
@@ -111,7 +112,11 @@ async def test_a_policys_mode_is_followed_and_the_version_with_it(follower: Foll
     await change(lambda: save_policy(mode="enforce", fail_open=True))
     await follower.until(lambda standing: standing.policies[0].active.mode is Mode.ENFORCE)
     [enforce] = follower.standing.policies_for("any", "any")
-    assert (shadow.mode, shadow.version, shadow.fail_open) == (Mode.SHADOW, 1, False)  # a running stream keeps what it has
+    assert (shadow.mode, shadow.version, shadow.fail_open) == (
+        Mode.SHADOW,
+        1,
+        False,
+    )  # a running stream keeps what it has
     assert (enforce.name, enforce.version, enforce.fail_open) == ("guard", 2, True)
     ids = await change(lambda: [version.pk for version in policy.versions.all()])
     assert [enforce.version_id, shadow.version_id] == ids
@@ -142,7 +147,9 @@ async def test_policies_come_in_their_order(follower: Follower) -> None:
         ("sim/*", "prod", False),
     ],
 )
-async def test_a_scope_says_for_which_models_and_keys(follower: Follower, models: str, keys: str, applies: bool) -> None:
+async def test_a_scope_says_for_which_models_and_keys(
+    follower: Follower, models: str, keys: str, applies: bool
+) -> None:
     await change(lambda: save_policy(mode="enforce", models_scope=models, keys_scope=keys))
     await follower.until(lambda standing: bool(standing.policies))
     assert bool(follower.standing.policies_for("sim/content", "ci")) is applies

@@ -56,13 +56,18 @@ def test_it_keeps_any_bytes_in_order_however_they_came(query: Query, flushes: li
 
 async def test_it_keeps_the_time_of_each_chunk(query: Query, stream_id: uuid.UUID) -> None:
     await write([opened(stream_id), received(stream_id, [b"a", b"b"]), received(stream_id, [b"c"], 2)])
-    times = query("SELECT extract(epoch FROM received_at) FROM records_chunk WHERE stream_id = %s ORDER BY 1", stream_id)
+    times = query(
+        "SELECT extract(epoch FROM received_at) FROM records_chunk WHERE stream_id = %s ORDER BY 1", stream_id
+    )
     assert [round(time * 10**6) for (time,) in times] == [NOON, NOON + 1, NOON + 2]
 
 
 async def test_it_keeps_the_client_tape_and_the_bytes_of_what_was_made(query: Query, stream_id: uuid.UUID) -> None:
     made = [Frame(b"", None, "guard"), Frame(b"\x00\xff", None, "guard"), Frame(b"tail", None, "streamviz")]
-    await write([opened(stream_id), sent(stream_id, passed([0, 1])), sent(stream_id, made, 2)], [sent(stream_id, passed([2]), 5)])
+    await write(
+        [opened(stream_id), sent(stream_id, passed([0, 1])), sent(stream_id, made, 2)],
+        [sent(stream_id, passed([2]), 5)],
+    )
     assert query(FRAMES, stream_id) == [
         (0, 0, "upstream", None),
         (1, 1, "upstream", None),
@@ -82,8 +87,15 @@ async def test_it_cuts_long_streams_into_runs(query: Query, stream_id: uuid.UUID
 
 
 async def test_it_changes_nothing_when_the_same_is_written_twice(query: Query, stream_id: uuid.UUID) -> None:
-    entries = [opened(stream_id), received(stream_id, ODD), sent(stream_id, passed([0])), closed(stream_id, blocks=[block()])]
-    everything = "SELECT (SELECT json_agg(s) FROM records_stream s)::text, (SELECT json_agg(b) FROM records_block b)::text"
+    entries = [
+        opened(stream_id),
+        received(stream_id, ODD),
+        sent(stream_id, passed([0])),
+        closed(stream_id, blocks=[block()]),
+    ]
+    everything = (
+        "SELECT (SELECT json_agg(s) FROM records_stream s)::text, (SELECT json_agg(b) FROM records_block b)::text"
+    )
     await write(entries)
     before = query(everything), query(CHUNKS, stream_id), query(FRAMES, stream_id)
     await write(entries)
@@ -100,7 +112,9 @@ async def test_it_loses_nothing_when_the_news_of_a_commit_is_lost(query: Query, 
 
 
 async def test_it_stores_what_a_closed_stream_came_to(query: Query, stream_id: uuid.UUID) -> None:
-    await write([opened(stream_id, request=b"\x00 not JSON"), closed(stream_id, blocks=[block(), block(1, text="two")])])
+    await write(
+        [opened(stream_id, request=b"\x00 not JSON"), closed(stream_id, blocks=[block(), block(1, text="two")])]
+    )
     row = query(
         "SELECT outcome, finish_reason, status, usage, input_tokens, output_tokens, cost::float, chunk_count, frame_count,"
         " block_count, itl_p50_us, itl_p95_us, extract(epoch FROM ended_at - requested_at) * 1000000, request"
@@ -116,7 +130,9 @@ async def test_it_leaves_unknown_what_is_not_known(query: Query, stream_id: uuid
         "status usage input_tokens output_tokens cost upstream_first_at client_first_at itl_p50 itl_p95".split()
     )
     await write([opened(stream_id), closed(stream_id, **unknown)])
-    columns = "status, usage, input_tokens, output_tokens, cost, upstream_first_at, client_first_at, itl_p50_us, itl_p95_us"
+    columns = (
+        "status, usage, input_tokens, output_tokens, cost, upstream_first_at, client_first_at, itl_p50_us, itl_p95_us"
+    )
     assert query(f"SELECT {columns} FROM records_stream") == [(None,) * 9]
 
 

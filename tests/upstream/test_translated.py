@@ -114,7 +114,9 @@ async def test_the_credential_goes_in_the_providers_own_header(simulator: Simula
     assert "authorization" not in headers
 
 
-@pytest.mark.parametrize(("model", "status"), [("error-400", 400), ("error-401", 401), ("error-429", 429), ("error-500", 500)])
+@pytest.mark.parametrize(
+    ("model", "status"), [("error-400", 400), ("error-401", 401), ("error-429", 429), ("error-500", 500)]
+)
 async def test_a_refusal_keeps_its_status(simulator: Simulator, model: str, status: int, stream: bool) -> None:
     before = len(requests(simulator))
     with pytest.raises(UpstreamError) as raised:

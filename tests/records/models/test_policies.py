@@ -65,7 +65,11 @@ def test_going_back_is_a_version_of_its_own(policy: Policy) -> None:
     for mode in ("enforce", "off"):
         policy.mode = mode
         policy.save()
-    assert [(version.number, version.mode) for version in policy.versions.all()] == [(3, "off"), (2, "enforce"), (1, "off")]
+    assert [(version.number, version.mode) for version in policy.versions.all()] == [
+        (3, "off"),
+        (2, "enforce"),
+        (1, "off"),
+    ]
 
 
 def test_it_takes_the_next_number_even_where_old_versions_were_read_before(policy: Policy) -> None:
