@@ -1,7 +1,7 @@
 """Whether the cost of a delta stays the same in a long stream: `python bench/linear.py`.
 
-Times SSE parsing, aggregation and an empty policy chain for streams of 1,000 and of 100,000 deltas of each kind, best of
-several rounds, and prints µs a delta and their ratio. Exits with 1 where a ratio is above 1.5.
+Times SSE parsing, aggregation and an empty policy chain for streams of 1,000 and of 100,000 deltas of each kind, best
+of several rounds, and prints µs a delta and their ratio. Exits with 1 where a ratio is above 1.5.
 """
 
 import asyncio

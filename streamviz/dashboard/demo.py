@@ -54,7 +54,7 @@ async def _call(scenario: str, secret: str) -> None:
         "stream_options": {"include_usage": True},
         "messages": [{"role": "user", "content": f"{listing()[scenario]}, please"}],
     }
-    headers = {"authorization": f"Bearer {secret}"}
+    headers = {"x-streamviz-key": secret}
     try:
         async with aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=None)) as client:
             await _post(client, body)

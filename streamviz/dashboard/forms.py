@@ -13,7 +13,7 @@ class PolicyModeForm(forms.Form):
     reason = forms.CharField(max_length=500, label="Why")
 
 
-class KeyForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable at run time
+class KeyForm(forms.ModelForm):
     """A new key's name."""
 
     class Meta:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from django.template.loader import get_template
 from django.utils.safestring import SafeString
@@ -20,7 +20,7 @@ _FRAMED = {"held": " is-held", "never sent": " is-denied"}
 
 def fragment(template: str, **context: Any) -> SafeString:
     """One partial of templates/live. `oob` in its context marks it as an update of what the page has."""
-    return get_template(f"live/{template}.html").render(context)
+    return cast(SafeString, get_template(f"live/{template}.html").render(context))
 
 
 def row(view: RowView) -> SafeString:

@@ -3,6 +3,8 @@
 import uuid
 from collections.abc import AsyncIterator, Iterator
 
+from django.utils.safestring import SafeString
+
 from streamviz.live import rendering
 from streamviz.live.feed import Feed
 from streamviz.live.presentation.from_live import view_of, whole_view_of
@@ -54,7 +56,7 @@ class StreamTopic:
                 self._parts[name] = html
                 yield html
 
-    def _around(self, view: StreamView, now: int) -> dict[str, str]:
+    def _around(self, view: StreamView, now: int) -> dict[str, SafeString]:
         """What the page shows of the stream outside of its main part."""
         nav_held = rendering.nav_held(count_held(self._feed), oob=True)
         return rendering.header(view, now, oob=True) | {"nav_held": nav_held}

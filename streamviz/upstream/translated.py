@@ -113,7 +113,7 @@ def _as_json(value: object) -> bytes:
     """LiteLLM answers with pydantic models, or with plain dictionaries."""
     if isinstance(value, dict):
         return encode(value)
-    return value.model_dump_json(exclude_none=True, warnings=False).encode()  # type: ignore[attr-defined,no-any-return]
+    return value.model_dump_json(exclude_none=True, warnings=False).encode()  # type: ignore[attr-defined]
 
 
 def _as_event(chunk: object) -> bytes:

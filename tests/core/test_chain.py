@@ -220,6 +220,12 @@ async def test_a_chunk_that_cannot_be_read_ends_the_stream_before_it(policies: l
     assert it.processor.is_broken
 
 
+async def test_what_was_held_when_an_unreadable_chunk_came_is_judged_all_the_same() -> None:
+    it = await run([denying()], delta(content="a"), calls(rm(0)), "{broken", calls(ls(1)))
+    assert_nothing_of_it(it.tape)
+    assert told(it.client_state) == [("content", "a[not allowed]")]
+
+
 @pytest.mark.parametrize("decision", [Decision.DENY, Decision.REPLACE])
 async def test_a_held_text_is_replaced_too(decision: Decision, sdk: Reader) -> None:
     policy = Opinion(lambda block: Verdict(decision, "why", "[gone]"), [BlockKind.CONTENT])

@@ -2,8 +2,11 @@
 
 from collections.abc import AsyncIterator, Iterable
 
+import pytest
+
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
+from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.policy import Frame, StreamingContext
 from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
@@ -68,6 +71,18 @@ async def test_after_terminate_nothing_more_is_taken_nor_called() -> None:
     run, context = processor(on_chunk)
     await run.take(STREAM, context)
     assert seen == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("garbage", ["{broken", "null", "[" * 10_000])
+async def test_a_chunk_that_cannot_be_read_ends_the_stream_unseen(garbage: str) -> None:
+    first, bad, after = chunks(delta(content="a"), garbage, delta(content="b"))
+    run, context = processor(pass_through)
+    await run.process(incoming([first, bad, after]), context)
+    assert run.is_broken
+    assert context.outbox == [Frame(first.raw, 0)]
+    assert run.state.failure is not None
+    assert run.state.failure.kind == MALFORMED_CHUNK
+    assert [block.text for block in run.state.blocks] == ["a"]
 
 
 @needs_recordings

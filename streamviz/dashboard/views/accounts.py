@@ -5,7 +5,6 @@ from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
-from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -14,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from streamviz.accounts import user_for_link
 from streamviz.dashboard import roles
+from streamviz.dashboard.pages import signed_in_user
 
 sign_in = LoginView.as_view(template_name="dashboard/sign_in.html", redirect_authenticated_user=True)
 
@@ -42,8 +42,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def account(request: HttpRequest) -> HttpResponse:
     """Who is signed in, and a form for the password."""
-    user = request.user
-    assert isinstance(user, User)
+    user = signed_in_user(request)
     form_class = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
     form = form_class(user, request.POST or None)
     if request.method == "POST" and form.is_valid():

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from streamviz.dashboard import roles
 from streamviz.dashboard.forms import KeyForm
-from streamviz.dashboard.pages import needs
+from streamviz.dashboard.pages import needs, signed_in_user
 from streamviz.records.models import ApiKey
 
 
@@ -23,7 +23,7 @@ def keys(request: HttpRequest) -> HttpResponse:
         if not request.user.has_perm(roles.ISSUE_KEYS):
             raise PermissionDenied
         if form.is_valid():
-            _, secret = ApiKey.objects.issue(form.cleaned_data["name"], by=request.user)
+            _, secret = ApiKey.objects.issue(form.cleaned_data["name"], by=signed_in_user(request))
             form = KeyForm()
     rows = ApiKey.objects.select_related("created_by")
     return render(request, "dashboard/keys.html", {"page": "keys", "rows": rows, "form": form, "secret": secret})

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 from streamviz.core.policy import Mode
 from streamviz.dashboard import roles
 from streamviz.dashboard.forms import PolicyModeForm
-from streamviz.dashboard.pages import needs
+from streamviz.dashboard.pages import needs, signed_in_user
 from streamviz.records.models import Policy, PolicyVersion
 
 
@@ -35,6 +35,6 @@ def policy_mode(request: HttpRequest, name: str) -> HttpResponse:
     with transaction.atomic():
         policy = get_object_or_404(Policy.objects.select_for_update(), name=name)
         policy.mode = form.cleaned_data["mode"]
-        policy.save(by=request.user, reason=form.cleaned_data["reason"])
+        policy.save(by=signed_in_user(request), reason=form.cleaned_data["reason"])
     messages.success(request, f"{policy.name} is now {policy.mode}, as v{policy.version}.")
     return redirect("policies")

@@ -1,5 +1,6 @@
 """A stream of the record, made ready to be shown as if it were running."""
 
+import uuid
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
@@ -17,7 +18,7 @@ from streamviz.records.moments import as_microseconds
 _MADE = -1
 
 
-def load(stream_id: object) -> Stream:
+def load(stream_id: uuid.UUID) -> Stream:
     """A stream with all that its page shows, in six queries. Raises Stream.DoesNotExist."""
     return (
         Stream.objects.select_related("session", "key")
@@ -36,7 +37,8 @@ def outlines(streams: QuerySet[Stream]) -> QuerySet[Stream]:
 
 def outline_of(stream: Stream) -> StreamView:
     """One of `outlines`: without the text of its blocks and without its tapes."""
-    return _view_of(stream, [("", block.characters) for block in stream.blocks.all()], [], [])
+    # `characters` is the annotation of `outlines`, which the model does not know of.
+    return _view_of(stream, [("", vars(block)["characters"]) for block in stream.blocks.all()], [], [])
 
 
 def view_of(stream: Stream) -> StreamView:

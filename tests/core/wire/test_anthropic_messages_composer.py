@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from streamviz.core.chain import PolicyChain
-from streamviz.core.events import BlockDelta, BlockKind, BlockSealed, BlockStarted, StreamFailed, StreamFinished
+from streamviz.core.events import (
+    BlockDelta,
+    BlockKind,
+    BlockSealed,
+    BlockStarted,
+    StreamEvent,
+    StreamFailed,
+    StreamFinished,
+)
 from streamviz.core.policy import StreamingContext
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
@@ -125,10 +133,19 @@ async def test_a_whole_message_without_its_calls_ends_otherwise() -> None:
 
 def test_calls_that_another_format_interleaves_go_out_one_after_another_behind_all_text() -> None:
     composer = AnthropicMessagesComposer({"id": "m"}, "openai_chat")
-    events = [BlockStarted(0, BlockKind.TOOL_CALL, id="a", name="x"), BlockStarted(1, BlockKind.TOOL_CALL, name="y"),
-              BlockDelta(0, "{"), BlockDelta(1, "[", id="b"), BlockDelta(0, "}"), BlockDelta(1, "]"),
-              BlockStarted(2, BlockKind.CONTENT), BlockDelta(2, "text"), BlockSealed(0), BlockSealed(1),
-              StreamFinished("tool_calls")]  # fmt: skip
+    events: list[StreamEvent] = [
+        BlockStarted(0, BlockKind.TOOL_CALL, id="a", name="x"),
+        BlockStarted(1, BlockKind.TOOL_CALL, name="y"),
+        BlockDelta(0, "{"),
+        BlockDelta(1, "[", id="b"),
+        BlockDelta(0, "}"),
+        BlockDelta(1, "]"),
+        BlockStarted(2, BlockKind.CONTENT),
+        BlockDelta(2, "text"),
+        BlockSealed(0),
+        BlockSealed(1),
+        StreamFinished("tool_calls"),
+    ]
     tape = b"".join(composer.compose(events) + composer.end())
     legal.check_messages(payloads(tape))
     assert told(read(tape).state) == [("content", "text"), ("tool_call", "a", "x", "{}"), ("tool_call", "b", "y", "[]")]

@@ -1,7 +1,5 @@
 """Reading OpenAI's chat completions: chunks in, blocks and events out."""
 
-import json
-import random
 from typing import Any
 
 import pytest
@@ -15,35 +13,22 @@ from streamviz.core.events import (
     BlockKind,
     BlockSealed,
     BlockStarted,
-    StreamEvent,
     StreamFailed,
     StreamFinished,
 )
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from tests.core.support import (
-    RECORDED,
     aggregate,
-    as_answer,
     call,
     calls,
     chunks,
-    compare,
     delta,
-    needs_recordings,
     parse,
-    recorded,
     signatures,
     sse,
     take_in,
     told,
 )
-
-
-def events_of(data: bytes, size: int | None = None) -> list[StreamEvent]:
-    aggregator = OpenAIChatAggregator()
-    events = [event for chunk in parse(data, size) for event in aggregator.aggregate(chunk)]
-    return events + aggregator.close()
-
 
 # Scripts of chunks in, events and state out
 
@@ -386,49 +371,3 @@ def test_no_payload_makes_it_raise(payloads: list[dict[str, object]]) -> None:
     assert all(block.is_sealed for block in aggregator.state.blocks)
     if payloads:
         aggregator.build()
-
-
-# Recorded streams
-
-
-RECORDINGS = recorded("openai_chat")
-
-
-@needs_recordings
-def test_all_recorded_streams_aggregate_to_what_is_expected() -> None:
-    differences = compare().differences
-    found = {}
-    for path in RECORDINGS:
-        expected = json.loads((RECORDED / "openai_chat" / f"{path.stem}.expected.json").read_text())
-        state = take_in(parse(path.read_bytes())).state
-        if different := differences(expected, as_answer(state), "openai_chat"):
-            found[path.stem] = different
-    assert found == {}
-    assert len(RECORDINGS) == 422
-
-
-@needs_recordings
-@pytest.mark.parametrize("size", [1, 7])
-def test_the_pieces_in_which_recorded_bytes_come_make_no_difference(size: int) -> None:
-    for path in RECORDINGS:
-        data = path.read_bytes()
-        assert events_of(data, size) == events_of(data), path.stem
-
-
-@needs_recordings
-def test_recorded_streams_cut_anywhere_give_a_prefix_of_their_blocks() -> None:
-    for path in RECORDINGS:
-        data = path.read_bytes()
-        whole = told(take_in(parse(data)).state)
-        chance = random.Random(path.stem)
-        for _ in range(50):
-            cut = told(take_in(parse(data[: chance.randrange(len(data) + 1)])).state)
-            assert is_prefix(cut, whole), path.stem
-
-
-def is_prefix(cut: list[tuple[str, ...]], whole: list[tuple[str, ...]]) -> bool:
-    """Each block so far is the beginning of the block in its place; several can be open at once."""
-    return len(cut) <= len(whole) and all(
-        part[0] == all_of_it[0] and all(map(str.startswith, all_of_it[1:], part[1:]))
-        for part, all_of_it in zip(cut, whole, strict=False)
-    )

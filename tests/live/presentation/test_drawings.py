@@ -1,0 +1,126 @@
+"""Strip, sparkline, waterfall and row: what is drawn of a stream."""
+
+import re
+
+from streamviz.live.presentation.from_live import view_of, whole_view_of
+from streamviz.live.presentation.rows import row_of
+from streamviz.live.presentation.spark import last_spark_of, spark_of
+from streamviz.live.presentation.strip import strip_of
+from streamviz.live.presentation.waterfall import Waterfall, waterfall_of
+from tests.core.support import active, delta, deny_names
+from tests.live.support import SECOND, Running
+
+
+def per_cent(text: str) -> float:
+    assert text.endswith("%")
+    return float(text[:-1])
+
+
+def fall_of(running: Running) -> Waterfall:
+    return waterfall_of(whole_view_of(running.stream, view_of(running.stream)), running.now)
+
+
+async def test_a_strip_has_a_segment_a_block_and_fits() -> None:
+    running = Running()
+    for number in range(60):
+        await running.say("x" * 5_000)
+        await running.call("{}", "ls", index=number)
+    strip = strip_of(view_of(running.stream))
+    assert len(strip.segments) == 120
+    assert strip.edge is not None
+    assert per_cent(strip.edge) <= 100
+    assert per_cent(strip.segments[0].width) > per_cent(strip.segments[1].width)
+
+
+async def test_a_strip_says_what_was_held_and_denied() -> None:
+    running = await Running(policies=[active(deny_names("rm"))]).say("text")
+    await running.call("{}", "rm")
+    assert strip_of(view_of(running.stream)).words == "content, tool call held"
+    await running.take(delta(finish="tool_calls"))
+    assert strip_of(view_of(running.stream)).words == "content, tool call never sent"
+
+
+async def test_strips_of_a_page_have_one_scale() -> None:
+    short, long = await Running().say("x" * 100), await Running().say("x" * 100)
+    await long.call("{}", "ls")
+    assert strip_of(view_of(short.stream)).segments[0].width == strip_of(view_of(long.stream)).segments[0].width
+
+
+def test_a_sparkline_counts_whole_seconds() -> None:
+    start = 1_000 * SECOND
+    received = [start + n * SECOND // 5 for n in range(10)]
+    assert spark_of(received, start + 2 * SECOND + 1).rate == 5
+    assert spark_of(received, start + 2 * SECOND + 1) == spark_of(received, start + 2 * SECOND + 999_999)
+    assert spark_of(received, start + 3 * SECOND).rate == 0
+    assert spark_of([], start).bars == ""
+
+
+def test_the_sparkline_of_a_finished_stream_shows_its_end() -> None:
+    start = 1_000 * SECOND
+    assert last_spark_of([start + 100, start + 200], start + 300).rate == 2
+
+
+async def test_a_waterfall_has_a_lane_a_block_with_the_ticks_of_both_tapes() -> None:
+    running = await Running(policies=[active(deny_names("rm"))]).wait(1).say("a")
+    await running.wait(1).say("b")
+    await running.wait(1).call("{}", "rm")
+    await running.wait(1).take(delta(finish="tool_calls"))
+    content, denied = fall_of(running).lanes
+    assert content.received.count("M") == content.sent.count("M") == 2
+    assert denied.received.count("M") == 1
+    assert denied.held is not None
+    assert denied.denied_x == denied.held.end
+    assert (content.sum, denied.sum) == ("2 chars", "denied")
+
+
+async def test_a_lane_costs_a_bounded_amount() -> None:
+    running = Running()
+    for _ in range(5_000):
+        await running.wait(0.01).say("a")
+    assert fall_of(running).lanes[0].received.count("M") <= 1_001
+
+
+async def test_a_waterfall_names_the_longest_stalls_by_cause() -> None:
+    running = await Running(policies=[active(deny_names(), name="guard")]).wait(0.2).say("a")
+    await running.wait(4).say("b")
+    await running.wait(0.1).call("{", "ls")
+    await running.wait(2.5).call("}")
+    assert [stall.text for stall in fall_of(running).stalls] == [
+        "upstream silent 4.0 s",
+        "held by guard 2.5 s",
+        "upstream silent 2.5 s",
+    ]
+
+
+async def test_a_waterfall_marks_now_only_while_the_stream_runs() -> None:
+    running = await Running().wait(3).say("a")
+    fall = fall_of(running)
+    assert fall.now is not None
+    assert per_cent(fall.now.x) == 97
+    assert [mark.text for mark in fall.marks][:3] == ["0 s", "0.5 s", "1 s"]
+    await running.end()
+    assert fall_of(running).now is None
+
+
+async def test_a_waterfall_of_nothing_can_be_drawn() -> None:
+    assert fall_of(Running()).lanes == []
+    assert fall_of(await Running().end("interrupted")).stalls == []
+
+
+async def test_a_row_says_why() -> None:
+    running = await Running(policies=[active(deny_names("rm"), name="guard")]).call("{}", "rm")
+    held = row_of(view_of(running.stream), running.now)
+    assert ([badge.css for badge in held.badges], held.why) == (["held"], "guard · rm")
+    await running.take(delta(finish="tool_calls"))
+    denied = row_of(view_of(running.stream), running.now)
+    assert ([badge.word for badge in denied.badges], denied.why) == (["deny"], "guard · listed")
+    await running.end("upstream_error", "529 overloaded")
+    failed = row_of(view_of(running.stream), running.now)
+    assert ([badge.word for badge in failed.badges], failed.why) == (["upstream error", "deny"], "529 overloaded")
+
+
+async def test_a_row_counts_the_time_since_the_last_chunk() -> None:
+    running = await Running().wait(1).say("a")
+    row = row_of(view_of(running.stream), running.now + 9 * SECOND)
+    assert (row.last.text, row.age.text, row.why) == ("9.0 s", "10.0 s", "upstream silent")
+    assert re.fullmatch(r"\d{13}", str(row.last.since_ms))

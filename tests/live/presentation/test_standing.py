@@ -1,0 +1,49 @@
+"""Where a block stands, by one rule for running streams and for the record."""
+
+import pytest
+
+from streamviz.core.policy import Decision
+from streamviz.live.presentation.standing import Kept, deciding, state_of
+from streamviz.live.presentation.views import VerdictView
+
+FREE, HELD, LET_GO, BEHIND = Kept(False, False, False), Kept(True, True, False), Kept(True, False, False), Kept(False, False, True)
+
+
+def verdict(decision: Decision, mode: str = "enforce", number: int = 0, ordinal: int = 0) -> VerdictView:
+    return VerdictView(number, ordinal, "run_shell", "rule", 3, mode, decision, "", "", 0, 40)
+
+
+@pytest.mark.parametrize(
+    ("kept", "verdict", "is_running", "is_complete", "state"),
+    [
+        (FREE, None, True, False, "arriving"),
+        (FREE, None, True, True, "sent"),
+        (FREE, None, False, True, "sent"),
+        (BEHIND, None, True, True, "waiting"),
+        (HELD, None, True, False, "held"),
+        (HELD, None, False, False, "never sent"),
+        (LET_GO, verdict(Decision.ALLOW), True, True, "sent"),
+        (LET_GO, verdict(Decision.DENY), True, True, "never sent"),
+        (HELD, verdict(Decision.DENY), False, True, "never sent"),
+        (LET_GO, verdict(Decision.REPLACE), False, True, "replaced"),
+        (LET_GO, verdict(Decision.DENY, "shadow"), False, True, "sent"),
+        (FREE, verdict(Decision.DENY), False, True, "sent"),
+    ],
+)
+def test_it_says_what_became_of_a_block(
+    kept: Kept, verdict: VerdictView | None, is_running: bool, is_complete: bool, state: str
+) -> None:
+    assert state_of(kept, verdict, is_running=is_running, is_complete=is_complete) == state
+
+
+def test_the_last_verdict_that_counts_decides() -> None:
+    allow, shadow, deny = verdict(Decision.ALLOW), verdict(Decision.DENY, "shadow", 1), verdict(Decision.DENY, number=2)
+    assert deciding([allow, shadow, deny], 0) is deny
+    assert deciding([shadow, allow], 0) is shadow
+    assert deciding([allow], 0) is allow
+    assert deciding([allow], 1) is None
+
+
+def test_a_verdict_in_shadow_says_what_it_would_do() -> None:
+    assert verdict(Decision.DENY, "shadow").word == "would deny"
+    assert verdict(Decision.DENY).word == "deny"

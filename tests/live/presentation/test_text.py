@@ -1,0 +1,51 @@
+"""Text and figures as people can read them."""
+
+import pytest
+
+from streamviz.live.presentation import text
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("plain text, – é 漢 👩‍💻", "plain text, – é 漢 👩‍💻"),
+        ("line\nline\ttab\r\n", "line\nline\ttab\r\n"),
+        ("nul\x00 bell\x07 escape\x1b[31m", "nul␀ bell␇ escape␛[31m"),
+        ("\u202egnp.exe", "⟨U+202E⟩gnp.exe"),
+        ("half \ud83d a pair", "half ⟨U+D83D⟩ a pair"),
+        ("\x7f\x85", "⟨U+007F⟩⟨U+0085⟩"),
+    ],
+)
+def test_it_names_characters_that_cannot_be_read(given: str, shown: str) -> None:
+    assert text.printable(given) == shown
+    assert text.printable(given).encode()
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "age", "exact"),
+    [
+        (None, "–", "–"),
+        (0, "0.0 s", "< 1 ms"),
+        (38_400, "0.0 s", "38 ms"),
+        (620_000, "0.6 s", "0.62 s"),
+        (14_200_000, "14.2 s", "14.2 s"),
+        (59_960_000, "1 m 0 s", "1 m 0 s"),
+        (72_000_000, "1 m 12 s", "1 m 12 s"),
+        (7_500_000_000, "2 h 5 m", "2 h 5 m"),
+    ],
+)
+def test_it_tells_times_as_precisely_as_they_matter(microseconds: int | None, age: str, exact: str) -> None:
+    assert text.age(microseconds) == age
+    assert text.exact(microseconds) == exact
+
+
+def test_it_never_shows_unknown_as_nothing() -> None:
+    assert text.count(None) == text.money(None) == "–"
+    assert text.count(0) == "0"
+    assert text.money(0.0004) == "$0.0004"
+
+
+def test_it_cuts_long_text_to_one_line() -> None:
+    assert text.one_line("a\n\n b   c", 20) == "a b c"
+    assert text.last_line("x" * 500 + " the\nend", 7) == "the end"
+    assert (text.plural(1, "chunk"), text.plural(2, "chunk")) == ("1 chunk", "2 chunks")

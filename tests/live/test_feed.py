@@ -1,0 +1,36 @@
+"""The feed: which streams run here, and which of them changed."""
+
+import uuid
+
+from streamviz.live.feed import MOST_RECENT, RECENT_SECONDS, Feed
+from tests.live.support import Running
+
+
+async def test_it_tells_each_change_once() -> None:
+    feed = Feed()
+    running = await Running(feed).say("a")
+    assert feed.take_changed() == {running.id}
+    assert feed.take_changed() == set()
+
+
+async def test_it_has_a_stream_from_its_opening_until_a_while_after_its_end() -> None:
+    feed = Feed()
+    running = Running(feed)
+    assert feed.get(running.id) is running.stream
+    await running.end()
+    assert feed.running == {}
+    assert feed.get(running.id) is running.stream
+    running.stream.ended_at = running.now - (RECENT_SECONDS + 1) * 1_000_000
+    feed.forget_old()
+    assert feed.get(running.id) is None
+
+
+async def test_it_keeps_no_more_finished_streams_than_anybody_reads() -> None:
+    feed = Feed()
+    for _ in range(MOST_RECENT + 10):
+        await Running(feed).end()
+    assert len(feed.finished) == MOST_RECENT
+
+
+def test_it_does_not_know_other_streams() -> None:
+    assert Feed().get(uuid.uuid4()) is None

@@ -1,0 +1,71 @@
+"""Fragments: well formed, and hostile text in them is text."""
+
+import pytest
+
+from streamviz.live import rendering
+from streamviz.live.presentation.from_live import view_of, whole_view_of
+from streamviz.live.presentation.rows import row_of
+from streamviz.simulator.scenarios import HOSTILE_TEXT
+from tests.core.support import active, delta, deny_names
+from tests.live.support import Running, parse
+
+HOSTILE = [
+    HOSTILE_TEXT,
+    '"><script>alert(1)</script>',
+    "' onmouseover='alert(1)",
+    '<li id="x" hx-swap-oob="true" hx-get="/sign-out/" hx-trigger="load">',
+    "{{ 7 * 7 }} {% debug %} <head><body></template>",
+    "\x00\x1b[2J\u2028\u2029\ud83d",
+    "x" * 1_000_000,
+]
+
+
+async def hostile(text: str) -> Running:
+    running = Running(
+        policies=[active(deny_names(text), name=text)],
+        session_label=text,
+        key_name=text,
+        requested_model=text,
+        upstream_model=text,
+        provider=text,
+        user_agent=text,
+    )
+    text = text.encode("utf-8", "replace").decode()
+    await running.take(delta(reasoning_content=text), delta(content=text), delta(refusal=text))
+    await running.call(text, text)
+    await running.call('{"<b>": "%s' % text.replace('"', "'").replace("\\", ""), text, index=1)
+    return running
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:12]))
+async def test_hostile_text_is_shown_and_does_nothing(text: str) -> None:
+    running = await hostile(text)
+    for _ in range(2):
+        view = whole_view_of(running.stream, view_of(running.stream))
+        page = await rendering.stream(view, running.now)
+        head = "".join(rendering.header(view, running.now).values())
+        wall = await rendering.wall([("held", [row_of(view, running.now)])])
+        elements = parse(page + head + wall).walk()
+        (page + head + wall).encode()
+        assert not {"script", "img", "iframe", "head", "body", "template", "style"} & {each.tag for each in elements}
+        assert not [name for each in elements for name in each.attributes if name.startswith(("on", "hx-", "style"))]
+        links = [each.attributes["href"] for each in elements if "href" in each.attributes]
+        assert all(link.startswith(("#", "/")) for link in links)
+        await running.end("upstream_error", text)
+
+
+async def test_a_row_takes_no_more_than_its_end_of_a_long_output() -> None:
+    running = await Running(session_label="y" * 100_000, requested_model="m" * 100_000).say("x" * 1_000_000)
+    assert len(rendering.row(row_of(view_of(running.stream), running.now))) < 6_000
+
+
+async def test_thinking_is_folded_and_a_tool_call_has_its_raw_text_at_hand() -> None:
+    running = await Running().take(delta(reasoning_content="hm"))
+    await running.call('{"a": 1}', "ls")
+    view = view_of(running.stream)
+    thinking, call = (parse(rendering.block_card(block)) for block in view.blocks)
+    assert thinking.children[0].tag == "details"
+    assert "open" not in thinking.children[0].attributes
+    raw = call.find("b1-text")
+    assert raw is not None
+    assert (raw.text, "hidden" in raw.attributes) == ('{"a": 1}', True)
