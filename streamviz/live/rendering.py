@@ -71,13 +71,17 @@ def header(view: StreamView, now: int, *, oob: bool = False) -> dict[str, SafeSt
     }
 
 
-def figures(view: StreamView, now: int, *, oob: bool = False) -> dict[str, SafeString]:
-    """The parts below the tabs that are about the whole stream, by name."""
+def counts(view: StreamView, *, oob: bool = False) -> dict[str, SafeString]:
+    """How many blocks and verdicts there are, by name."""
     return {
         "block_count": _count("block-count", plural(len(view.blocks), "block"), oob),
         "verdict_count": _count("verdict-count", plural(len(view.verdicts), "verdict"), oob),
-        "waterfall": fragment("_waterfall", fall=waterfall_of(view, now), oob=oob),
     }
+
+
+def waterfall(view: StreamView, now: int, *, oob: bool = False) -> SafeString:
+    """The waterfall as it is at the time `now`."""
+    return fragment("_waterfall", fall=waterfall_of(view, now), oob=oob)
 
 
 def _count(element: str, text: str, oob: bool) -> SafeString:
@@ -89,7 +93,8 @@ async def stream(view: StreamView, now: int, *, oob: bool = False) -> SafeString
     return fragment(
         "_stream",
         stream=view,
-        **figures(view, now),
+        **counts(view),
+        waterfall=waterfall(view, now),
         items=await _paced(fragment("_block_item", block=block) for block in view.blocks),
         cards=await _paced(block_card(block) for block in view.blocks),
         verdicts=await _paced(verdict(entry) for entry in reversed(view.verdicts)),

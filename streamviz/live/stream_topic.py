@@ -17,7 +17,7 @@ _SECOND = 1_000_000
 
 
 class StreamTopic:
-    """Text goes out as it grows, piece by piece; a block's head when it changes; figures once a second."""
+    """Text goes out as it grows, piece by piece; a block's head when it changes; what is dear to draw once a second."""
 
     def __init__(self, stream: LiveStream, feed: Feed) -> None:
         self._stream = stream
@@ -34,24 +34,26 @@ class StreamTopic:
         if self._stream.id in changed:
             before, self._shown = self._shown, view_of(self._stream)
             if blocks := "".join(_changed_blocks(before, self._shown)):
-                yield Update(blocks, is_text=False)
+                yield Update(blocks + "".join(self._changed_parts(now)), is_text=False)
             if text := "".join(_grown_text(before, self._shown)):
                 yield Update(text, is_text=True)
         second = now // _SECOND
         if second != self._second or self.is_over:
             self._second = second
-            if figures := "".join(self._changed_figures(now)):
-                yield Update(figures, is_text=False)
+            if parts := "".join(self._changed_parts(now, with_waterfall=True)):
+                yield Update(parts, is_text=False)
 
     async def snapshot(self, now: int) -> str:
         # The text is that of the last updates, not of this moment: what came since is in the next ones.
-        figures = whole_view_of(self._stream, self._shown)
-        page = await rendering.stream(figures, now, oob=True)
-        return page + "".join(self._around(figures, now).values())
-
-    def _changed_figures(self, now: int) -> Iterator[str]:
         view = whole_view_of(self._stream, self._shown)
-        for name, html in (rendering.figures(view, now, oob=True) | self._around(view, now)).items():
+        return await rendering.stream(view, now, oob=True) + "".join(self._around(view, now).values())
+
+    def _changed_parts(self, now: int, *, with_waterfall: bool = False) -> Iterator[str]:
+        view = whole_view_of(self._stream, self._shown)
+        parts = self._around(view, now) | rendering.counts(view, oob=True)
+        if with_waterfall:
+            parts["waterfall"] = rendering.waterfall(view, now, oob=True)
+        for name, html in parts.items():
             if self._parts.get(name) != html:
                 self._parts[name] = html
                 yield html

@@ -63,13 +63,16 @@ class WallTopic:
         sizes = {name: len(ids) for name, ids in self._groups.items()}
         return sizes | {"running": sizes["running"] + sizes["held"] + sizes["stalled"]}
 
-    def _to_look_at(self, changed: set[uuid.UUID], now: int) -> set[uuid.UUID]:
-        """Those that changed; once a second all, because rates, and what counts as stalled, change with time."""
+    def _to_look_at(self, changed: set[uuid.UUID], now: int) -> list[uuid.UUID]:
+        """Those that changed; once a second all, because rates, and what counts as stalled, change with time.
+
+        The oldest first, as ids sort by time: of rows that come together the newest is put on top last.
+        """
         if now // _SECOND == self._second:
-            return changed
+            return sorted(changed)
         self._second = now // _SECOND
         self._feed.forget_old()
-        return changed | self._words.keys() | self._feed.running.keys()
+        return sorted(changed | self._words.keys() | self._feed.running.keys())
 
     def _row(self, stream_id: uuid.UUID, now: int) -> RowView | None:
         stream = self._feed.get(stream_id)

@@ -22,7 +22,7 @@ HOSTILE = [
 
 async def hostile(text: str) -> Running:
     running = Running(
-        policies=[active(deny_names(text), name=text)],
+        policies=[active(deny_names(text), name="guard")],
         session_label=text,
         key_name=text,
         requested_model=text,

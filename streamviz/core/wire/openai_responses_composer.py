@@ -57,7 +57,7 @@ class OpenAIResponsesComposer(Composer):
     """Writes a stream.
 
     `head` holds the response's fields (id, created_at, model) and `items` upstream's own items by place, both read
-    anew for each frame. Without a `source`, what is composed follows upstream's own frames, and the response ends with
+    anew for each frame; without `items` they are learned from the chunks that pass. Without a `source`, what is composed follows upstream's own frames, and the response ends with
     upstream's. With a `source`, the format that the events come from, all is composed, and `end()` writes the end.
     """
 
@@ -65,7 +65,8 @@ class OpenAIResponsesComposer(Composer):
 
     def __init__(self, head: JsonObject, items: Mapping[int, JsonObject] | None = None, source: str = "") -> None:
         self._head = head
-        self._upstream = {} if items is None else items
+        self._learned: dict[int, JsonObject] = {}
+        self._upstream = self._learned if items is None else items
         self._source = source
         self._is_foreign = source not in ("", OPENAI_RESPONSES)
         self._items: list[OutputItem] = []
@@ -87,11 +88,15 @@ class OpenAIResponsesComposer(Composer):
         for event in events:
             match event:
                 case BlockStarted():
-                    self._hold(event, self._passed_item(event))
+                    place = self._next_place if event.index is None else event.index
+                    self._learn(place, event.kind, chunk)
+                    self._hold(event, self._passed_item(event, place))
                 case BlockDelta():
                     self._blocks[event.ordinal].block.grow(event)
                 case BlockSealed():
-                    self._blocks[event.ordinal].is_ended = self._blocks[event.ordinal].item.is_done = True
+                    held = self._blocks[event.ordinal]
+                    held.is_ended = held.item.is_done = True
+                    self._learn(held.item.place, held.block.kind, chunk)
                 case UsageUpdated():
                     self._usage = event.usage
                 case _:
@@ -123,7 +128,7 @@ class OpenAIResponsesComposer(Composer):
         if chunk is not None and (chunk.data is None or chunk.data.startswith(DONE)):
             return
         if chunk is not None and not self._has_begun:
-            self._next_number = _number_of(chunk)
+            self._next_number = as_index(_payload(chunk).get("sequence_number")) or 0
         self._next_number += 1
 
     def _frames(self, event: StreamEvent) -> Iterator[Frame]:
@@ -175,8 +180,17 @@ class OpenAIResponsesComposer(Composer):
             self._open[source] = item
         return item
 
-    def _passed_item(self, event: BlockStarted) -> OutputItem:
-        place = self._next_place if event.index is None else event.index
+    def _learn(self, place: int, kind: BlockKind, chunk: Chunk | None) -> None:
+        """Keep what `chunk` says of upstream's item: the client knows it by its id, and it ends as upstream ended it."""
+        if chunk is None or self._upstream is not self._learned:
+            return
+        payload = _payload(chunk)
+        if item := as_object(payload.get("item")):
+            self._learned[place] = item
+        elif id := as_text(payload.get("item_id")):
+            self._learned.setdefault(place, {"id": id, "type": ITEM_TYPES.get(kind, "")})
+
+    def _passed_item(self, event: BlockStarted, place: int) -> OutputItem:
         item = self._open.get(place)
         if item is None or item.type != "message":
             kind = as_text(self._upstream.get(place, {}).get("type")) or ITEM_TYPES.get(event.kind, event.label)
@@ -297,8 +311,8 @@ class OpenAIResponsesBodyComposer(Composer):
         return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))
 
 
-def _number_of(chunk: Chunk) -> int:
+def _payload(chunk: Chunk) -> JsonObject:
     try:
-        return as_index(as_object(decode(chunk.data or b"")).get("sequence_number")) or 0
+        return as_object(decode(chunk.data or b""))
     except ValueError:
-        return 0
+        return {}

@@ -137,15 +137,20 @@ def _sum(block: BlockView, hold_end: int) -> str:
 
 
 def _stalls(stream: StreamView, end: int) -> list[tuple[int, int, str]]:
-    """The longest times of silence and of holding, with their cause."""
+    """The longest times of silence and of holding, with the holder. Silence while something is held tells nothing."""
     times = [stream.requested_at, *stream.received_at, *([end] if stream.is_running else [])]
-    gaps = [(a, b, "") for a, b in pairwise(times) if b - a >= _STALL_US]
     holds = [
-        (block.held_at, ended_at, ", ".join(block.held_by))
+        (block.held_at, block.hold_ended_at or end, ", ".join(block.held_by))
         for block in stream.blocks
-        if block.held_at is not None and (ended_at := block.hold_ended_at or end) - block.held_at >= _STALL_US
+        if block.held_at is not None
     ]
-    return sorted(gaps + holds, key=lambda stall: stall[0] - stall[1])[:_STALLS]
+    silences = [
+        (start, until, "")
+        for start, until in pairwise(times)
+        if not any(held_at <= start and until <= let_go for held_at, let_go, _ in holds)
+    ]
+    stalls = [(start, until, holder) for start, until, holder in silences + holds if until - start >= _STALL_US]
+    return sorted(stalls, key=lambda stall: stall[0] - stall[1])[:_STALLS]
 
 
 def _stall(scale: _Scale, start: int, end: int, holder: str) -> Stall:

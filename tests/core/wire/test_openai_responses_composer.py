@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from streamviz.core.chain import PolicyChain
+from streamviz.core.composer import Composer
 from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamFailed
 from streamviz.core.policy import StreamingContext
 from streamviz.core.processor import StreamProcessor
@@ -46,19 +47,21 @@ def text(index: int, said: str) -> list[dict[str, Any]]:
     ]
 
 
-async def through(stream: Any, *names: str, body: Any = None) -> bytes:
+async def drive(stream: Any, aggregator: OpenAIResponsesAggregator, composer: Composer, *names: str) -> bytes:
     """The client's tape where calls with these names are denied."""
-    aggregator = OpenAIResponsesAggregator()
-    composer = (
-        OpenAIResponsesComposer(aggregator.head, aggregator.items)
-        if body is None
-        else OpenAIResponsesBodyComposer(body)
-    )
     context = StreamingContext("run", lambda: 0)
     processor = StreamProcessor(PolicyChain([active(deny_names(*names))], composer).on_chunk, aggregator)
     await processor.take(stream, context)
     await processor.end(context)
     return b"".join(frame.raw for frame in context.outbox)
+
+
+async def through(stream: Any, *names: str, body: Any = None) -> bytes:
+    """`drive` with the composer for a stream, or for a whole `body`."""
+    aggregator = OpenAIResponsesAggregator()
+    if body is not None:
+        return await drive(stream, aggregator, OpenAIResponsesBodyComposer(body), *names)
+    return await drive(stream, aggregator, OpenAIResponsesComposer(aggregator.head, aggregator.items), *names)
 
 
 def read(tape: bytes) -> list[tuple[str, ...]]:
@@ -110,6 +113,16 @@ async def test_recorded_streams_with_all_calls_denied_are_legal() -> None:
                 legal.check_responses(payloads(tape))
         else:
             assert tape == data
+
+
+async def test_upstreams_items_are_learned_from_what_passes() -> None:
+    output = [text(0, "a")[-1]["item"], call(1, "look")[-1]["item"], call(2, "rm")[-1]["item"]]
+    script = stream(CREATED, IN_PROGRESS, *text(0, "a"), *call(1, "look"), *call(2, "rm"), finish(*output))
+    aggregator = OpenAIResponsesAggregator()
+    tape = await drive(script, aggregator, OpenAIResponsesComposer(aggregator.head), "rm")
+    legal.check_responses(payloads(tape))
+    assert payloads(tape)[-1]["response"]["output"][:2] == output[:2]
+    assert read_back("openai_responses", tape).content == "a[not allowed]"
 
 
 async def test_a_whole_response_keeps_all_that_no_policy_touches() -> None:

@@ -88,7 +88,6 @@ async def test_a_waterfall_names_the_longest_stalls_by_cause() -> None:
     assert [stall.text for stall in fall_of(running).stalls] == [
         "upstream silent 4.0 s",
         "held by guard 2.5 s",
-        "upstream silent 2.5 s",
     ]
 
 

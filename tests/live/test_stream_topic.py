@@ -1,0 +1,145 @@
+"""A stream's page: whoever opens it, and whenever, sees the same."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamviz.live.feed import Feed
+from streamviz.live.stream_topic import StreamTopic
+from streamviz.live.watcher import head
+from tests.core.support import active, call, calls, delta, deny_names
+from tests.live.support import Page, Running
+
+
+class Watched:
+    """A topic with pages on it, as a channel keeps them."""
+
+    def __init__(self, running: Running) -> None:
+        self.running = running
+        self.topic = StreamTopic(running.stream, running.feed)
+        self.number = 0
+        self.pages: list[Page] = []
+        self.sizes: list[int] = []
+
+    async def tick(self) -> None:
+        """Bring all pages up to date."""
+        changed = self.running.feed.take_changed()
+        async for update in self.topic.updates(changed, self.running.now):
+            self.number += 1
+            if update.is_text:
+                self.sizes.append(len(update.html))
+            for page in self.pages:
+                page.receive(head(self.number, "delta", self.running.now) + update.html)
+
+    async def open(self) -> Page:
+        """Another browser opens the page."""
+        await self.tick()
+        page = Page()
+        page.receive(head(self.number, "snapshot", 0) + await self.topic.snapshot(self.running.now))
+        self.pages.append(page)
+        return page
+
+
+PIECES = st.one_of(
+    st.builds(lambda text: delta(content=text), st.text(max_size=8)),
+    st.builds(lambda text: delta(reasoning_content=text), st.text(max_size=8)),
+    st.builds(
+        lambda index, name, text: calls(call(index, f"c{index}", name, text)),
+        st.integers(0, 2),
+        st.sampled_from(["rm", "ls"]),
+        st.sampled_from(['{"a": [', '"x', '", 1', "]}", "{}", "\\", "<b>"]),
+    ),
+    st.builds(lambda text: delta(refusal=text), st.text(max_size=4)),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(PIECES, max_size=25), st.randoms(use_true_random=False), st.booleans())
+async def test_a_page_opened_at_any_time_shows_the_same_as_one_open_from_the_start(
+    pieces: list[Any], rng: random.Random, enforces: bool
+) -> None:
+    running = Running(Feed(), policies=[active(deny_names("rm"))] if enforces else [])
+    watched = Watched(running)
+    await watched.open()
+    for piece in [*pieces, delta(finish="stop")]:
+        await running.wait(rng.random()).take(piece)
+        if rng.random() < 0.5:
+            await watched.tick()
+        if rng.random() < 0.2:
+            await watched.open()
+    await running.end()
+    fresh = await watched.open()
+    assert watched.topic.is_over
+    for page in watched.pages:
+        assert page.root.shape() == fresh.root.shape()
+
+
+@pytest.fixture
+async def watched() -> Watched:
+    """A running stream with one page open on it."""
+    found = Watched(Running(Feed(), policies=[active(deny_names("rm"), name="guard")]))
+    await found.open()
+    return found
+
+
+async def test_text_grows_by_what_is_new_alone(watched: Watched) -> None:
+    await watched.running.say("x" * 100_000)
+    await watched.tick()
+    await watched.running.say("fresh")
+    await watched.tick()
+    assert watched.pages[0].text("b0-text").endswith("xfresh")
+    assert watched.sizes[-1] < 1_000
+
+
+async def test_arguments_grow_as_a_tree(watched: Watched) -> None:
+    await watched.running.call('{"path": "bil', "read_file")
+    await watched.tick()
+    assert watched.pages[0].text("b0-tree") == 'path"bil'
+    await watched.running.call('ling"}')
+    await watched.tick()
+    assert watched.pages[0].text("b0-tree") == 'path"billing"'
+    assert watched.pages[0].text("b0-text") == '{"path": "billing"}'
+
+
+async def test_an_endless_argument_costs_a_bounded_amount_a_tick(watched: Watched) -> None:
+    await watched.running.call('{"content": "', "write_file")
+    for _ in range(50):
+        await watched.running.call("x" * 10_000)
+        await watched.tick()
+    assert max(watched.sizes) < 40_000
+
+
+async def test_a_held_block_is_told_as_held_and_its_denial_with_the_reason(watched: Watched) -> None:
+    page = watched.pages[0]
+    await watched.running.call("{}", "rm")
+    await watched.tick()
+    assert "guard" in page.text("hold-list")
+    assert "held" in page.text("stream-state")
+    await watched.running.wait(1).take(delta(finish="tool_calls"))
+    await watched.tick()
+    assert page.text("hold-list") == ""
+    assert "listed" in page.text("verdict-list")
+    assert "never sent" in page.text("i0")
+
+
+async def test_a_tick_with_nothing_new_says_nothing(watched: Watched) -> None:
+    await watched.running.say("a")
+    await watched.tick()
+    before = watched.number
+    for _ in range(5):
+        await watched.tick()
+    assert watched.number == before
+
+
+async def test_the_end_brings_the_figures_up_to_date(watched: Watched) -> None:
+    await watched.running.say("a")
+    await watched.running.take({"choices": [], "usage": {"completion_tokens": 7, "prompt_tokens": 3}})
+    await watched.running.end()
+    await watched.tick()
+    page = watched.pages[0]
+    assert "7 out, 3 in" in page.text("facts")
+    assert "completed" in page.text("stream-state")
+    assert page.text("chunk-count") == "2"
