@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -91,10 +91,8 @@ class Proxied:
         """Send a request with the API key and read all of the answer, errors too."""
         with self.posting(body, path, **headers) as response:
             pieces = []
-            try:
+            with suppress(httpx.RemoteProtocolError):
                 pieces.extend(response.iter_raw())
-            except httpx.RemoteProtocolError:
-                pass
             return Answer(response.status_code, response.headers, b"".join(pieces))
 
     @contextmanager
@@ -154,7 +152,8 @@ class Proxied:
     def verdicts(self, stream: Recorded) -> list[tuple[Any, ...]]:
         """Policy, version, mode, decision and block of each verdict."""
         return self.query(
-            "SELECT policy.name, version.number, verdict.mode, verdict.decision, verdict.ordinal FROM records_verdict verdict"
+            "SELECT policy.name, version.number, verdict.mode, verdict.decision, verdict.ordinal"
+            " FROM records_verdict verdict"
             " JOIN records_policyversion version ON version.id = policy_version_id"
             " JOIN records_policy policy ON policy.id = version.policy_id WHERE stream_id = %s ORDER BY verdict.number",
             stream.id,

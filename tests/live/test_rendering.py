@@ -33,7 +33,7 @@ async def hostile(text: str) -> Running:
     text = text.encode("utf-8", "replace").decode()
     await running.take(delta(reasoning_content=text), delta(content=text), delta(refusal=text))
     await running.call(text, text)
-    await running.call('{"<b>": "%s' % text.replace('"', "'").replace("\\", ""), text, index=1)
+    await running.call('{"<b>": "' + text.replace('"', "'").replace("\\", ""), text, index=1)
     return running
 
 

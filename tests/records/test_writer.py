@@ -116,7 +116,8 @@ async def test_it_stores_what_a_closed_stream_came_to(query: Query, stream_id: u
         [opened(stream_id, request=b"\x00 not JSON"), closed(stream_id, blocks=[block(), block(1, text="two")])]
     )
     row = query(
-        "SELECT outcome, finish_reason, status, usage, input_tokens, output_tokens, cost::float, chunk_count, frame_count,"
+        "SELECT outcome, finish_reason, status, usage, input_tokens, output_tokens, cost::float, chunk_count,"
+        " frame_count,"
         " block_count, itl_p50_us, itl_p95_us, extract(epoch FROM ended_at - requested_at) * 1000000, request"
         " FROM records_stream"
     )

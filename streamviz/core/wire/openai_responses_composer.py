@@ -57,8 +57,9 @@ class OpenAIResponsesComposer(Composer):
     """Writes a stream.
 
     `head` holds the response's fields (id, created_at, model) and `items` upstream's own items by place, both read
-    anew for each frame; without `items` they are learned from the chunks that pass. Without a `source`, what is composed follows upstream's own frames, and the response ends with
-    upstream's. With a `source`, the format that the events come from, all is composed, and `end()` writes the end.
+    anew for each frame; without `items` they are learned from the chunks that pass. Without a `source`, what is
+    composed follows upstream's own frames, and the response ends with upstream's. With a `source`, the format that the
+    events come from, all is composed, and `end()` writes the end.
     """
 
     finish_without_calls: ClassVar[Mapping[str, str]] = FINISH_WITHOUT_CALLS
@@ -181,7 +182,7 @@ class OpenAIResponsesComposer(Composer):
         return item
 
     def _learn(self, place: int, kind: BlockKind, chunk: Chunk | None) -> None:
-        """Keep what `chunk` says of upstream's item: the client knows it by its id, and it ends as upstream ended it."""
+        """Keep what `chunk` says of upstream's item: the client knows its id, and it ends as upstream ended it."""
         if chunk is None or self._upstream is not self._learned:
             return
         payload = _payload(chunk)

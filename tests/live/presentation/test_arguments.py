@@ -26,7 +26,8 @@ def lines(tree: ArgumentTree) -> list[str]:
 
 
 def test_it_shows_what_has_arrived_and_marks_what_is_half_there() -> None:
-    tree = tree_of('{"path": "a.py", "hunks": [{"start": 88, "lines": ["x"]}, {"lines": ["+  min(2 ** at', is_arriving=True)
+    half = '{"path": "a.py", "hunks": [{"start": 88, "lines": ["x"]}, {"lines": ["+  min(2 ** at'
+    tree = tree_of(half, is_arriving=True)
     assert lines(tree) == [
         'path: "a.py"',
         "hunks: list, 2 so far",

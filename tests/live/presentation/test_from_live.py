@@ -14,7 +14,8 @@ def seen(running: Running) -> StreamView:
 
 
 def fact(running: Running, name: str) -> str:
-    return next(" ".join((fact.value, fact.note)).strip() for fact in facts_of(seen(running), running.now) if fact.name == name)
+    facts = facts_of(seen(running), running.now)
+    return next(" ".join((fact.value, fact.note)).strip() for fact in facts if fact.name == name)
 
 
 async def test_it_tells_the_transitions_of_a_block() -> None:

@@ -6,7 +6,10 @@ from streamviz.core.policy import Decision
 from streamviz.live.presentation.standing import Kept, deciding, state_of
 from streamviz.live.presentation.views import VerdictView
 
-FREE, HELD, LET_GO, BEHIND = Kept(False, False, False), Kept(True, True, False), Kept(True, False, False), Kept(False, False, True)
+FREE = Kept(False, False, False)
+HELD = Kept(True, True, False)
+LET_GO = Kept(True, False, False)
+BEHIND = Kept(False, False, True)
 
 
 def verdict(decision: Decision, mode: str = "enforce", number: int = 0, ordinal: int = 0) -> VerdictView:
