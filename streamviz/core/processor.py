@@ -6,7 +6,7 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import StreamingContext
+from streamviz.core.context import StreamingContext
 
 OnChunk = Callable[[Chunk | None, StreamState, StreamingContext], Awaitable[None]]
 

@@ -5,7 +5,7 @@ from array import array
 from dataclasses import dataclass, field
 
 from streamviz.core.blocks import StreamState
-from streamviz.core.policy import StreamingContext
+from streamviz.core.context import StreamingContext
 
 
 @dataclass(slots=True, eq=False)

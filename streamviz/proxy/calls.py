@@ -7,8 +7,8 @@ from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.conf import settings
 
 from streamviz.core.blocks import StreamState
+from streamviz.core.context import StreamingContext
 from streamviz.core.errors import UpstreamError
-from streamviz.core.policy import StreamingContext
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http, recording
 from streamviz.proxy.formats import WireFormat

@@ -8,10 +8,11 @@ from asgiref.typing import ASGISendCallable
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
+from streamviz.core.context import Frame
 from streamviz.core.errors import UpstreamError
 from streamviz.core.events import MALFORMED_CHUNK, StreamFailed
 from streamviz.core.json_value import JsonObject, as_object, decode
-from streamviz.core.policy import ActivePolicy, Frame
+from streamviz.core.policy import ActivePolicy
 from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.live.feed import Feed
