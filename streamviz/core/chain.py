@@ -38,6 +38,11 @@ class PolicyChain:
         """Whether the client is kept waiting for anything."""
         return self._release.is_holding or self._gate.is_holding
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether taking a chunk in may take long: a policy looks at the chunks itself, and may await anything."""
+        return not self._gate.is_open
+
     async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
         """Called once a chunk, after `state` has taken it in; with None once more at the end of input."""
         events = state.events

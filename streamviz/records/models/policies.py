@@ -14,6 +14,7 @@ from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
 from streamviz.core.policy import DEFAULT_SECONDS, Mode
 
+BY_HAND = [("", "no"), ("deny", "yes; denied when nobody answers"), ("allow", "yes; allowed when nobody answers")]
 MODES = [(mode.value, mode.value) for mode in Mode]
 
 
@@ -51,7 +52,7 @@ class PolicyFields(models.Model):
     )
     by_hand = models.CharField(
         max_length=10,
-        choices=[("", "no"), ("deny", "yes; denied when nobody answers"), ("allow", "yes; allowed when nobody answers")],
+        choices=BY_HAND,
         blank=True,
         default="",
         help_text="Whether a person has the last word on what it would deny.",
