@@ -17,6 +17,7 @@ from streamviz.proxy.requests import ModelRequest, read_request
 from streamviz.proxy.worker import Worker
 from streamviz.records.ids import uuid7
 from streamviz.records.models import Outcome
+from streamviz.records.recorder import AnyEntry
 from streamviz.records.standing import KnownKey
 from streamviz.upstream.answer import Answer
 from streamviz.upstream.raw import open_raw
@@ -33,13 +34,14 @@ async def model_call(
     """Proxy one call. Raises RequestError for a request that never becomes a stream."""
     requested_at = worker.observers.clock.now()
     key = worker.authenticate(scope)
+    worker.admit()
     request = read_request(await http.read_body(receive), wire_format)
     target = await _target(worker, wire_format, scope, request)
     aggregator = wire_format.aggregator()
     stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, requested_at)
     policies = worker.standing.policies_for(request.model, key.name)
     relay = Relay(stream, wire_format, aggregator, policies, worker.observers, send)
-    worker.observers.recorder.append(recording.opened(stream))
+    _record(worker, recording.opened(stream))
     worker.observers.feed.opened(stream)
     passed_on = {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
     try:
@@ -135,5 +137,10 @@ async def _until_client_leaves(
 def _close_stream(worker: Worker, stream: LiveStream) -> None:
     stream.outcome = stream.outcome or Outcome.INTERRUPTED
     stream.ended_at = worker.observers.clock.now()
-    worker.observers.recorder.append(recording.closed(stream, stream.ended_at))
+    _record(worker, recording.closed(stream, stream.ended_at))
     worker.observers.feed.closed(stream)
+
+
+def _record(worker: Worker, entry: AnyEntry) -> None:
+    worker.observers.recorder.append(entry)
+    worker.observers.recorder.flush()

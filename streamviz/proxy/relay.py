@@ -16,7 +16,7 @@ from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.live.feed import Feed
 from streamviz.live.streams import LiveStream
-from streamviz.proxy import http
+from streamviz.proxy import http, recording
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.formats import WireFormat
 from streamviz.records.models import Outcome
@@ -53,6 +53,7 @@ class Relay:
         self._policies = policies
         self._observers = observers
         self._send = send
+        self._judged = 0
 
     async def refuse(self, error: UpstreamError) -> None:
         """Upstream gave no answer: tell the client why, in upstream's words where it said any."""
@@ -62,6 +63,7 @@ class Relay:
         if error.body:
             self._chunks_of([SSEEvent(error.body, None)])
         self._record_frames([Frame(body, 0) if body == error.body else Frame(body, None, OURSELVES)])
+        self._observers.recorder.flush()
         await http.respond(self._send, status, headers, body)
 
     async def carry(self, answer: Answer) -> None:
@@ -151,24 +153,38 @@ class Relay:
         first = len(stream.received_at)
         chunks = [Chunk(first + n, now, event.raw, event.data, event.name) for n, event in enumerate(events)]
         stream.received_at.extend([now] * len(chunks))
-        self._observers.recorder.append(ChunksReceived(stream.id, chunks))
+        recorder = self._observers.recorder
+        recorder.append(ChunksReceived.of(stream.id, chunks))
+        if self._policies:
+            recorder.flush()  # what a policy does with them, and how long it takes, is not known
         return chunks
 
     async def _flush(self) -> None:
+        """Send what may go, once it is in the record."""
         context = self._stream.context
-        if context.outbox:
-            frames, context.outbox = context.outbox, []
+        frames, context.outbox = context.outbox, []
+        self._record_verdicts()
+        if frames:
             self._record_frames(frames)
+        self._observers.recorder.flush()
+        if frames:
             await http.body(self._send, b"".join(frame.raw for frame in frames), more=True)
 
     async def _send_made(self, raw: bytes) -> None:
         self._record_frames([Frame(raw, None, OURSELVES)])
+        self._observers.recorder.flush()
         await http.body(self._send, raw, more=True)
+
+    def _record_verdicts(self) -> None:
+        judgements = self._stream.context.judgements
+        if len(judgements) > self._judged:
+            self._observers.recorder.append(recording.verdicts(self._stream, self._judged))
+            self._judged = len(judgements)
 
     def _record_frames(self, frames: Sequence[Frame]) -> None:
         stream = self._stream
         now = self._observers.clock.now()
-        self._observers.recorder.append(FramesSent(stream.id, len(stream.sent_at), now, frames))
+        self._observers.recorder.append(FramesSent.of(stream.id, len(stream.sent_at), now, frames))
         stream.sent_at.extend([now] * len(frames))
         stream.sent_seqs.extend(-1 if frame.seq is None else frame.seq for frame in frames)
         if stream.client_first_at is None and stream.state.blocks:

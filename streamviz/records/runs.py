@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+# A row holds at most so many: docs/performance.md has what other sizes cost.
+RUN = 64
+
 
 class StoredChunk(NamedTuple):
     """A chunk of the upstream tape. `raw` is None where only its length was kept."""

@@ -19,7 +19,6 @@ from streamviz.core.errors import PolicyParametersError
 from streamviz.core.policy import ActivePolicy, Mode
 from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
 from streamviz.records.models.access import digest
-from streamviz.records.recovery import show_life
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +102,6 @@ class Standing:
 
     async def _listen(self, conninfo: str) -> None:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
-            await show_life(connection)
             await connection.execute(f"LISTEN {CHANNEL}")
             while True:
                 await self.reload()

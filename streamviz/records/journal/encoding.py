@@ -1,8 +1,8 @@
 """Records of the journal: a length, a CRC-32, and an entry in MessagePack.
 
-    ┌──────────────┬──────────────┬───────────────┐
-    │ length (u32) │ CRC-32 (u32) │ length bytes  │   little-endian, the CRC is the entry's
-    └──────────────┴──────────────┴───────────────┘
+┌──────────────┬──────────────┬───────────────┐
+│ length (u32) │ CRC-32 (u32) │ length bytes  │   little-endian, the CRC is the entry's
+└──────────────┴──────────────┴───────────────┘
 """
 
 from struct import Struct

@@ -37,6 +37,8 @@ class Journal:
         self._records = bytearray()
         self._number = 0
         self._segment = -1
+        self._size = 0
+        self._ends_at = 0.0
         # Streams that there was no room for, with whether their beginning is in the journal.
         self._left_out: dict[UUID, bool] = {}
         self._owed: list[StreamClosed] = []

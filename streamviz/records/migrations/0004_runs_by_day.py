@@ -81,8 +81,8 @@ SELECT streamviz_make_day(day)
 FROM (SELECT DISTINCT (requested_at AT TIME ZONE 'UTC')::date FROM records_stream) AS each(day);
 
 INSERT INTO records_upstreamrun
-SELECT stream_id, first_seq, received_at[1], ARRAY(SELECT least(at - received_at[1], 2147483647) FROM unnest(received_at) AS at),
-    lengths, payload
+SELECT stream_id, first_seq, received_at[1],
+    ARRAY(SELECT least(at - received_at[1], 2147483647) FROM unnest(received_at) AS at), lengths, payload
 FROM records_upstreamrun_before;
 
 INSERT INTO records_clientrun
@@ -218,7 +218,12 @@ class Migration(migrations.Migration):
                         (
                             "pk",
                             models.CompositePrimaryKey(
-                                "stream_id", "first_frame", blank=True, editable=False, primary_key=True, serialize=False
+                                "stream_id",
+                                "first_frame",
+                                blank=True,
+                                editable=False,
+                                primary_key=True,
+                                serialize=False,
                             ),
                         ),
                         ("first_frame", models.IntegerField()),

@@ -1,7 +1,7 @@
 """Streams and what they are made of.
 
-Text here comes from models and clients: a NUL, which Postgres cannot keep in text, is stored as U+FFFD. What must be
-kept to the byte (requests, chunks, frames) is bytea.
+Text here comes from models and clients: a NUL, which Postgres cannot keep in text, is stored as its picture, ␀. What
+must be kept to the byte (requests, chunks, frames) is bytea.
 """
 
 from collections.abc import Iterator
@@ -157,6 +157,10 @@ class UpstreamRun(models.Model):
     lengths = ArrayField(models.IntegerField())
     payload = models.BinaryField(null=True)
 
+    def times(self) -> Iterator[int]:
+        """When each chunk was received (µs since the epoch)."""
+        return (self.first_at + offset for offset in self.offsets)
+
     def chunks(self) -> Iterator[StoredChunk]:
         """One after another."""
         return chunks_in(self.first_seq, self.first_at, self.offsets, self.lengths, self.payload)
@@ -178,6 +182,10 @@ class ClientRun(models.Model):
     origin = models.TextField(blank=True)
     lengths = ArrayField(models.IntegerField())
     payload = models.BinaryField()
+
+    def times(self) -> Iterator[int]:
+        """When each frame was sent (µs since the epoch)."""
+        return (self.first_at + offset for offset in self.offsets)
 
     def frames(self) -> Iterator[StoredFrame]:
         """One after another."""

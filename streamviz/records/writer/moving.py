@@ -73,7 +73,7 @@ class Moving:
             if not _is_refusal(error):
                 raise
             if len(batches) == 1:
-                set_aside(self.journal.parent, batches[0], f"{type(error).__name__}: {error}")
+                set_aside(self.journal.parent, batches[0], _reason(error))
                 return
             # Stream by stream, so that only the one at fault is set aside.
             for batch in batches:
@@ -89,6 +89,12 @@ class Moving:
             self._write_all([Batch(stream_id, self.worker, closed=closed)])
         if left:
             log.warning("%d streams were open when their worker ended: closed as interrupted", len(left))
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without the row that Postgres shows in its details: that is what models and clients wrote."""
+    said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -69,8 +69,8 @@ class Batch:
 
     def forget_stored(self, chunks: int, frames: int) -> None:
         """Drop the first `chunks` chunks of the stream and its first `frames` frames."""
-        self.chunks = [rest for piece in self.chunks if (rest := piece.since(chunks))]
-        self.frames = [rest for piece in self.frames if (rest := piece.since(frames))]
+        self.chunks = [rest for rest in (piece.since(chunks) for piece in self.chunks) if rest]
+        self.frames = [rest for rest in (piece.since(frames) for piece in self.frames) if rest]
 
 
 class Pending:

@@ -3,7 +3,8 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -20,6 +21,16 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 0.05
 RETRY_SECONDS = 1.0
 LOCK = "writer.lock"
+_ATTEMPTS = 10
+
+
+def is_running(root: Path) -> bool:
+    """Whether a writer moves the journals under `root`."""
+    try:
+        with folder.open_locked(root / LOCK) as is_ours:
+            return not is_ours
+    except OSError:
+        return False
 
 
 class Writer:
@@ -37,12 +48,21 @@ class Writer:
         `tend` is called now and then for the upkeep of the tables. Raises Fault where another writer runs.
         """
         self._root.mkdir(parents=True, exist_ok=True)
-        with folder.open_locked(self._root / LOCK) as is_ours:
-            if not is_ours:
-                raise Fault(f"Another writer moves the journals in {self._root} already.")
+        with self._alone():
             while not stop.is_set():
                 stop.wait(self._turn(tend))
             self.finish()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Whoever looks whether a writer runs holds its lock for an instant, hence more than one attempt."""
+        for _ in range(_ATTEMPTS):
+            with folder.open_locked(self._root / LOCK) as is_ours:
+                if is_ours:
+                    yield
+                    return
+            time.sleep(POLL_SECONDS)
+        raise Fault(f"Another writer moves the journals in {self._root} already.")
 
     def turn(self, everything: bool = False) -> int:
         """One round over all journals; gives how many entries were read. Raises psycopg.Error."""

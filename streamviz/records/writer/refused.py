@@ -12,14 +12,15 @@ FOLDER = "refused"
 
 
 def set_aside(root: Path, batch: Batch, why: str) -> None:
-    """Append a batch, in the journal's format, to the file of its stream."""
+    """Put a batch, in the journal's format, into the file of its stream."""
     log.error("stream %s cannot be stored and is set aside: %s", batch.stream_id, why)
     records = bytearray()
     for entry in batch.entries:
         append_record(entry, records)
     folder = root / FOLDER
     folder.mkdir(exist_ok=True)
-    with (folder / f"{batch.stream_id}.segment").open("ab") as file:
+    # A stream that begins anew is read again from the journal, by a writer that was started anew.
+    with (folder / f"{batch.stream_id}.segment").open("wb" if batch.opened else "ab") as file:
         file.write(records)
 
 

@@ -1,4 +1,4 @@
-"""The statements that move the journal into Postgres, but for COPY's. Run twice, they change nothing the second time."""
+"""The statements that move the journal into Postgres, but for COPY's. Run twice they change nothing more."""
 
 # How far each stream is stored. The lock keeps a deletion waiting until what is being stored is there to be deleted.
 MARKS = "SELECT id, chunk_count, frame_count FROM records_stream WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
@@ -21,7 +21,8 @@ ON CONFLICT (id) DO NOTHING
 CLOSE_STREAM = """
 UPDATE records_stream SET
     outcome = %s, finish_reason = %s, status = %s, error = %s, usage = %s, input_tokens = %s, output_tokens = %s,
-    cost = %s, chunk_count = %s, frame_count = %s, block_count = %s, upstream_first_at = %s, client_first_at = %s,
+    cost = %s, chunk_count = greatest(chunk_count, %s), frame_count = greatest(frame_count, %s),
+    block_count = %s, upstream_first_at = %s, client_first_at = %s,
     ended_at = %s, itl_p50_us = %s, itl_p95_us = %s
 WHERE id = %s
 """

@@ -63,7 +63,7 @@ def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
         (sql.INSERT_BLOCK, [rows.block_row(entry.stream_id, block) for entry in closed for block in entry.blocks]),
         (sql.INSERT_VERDICT, [rows.verdict_row(batch.stream_id, each) for batch in batches for each in batch.verdicts]),
         (sql.CLOSE_STREAM, [rows.closed_row(entry) for entry in closed]),
-        (sql.ADVANCE_STREAM, [(*batch.reached(), batch.stream_id) for batch in batches if not batch.closed]),
+        (sql.ADVANCE_STREAM, [(*batch.reached(), batch.stream_id) for batch in batches]),
     ]
     for statement, values in everything:
         if values:

@@ -7,9 +7,8 @@ from operator import itemgetter
 from typing import Self
 
 from streamviz.records.recorder import ChunksReceived, FramesSent
+from streamviz.records.runs import RUN
 
-# A run holds at most so many: docs/performance.md has what other sizes cost.
-RUN = 64
 # Times in a run are kept as µs after its first one, in 32 bits: it holds no longer stretch of time (35 minutes).
 RUN_MICROSECONDS = 2**31 - 1
 
