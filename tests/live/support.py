@@ -17,6 +17,8 @@ from streamviz.records.ids import uuid7
 from tests.core.support import HEAD, call, calls, delta, sse
 
 SECOND = 1_000_000
+# All that a test makes begins at once, and at the start of a second: pages are brought up to date once in each.
+START = now_us() // SECOND * SECOND
 
 
 class Running:
@@ -24,7 +26,7 @@ class Running:
 
     def __init__(self, feed: Feed | None = None, policies: Sequence[ActivePolicy] = (), **changes: Any) -> None:
         self.feed = feed or Feed()
-        self.now = now_us()
+        self.now = START
         aggregator = OpenAIChatAggregator()
         usual: dict[str, Any] = {
             "id": uuid7(),
