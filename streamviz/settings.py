@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from streamviz import embedded_postgres, environment
+from streamviz import admin_look, embedded_postgres, environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = (BASE_DIR / environment.text("VAR_DIR", "var")).resolve()
@@ -54,8 +54,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "streamviz.dashboard.middleware.ContentSecurityPolicyMiddleware",
+    "streamviz.dashboard.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -96,6 +96,8 @@ CHANNEL_LAYERS = {
     if REDIS_URL
     else {"BACKEND": "channels.layers.InMemoryChannelLayer"},
 }
+
+UNFOLD = admin_look.UNFOLD
 
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"

@@ -1,11 +1,14 @@
 """The pages' URLs. A page has one name: of its URL, its view, its template and its test."""
 
+from django.templatetags.static import static
 from django.urls import path
+from django.views.generic import RedirectView
 
 from streamviz.dashboard.views import accounts, errors, keys, live, policies, sessions, streams
 
 urlpatterns = [
     path("", live.live, name="live"),
+    path("favicon.ico", RedirectView.as_view(url=static("icon.svg"))),  # browsers ask for it wherever no page names one
     path("simulate/", live.simulate, name="simulate"),
     path("streams/<uuid:stream_id>/", streams.stream, name="stream"),
     path("streams/<uuid:stream_id>/chunks/", streams.chunks, name="chunks"),

@@ -1,0 +1,100 @@
+"""People and clients at once: pages that say what went wrong in them, and calls that run while a page is looked at."""
+
+import threading
+from typing import Any, Self
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+
+from tests.e2e.proxied import MESSAGES, Proxied
+
+WIDE = {"width": 1280, "height": 900}
+NARROW = {"width": 390, "height": 844}
+
+
+class Visitor:
+    """A browser profile of its own. What its pages complain of, be it errors or broken rules, is in `complaints`."""
+
+    def __init__(self, browser: Browser, base_url: str, **options: Any) -> None:
+        self.context: BrowserContext = browser.new_context(base_url=base_url, **{"viewport": WIDE, **options})
+        self.context.set_default_timeout(20_000)
+        self.complaints: list[str] = []
+        self.context.on("console", self._said)
+        self.context.on("weberror", lambda error: self.complaints.append(str(error.error)))
+        self.page: Page = self.context.new_page()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+
+    def open(self, path: str) -> Page:
+        """Go to a page of streamviz."""
+        self.page.goto(path)
+        return self.page
+
+    def wait_for(self, script: str, argument: Any = None) -> Any:
+        """What a JavaScript function gives once it is something."""
+        return self.page.wait_for_function(script, arg=argument).json_value()
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.text} ({message.location.get('url')})")
+
+
+class Call(threading.Thread):
+    """A streaming chat call with the official SDK, in a thread of its own: the client that is looked at."""
+
+    def __init__(self, proxied: Proxied, model: str, session: str, **more: Any) -> None:
+        super().__init__(name=session, daemon=True)
+        self._proxied, self._model, self._session, self._more = proxied, model, session, more
+        self.chunks: list[Any] = []
+        self.error: Exception | None = None
+        self.start()
+
+    def run(self) -> None:
+        headers = {"x-session-id": self._session}
+        try:
+            with self._proxied.sdk.chat.completions.create(
+                model=f"sim/{self._model}", messages=MESSAGES, stream=True, extra_headers=headers, **self._more
+            ) as stream:
+                for chunk in stream:
+                    self.chunks.append(chunk)
+        except Exception as error:
+            self.error = error
+
+    def result(self, seconds: float = 60) -> Self:
+        """Itself, once it is over. Raises what it failed with."""
+        self.join(seconds)
+        assert not self.is_alive(), f"{self._model} did not end within {seconds} s"
+        if self.error:
+            raise self.error
+        return self
+
+    @property
+    def text(self) -> str:
+        """All content."""
+        return "".join(choice.delta.content or "" for chunk in self.chunks for choice in chunk.choices)
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The arguments of its tool calls, by name."""
+        names: dict[int, str] = {}
+        texts: dict[int, str] = {}
+        for chunk in self.chunks:
+            for call in [call for choice in chunk.choices for call in choice.delta.tool_calls or []]:
+                names[call.index] = names.get(call.index) or call.function.name or ""
+                texts[call.index] = texts.get(call.index, "") + (call.function.arguments or "")
+        return {names[index]: text for index, text in texts.items()}
+
+    @property
+    def finish_reasons(self) -> list[str]:
+        """Every finish_reason that came."""
+        return [choice.finish_reason for chunk in self.chunks for choice in chunk.choices if choice.finish_reason]
+
+
+def grown(page: Page, selector: str, by: int = 1) -> int:
+    """How long the element's text is, once it is longer than it was by so much."""
+    script = "([s, n]) => { const l = document.querySelector(s)?.textContent.length ?? 0; return l > n && l; }"
+    before = page.wait_for_function(script, arg=[selector, 0]).json_value()
+    return int(page.wait_for_function(script, arg=[selector, before + by - 1]).json_value())

@@ -1,0 +1,162 @@
+"""The main job, seen with a browser: a stream grows on its page, a policy is switched, the next call is denied."""
+
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.e2e.browsing import Call, Visitor, grown
+from tests.e2e.proxied import Proxied, until
+from tests.services import Streamviz, fresh_database
+
+GUARD = "shell-guard"
+
+
+@pytest.fixture(scope="module")
+def proxied(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+    """A streamviz whose policies these tests switch."""
+    with fresh_database(postgres) as url:
+        server = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
+        try:
+            with Proxied(server.start()) as found:
+                yield found
+        finally:
+            server.stop()
+
+
+@pytest.fixture(scope="module")
+def alice(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
+    """The administrator, who came by the one-time link. Nothing in any page may have gone wrong in the end."""
+    with Visitor(chromium, proxied.server.base_url) as visitor:
+        page = visitor.open(proxied.server.sign_in_link)
+        expect(page.get_by_role("heading", name="Set a password")).to_be_visible()
+        yield visitor
+        assert visitor.complaints == []
+
+
+@pytest.fixture
+def session() -> str:
+    """A name for the session of this test's call."""
+    return f"session-{uuid.uuid4().hex[:8]}"
+
+
+def open_stream(alice: Visitor, session: str) -> None:
+    """Open the page of a session's stream from the Live page."""
+    alice.open("/")
+    alice.page.get_by_role("link", name=session).click()
+    alice.page.wait_for_url("**/streams/*/")
+
+
+def switch(proxied: Proxied, alice: Visitor, mode: str) -> None:
+    """Switch the guard in the Django admin, as people do: tick its row, choose the action, run it."""
+    page = alice.open("/admin/records/policy/")
+    page.get_by_role("row", name=GUARD).get_by_role("checkbox").check()
+    page.locator("select[name=action]").select_option(f"switch_to_{mode}")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_text(f"1 switched to {mode}")).to_be_visible()
+    [version] = proxied.query("SELECT mode, version FROM records_policy WHERE name = %s", GUARD)
+    assert version[0] == mode
+
+    def acts() -> bool:
+        probe = uuid.uuid4().hex
+        proxied.ask("dangerous?speed=inf", probe)
+        found = [(row[2], row[1]) for row in proxied.verdicts(proxied.recorded(probe))]
+        return found == [version]
+
+    until(acts)
+
+
+def verdict(alice: Visitor) -> str:
+    """The first verdict of the stream's page, once there is one."""
+    entry = alice.page.locator("#verdict-list > li").first
+    expect(entry).to_be_visible()
+    return entry.inner_text()
+
+
+def test_the_empty_page_sends_a_simulated_stream(proxied: Proxied, alice: Visitor) -> None:
+    page = alice.open("/")
+    expect(page.get_by_role("heading", name="No streams just now")).to_be_visible()
+    page.get_by_role("button", name="Send a simulated stream").last.click()
+    row = page.locator(".stream-row").first
+    expect(row).to_be_visible()
+    expect(page.get_by_role("heading", name="No streams just now")).to_be_hidden()
+    expect(row.locator(".tail")).to_have_text(re.compile(r"\w"))
+
+
+def test_text_grows_before_the_stream_ends(proxied: Proxied, alice: Visitor, session: str) -> None:
+    call = Call(proxied, "content?chunks=150&pace=40", session)
+    open_stream(alice, session)
+    assert grown(alice.page, "#b0-text") > 0
+    assert grown(alice.page, "#b0-text") > 0
+    assert call.is_alive()
+    expect(alice.page.locator("#pill")).to_have_text("live")
+    text = call.result().text
+    expect(alice.page.locator("#pill")).to_have_text("finished")
+    assert alice.page.locator("#b0-text").text_content() == text
+
+
+def test_arguments_grow_as_a_tree_before_the_stream_ends(proxied: Proxied, alice: Visitor, session: str) -> None:
+    call = Call(proxied, "content-tools-empty?seed=5&pace=90", session)
+    open_stream(alice, session)
+    expect(alice.page.locator("#b1-tree .arg-key").first).to_be_visible()
+    grown(alice.page, "#b1-tree .arg-value")
+    assert call.is_alive()
+    arguments = call.result().arguments
+    expect(alice.page.locator("#pill")).to_have_text("finished")
+    for number, (name, text) in enumerate(arguments.items(), start=1):
+        expect(alice.page.locator(f"#b{number}")).to_contain_text(name)
+        assert alice.page.locator(f"#b{number}-text").text_content() == text
+        assert alice.page.locator(f"#b{number}-tree .arg-key").count() > 0
+    expect(alice.page.locator(".arg-partial")).to_have_count(0)
+
+
+def test_an_enforcing_policy_holds_denies_and_says_why(proxied: Proxied, alice: Visitor, session: str) -> None:
+    switch(proxied, alice, "enforce")
+    call = Call(proxied, "dangerous?pace=90", session)
+    open_stream(alice, session)
+    expect(alice.page.locator("#hold-list")).to_contain_text(GUARD)
+    expect(alice.page.locator("#stream-state")).to_contain_text("held")
+    assert call.is_alive()
+
+    client = call.result()
+    assert client.arguments == {}
+    assert client.finish_reasons == ["stop"]
+    assert client.text
+
+    expect(alice.page.locator("#pill")).to_have_text("finished")
+    said = verdict(alice)
+    assert re.search(rf"deny\s+{GUARD}\s+v\d", said)
+    assert "rm" in said
+    expect(alice.page.locator("#b1")).to_contain_text("never sent to the client")
+    expect(alice.page.locator("#hold-list > li")).to_have_count(0)
+    assert "rm -rf" in (alice.page.locator("#b1-text").text_content() or "")
+
+
+def test_in_shadow_the_client_gets_everything_and_the_verdict_is_there(
+    proxied: Proxied, alice: Visitor, session: str
+) -> None:
+    switch(proxied, alice, "shadow")
+    call = Call(proxied, "dangerous?pace=40", session)
+    open_stream(alice, session)
+    client = call.result()
+    expect(alice.page.locator("#pill")).to_have_text("finished")
+    assert "rm -rf" in client.arguments["run_shell"]
+    assert client.finish_reasons == ["tool_calls"]
+    assert re.search(rf"would deny\s+{GUARD}\s+v\d", verdict(alice))
+
+
+def test_the_record_shows_the_same_page_as_the_feed_did(proxied: Proxied, alice: Visitor, session: str) -> None:
+    call = Call(proxied, "content-tools-empty?pace=40", session)
+    open_stream(alice, session)
+    call.result()
+    expect(alice.page.locator("#pill")).to_have_text("finished")
+    proxied.recorded(session)
+    shown = alice.page.locator("#block-cards").inner_text()
+    alice.open("/sessions/")
+    alice.page.get_by_role("link", name=session).click()
+    alice.page.locator(".row-link").first.click()
+    alice.page.wait_for_url("**/streams/*/")
+    assert alice.page.locator("#block-cards").inner_text() == shown

@@ -1,0 +1,78 @@
+"""`manage.py aggregate` as people run it: files in, one JSON object a line out, no database anywhere."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamviz.core.wire import AGGREGATORS
+from tests.services import ROOT, clean_environment
+from tests.simulator.process import STREAMS
+
+COMPARE = STREAMS / "compare.py"
+HELLO = b'data: {"choices": [{"index": 0, "delta": {"content": "Hello"}}]}\n\n'
+USAGE = b'data: {"choices": [], "usage": {"total_tokens": 7, "odd": [null]}}\n\ndata: [DONE]\n\n'
+# Nothing listens there: whatever asked a database would fail.
+NO_DATABASE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
+
+
+def aggregate(wire_format: str, *files: Path) -> list[dict[str, Any]]:
+    """What the command prints, an object a line. AssertionError where it fails or says anything else."""
+    command = [sys.executable, "manage.py", "aggregate", wire_format, *map(str, files)]
+    done = subprocess.run(command, cwd=ROOT, env=clean_environment(**NO_DATABASE), capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def recorded(tmp_path: Path, name: str, data: bytes) -> Path:
+    """A file with these bytes."""
+    file = tmp_path / f"{name}.sse"
+    file.write_bytes(data)
+    return file
+
+
+def test_each_file_is_a_line_in_their_order(tmp_path: Path) -> None:
+    texts = [f"text {number}\u2028\u0085" for number in range(5)]
+    files = [
+        recorded(
+            tmp_path,
+            str(9 - number),
+            b'data: {"choices": [{"delta": {"content": %s}}]}\n\n' % json.dumps(text).encode(),
+        )
+        for number, text in enumerate(texts)
+    ]
+    assert [line["blocks"][0]["text"] for line in aggregate("openai_chat", *files)] == texts
+
+
+def test_usage_is_as_upstream_sent_it(tmp_path: Path) -> None:
+    [line] = aggregate("openai_chat", recorded(tmp_path, "one", HELLO + USAGE))
+    assert line["usage"] == {"total_tokens": 7, "odd": [None]}
+    assert set(line) == {"finish_reason", "usage", "blocks"}
+    assert set(line["blocks"][0]) == {"type", "choice", "index", "id", "name", "text"}
+
+
+def test_a_file_that_cannot_be_read_is_an_error_and_hides_no_other(tmp_path: Path) -> None:
+    good = recorded(tmp_path, "good", HELLO)
+    missing, folder, last = aggregate("openai_chat", tmp_path / "missing.sse", tmp_path, good)
+    assert list(missing) == list(folder) == ["error"]
+    assert "missing.sse" in missing["error"]
+    assert last["blocks"][0]["text"] == "Hello"
+
+
+def test_an_empty_file_has_no_blocks(tmp_path: Path) -> None:
+    assert aggregate("openai_chat", recorded(tmp_path, "empty", b"")) == [
+        {"finish_reason": None, "usage": None, "blocks": []}
+    ]
+
+
+@pytest.mark.skipif(not COMPARE.exists(), reason="the recorded streams are not here")
+@pytest.mark.parametrize("wire_format", sorted(AGGREGATORS))
+def test_every_recorded_stream_is_as_expected(tmp_path: Path, wire_format: str) -> None:
+    files = sorted(map(str, (STREAMS / wire_format).glob("*.sse")))
+    lines = "".join(json.dumps(line) + "\n" for line in aggregate(wire_format, *map(Path, files)))
+    command = [sys.executable, str(COMPARE), str(STREAMS), wire_format, *files]
+    compared = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
+    assert compared.stdout.splitlines()[-1] == f"{len(files)} of {len(files)} equal", compared.stdout
