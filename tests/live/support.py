@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.chain import PolicyChain
-from streamviz.core.policy import ActivePolicy, StreamingContext
+from streamviz.core.context import StreamingContext
+from streamviz.core.policy import ActivePolicy
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
