@@ -66,8 +66,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "streamviz.dashboard.static_files.StaticFilesMiddleware",
     "streamviz.dashboard.middleware.ContentSecurityPolicyMiddleware",
+    "streamviz.dashboard.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

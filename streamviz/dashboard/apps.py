@@ -1,4 +1,4 @@
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.db.models.signals import m2m_changed, post_migrate
 
 
@@ -11,5 +11,6 @@ class DashboardConfig(AppConfig):
 
         from streamviz.dashboard import roles
 
-        post_migrate.connect(roles.ensure_roles, sender=self)
+        # Sent for apps that have models, once their permissions are there.
+        post_migrate.connect(roles.ensure_roles, sender=apps.get_app_config("records"))
         m2m_changed.connect(roles.keep_staff_in_step, sender=User.groups.through)

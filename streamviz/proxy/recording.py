@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from streamviz.core.blocks import StreamBlock
+from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import encode
-from streamviz.core.policy import Judgement, StreamingContext
+from streamviz.core.judgements import Judgement
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.usage import Usage, normalise
 from streamviz.live.streams import LiveStream
@@ -41,6 +42,8 @@ def closed(stream: LiveStream, ended_at: int) -> StreamClosed:
     stream.cost = price(stream.upstream_model, stream.provider, usage.input_tokens, usage.output_tokens)
     return StreamClosed(
         stream_id=stream.id,
+        upstream_model=stream.upstream_model,
+        provider=stream.provider,
         outcome=stream.outcome,
         finish_reason=state.finish_reason or "",
         status=stream.status,
@@ -57,6 +60,10 @@ def closed(stream: LiveStream, ended_at: int) -> StreamClosed:
         itl_p50=itl.p50,
         itl_p95=itl.p95,
         blocks=[_block(block, context) for block in state.blocks],
+        not_run=[
+            {"policy": each.policy, "version": each.version, "mode": str(each.mode), "why": each.why}
+            for each in context.not_run
+        ],
     )
 
 
@@ -86,4 +93,8 @@ def _verdicts(judgements: list[Judgement], first: int) -> Iterator[VerdictRecord
             failure=judgement.failure,
             at=judgement.at,
             took=judgement.took,
+            subject=str(judgement.subject),
+            evidence=dict(judgement.verdict.evidence),
+            by=judgement.by,
+            client_had=judgement.client_had,
         )

@@ -11,7 +11,10 @@ from uuid import UUID
 import msgspec
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.policy import UPSTREAM, Frame
+from streamviz.core.context import UPSTREAM, Frame
+
+# The origin of frames that neither upstream nor a policy made.
+OURSELVES = "streamviz"
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -77,10 +80,11 @@ class FramesSent(Entry, frozen=True, tag="frames"):
 
 
 class VerdictRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A verdict; `number` is its place among the stream's. `at` is µs since the epoch, `took` µs."""
+    """A verdict; `number` is its place among the stream's, `ordinal` the block's (None: it is about the request or the
+    whole stream, as `subject` says). `at` is µs since the epoch, `took` µs, `client_had` characters."""
 
     number: int
-    ordinal: int
+    ordinal: int | None
     policy_version_id: int
     mode: str
     decision: str
@@ -88,6 +92,10 @@ class VerdictRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     failure: str
     at: int
     took: int
+    subject: str = "block"
+    evidence: dict[str, object] = {}
+    by: str = ""
+    client_had: int = 0
 
 
 class VerdictsGiven(Entry, frozen=True, tag="verdicts"):
@@ -120,8 +128,13 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class StreamClosed(Entry, frozen=True, tag="closed"):
-    """A stream ended. `usage` is JSON text. Times are µs since the epoch; what is not known is None."""
+    """A stream ended. `usage` is JSON text, `not_run` the policies that did not judge it and why.
 
+    Times are µs since the epoch; what is not known is None.
+    """
+
+    upstream_model: str
+    provider: str
     outcome: str
     finish_reason: str
     status: int | None
@@ -138,6 +151,7 @@ class StreamClosed(Entry, frozen=True, tag="closed"):
     itl_p50: int | None
     itl_p95: int | None
     blocks: list[BlockRecord]
+    not_run: list[dict[str, object]] = []
 
 
 AnyEntry = StreamOpened | ChunksReceived | FramesSent | VerdictsGiven | StreamClosed

@@ -43,9 +43,7 @@ class Past:
 
     def read_tables(self) -> dict[str, list[tuple[Any, ...]]]:
         """The whole record."""
-        return {
-            table: self.proxied.query(f"SELECT * FROM {table} ORDER BY {order}") for table, order in TABLES.items()
-        }
+        return {table: self.proxied.query(f"SELECT * FROM {table} ORDER BY {order}") for table, order in TABLES.items()}
 
     def page(self, name: str) -> dict[str, object]:
         """What a stream's page shows."""

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.policy import UPSTREAM, Frame
+from streamviz.core.context import UPSTREAM, Frame
 from streamviz.records.database import conninfo
 from streamviz.records.journal.journal import Journal
 from streamviz.records.journal.room import Limits
@@ -109,6 +109,8 @@ def closed(stream_id: uuid.UUID, **changes: Any) -> StreamClosed:
     """A stream that completed, with these fields changed."""
     usual: dict[str, Any] = {
         "stream_id": stream_id,
+        "upstream_model": "content",
+        "provider": "openai",
         "outcome": "completed",
         "finish_reason": "stop",
         "status": 200,

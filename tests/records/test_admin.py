@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group, User
 from django.contrib.messages import get_messages
 from django.test import Client
 
-from streamviz.dashboard.roles import OPERATOR, VIEWER, ensure_roles
+from streamviz.dashboard.roles import OPERATOR, VIEWER
 from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
 from streamviz.records.models.access import digest
 
@@ -150,7 +150,7 @@ def test_a_route_can_be_made(alice: Client) -> None:
 
 def in_role(name: str, role: str) -> Client:
     """Somebody signed in who has a role."""
-    ensure_roles()
+
     client = signed_in(name)
     User.objects.get(username=name).groups.add(Group.objects.get(name=role))
     return client

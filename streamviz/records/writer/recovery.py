@@ -13,7 +13,7 @@ from streamviz.core.timing import inter_token_latency
 from streamviz.core.usage import Usage, normalise
 from streamviz.records.aggregation import aggregate, block_record
 from streamviz.records.models import Outcome
-from streamviz.records.recorder import BlockRecord, StreamClosed
+from streamviz.records.recorder import OURSELVES, BlockRecord, StreamClosed
 from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_in
 from streamviz.records.writer import statements as sql
 
@@ -26,6 +26,8 @@ class Recorded(NamedTuple):
 
     stream_id: UUID
     wire_format: str
+    upstream_model: str
+    provider: str
     requested_at: int
     chunks: list[StoredChunk]
     frames: list[StoredFrame]
@@ -47,6 +49,8 @@ def interrupted(recorded: Recorded) -> StreamClosed:
     ends = [recorded.requested_at, *received_at[-1:], *(frame.sent_at for frame in recorded.frames[-1:])]
     return StreamClosed(
         stream_id=recorded.stream_id,
+        upstream_model=recorded.upstream_model,
+        provider=recorded.provider,
         outcome=Outcome.INTERRUPTED.value,
         finish_reason=state.finish_reason or "",
         status=None,
@@ -69,7 +73,12 @@ def interrupted(recorded: Recorded) -> StreamClosed:
 def _client_first_at(first: StreamBlock | None, frames: Sequence[StoredFrame]) -> int | None:
     if first is None:
         return None
-    return next((frame.sent_at for frame in frames if frame.seq is None or frame.seq >= first.first_seq), None)
+    return next((frame.sent_at for frame in frames if _shows(frame, first.first_seq)), None)
+
+
+def _shows(frame: StoredFrame, first: int) -> bool:
+    """Whether the client saw something of a block in it; what streamviz itself sends are keep-alives and errors."""
+    return frame.origin != OURSELVES if frame.seq is None else frame.seq >= first
 
 
 def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockRecord]:
@@ -86,10 +95,12 @@ def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockReco
 
 
 def _read(connection: psycopg.Connection, stream_id: UUID) -> Recorded:
-    [(wire_format, requested_at)] = connection.execute(sql.STREAM, [stream_id])
+    [(wire_format, upstream_model, provider, requested_at)] = connection.execute(sql.STREAM, [stream_id])
     return Recorded(
         stream_id,
         wire_format,
+        upstream_model,
+        provider,
         int(requested_at),
         [chunk for run in connection.execute(sql.UPSTREAM_RUNS, [stream_id]) for chunk in chunks_in(*run)],
         [frame for run in connection.execute(sql.CLIENT_RUNS, [stream_id]) for frame in frames_in(*run)],

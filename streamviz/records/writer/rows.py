@@ -59,6 +59,8 @@ def opened_row(entry: StreamOpened, worker: UUID | None) -> Row:
 
 def closed_row(entry: StreamClosed) -> Row:
     return (
+        clean(entry.upstream_model),
+        clean(entry.provider),
         entry.outcome,
         clean(entry.finish_reason),
         entry.status,
@@ -75,6 +77,7 @@ def closed_row(entry: StreamClosed) -> Row:
         moment(entry.ended_at),
         entry.itl_p50,
         entry.itl_p95,
+        Jsonb(clean_json(entry.not_run)),
         entry.stream_id,
     )
 
@@ -115,4 +118,8 @@ def verdict_row(stream_id: UUID, verdict: VerdictRecord) -> Row:
         clean(verdict.failure),
         moment(verdict.at),
         verdict.took,
+        verdict.subject,
+        Jsonb(clean_json(verdict.evidence)),
+        clean(verdict.by),
+        verdict.client_had,
     )

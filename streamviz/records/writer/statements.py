@@ -13,17 +13,19 @@ ON CONFLICT (id) DO UPDATE SET last_at = greatest(records_session.last_at, exclu
 INSERT_STREAM = """
 INSERT INTO records_stream (
     id, session_id, key_id, client, user_agent, endpoint, wire_format, is_streaming, requested_model, upstream_model,
-    provider, requested_at, request, worker, outcome, finish_reason, error, chunk_count, frame_count, block_count
-) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, '', '', '', 0, 0, 0)
+    provider, requested_at, request, worker, outcome, finish_reason, error, chunk_count, frame_count, block_count,
+    not_run
+) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, '', '', '', 0, 0, 0, '[]')
 ON CONFLICT (id) DO NOTHING
 """
 
 CLOSE_STREAM = """
 UPDATE records_stream SET
-    outcome = %s, finish_reason = %s, status = %s, error = %s, usage = %s, input_tokens = %s, output_tokens = %s,
+    upstream_model = %s, provider = %s, outcome = %s, finish_reason = %s, status = %s, error = %s,
+    usage = %s, input_tokens = %s, output_tokens = %s,
     cost = %s, chunk_count = greatest(chunk_count, %s), frame_count = greatest(frame_count, %s),
     block_count = %s, upstream_first_at = %s, client_first_at = %s,
-    ended_at = %s, itl_p50_us = %s, itl_p95_us = %s
+    ended_at = %s, itl_p50_us = %s, itl_p95_us = %s, not_run = %s
 WHERE id = %s
 """
 
@@ -41,15 +43,17 @@ ON CONFLICT (stream_id, ordinal) DO NOTHING
 
 INSERT_VERDICT = """
 INSERT INTO records_verdict (
-    stream_id, number, ordinal, policy_version_id, mode, decision, reason, failure, at, took_us
-) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+    stream_id, number, ordinal, policy_version_id, mode, decision, reason, failure, at, took_us, subject,
+    evidence, by, client_had
+) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (stream_id, number) DO NOTHING
 """
 
 OPEN_STREAMS = "SELECT id FROM records_stream WHERE outcome = '' AND worker = %s ORDER BY id"
 
 STREAM = """
-SELECT wire_format, extract(epoch FROM requested_at) * 1000000 FROM records_stream WHERE id = %s
+SELECT wire_format, upstream_model, provider, extract(epoch FROM requested_at) * 1000000
+FROM records_stream WHERE id = %s
 """
 
 UPSTREAM_RUNS = """

@@ -5,7 +5,7 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamviz.core.policy import Frame
+from streamviz.core.context import Frame
 from streamviz.records.journal.encoding import HEADER, append_record, length_at, records_in
 from streamviz.records.recorder import AnyEntry, ChunksReceived
 from tests.records.support import block, closed, judged, opened, passed, received, sent, verdict

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.conninfo import make_conninfo
 
+from streamviz.core.context import Frame
 from streamviz.core.json_value import encode
-from streamviz.core.policy import Frame
 from streamviz.faults import Fault
 from streamviz.records.database import conninfo
 from streamviz.records.journal import folder
@@ -177,6 +177,8 @@ def test_it_stores_hostile_text_wherever_text_comes_from_strangers(
     texts = dict.fromkeys("upstream_id name label text signature".split(), HOSTILE)
     closing = closed(
         stream_id,
+        upstream_model=HOSTILE,
+        provider=HOSTILE,
         finish_reason=HOSTILE,
         error=HOSTILE,
         usage=encode({NUL: [NUL, {"deep": NUL}]}),

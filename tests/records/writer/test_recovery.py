@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streamviz.core.policy import Frame
+from streamviz.core.context import Frame
 from streamviz.records.journal import folder
 from streamviz.records.models import Policy
 from streamviz.records.recorder import AnyEntry

@@ -156,7 +156,7 @@ LENGTHS = "UPDATE records_block SET length = length(text)"
 
 
 class Migration(migrations.Migration):
-    dependencies = [("records", "0003_first_policy")]
+    dependencies = [("records", "0004_policy_engine")]
 
     operations = [
         migrations.CreateModel(

@@ -1,0 +1,59 @@
+"""A small cast: an administrator, alice operates, bob views, charlie has no role, and a stranger is not signed in."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from streamviz.dashboard.roles import OPERATOR, VIEWER
+from streamviz.records.ids import uuid7
+from streamviz.records.models import Policy, Session, Stream
+
+NOON = datetime(2026, 9, 21, 12, tzinfo=UTC)
+
+Cast = dict[str, Client]
+
+
+@pytest.fixture
+def cast(db: None) -> Cast:
+    """Everybody's browser, by name. A mistaken form has no excuse: CSRF is checked elsewhere, by a real browser."""
+    User.objects.create_superuser("administrator")
+    for name in ("alice", "bob", "charlie"):
+        User.objects.create_user(name)
+    for name, role in (("alice", OPERATOR), ("bob", VIEWER)):
+        User.objects.get(username=name).groups.add(Group.objects.get(name=role))
+    found = {"stranger": Client()}
+    for user in User.objects.all():
+        found[user.get_username()] = Client()
+        found[user.get_username()].force_login(user)
+    return found
+
+
+@pytest.fixture
+def guard(db: None) -> Policy:
+    """A policy that is off."""
+    policy = Policy(name="guard", kind="tool_rule", parameters={"names": ["run_shell"]})
+    policy.save()
+    return policy
+
+
+def recorded(
+    label: str = "nightly-triage", *, minutes: int = 0, session: Session | None = None, **changes: Any
+) -> Stream:
+    """A stream of the record that ended so many minutes after noon."""
+    at = NOON + timedelta(minutes=minutes)
+    session = session or Session.objects.create(label=label, started_at=at, last_at=at)
+    usual: dict[str, Any] = {
+        "id": uuid7(),
+        "endpoint": "/v1/chat/completions",
+        "wire_format": "openai_chat",
+        "is_streaming": True,
+        "requested_model": "coder-large",
+        "request": b'{"model": "coder-large"}',
+        "outcome": "completed",
+        "requested_at": at,
+        "ended_at": at + timedelta(seconds=2),
+    }
+    return Stream.objects.create(session=session, **usual | changes)

@@ -1,0 +1,47 @@
+"""The Content-Security-Policy: strict everywhere but in the admin, and on every answer."""
+
+import re
+
+import pytest
+
+from tests.dashboard.conftest import Cast, recorded
+
+PAGES = ["/", "/sessions/", "/policies/", "/keys/", "/account/", "/sign-in/", "/no-such-page/", "/favicon.ico"]
+STATIC = ["/static/css/app.css", "/static/js/main.js", "/static/icon.svg"]
+
+
+def directives(policy: str) -> dict[str, list[str]]:
+    return {name: sources for name, *sources in (part.split() for part in policy.split(";"))}
+
+
+@pytest.mark.parametrize("path", [*PAGES, *STATIC])
+@pytest.mark.parametrize("who", ["administrator", "stranger"])
+def test_it_is_strict(cast: Cast, path: str, who: str) -> None:
+    found = directives(cast[who].get(path).headers["Content-Security-Policy"])
+    assert found["default-src"] == found["script-src"] == found["style-src"] == ["'self'"]
+    assert found["object-src"] == found["base-uri"] == found["frame-ancestors"] == ["'none'"]
+    assert found["form-action"] == ["'self'"]
+
+
+def test_a_streams_pages_have_it_too(cast: Cast) -> None:
+    stream = recorded()
+    for tab in ("", "chunks/", "request/"):
+        policy = cast["bob"].get(f"/streams/{stream.pk}/{tab}").headers["Content-Security-Policy"]
+        assert directives(policy)["script-src"] == ["'self'"]
+
+
+def test_the_admin_has_what_it_needs_and_nothing_from_elsewhere(cast: Cast) -> None:
+    found = directives(cast["administrator"].get("/admin/").headers["Content-Security-Policy"])
+    assert set(found["script-src"]) == {"'self'", "'unsafe-inline'", "'unsafe-eval'"}
+    assert found["default-src"] == ["'self'"]
+
+
+@pytest.mark.parametrize("path", ["/", "/sessions/", "/policies/", "/keys/", "/account/"])
+def test_no_page_has_what_it_would_forbid(cast: Cast, path: str) -> None:
+    page = cast["administrator"].get(path).content.decode()
+    assert not re.findall(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|javascript:", page)
+
+
+def test_browsers_that_ask_for_an_icon_get_ours(cast: Cast) -> None:
+    answer = cast["stranger"].get("/favicon.ico", follow=True)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "image/svg+xml")

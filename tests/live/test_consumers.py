@@ -1,0 +1,204 @@
+"""The websockets: who is let in, what they are told, and how they are sent away."""
+
+import json
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import Group, User
+from django.contrib.sessions.backends.db import SessionStore
+from django.db import connections
+from django.test import Client
+
+from streamviz.dashboard.roles import OPERATOR, VIEWER
+from streamviz.live import consumers
+from streamviz.live.hub import hub
+from streamviz.live.routing import websocket_application
+from streamviz.live.watcher import FORBIDDEN, OVER, SIGNED_OUT
+from tests.live.support import Page, Running
+
+OURS = "http://localhost"
+NOT_FOUND = 4404
+ROLES = {"stranger": SIGNED_OUT, "charlie": FORBIDDEN, "bob": None, "alice": None, "administrator": None}
+
+
+@pytest.fixture(autouse=True)
+async def _database(transactional_db: None) -> AsyncIterator[None]:
+    """The consumers' threads keep connections of their own, which must not outlive the test."""
+    yield
+    for run in (database_sync_to_async, sync_to_async):
+        await run(connections.close_all)()
+
+
+def cookie(name: str) -> str:
+    """The session cookie of somebody by that name, with the role that the name has in all tests."""
+    if name == "stranger":
+        return ""
+    make = User.objects.create_superuser if name == "administrator" else User.objects.create_user
+    user = make(name)
+    if role := {"alice": OPERATOR, "bob": VIEWER}.get(name):
+        user.groups.add(Group.objects.get(name=role))
+    client = Client()
+    client.force_login(user)
+    return client.cookies["sessionid"].value
+
+
+class Socket:
+    """A browser's websocket and the page that its messages make."""
+
+    def __init__(self, path: str, session: str = "", origin: str = OURS) -> None:
+        headers = [(b"host", b"localhost"), (b"origin", origin.encode())]
+        headers += [(b"cookie", f"sessionid={session}".encode())] if session else []
+        self.path, self.session = path, session
+        self.page = Page()
+        self.communicator = WebsocketCommunicator(websocket_application, path, headers)
+
+    async def open(self) -> bool:
+        """Whether the handshake was accepted."""
+        accepted, _ = await self.communicator.connect(timeout=10)
+        return bool(accepted)
+
+    async def take(self) -> int | None:
+        """Put the next message on the page; gives the code where the socket was closed instead."""
+        said = await self.communicator.receive_output(timeout=10)
+        if said["type"] == "websocket.close":
+            return int(said["code"])
+        self.page.receive(said["text"])
+        return None
+
+    async def say(self, **said: object) -> None:
+        await self.communicator.send_to(json.dumps(said))
+
+    async def take_until(self, kind: str) -> None:
+        """Take messages until one of this kind has come."""
+        while kind not in self.page.kinds:
+            assert await self.take() is None
+
+    async def close(self) -> None:
+        await self.communicator.disconnect(timeout=10)
+
+
+async def opened(path: str, who: str = "bob") -> Socket:
+    socket = Socket(path, await database_sync_to_async(cookie)(who))
+    assert await socket.open()
+    return socket
+
+
+def running(label: str = "nightly-triage") -> Running:
+    """A stream that runs in this worker."""
+    return Running(hub.feed, session_label=label)
+
+
+@pytest.mark.parametrize("who", ROLES)
+@pytest.mark.parametrize("path", ["/ws/live/", "/ws/streams/{}/"])
+async def test_only_those_who_may_view_are_shown_anything(path: str, who: str) -> None:
+    stream = await running().say("the text")
+    socket = await opened(path.format(stream.id), who)
+    assert await socket.take() == ROLES[who]
+    assert socket.page.kinds == ([] if ROLES[who] else ["snapshot"])
+    await socket.close()
+    await stream.end()
+
+
+@pytest.mark.parametrize("origin", ["http://evil.test", "http://localhost.evil.test", "null", ""])
+@pytest.mark.parametrize("path", ["/ws/live/", "/ws/streams/01a1fe9b-64c7-722a-a1b7-fb5e2dde020d/"])
+async def test_another_sites_pages_are_refused(path: str, origin: str) -> None:
+    socket = Socket(path, await database_sync_to_async(cookie)("administrator"), origin)
+    assert not await socket.open()
+
+
+async def test_a_session_that_is_over_closes_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumers, "RECHECK_SECONDS", 0.01)
+    socket = await opened("/ws/live/")
+    assert await socket.take() is None
+    await database_sync_to_async(SessionStore(socket.session).flush)()
+    while (code := await socket.take()) is None:
+        pass
+    assert code == SIGNED_OUT
+
+
+async def test_a_role_that_was_taken_away_closes_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumers, "RECHECK_SECONDS", 0.01)
+    socket = await opened("/ws/live/")
+    assert await socket.take() is None
+    await database_sync_to_async(User.groups.through.objects.all().delete)()
+    while (code := await socket.take()) is None:
+        pass
+    assert code == FORBIDDEN
+
+
+async def test_a_stream_is_shown_from_its_snapshot_to_its_end() -> None:
+    stream = await running().say("one")
+    socket = await opened(f"/ws/streams/{stream.id}/")
+    await socket.take_until("snapshot")
+    assert socket.page.text("b0-text") == "one"
+    await stream.say(" two")
+    await stream.end()
+    await socket.take_until("end")
+    assert socket.page.text("b0-text") == "one two"
+    assert await socket.take() == OVER
+
+
+async def test_numbers_have_no_gap_and_a_browser_that_missed_one_gets_everything_again() -> None:
+    stream = await running().say("one")
+    socket = await opened(f"/ws/streams/{stream.id}/")
+    await socket.take_until("snapshot")
+    await stream.say(" two")
+    await socket.take_until("delta")
+    await socket.say(again=True)
+    socket.page.kinds.clear()
+    await stream.say(" three")
+    await socket.take_until("snapshot")
+    while socket.page.text("b0-text") != "one two three":
+        assert await socket.take() is None
+    await socket.close()
+    await stream.end()
+
+
+@pytest.mark.parametrize("said", ["not JSON", "[]", '{"seen": "many"}', '{"seen": -1, "x": {}}', "\x00" * 1000])
+async def test_nonsense_from_a_browser_does_nothing(said: str) -> None:
+    stream = await running().say("one")
+    socket = await opened(f"/ws/streams/{stream.id}/")
+    await socket.take_until("snapshot")
+    await socket.communicator.send_to(said)
+    await socket.communicator.send_input({"type": "websocket.receive", "bytes": b"\xff"})
+    await stream.say(" two")
+    await socket.take_until("delta")
+    assert socket.page.text("b0-text") == "one two"
+    await socket.close()
+    await stream.end()
+
+
+async def test_a_stream_that_there_is_not_is_said() -> None:
+    socket = await opened(f"/ws/streams/{uuid.uuid4()}/")
+    assert await socket.take() == NOT_FOUND
+
+
+async def test_a_browser_that_reads_nothing_misses_text_and_no_transition() -> None:
+    stream = await running().say("one")
+    slow = await opened(f"/ws/streams/{stream.id}/")
+    await slow.take_until("snapshot")
+    quick = await opened(f"/ws/streams/{stream.id}/", "alice")
+    await quick.take_until("snapshot")
+    for _ in range(6):
+        await stream.say("x" * 100_000)
+        quick.page.kinds.clear()
+        await quick.take_until("delta")
+        await quick.say(seen=quick.page.expected - 1 if quick.page.expected else 0)
+    await stream.call("{}", "read_file")
+    while "behind" not in slow.page.kinds:
+        assert await slow.take() is None
+    assert slow.page.missing > 0
+    while not slow.page.has("b1"):
+        assert await slow.take() is None
+    slow.page.kinds.clear()
+    await slow.say(seen=slow.page.expected - 1 if slow.page.expected else 0)
+    await slow.take_until("snapshot")
+    assert len(slow.page.text("b0-text")) == 3 + 6 * 100_000
+    assert quick.page.missing == 0
+    for socket in (slow, quick):
+        await socket.close()
+    await stream.end()
