@@ -34,21 +34,26 @@ async def model_call(
     requested_at = worker.observers.clock.now()
     key = worker.authenticate(scope)
     request = read_request(await http.read_body(receive), wire_format)
-    target = await _target(worker, wire_format, scope, request)
+    target = await target_of(worker, wire_format, scope, request)
     aggregator = wire_format.aggregator()
     stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, requested_at)
     policies = worker.standing.policies_for(request.model, key.name)
     relay = Relay(stream, wire_format, aggregator, policies, worker.observers, send)
     worker.observers.recorder.append(recording.opened(stream))
     worker.observers.feed.opened(stream)
-    passed_on = {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
     try:
-        await _until_client_leaves(_carry(worker, request, target, relay, passed_on), receive, stream)
+        await _until_client_leaves(_carry(worker, request, target, relay, client_headers(scope)), receive, stream)
     finally:
         _close_stream(worker, stream)
 
 
-async def _target(worker: Worker, wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Target:
+def client_headers(scope: HTTPScope) -> dict[str, str]:
+    """The headers of the request that the provider is to see."""
+    return {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
+
+
+async def target_of(worker: Worker, wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Target:
+    """Where a request goes, with the credential that it goes with. Raises RequestError where it cannot."""
     target = await worker.target_for(request.model, wire_format.name)
     if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
         target = target.with_key(credentials[0])
