@@ -80,10 +80,10 @@ class Wall:
 
     async def catch_up(self, now: int) -> None:
         """Look at everything, for somebody who begins to watch."""
-        if self._load_recent is not None:
-            load, self._load_recent = self._load_recent, None
-            for view in await load():
-                self.put(entry_of(row_of(view, now), Painter()))
+        if self._load_recent is not None and not self.is_watched:
+            for view in await self._load_recent():
+                if view.id not in self.entries:
+                    self.put(entry_of(row_of(view, now), Painter()))
         await self.refresh({*self._feed.running, *self._feed.finished}, now)
 
     async def refresh(self, changed: set[uuid.UUID], now: int) -> None:

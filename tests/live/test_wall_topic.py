@@ -100,6 +100,7 @@ async def test_of_the_recent_ones_the_newest_are_kept() -> None:
     page = await walls.open()
     for number in range(MOST_RECENT + 5):
         await walls.run(session_label=str(number)).end()
+    await walls.tick()
     await walls.tick(seconds=RECENT_SECONDS + 1)
     assert rows(page) == {"recent": [str(number) for number in range(MOST_RECENT + 4, 4, -1)]}
     assert len(walls.wall.entries) == MOST_RECENT
