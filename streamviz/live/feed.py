@@ -29,7 +29,7 @@ class Feed:
 
     def opened(self, stream: LiveStream) -> None:
         """A request was accepted."""
-        self.forget_old(now_us())
+        self.forget_old(stream.requested_at)
         self.running[stream.id] = stream
         self._changed.add(stream.id)
 
@@ -42,7 +42,7 @@ class Feed:
         self.running.pop(stream.id, None)
         self.finished[stream.id] = stream
         self._changed.add(stream.id)
-        self.forget_old(now_us())
+        self.forget_old(stream.ended_at or stream.requested_at)
 
     def get(self, stream_id: uuid.UUID) -> LiveStream | None:
         """A stream that runs here or has just ended; None for any other."""

@@ -2,10 +2,12 @@
 
 import uuid
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streamviz.core.blocks import StreamState
-from streamviz.core.policy import StreamingContext
+from streamviz.core.context import StreamingContext
+from streamviz.core.policy import Decision
 
 
 @dataclass(slots=True, eq=False)
@@ -14,6 +16,7 @@ class LiveStream:
 
     Times are µs since the epoch. `received_at` and `sent_at` hold one time a chunk and one a frame, in order;
     `sent_seqs` the chunk that each frame is, -1 for a frame that a policy made.
+    `decide(ordinal, decision, by)` takes a person's word on a block that is held for one; None while nothing is judged.
     `outcome` is empty while the stream runs. `state` and `context` are those that the core works on, not copies.
     """
 
@@ -44,3 +47,4 @@ class LiveStream:
     outcome: str = ""
     error: str = ""
     cost: float | None = None
+    decide: Callable[[int, Decision, str], bool] | None = None

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from jsonpath import JSONPath
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_text, objects
-from streamviz.core.policy import ALLOW, Decision, Policy, StreamingContext, Verdict
+from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
 from streamviz.policies.arguments import Arguments, compile_path
 from streamviz.policies.parameters import Pattern, check, compile_pattern
 

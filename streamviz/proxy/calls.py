@@ -1,16 +1,19 @@
 """Model calls: POST /v1/chat/completions, /v1/messages and /v1/responses."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.conf import settings
 
 from streamviz.core.blocks import StreamState
-from streamviz.core.errors import UpstreamError
-from streamviz.core.policy import StreamingContext
+from streamviz.core.context import StreamingContext
+from streamviz.core.errors import ClientFacingError, UpstreamError
+from streamviz.core.request import ModelCall
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http, recording
+from streamviz.proxy.answers import consult, open_answer
 from streamviz.proxy.formats import WireFormat
 from streamviz.proxy.relay import Relay
 from streamviz.proxy.requests import ModelRequest, read_request
@@ -18,13 +21,13 @@ from streamviz.proxy.worker import Worker
 from streamviz.records.ids import uuid7
 from streamviz.records.models import Outcome
 from streamviz.records.standing import KnownKey
-from streamviz.upstream.answer import Answer
-from streamviz.upstream.raw import open_raw
 from streamviz.upstream.targets import Lane, Target
-from streamviz.upstream.translated import open_translated, require_translatable
+from streamviz.upstream.translated import require_translatable
 
 # Headers of the formats themselves, which the provider is to see.
 PASSED_ON = (b"anthropic-version", b"anthropic-beta", b"openai-beta")
+
+FindTarget = Callable[[ModelRequest], Awaitable[Target]]
 
 
 async def model_call(
@@ -34,18 +37,24 @@ async def model_call(
     requested_at = worker.observers.clock.now()
     key = worker.authenticate(scope)
     request = read_request(await http.read_body(receive), wire_format)
-    target = await _target(worker, wire_format, scope, request)
+    find = partial(_target, worker, wire_format, scope)
+    target = await find(request)
     aggregator = wire_format.aggregator()
     stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, requested_at)
-    policies = worker.standing.policies_for(request.model, key.name)
-    relay = Relay(stream, wire_format, aggregator, policies, worker.observers, send)
+    chosen = worker.standing.policies_for(request.model, key.name)
+    stream.context.not_run += chosen.not_run
+    relay = Relay(stream, wire_format, aggregator, chosen.active, worker.observers, partial(consult, worker), send)
+    # What is recorded is the request as it goes upstream: of what a policy masks in it nothing is kept.
+    request = request.replaced_by(relay.judge(stream.context.request).call)
+    stream.request = request.body
     worker.observers.recorder.append(recording.opened(stream))
     worker.observers.feed.opened(stream)
-    passed_on = {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
+    client_headers = {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
     try:
-        await _until_client_leaves(_carry(worker, request, target, relay, passed_on), receive, stream)
+        call = _carry(worker, stream, relay, request, find, client_headers)
+        await _until_client_leaves(call, receive, stream)
     finally:
-        _close_stream(worker, stream)
+        _leave(worker, stream, relay)
 
 
 async def _target(worker: Worker, wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Target:
@@ -85,7 +94,9 @@ def _open_stream(
         provider=target.provider,
         requested_at=requested_at,
         state=state,
-        context=StreamingContext(str(stream_id), worker.observers.clock.now),
+        context=StreamingContext(
+            str(stream_id), worker.observers.clock.now, ModelCall(wire_format.name, request.fields), state=state
+        ),
         client=client[0] if client else "",
         user_agent=http.header(scope, b"user-agent"),
         request=request.body,
@@ -93,11 +104,23 @@ def _open_stream(
 
 
 async def _carry(
-    worker: Worker, request: ModelRequest, target: Target, relay: Relay, passed_on: dict[str, str]
+    worker: Worker,
+    stream: LiveStream,
+    relay: Relay,
+    asked: ModelRequest,
+    find: FindTarget,
+    client_headers: dict[str, str],
 ) -> None:
+    judged = await relay.judged()
+    if judged is None:
+        return
+    request = asked.replaced_by(judged)
     try:
-        answer = await _open_answer(worker, request, target, passed_on)
-    except UpstreamError as error:
+        # A policy may have named another model.
+        target = await find(request)
+        stream.upstream_model, stream.provider = target.model, target.provider
+        answer = await open_answer(worker, request, target, client_headers)
+    except ClientFacingError as error:
         await relay.refuse(error)
         return
     try:
@@ -106,12 +129,6 @@ async def _carry(
         await relay.refuse(error)
     finally:
         answer.close()
-
-
-async def _open_answer(worker: Worker, request: ModelRequest, target: Target, passed_on: dict[str, str]) -> Answer:
-    if target.lane is Lane.RAW:
-        return await open_raw(worker.client, target, request.body_for(target.model), passed_on)
-    return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS)
 
 
 async def _until_client_leaves(
@@ -132,8 +149,26 @@ async def _until_client_leaves(
         await asyncio.gather(running, leaving, return_exceptions=True)
 
 
+def _leave(worker: Worker, stream: LiveStream, relay: Relay) -> None:
+    """The client has all that it gets. Where a shadow still waits for a judge, the record waits for it too."""
+    stream.ended_at = worker.observers.clock.now()
+    if stream.outcome in (Outcome.COMPLETED, Outcome.HALTED) and relay.driver.has_questions:
+        worker.run_behind(_close_after_shadows(worker, stream, relay))
+    else:
+        relay.abandon()
+        _close_stream(worker, stream)
+
+
+async def _close_after_shadows(worker: Worker, stream: LiveStream, relay: Relay) -> None:
+    try:
+        await relay.driver.finish_shadows()
+    finally:
+        relay.abandon()
+        _close_stream(worker, stream)
+
+
 def _close_stream(worker: Worker, stream: LiveStream) -> None:
     stream.outcome = stream.outcome or Outcome.INTERRUPTED
-    stream.ended_at = worker.observers.clock.now()
+    assert stream.ended_at is not None
     worker.observers.recorder.append(recording.closed(stream, stream.ended_at))
     worker.observers.feed.closed(stream)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ThinkingStreamBlock, ToolCallStreamBlock
-from streamviz.core.policy import Judgement, StreamingContext
+from streamviz.core.context import StreamingContext
+from streamviz.core.judgements import Judgement
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.usage import Usage, normalise
 from streamviz.live.streams import LiveStream
@@ -56,6 +57,10 @@ def closed(stream: LiveStream, ended_at: int) -> StreamClosed:
         itl_p95=itl.p95,
         blocks=[_block(block, context) for block in state.blocks],
         verdicts=list(_verdicts(context.judgements)),
+        not_run=[
+            {"policy": each.policy, "version": each.version, "mode": str(each.mode), "why": each.why}
+            for each in context.not_run
+        ],
     )
 
 
@@ -96,4 +101,8 @@ def _verdicts(judgements: list[Judgement]) -> Iterator[VerdictRecord]:
             failure=judgement.failure,
             at=judgement.at,
             took=judgement.took,
+            subject=str(judgement.subject),
+            evidence=judgement.verdict.evidence,
+            by=judgement.by,
+            client_had=judgement.client_had,
         )

@@ -1,12 +1,12 @@
 """What the relay tells of its streams so that it is kept, and who it tells it to."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.policy import Frame
+from streamviz.core.context import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,11 @@ class BlockRecord:
 
 @dataclass(frozen=True, slots=True)
 class VerdictRecord:
-    """A verdict; `number` is its place among the stream's. `at` is µs since the epoch, `took` µs."""
+    """A verdict; `number` is its place among the stream's, `ordinal` the block's (None: it is about the request or the
+    whole stream, as `subject` says). `at` is µs since the epoch, `took` µs, `client_had` characters."""
 
     number: int
-    ordinal: int
+    ordinal: int | None
     policy_version_id: int
     mode: str
     decision: str
@@ -81,6 +82,10 @@ class VerdictRecord:
     failure: str
     at: int
     took: int
+    subject: str = "block"
+    evidence: Mapping[str, object] = field(default_factory=dict)
+    by: str = ""
+    client_had: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,7 @@ class StreamClosed:
     itl_p95: int | None
     blocks: Sequence[BlockRecord]
     verdicts: Sequence[VerdictRecord]
+    not_run: Sequence[Mapping[str, object]] = ()
 
 
 Entry = StreamOpened | ChunksReceived | FramesSent | StreamClosed

@@ -6,7 +6,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.policy import UPSTREAM
+from streamviz.core.context import UPSTREAM
 from streamviz.records.moments import as_datetime
 from streamviz.records.recorder import BlockRecord, FramesSent, StreamClosed, StreamOpened, VerdictRecord
 
@@ -79,6 +79,7 @@ def closed_row(entry: StreamClosed) -> Row:
         moment(entry.ended_at),
         entry.itl_p50,
         entry.itl_p95,
+        Jsonb([clean_json(dict(each)) for each in entry.not_run]),
         entry.id,
     )
 
@@ -118,6 +119,10 @@ def verdict_row(stream_id: UUID, verdict: VerdictRecord) -> Row:
         clean(verdict.failure),
         moment(verdict.at),
         verdict.took,
+        verdict.subject,
+        Jsonb(clean_json(dict(verdict.evidence))),
+        clean(verdict.by),
+        verdict.client_had,
     )
 
 

@@ -8,8 +8,9 @@ ON CONFLICT (id) DO UPDATE SET last_at = greatest(records_session.last_at, exclu
 INSERT_STREAM = """
 INSERT INTO records_stream (
     id, session_id, key_id, client, user_agent, endpoint, wire_format, is_streaming, requested_model, requested_at,
-    request, upstream_model, provider, outcome, finish_reason, error, chunk_count, frame_count, block_count
-) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, '', '', '', '', '', 0, 0, 0)
+    request, upstream_model, provider, outcome, finish_reason, error, chunk_count, frame_count, block_count,
+    not_run
+) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, '', '', '', '', '', 0, 0, 0, '[]')
 ON CONFLICT (id) DO NOTHING
 """
 
@@ -17,7 +18,8 @@ CLOSE_STREAM = """
 UPDATE records_stream SET
     upstream_model = %s, provider = %s, outcome = %s, finish_reason = %s, status = %s, error = %s, usage = %s,
     input_tokens = %s, output_tokens = %s, cost = %s, chunk_count = %s, frame_count = %s, block_count = %s,
-    upstream_first_at = %s, client_first_at = %s, ended_at = %s, itl_p50_us = %s, itl_p95_us = %s
+    upstream_first_at = %s, client_first_at = %s, ended_at = %s, itl_p50_us = %s, itl_p95_us = %s,
+    not_run = %s
 WHERE id = %s
 """
 
@@ -48,7 +50,8 @@ ON CONFLICT (stream_id, ordinal) DO NOTHING
 
 INSERT_VERDICT = """
 INSERT INTO records_verdict (
-    stream_id, number, ordinal, policy_version_id, mode, decision, reason, failure, at, took_us
-) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+    stream_id, number, ordinal, policy_version_id, mode, decision, reason, failure, at, took_us, subject,
+    evidence, by, client_had
+) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (stream_id, number) DO NOTHING
 """

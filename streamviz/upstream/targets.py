@@ -13,9 +13,9 @@ ANTHROPIC_VERSION = "2023-06-01"
 # Providers that speak a format as it is, so that their bytes can be relayed. Any other takes the translating lane.
 SPEAKS = {
     "openai_chat": frozenset(
-        "openai openrouter groq deepseek mistral xai together_ai fireworks_ai hosted_vllm cerebras sambanova nvidia_nim"
-        " perplexity deepinfra lm_studio llamafile moonshot dashscope nebius novita hyperbolic featherless_ai"
-        " litellm_proxy zai github baseten vercel_ai_gateway".split()
+        "openai custom_openai openrouter groq deepseek mistral xai together_ai fireworks_ai hosted_vllm cerebras"
+        " sambanova nvidia_nim perplexity deepinfra lm_studio llamafile moonshot dashscope nebius novita hyperbolic"
+        " featherless_ai litellm_proxy zai github baseten vercel_ai_gateway".split()
     ),
     "anthropic_messages": frozenset(["anthropic"]),
     "openai_responses": frozenset(["openai"]),

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.chain import PolicyChain
-from streamviz.core.policy import ActivePolicy, StreamingContext
+from streamviz.core.context import StreamingContext
+from streamviz.core.policy import ActivePolicy
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
@@ -17,6 +18,8 @@ from streamviz.records.ids import uuid7
 from tests.core.support import HEAD, call, calls, delta, sse
 
 SECOND = 1_000_000
+# All that a test makes begins at once, and at the start of a second: pages are brought up to date once in each.
+START = now_us() // SECOND * SECOND
 
 
 class Running:
@@ -26,7 +29,7 @@ class Running:
         self, feed: Feed | None = None, policies: Sequence[ActivePolicy] = (), now: int = 0, **changes: Any
     ) -> None:
         self.feed = feed or Feed()
-        self.now = now or now_us()
+        self.now = now or START
         aggregator = OpenAIChatAggregator()
         usual: dict[str, Any] = {
             "id": uuid7(),

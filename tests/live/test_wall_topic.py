@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from streamviz.live.feed import RECENT_SECONDS, Feed, now_us
+from streamviz.live.feed import RECENT_SECONDS, Feed
 from streamviz.live.filters import parse_filter
 from streamviz.live.wall import MOST_RECENT, Wall
 from streamviz.live.wall_topic import WallTopic
 from streamviz.live.watcher import head
 from tests.core.support import active, delta, deny_names
-from tests.live.support import SECOND, Element, Page, Running
+from tests.live.support import SECOND, START, Element, Page, Running
 
 GROUPS = ("held", "stalled", "running", "finished", "recent")
 
@@ -18,7 +18,7 @@ class Walls:
 
     def __init__(self) -> None:
         self.feed = Feed()
-        self.now = now_us() // SECOND * SECOND
+        self.now = START
         self.wall = Wall(self.feed)
         self.pages: list[tuple[WallTopic, Page]] = []
         self.number = 0

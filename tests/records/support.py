@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.policy import UPSTREAM, Frame
+from streamviz.core.context import UPSTREAM, Frame
 from streamviz.records.database import conninfo
 from streamviz.records.recorder import (
     BlockRecord,

@@ -6,7 +6,7 @@ import uuid
 import psycopg
 import pytest
 
-from streamviz.core.policy import Frame
+from streamviz.core.context import Frame
 from streamviz.records.database import conninfo
 from streamviz.records.recovery import close_interrupted, show_life
 from tests.records.conftest import Query

@@ -108,10 +108,10 @@ async def test_routes_are_followed(follower: Follower) -> None:
 async def test_a_policys_mode_is_followed_and_the_version_with_it(follower: Follower) -> None:
     policy = await change(lambda: save_policy(mode="shadow"))
     await follower.until(lambda standing: bool(standing.policies))
-    [shadow] = follower.standing.policies_for("any", "any")
+    [shadow] = follower.standing.policies_for("any", "any").active
     await change(lambda: save_policy(mode="enforce", fail_open=True))
-    await follower.until(lambda standing: standing.policies[0].active.mode is Mode.ENFORCE)
-    [enforce] = follower.standing.policies_for("any", "any")
+    await follower.until(lambda standing: standing.policies[0].mode is Mode.ENFORCE)
+    [enforce] = follower.standing.policies_for("any", "any").active
     assert (shadow.mode, shadow.version, shadow.fail_open) == (
         Mode.SHADOW,
         1,
@@ -128,7 +128,7 @@ async def test_policies_come_in_their_order(follower: Follower) -> None:
     for name, order in (("c", 2), ("b", 2), ("a", 3), ("d", 1)):
         await change(lambda name=name, order=order: save_policy(name, order=order, mode="enforce"))
     await follower.until(lambda standing: len(standing.policies) == 4)
-    assert [active.name for active in follower.standing.policies_for("m", "k")] == ["d", "b", "c", "a"]
+    assert [active.name for active in follower.standing.policies_for("m", "k").active] == ["d", "b", "c", "a"]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,9 @@ async def test_a_scope_says_for_which_models_and_keys(
 ) -> None:
     await change(lambda: save_policy(mode="enforce", models_scope=models, keys_scope=keys))
     await follower.until(lambda standing: bool(standing.policies))
-    assert bool(follower.standing.policies_for("sim/content", "ci")) is applies
+    chosen = follower.standing.policies_for("sim/content", "ci")
+    assert (len(chosen.active), len(chosen.not_run)) == ((1, 0) if applies else (0, 1))
+    assert all("outside its scope" in each.why for each in chosen.not_run)
 
 
 async def test_a_policy_that_cannot_be_built_is_not_run_and_stops_no_other(
@@ -160,8 +162,12 @@ async def test_a_policy_that_cannot_be_built_is_not_run_and_stops_no_other(
 ) -> None:
     await change(lambda: save_policy("broken", kind="of a newer release", mode="enforce"))
     await change(lambda: save_policy("guard", mode="enforce"))
-    await follower.until(lambda standing: bool(standing.policies))
-    assert [active.name for active in follower.standing.policies_for("m", "k")] == ["guard"]
+    await follower.until(lambda standing: len(standing.policies) == 2)
+    chosen = follower.standing.policies_for("m", "k")
+    assert [active.name for active in chosen.active] == ["guard"]
+    [not_run] = chosen.not_run
+    assert (not_run.policy, not_run.version, not_run.mode) == ("broken", 1, Mode.ENFORCE)
+    assert not_run.why.startswith("it cannot run: ")
     assert "policy broken v1 cannot run" in caplog.text
 
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.conninfo import make_conninfo
 
-from streamviz.core.policy import Frame
+from streamviz.core.context import Frame
 from streamviz.records.database import conninfo
 from streamviz.records.models import Policy
 from streamviz.records.rows import RUN_CHUNKS

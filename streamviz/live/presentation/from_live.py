@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
-from streamviz.core.policy import Judgement
+from streamviz.core.judgements import Judgement
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.usage import Usage, normalise
 from streamviz.live.presentation.standing import Kept, deciding, state_of
@@ -69,7 +69,7 @@ def _verdict(stream: LiveStream, number: int) -> VerdictView:
     return VerdictView(
         number=number,
         ordinal=judgement.ordinal,
-        block_name=_name(stream.state.blocks[judgement.ordinal]),
+        block_name=_subject(stream, judgement),
         policy=judgement.policy.name,
         version=judgement.policy.version,
         mode=judgement.policy.mode.value,
@@ -78,7 +78,15 @@ def _verdict(stream: LiveStream, number: int) -> VerdictView:
         failure=printable(judgement.failure),
         at=judgement.at,
         took=judgement.took,
+        by=judgement.by,
+        client_had=judgement.client_had,
     )
+
+
+def _subject(stream: LiveStream, judgement: Judgement) -> str:
+    """What a verdict is about: the block's name, or the request or the stream."""
+    ordinal = judgement.ordinal
+    return str(judgement.subject) if ordinal is None else _name(stream.state.blocks[ordinal])
 
 
 def _name(block: StreamBlock) -> str:

@@ -124,7 +124,7 @@ def _verdict(verdict: Verdict, names: dict[int, str]) -> VerdictView:
     return VerdictView(
         number=verdict.number,
         ordinal=verdict.ordinal,
-        block_name=names.get(verdict.ordinal, ""),
+        block_name=verdict.subject if verdict.ordinal is None else names.get(verdict.ordinal, ""),
         policy=verdict.policy_version.policy.name,
         version=verdict.policy_version.number,
         mode=verdict.mode,
@@ -133,6 +133,8 @@ def _verdict(verdict: Verdict, names: dict[int, str]) -> VerdictView:
         failure=printable(verdict.failure),
         at=as_microseconds(verdict.at),
         took=verdict.took_us,
+        by=verdict.by,
+        client_had=verdict.client_had,
     )
 
 

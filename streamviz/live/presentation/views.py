@@ -18,10 +18,13 @@ _SUMMARY_CHARACTERS = 120
 
 @dataclass(frozen=True, slots=True)
 class VerdictView:
-    """A policy's verdict on a block."""
+    """A policy's verdict on a block, or on the request or the stream as a whole (`ordinal` is None then).
+
+    `by` names the person who decided by hand; `client_had` is how much of the block the client had (characters).
+    """
 
     number: int
-    ordinal: int
+    ordinal: int | None
     block_name: str
     policy: str
     version: int
@@ -31,6 +34,8 @@ class VerdictView:
     failure: str
     at: int
     took: int
+    by: str = ""
+    client_had: int = 0
 
     @property
     def mark(self) -> marks.DecisionMark:

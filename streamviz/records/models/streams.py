@@ -8,6 +8,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from streamviz.core.events import BlockKind
+from streamviz.core.judgements import Subject
 from streamviz.core.policy import Decision
 from streamviz.records.ids import uuid7
 from streamviz.records.models.access import ApiKey
@@ -75,6 +76,7 @@ class Stream(models.Model):
     ended_at = models.DateTimeField(null=True)
     itl_p50_us = models.BigIntegerField(null=True)
     itl_p95_us = models.BigIntegerField(null=True)
+    not_run = models.JSONField(default=list, help_text="The policies that did not judge it, and why.")
 
     class Meta:
         ordering = ["-requested_at", "-id"]
@@ -116,11 +118,16 @@ class Block(models.Model):
 
 
 class Verdict(models.Model):
-    """What a policy decided about a block. `number` is its place among the stream's verdicts."""
+    """What a policy decided about a block, or about the request or the stream as a whole (`ordinal` is null then).
+
+    `number` is its place among the stream's verdicts. `evidence` says what was found and where, never what it was.
+    `by` names the person who decided by hand, `client_had` how many characters of the block the client had already.
+    """
 
     stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="verdicts")
     number = models.PositiveIntegerField()
-    ordinal = models.PositiveIntegerField(help_text="The block's.")
+    subject = models.CharField(max_length=10, choices=[(each.value, each.value) for each in Subject], default="block")
+    ordinal = models.PositiveIntegerField(null=True, help_text="The block's.")
     policy_version = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT, related_name="verdicts")
     mode = models.CharField(max_length=10, choices=MODES)
     decision = models.CharField(max_length=10, choices=[(decision.value, decision.value) for decision in Decision])
@@ -128,6 +135,9 @@ class Verdict(models.Model):
     failure = models.TextField(blank=True)
     at = models.DateTimeField()
     took_us = models.BigIntegerField()
+    evidence = models.JSONField(default=dict)
+    by = models.TextField(blank=True)
+    client_had = models.PositiveIntegerField(default=0)
 
     class Meta:
         ordering = ["number"]
