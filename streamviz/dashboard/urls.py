@@ -11,6 +11,7 @@ urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("icon.svg"))),  # browsers ask for it wherever no page names one
     path("simulate/", live.simulate, name="simulate"),
     path("streams/<uuid:stream_id>/", streams.stream, name="stream"),
+    path("streams/<uuid:stream_id>/peek/", streams.peek, name="peek"),
     path("streams/<uuid:stream_id>/chunks/", streams.chunks, name="chunks"),
     path("streams/<uuid:stream_id>/request/", streams.request_body, name="request_body"),
     path("sessions/", sessions.sessions, name="sessions"),

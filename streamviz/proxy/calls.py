@@ -39,7 +39,7 @@ async def model_call(
     key = worker.authenticate(scope)
     worker.admit()
     request = read_request(await http.read_body(receive), wire_format)
-    find = partial(_target, worker, wire_format, scope)
+    find = partial(target_of, worker, wire_format, scope)
     target = await find(request)
     aggregator = wire_format.aggregator()
     stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, requested_at)
@@ -51,15 +51,20 @@ async def model_call(
     stream.request = request.body
     _record(worker, recording.opened(stream))
     worker.observers.feed.opened(stream)
-    client_headers = {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
     try:
-        call = _carry(worker, stream, relay, request, find, client_headers)
+        call = _carry(worker, stream, relay, request, find, client_headers(scope))
         await _until_client_leaves(call, receive, stream)
     finally:
         _leave(worker, stream, relay)
 
 
-async def _target(worker: Worker, wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Target:
+def client_headers(scope: HTTPScope) -> dict[str, str]:
+    """The headers of the request that the provider is to see."""
+    return {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
+
+
+async def target_of(worker: Worker, wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Target:
+    """Where a request goes, with the credential that it goes with. Raises RequestError where it cannot."""
     target = await worker.target_for(request.model, wire_format.name)
     if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
         target = target.with_key(credentials[0])

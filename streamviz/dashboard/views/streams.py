@@ -33,6 +33,15 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 
 @needs(roles.VIEW)
 @require_safe
+async def peek(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """The same beside the Live page's list, without its frame."""
+    found = await _find(stream_id)
+    content = await rendering.stream(found.view, now_us())
+    return await render_page(request, "dashboard/_peek.html", found.context("peek") | {"content": content})
+
+
+@needs(roles.VIEW)
+@require_safe
 async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The chunks that are in the record, a page at a time."""
     first = request.GET.get("from", "0")

@@ -4,7 +4,9 @@ import uuid
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from asgiref.sync import sync_to_async
 from django.db.models import Prefetch, QuerySet
+from django.db.models.functions import Right
 
 from streamviz.core.events import BlockKind
 from streamviz.core.policy import Decision
@@ -15,6 +17,8 @@ from streamviz.records.models import Block, ClientRun, Stream, UpstreamRun, Verd
 from streamviz.records.moments import as_microseconds
 
 _MADE = -1
+MOST_RECENT = 20
+TAIL_CHARACTERS = 320
 
 
 def load(stream_id: uuid.UUID) -> Stream:
@@ -33,15 +37,26 @@ def load(stream_id: uuid.UUID) -> Stream:
 
 def outlines(streams: QuerySet[Stream]) -> QuerySet[Stream]:
     """The same streams with what their strips show, in four queries: how long blocks are, but not their text."""
-    blocks = Block.objects.defer("text", "signature")
+    blocks = Block.objects.defer("text", "signature").annotate(ending=Right("text", TAIL_CHARACTERS))
     return streams.select_related("session", "key").prefetch_related(
         Prefetch("blocks", blocks), "verdicts__policy_version__policy"
     )
 
 
 def outline_of(stream: Stream) -> StreamView:
-    """One of `outlines`: without the text of its blocks and without its tapes."""
-    return _view_of(stream, ["" for _ in stream.blocks.all()], [], [])
+    """One of `outlines`: with the end of its blocks' text only, and without its tapes."""
+    # The annotation of `outlines`, which the model does not know of.
+    return _view_of(stream, [vars(block)["ending"] for block in stream.blocks.all()], [], [])
+
+
+async def load_recent() -> list[StreamView]:
+    """The newest streams that are over, for the Live page of a worker that has only just begun."""
+    return await sync_to_async(_recent)()
+
+
+def _recent() -> list[StreamView]:
+    newest = Stream.objects.exclude(outcome="").order_by("-requested_at")
+    return [outline_of(stream) for stream in outlines(newest)[:MOST_RECENT]]
 
 
 def view_of(stream: Stream) -> StreamView:
