@@ -10,7 +10,9 @@ from django.conf import settings
 from streamviz.core.blocks import StreamState
 from streamviz.core.context import StreamingContext
 from streamviz.core.errors import ClientFacingError, UpstreamError
+from streamviz.core.events import BlockKind
 from streamviz.core.request import ModelCall
+from streamviz.core.usage import normalise
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http, recording
 from streamviz.proxy.answers import consult, open_answer
@@ -22,6 +24,7 @@ from streamviz.records.ids import uuid7
 from streamviz.records.models import Outcome
 from streamviz.records.recorder import AnyEntry
 from streamviz.records.standing import KnownKey
+from streamviz.upstream.prices import price
 from streamviz.upstream.targets import Lane, Target
 from streamviz.upstream.translated import require_translatable
 
@@ -102,7 +105,13 @@ def _open_stream(
         requested_at=requested_at,
         state=state,
         context=StreamingContext(
-            str(stream_id), worker.observers.clock.now, ModelCall(wire_format.name, request.fields), state=state
+            str(stream_id),
+            worker.observers.clock.now,
+            ModelCall(wire_format.name, request.fields),
+            worker.sessions.counts(session.id, requested_at),
+            state,
+            price=partial(price, target.model, target.provider, 0),
+            began_at=requested_at,
         ),
         client=client[0] if client else "",
         user_agent=http.header(scope, b"user-agent"),
@@ -156,6 +165,18 @@ async def _until_client_leaves(
         await asyncio.gather(running, leaving, return_exceptions=True)
 
 
+def _count(stream: LiveStream) -> None:
+    """Add a stream that ended to what its session comes to."""
+    counts, blocks = stream.context.session, stream.state.blocks
+    usage = normalise(stream.state.usage)
+    counts.streams += 1
+    counts.blocks += len(blocks)
+    counts.tool_calls += sum(block.kind is BlockKind.TOOL_CALL for block in blocks)
+    if usage is not None:
+        counts.output_tokens += usage.output_tokens or 0
+        counts.cost += price(stream.upstream_model, stream.provider, usage.input_tokens, usage.output_tokens) or 0.0
+
+
 def _leave(worker: Worker, stream: LiveStream, relay: Relay) -> None:
     """The client has all that it gets. Where a shadow still waits for a judge, the record waits for it too."""
     stream.ended_at = worker.observers.clock.now()
@@ -177,6 +198,7 @@ async def _close_after_shadows(worker: Worker, stream: LiveStream, relay: Relay)
 def _close_stream(worker: Worker, stream: LiveStream) -> None:
     stream.outcome = stream.outcome or Outcome.INTERRUPTED
     assert stream.ended_at is not None
+    _count(stream)
     _record(worker, recording.closed(stream, stream.ended_at))
     worker.observers.feed.closed(stream)
 
