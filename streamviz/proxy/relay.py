@@ -28,6 +28,8 @@ from streamviz.records.recorder import ChunksReceived, FramesSent, Recorder
 from streamviz.upstream.answer import Answer
 
 OURSELVES = "streamviz"
+# A client that takes so long to take what it was sent is not reading.
+_SLOW_US = 250_000
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,11 @@ class Relay:
         message = verdict.text or f"The request was denied by policy {active.name}."
         self._stream.outcome, self._stream.error = Outcome.HALTED, f"{active.name}: {verdict.reason}"
         await self._tell(RequestError(403, message, kind="permission_error", code="denied_by_policy"))
+
+    async def cancelled(self, by: str) -> None:
+        """A person stopped the stream: end it legally for the client, with nothing of what was held."""
+        self._stream.outcome, self._stream.error = Outcome.HALTED, f"cancelled by {by}"
+        await self._tell(RequestError(403, "The stream was cancelled by an operator.", code="cancelled"))
 
     async def refuse(self, error: ClientFacingError) -> None:
         """There is no answer: tell the client why, in upstream's words where it said any."""
@@ -209,7 +216,6 @@ class Relay:
         if stream.upstream_first_at is None and stream.state.blocks:
             stream.upstream_first_at = chunks[0].received_at
         await self._flush()
-        self._observers.feed.changed(stream)
 
     def _chunks_of(self, events: Sequence[SSEEvent]) -> list[Chunk]:
         """The events of one read, numbered, timed and recorded."""
@@ -223,15 +229,25 @@ class Relay:
 
     async def _flush(self) -> None:
         context = self._stream.context
+        self._observers.feed.changed(self._stream)
         if context.outbox:
             frames, context.outbox = context.outbox, []
             self._record_frames(frames)
             await self._begin()
-            await http.body(self._send, b"".join(frame.raw for frame in frames), more=True)
+            await self._deliver(b"".join(frame.raw for frame in frames))
 
     async def _send_made(self, raw: bytes) -> None:
         self._record_frames([Frame(raw, None, OURSELVES)])
+        await self._deliver(raw)
+
+    async def _deliver(self, raw: bytes) -> None:
+        """Give bytes to the client's socket, which waits while that is full, and note where it took long."""
+        stream = self._stream
+        since = stream.sending_since = self._observers.clock.now()
         await http.body(self._send, raw, more=True)
+        stream.sending_since = None
+        if (now := self._observers.clock.now()) - since > _SLOW_US:
+            stream.client_waits.append((since, now))
 
     def _record_frames(self, frames: Sequence[Frame]) -> None:
         stream = self._stream
