@@ -51,7 +51,7 @@ function before(event) {
   if (kind) remember(kind);
   else event.preventDefault();
   if (connection.isOver && event.target.id === "socket") document.getElementById("pause")?.remove();
-  if (connection.isOver) document.getElementById("follow")?.remove();
+  if (connection.isOver) for (const id of ["follow", "cancel"]) document.getElementById(id)?.remove();
 }
 
 function pause() {

@@ -89,6 +89,11 @@ def tree(block: BlockView) -> SafeString:
     return fragment("_tree", block=block, tree=tree_of(block.text, is_arriving=block.is_arriving), oob=True)
 
 
+def holds(view: StreamView, *, oob: bool = False) -> SafeString:
+    """What is held now, by whom, and what a person may do about it."""
+    return fragment("_holds", stream=view, held=view.held, oob=oob)
+
+
 def verdict(view: VerdictView) -> SafeString:
     """A verdict's place in the list."""
     return fragment("_verdict", verdict=view)
@@ -136,7 +141,7 @@ async def stream(view: StreamView, now: int, *, oob: bool = False) -> SafeString
         items=await _paced(fragment("_block_item", block=block) for block in view.blocks),
         cards=await _paced(block_card(block) for block in view.blocks),
         verdicts=await _paced(verdict(entry) for entry in reversed(view.verdicts)),
-        holds=fragment("_holds", held=view.held),
+        holds=holds(view),
         oob=oob,
     )
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
+from typing import Any
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.conf import settings
@@ -31,6 +32,9 @@ from streamviz.upstream.translated import require_translatable
 # Headers of the formats themselves, which the provider is to see.
 PASSED_ON = (b"anthropic-version", b"anthropic-beta", b"openai-beta")
 
+# What a client that reads nothing gets to take the end of a stream that a person cancelled.
+LAST_WORDS_SECONDS = 2.0
+
 FindTarget = Callable[[ModelRequest], Awaitable[Target]]
 
 
@@ -56,7 +60,7 @@ async def model_call(
     worker.observers.feed.opened(stream)
     try:
         call = _carry(worker, stream, relay, request, find, client_headers(scope))
-        await _until_client_leaves(call, receive, stream)
+        await _until_client_leaves(call, receive, stream, relay)
     finally:
         _leave(worker, stream, relay)
 
@@ -148,21 +152,46 @@ async def _carry(
 
 
 async def _until_client_leaves(
-    call: Coroutine[None, None, None], receive: ASGIReceiveCallable, stream: LiveStream
+    call: Coroutine[None, None, None], receive: ASGIReceiveCallable, stream: LiveStream, relay: Relay
 ) -> None:
-    """Run `call` to its end, or until the client closes its connection: upstream is closed at once then."""
+    """Run `call` to its end, or until the client leaves or a person cancels: upstream is closed at once then."""
     running = asyncio.ensure_future(call)
     leaving = asyncio.ensure_future(receive())
+    stopping: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    stream.cancel = partial(_stop, stopping)
     try:
-        await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((running, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stream.cancel = None
         if running.done():
             running.result()
-        else:
+        elif leaving.done():
             stream.outcome = Outcome.CLIENT_DISCONNECTED
+        else:
+            await _cancel(running, leaving, relay.cancelled(stopping.result()))
     finally:
         for task in (running, leaving):
             task.cancel()
         await asyncio.gather(running, leaving, return_exceptions=True)
+
+
+def _stop(stopping: "asyncio.Future[str]", by: str) -> bool:
+    """A person's word to cancel a stream; False where another has said so, or it is over."""
+    if stopping.done():
+        return False
+    stopping.set_result(by)
+    return True
+
+
+async def _cancel(
+    running: "asyncio.Future[None]", leaving: "asyncio.Future[Any]", last_words: Coroutine[None, None, None]
+) -> None:
+    """Stop carrying, then tell the client, who may have left or be reading nothing."""
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    telling = asyncio.ensure_future(last_words)
+    await asyncio.wait((telling, leaving), timeout=LAST_WORDS_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    telling.cancel()
+    await asyncio.gather(telling, return_exceptions=True)
 
 
 def _count(stream: LiveStream) -> None:

@@ -27,6 +27,9 @@ from streamviz.records.models import Outcome
 from streamviz.records.recorder import OURSELVES, ChunksReceived, FramesSent, Recorder
 from streamviz.upstream.answer import Answer
 
+# A client that takes so long to take what it was sent is not reading.
+_SLOW_US = 250_000
+
 
 @dataclass(frozen=True)
 class Observers:
@@ -83,6 +86,11 @@ class Relay:
         message = verdict.text or f"The request was denied by policy {active.name}."
         self._stream.outcome, self._stream.error = Outcome.HALTED, f"{active.name}: {verdict.reason}"
         await self._tell(RequestError(403, message, kind="permission_error", code="denied_by_policy"))
+
+    async def cancelled(self, by: str) -> None:
+        """A person stopped the stream: end it legally for the client, with nothing of what was held."""
+        self._stream.outcome, self._stream.error = Outcome.HALTED, f"cancelled by {by}"
+        await self._tell(RequestError(403, "The stream was cancelled by an operator.", code="cancelled"))
 
     async def refuse(self, error: ClientFacingError) -> None:
         """There is no answer: tell the client why, in upstream's words where it said any."""
@@ -210,7 +218,6 @@ class Relay:
         if stream.upstream_first_at is None and stream.state.blocks:
             stream.upstream_first_at = chunks[0].received_at
         await self._flush()
-        self._observers.feed.changed(stream)
 
     def _chunks_of(self, events: Sequence[SSEEvent]) -> list[Chunk]:
         """The events of one read, numbered, timed and recorded."""
@@ -228,18 +235,28 @@ class Relay:
     async def _flush(self) -> None:
         """Send what may go, once it is in the record."""
         context = self._stream.context
+        self._observers.feed.changed(self._stream)
         frames, context.outbox = context.outbox, []
         if frames:
             self._record_frames(frames)
         self._keep_record()
         if frames:
             await self._begin()
-            await http.body(self._send, b"".join(frame.raw for frame in frames), more=True)
+            await self._deliver(b"".join(frame.raw for frame in frames))
 
     async def _send_made(self, raw: bytes) -> None:
         self._record_frames([Frame(raw, None, OURSELVES)])
         self._keep_record()
+        await self._deliver(raw)
+
+    async def _deliver(self, raw: bytes) -> None:
+        """Give bytes to the client's socket, which waits while that is full, and note where it took long."""
+        stream = self._stream
+        since = stream.sending_since = self._observers.clock.now()
         await http.body(self._send, raw, more=True)
+        stream.sending_since = None
+        if (now := self._observers.clock.now()) - since > _SLOW_US:
+            stream.client_waits.append((since, now))
 
     def _keep_record(self) -> None:
         """Called before the client gets anything: what it gets, and why, is kept from here on."""

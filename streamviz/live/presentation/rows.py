@@ -65,7 +65,7 @@ class RowView:
 
     @cached_property
     def why(self) -> str:
-        return _why(self.stream, self.state)
+        return _why(self.stream, self.state, self.now)
 
 
 def row_of(stream: StreamView, now: int) -> RowView:
@@ -115,13 +115,14 @@ def _css(verdict: VerdictView) -> str:
     return f"{verdict.mark.css} verdict-shadow" if verdict.is_shadow else verdict.mark.css
 
 
-def _why(stream: StreamView, state: marks.StateMark) -> str:
+def _why(stream: StreamView, state: marks.StateMark, now: int) -> str:
     """The cause beside the state."""
     if state is marks.HELD:
         block = stream.held[0]
-        return f"{', '.join(block.held_by)} · {block.title}"
+        asks = " · asks a person" if block.waits_for_person else ""
+        return f"{', '.join(block.held_by)} · {block.title}{asks}"
     if state is marks.STALLED:
-        return "upstream silent"
+        return "client not reading" if stream.is_client_slow(now) else "upstream silent"
     if stream.error:
         return one_line(stream.error, 160)
     if intervening := [verdict for verdict in stream.verdicts if verdict.intervenes]:
