@@ -13,9 +13,9 @@ ANTHROPIC_VERSION = "2023-06-01"
 # Providers that speak a format as it is, so that their bytes can be relayed. Any other takes the translating lane.
 SPEAKS = {
     "openai_chat": frozenset(
-        "openai openrouter groq deepseek mistral xai together_ai fireworks_ai hosted_vllm cerebras sambanova nvidia_nim"
-        " perplexity deepinfra lm_studio llamafile moonshot dashscope nebius novita hyperbolic featherless_ai"
-        " litellm_proxy zai github baseten vercel_ai_gateway".split()
+        "openai custom_openai openrouter groq deepseek mistral xai together_ai fireworks_ai hosted_vllm cerebras"
+        " sambanova nvidia_nim perplexity deepinfra lm_studio llamafile moonshot dashscope nebius novita hyperbolic"
+        " featherless_ai litellm_proxy zai github baseten vercel_ai_gateway".split()
     ),
     "anthropic_messages": frozenset(["anthropic"]),
     "openai_responses": frozenset(["openai"]),
@@ -86,6 +86,10 @@ class Target:
     def with_key(self, key: str) -> "Target":
         """The same place, with a credential of the client's own."""
         return replace(self, key=key, missing="")
+
+    def at(self, path: str) -> "Target":
+        """The raw lane's place below this one's."""
+        return replace(self, url=self.url + path)
 
     def require_key(self) -> None:
         """Raises RequestError (401) where the provider's credential is not set."""

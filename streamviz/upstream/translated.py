@@ -3,12 +3,21 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-import msgspec
+from litellm.responses.litellm_completion_transformation.streaming_iterator import LiteLLMCompletionStreamingIterator
+from pydantic import BaseModel
 
 from streamviz.core import sse
+from streamviz.core.aggregator import DONE, Chunk
 from streamviz.core.errors import RequestError, UpstreamError
-from streamviz.core.json_value import JsonObject, as_object, as_text, encode
+from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, decode, encode
+from streamviz.core.sse import SSEParser
+from streamviz.core.wire import AGGREGATORS
+from streamviz.core.wire.translation import OPENAI_CHAT
+from streamviz.core.wire.translator import Translator
+from streamviz.upstream.chat_requests import as_chat_request, speaks_messages, speaks_responses
+from streamviz.upstream.chat_stream import ChatStream
 from streamviz.upstream.lite import litellm
+from streamviz.upstream.refusals import as_upstream_error
 from streamviz.upstream.targets import Target
 
 # LiteLLM takes its own settings as arguments beside the model's parameters: where to send the call, with what
@@ -31,53 +40,52 @@ PARAMETERS = {
         " service_tier safety_identifier prompt_cache_key prompt_cache_retention stream stream_options".split()
     ),
 }
+# The bytes of an answer, and what is closed when nobody wants more of them.
+Opened = tuple[AsyncIterator[bytes], object]
 # These say something to the record, not to the model.
 _FOR_US = frozenset({"model", "metadata"})
 
-_CALLS: dict[str, Callable[..., Awaitable[object]]] = {
-    "openai_chat": litellm.acompletion,
-    "anthropic_messages": litellm.anthropic_messages,
-    "openai_responses": litellm.aresponses,
-}
-
 # The event loop itself keeps no task alive.
 _closing: set[asyncio.Future[None]] = set()
+# A client that gets nothing for longer may take its connection for dead.
+_KEEP_ALIVE_SECONDS = 5.0
 
 
 class TranslatedAnswer:
-    """An answer that LiteLLM re-models: server-sent events for a stream, else one JSON body."""
+    """An answer whose bytes are written here: server-sent events for a stream, else one JSON body.
+
+    `source` is what is closed when it is given up.
+    """
 
     status = 200
 
-    def __init__(self, response: object, wire_format: str, silence_seconds: float) -> None:
-        self._response = response
+    def __init__(self, pieces: AsyncIterator[bytes], kind: str, source: object, silence_seconds: float) -> None:
+        self._pieces = pieces
+        self._source = source
         self._silence_seconds = silence_seconds
-        self._wire_format = wire_format
-        self._is_streaming = isinstance(response, AsyncIterator)
-        kind = "text/event-stream" if self._is_streaming else "application/json"
         self.headers: Mapping[str, str] = {"content-type": kind}
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        if not isinstance(self._response, AsyncIterator):
-            yield _as_json(self._response)
-            return
         try:
             while True:
                 async with asyncio.timeout(self._silence_seconds):
-                    chunk = await anext(self._response, None)
-                if chunk is None:
-                    break
-                yield _as_event(chunk)
+                    piece = await anext(self._pieces, None)
+                if piece is None:
+                    return
+                if piece:
+                    yield piece
+                # What LiteLLM has buffered comes without a pause: other streams must not wait for its end.
+                await asyncio.sleep(0)
         except TimeoutError as error:
             raise UpstreamError(504, "upstream was silent for too long") from error
+        except UpstreamError:
+            raise
         except Exception as error:  # LiteLLM's errors share no base, and its iterators raise what they meet.
-            raise _as_upstream_error(error) from error
-        if self._wire_format == "openai_chat":
-            yield sse.write_event(b"[DONE]")
+            raise as_upstream_error(error) from error
 
     def close(self) -> None:
         """LiteLLM's streams are closed by a coroutine, which this leaves to the event loop."""
-        if aclose := getattr(self._response, "aclose", None):
+        if aclose := getattr(self._source, "aclose", None):
             closing = asyncio.ensure_future(aclose())
             _closing.add(closing)
             closing.add_done_callback(_closing.discard)
@@ -91,46 +99,130 @@ def require_translatable(target: Target, request: JsonObject) -> None:
         raise RequestError(400, message, code="unsupported_parameter", param=name)
 
 
-async def open_translated(target: Target, request: JsonObject, silence_seconds: float) -> TranslatedAnswer:
-    """Make the call. Raises UpstreamError where LiteLLM or the provider refuses it, or nothing comes for too long."""
+def arguments_for(target: Target, request: JsonObject) -> JsonObject:
+    """LiteLLM's arguments for a call: what of the request is the model's, and where it is to go."""
     arguments = {name: value for name, value in request.items() if name in PARAMETERS[target.wire_format]}
     arguments["model"] = f"{target.provider}/{target.model}"
     if target.base_url:
         arguments["api_base"] = target.base_url
     if target.key:
         arguments["api_key"] = target.key
+    return arguments
+
+
+async def open_translated(target: Target, request: JsonObject, silence_seconds: float) -> TranslatedAnswer:
+    """Make the call. Raises UpstreamError where LiteLLM or the provider refuses it, or nothing comes for too long."""
+    arguments = arguments_for(target, request)
     try:
         async with asyncio.timeout(silence_seconds):
-            response = await _CALLS[target.wire_format](**arguments)
+            pieces, source = await _CALLS[target.wire_format](target, arguments)
     except TimeoutError as error:
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
+    except UpstreamError:
+        raise
     except Exception as error:  # LiteLLM's errors share no base but OpenAI's, and some are bare.
-        raise _as_upstream_error(error) from error
-    return TranslatedAnswer(response, target.wire_format, silence_seconds)
+        raise as_upstream_error(error) from error
+    kind = "text/event-stream" if arguments.get("stream") else "application/json"
+    return TranslatedAnswer(pieces, kind, source, silence_seconds)
+
+
+async def _chat(target: Target, arguments: JsonObject) -> Opened:
+    response: object = await litellm.acompletion(**arguments, max_retries=0)
+    if not isinstance(response, litellm.CustomStreamWrapper):
+        return _whole(response), response
+    has_usage = as_object(arguments.get("stream_options")).get("include_usage") is True
+    chunks = ChatStream(response, as_index(arguments.get("n")) or 1, has_usage)
+    return _chat_events(chunks), chunks
+
+
+async def _messages(target: Target, arguments: JsonObject) -> Opened:
+    if speaks_messages(target.provider, target.model):
+        return _native(await litellm.anthropic_messages(**arguments))
+    chat, tool_names = as_chat_request({**arguments, "stream": True})
+    response: object = await litellm.acompletion(**chat, max_retries=0)
+    return _translated(response, Translator(OPENAI_CHAT, target.wire_format, tool_names), arguments)
+
+
+async def _responses(target: Target, arguments: JsonObject) -> Opened:
+    if speaks_responses(target.provider, target.model):
+        return _native(await litellm.aresponses(**arguments))
+    response: object = await litellm.aresponses(**{**arguments, "stream": True}, max_retries=0)
+    assert isinstance(response, LiteLLMCompletionStreamingIterator), type(response)
+    chat = response.litellm_custom_stream_wrapper
+    return _translated(chat, Translator(OPENAI_CHAT, target.wire_format), arguments)
+
+
+_CALLS: dict[str, Callable[[Target, JsonObject], Awaitable[Opened]]] = {
+    "openai_chat": _chat,
+    "anthropic_messages": _messages,
+    "openai_responses": _responses,
+}
+
+
+async def _whole(response: object) -> AsyncIterator[bytes]:
+    yield _as_json(response)
+
+
+def _native(response: object) -> Opened:
+    """The provider speaks the client's format, and LiteLLM has its own way to call it."""
+    return (_events(response) if isinstance(response, AsyncIterator) else _whole(response)), response
+
+
+async def _events(response: AsyncIterator[object]) -> AsyncIterator[bytes]:
+    async for event in response:
+        yield _as_event(event)
+
+
+async def _chat_events(chunks: ChatStream) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        yield sse.write_event(chunk.json())
+    yield sse.write_event(DONE)
+
+
+def _translated(response: object, translator: Translator, arguments: JsonObject) -> Opened:
+    """The provider speaks chat. LiteLLM's own way back loses pieces of interleaved calls, refusals, and numbers.
+
+    Upstream is always asked for a stream: so one way of translating serves both kinds of answer.
+    """
+    assert isinstance(response, litellm.CustomStreamWrapper), type(response)
+    chunks = ChatStream(response, choices=1, has_usage=True)
+    written = _written(chunks, translator)
+    return (written if arguments.get("stream") else _collected(written, translator.target)), chunks
+
+
+async def _written(chunks: ChatStream, translator: Translator) -> AsyncIterator[bytes]:
+    now = asyncio.get_running_loop().time
+    written_at = now()
+    async for chunk in chunks:
+        data = chunk.json()
+        piece = translator.take(Chunk(0, 0, data, data))
+        if not piece and now() - written_at > _KEEP_ALIVE_SECONDS:
+            piece = translator.keep_alive()
+        written_at = now() if piece else written_at
+        yield piece
+    yield translator.end()
+
+
+async def _collected(written: AsyncIterator[bytes], wire_format: str) -> AsyncIterator[bytes]:
+    """A stream as the one answer that it adds up to."""
+    parser, aggregator = SSEParser(), AGGREGATORS[wire_format]()
+    data = b"".join([piece async for piece in written])
+    for event in (*parser.feed(data), *parser.close()):
+        aggregator.aggregate(Chunk(0, 0, event.raw, event.data, event.name))
+    yield encode(aggregator.build())
 
 
 def _as_json(value: object) -> bytes:
     """LiteLLM answers with pydantic models, or with plain dictionaries."""
-    if isinstance(value, dict):
-        return encode(value)
-    return value.model_dump_json(exclude_none=True, warnings=False).encode()  # type: ignore[attr-defined]
+    if isinstance(value, BaseModel):
+        return value.model_dump_json(exclude_none=True, warnings=False).encode()
+    return encode(value)
 
 
-def _as_event(chunk: object) -> bytes:
+def _as_event(event: object) -> bytes:
     """One event of LiteLLM's: written already, or as an object."""
-    if isinstance(chunk, bytes):
-        return chunk
-    data = _as_json(chunk)
-    name = as_text(as_object(msgspec.json.decode(data)).get("type"))
+    if isinstance(event, bytes):
+        return event
+    data = _as_json(event)
+    name = as_text(as_object(decode(data)).get("type"))
     return sse.write_event(data, name)
-
-
-def _as_upstream_error(error: Exception) -> UpstreamError:
-    status = getattr(error, "status_code", None)
-    # The headers of `response` are LiteLLM's own; what the provider sent is here.
-    answered = getattr(error, "litellm_response_headers", None) or {}
-    headers = {"retry-after": answered["retry-after"]} if "retry-after" in answered else {}
-    message = getattr(error, "message", None) or str(error) or type(error).__name__
-    if not isinstance(status, int) or not 400 <= status < 600:
-        status = 502
-    return UpstreamError(status, message, headers=headers)

@@ -1,0 +1,83 @@
+"""A stream of one wire format written in another."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.blocks import StreamState
+from streamviz.core.composer import Composer
+from streamviz.core.events import BlockDelta, BlockStarted, StreamEvent
+from streamviz.core.json_value import JsonObject
+from streamviz.core.wire import AGGREGATORS
+from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
+from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
+from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
+from streamviz.core.wire.translation import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
+
+
+def translating_composer(source: str, target: str, head: JsonObject) -> Composer:
+    """A composer that writes all of a stream of the format `source` in the format `target`."""
+    if target == OPENAI_CHAT:
+        return OpenAIChatComposer(head, source)
+    if target == ANTHROPIC_MESSAGES:
+        return AnthropicMessagesComposer(head, source)
+    assert target == OPENAI_RESPONSES, f"nothing is composed in {target}"
+    return OpenAIResponsesComposer(head, source=source)
+
+
+@dataclass(slots=True)
+class Translator:
+    """Takes chunks of the format `source` and gives the bytes that say the same in the format `target`.
+
+    `tool_names` gives the client's own names of tools that upstream knows by other ones.
+    """
+
+    source: str
+    target: str
+    tool_names: Mapping[str, str] = field(default_factory=dict)
+    _aggregator: Aggregator[Chunk, JsonObject] = field(init=False)
+    _composer: Composer = field(init=False)
+    _head: JsonObject = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._aggregator = AGGREGATORS[self.source]()
+        self._head = {}
+        self._composer = translating_composer(self.source, self.target, self._head)
+
+    @property
+    def state(self) -> StreamState:
+        """What has come so far."""
+        return self._aggregator.state
+
+    def take(self, chunk: Chunk) -> bytes:
+        """The bytes for one more chunk; there may be none yet."""
+        events = self._aggregator.aggregate(chunk)
+        if not self._head:
+            self._read_head()
+        return b"".join(self._composer.compose(self._renamed(events)))
+
+    def end(self) -> bytes:
+        """The bytes that end the stream, once all has come."""
+        return b"".join([*self._composer.compose(self._aggregator.close()), *self._composer.end()])
+
+    def keep_alive(self) -> bytes:
+        """Bytes that say nothing, for a client that waits while all that comes has to wait for its place."""
+        return self._composer.keep_alive()
+
+    def _read_head(self) -> None:
+        head = self._aggregator.head
+        self._head.update({key: head[key] for key in ("id", "model") if key in head})
+        if (created := head.get("created") or head.get("created_at")) is not None:
+            self._head["created_at" if self.target == OPENAI_RESPONSES else "created"] = created
+
+    def _renamed(self, events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
+        if not self.tool_names:
+            return events
+        return [
+            msgspec.structs.replace(event, name=self.tool_names.get(event.name, event.name))
+            if isinstance(event, BlockStarted | BlockDelta) and event.name
+            else event
+            for event in events
+        ]

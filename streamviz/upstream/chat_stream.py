@@ -1,0 +1,105 @@
+"""LiteLLM's chat streams, brought to one kind of chunk."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+from litellm.llms.openai.chat.gpt_transformation import OpenAIChatCompletionStreamingHandler
+from openai import AsyncStream
+from pydantic import BaseModel
+
+from streamviz.core.errors import UpstreamError
+from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode, objects
+from streamviz.upstream.lite import litellm
+
+
+class ChatChunk(msgspec.Struct, frozen=True):
+    """One chunk of a chat stream; `unknown` holds the fields that the format does not have."""
+
+    id: str
+    created: int
+    model: str
+    choices: list[JsonObject]
+    usage: JsonObject | None
+    unknown: JsonObject
+
+    @property
+    def finished(self) -> int:
+        """How many choices end with this chunk."""
+        return sum(choice["finish_reason"] is not None for choice in self.choices)
+
+    def json(self) -> bytes:
+        """The chunk as the client gets it."""
+        usage = {} if self.usage is None else {"usage": self.usage}
+        common = {"id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.model}
+        return encode({**common, **self.unknown, "choices": self.choices, **usage})
+
+
+def typed_chunk(chunk: object, *, id: str | None = None, created: int | None = None) -> ChatChunk:
+    """A chunk of LiteLLM's, or of a provider's SDK that LiteLLM gave the stream of, or a dictionary.
+
+    `id` and `created` stand in for its own: one stream has one of each, and LiteLLM makes new ones as it goes.
+    """
+    fields = as_object(chunk.model_dump(exclude_none=True, warnings=False) if isinstance(chunk, BaseModel) else chunk)
+    known = {"id", "object", "created", "model", "choices", "usage"}
+    return ChatChunk(
+        id=as_text(fields.get("id")) if id is None else id,
+        created=(as_index(fields.get("created")) or 0) if created is None else created,
+        model=as_text(fields.get("model")),
+        choices=[{"finish_reason": None, **choice} for choice in objects(fields.get("choices"))],
+        usage=as_object(fields.get("usage")) or None,
+        unknown={key: value for key, value in fields.items() if key not in known and value is not None},
+    )
+
+
+class ChatStream:
+    """The chunks of a chat call's answer; `choices` is how many were asked for.
+
+    Where the provider speaks OpenAI's format its chunks are taken before LiteLLM re-models them, which loses refusals
+    and the usage of providers that count in their own way. Elsewhere LiteLLM's own iterator gives them. At its end that
+    puts the whole message together again, estimating what usage it was not told: so it is not asked for its end where
+    that tells nothing new, and is left no more than it needs to add up what usage the provider told.
+    """
+
+    def __init__(self, wrapper: litellm.CustomStreamWrapper, choices: int, has_usage: bool) -> None:
+        self._wrapper = wrapper
+        self._choices = choices
+        self._has_usage = has_usage
+        inner = wrapper.completion_stream
+        self._direct = inner if isinstance(inner, AsyncStream | OpenAIChatCompletionStreamingHandler) else None
+
+    async def __aiter__(self) -> AsyncIterator[ChatChunk]:
+        first: ChatChunk | None = None
+        is_finished = False
+        async for each in self._remodelled() if self._direct is None else self._direct:
+            if isinstance(each, dict) and "choices" not in each:
+                continue  # what LiteLLM makes of lines that hold no chunk
+            chunk = typed_chunk(each) if first is None else typed_chunk(each, id=first.id, created=first.created)
+            first = first or chunk
+            is_finished = is_finished or chunk.finished > 0
+            yield chunk
+        if not is_finished:
+            raise UpstreamError(502, "upstream closed the stream before it was finished")
+
+    async def _remodelled(self) -> AsyncIterator[object]:
+        finished = 0
+        async for chunk in self._wrapper:
+            if getattr(chunk, "usage", None) is not None and not self._is_usage_reported():
+                continue
+            yield chunk
+            self._forget()
+            finished += typed_chunk(chunk).finished
+            if finished >= self._choices and not self._has_usage:
+                return
+
+    def _forget(self) -> None:
+        """Let go of the chunk that LiteLLM kept of late, unless it tells usage or, as the first, the stream's id."""
+        kept = self._wrapper.chunks
+        if len(kept) > 1 and getattr(kept[-1], "usage", None) is None:
+            kept.pop()
+
+    def _is_usage_reported(self) -> bool:
+        return any(getattr(chunk, "usage", None) is not None for chunk in self._wrapper.chunks)
+
+    async def aclose(self) -> None:
+        """End the connection, also in the middle."""
+        await self._wrapper.aclose()

@@ -1,0 +1,84 @@
+"""LiteLLM's chunks as one typed chunk, and its chat streams without what they cost."""
+
+import json
+from typing import Any
+
+import pytest
+from openai.types.chat import ChatCompletionChunk
+
+from streamviz.upstream.chat_stream import ChatStream, typed_chunk
+from streamviz.upstream.lite import litellm
+from tests.simulator.process import Simulator
+
+# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+
+PAYLOAD: dict[str, Any] = {
+    "id": "chatcmpl-7",
+    "object": "chat.completion.chunk",
+    "created": 17,
+    "model": "m",
+    "system_fingerprint": "fp_1",
+    "x_new": {"deep": [1]},
+    "choices": [{"index": 0, "delta": {"content": "Hi", "x_delta": 1}, "finish_reason": None, "x_choice": True}],
+}
+KINDS = {
+    "a dictionary": dict,
+    "the SDK's own": ChatCompletionChunk.model_validate,
+    "LiteLLM's": lambda payload: litellm.ModelResponseStream(**payload),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_every_field_is_kept_in_whatever_object_the_chunk_comes(kind: Any) -> None:
+    chunk = typed_chunk(kind(PAYLOAD))
+    assert (chunk.id, chunk.created, chunk.model, chunk.usage) == ("chatcmpl-7", 17, "m", None)
+    assert chunk.unknown["x_new"] == {"deep": [1]}
+    [choice] = chunk.choices
+    assert choice["delta"]["content"] == "Hi"  # type: ignore[index]
+    assert choice["delta"]["x_delta"] == 1  # type: ignore[index]
+    written = json.loads(chunk.json())
+    assert written["system_fingerprint"] == "fp_1"
+    assert written["choices"][0]["finish_reason"] is None
+    assert written["object"] == "chat.completion.chunk"
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_id_and_created_can_be_overridden(kind: Any) -> None:
+    chunk = typed_chunk(kind(PAYLOAD), id="mine", created=0)
+    assert (chunk.id, chunk.created) == ("mine", 0)
+    assert json.loads(chunk.json())["id"] == "mine"
+
+
+@pytest.mark.parametrize(
+    "payload", [{}, {"choices": None, "id": 7, "created": "x", "usage": []}, None, {"choices": [7]}]
+)
+def test_what_is_no_chunk_is_an_empty_one(payload: Any) -> None:
+    assert typed_chunk(payload).choices == []
+    assert typed_chunk(payload).usage is None
+
+
+async def opened(simulator: Simulator, provider: str, model: str, **more: Any) -> litellm.CustomStreamWrapper:
+    url = simulator.url if provider == "anthropic" else f"{simulator.url}/v1"
+    said = [{"role": "user", "content": "Hello"}]
+    answer = await litellm.acompletion(
+        model=f"{provider}/{model}", api_base=url, api_key="test", messages=said, stream=True, **more
+    )
+    assert isinstance(answer, litellm.CustomStreamWrapper)
+    return answer
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+@pytest.mark.parametrize("has_usage", [True, False])
+async def test_nothing_of_a_long_stream_stays_in_memory(simulator: Simulator, provider: str, has_usage: bool) -> None:
+    more = {"stream_options": {"include_usage": True}} if has_usage else {}
+    wrapper = await opened(simulator, provider, "content?chunks=500&seed=3", **more)
+    kept, usage, ids = [], [], set()
+    async for chunk in ChatStream(wrapper, choices=1, has_usage=has_usage):
+        kept.append(len(wrapper.chunks))
+        usage += [chunk.usage] if chunk.usage else []
+        ids.add((chunk.id, chunk.created))
+    assert len(kept) > 500
+    assert max(kept) < 5
+    assert len(usage) == has_usage
+    assert len(ids) == 1

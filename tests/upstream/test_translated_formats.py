@@ -1,0 +1,165 @@
+"""The translating lane in every pair of formats: the simulator speaks another one than the client."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from streamviz.core.errors import UpstreamError
+from streamviz.core.wire.translation import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
+from streamviz.upstream.targets import Lane, RoutePlan, Target, resolve
+from streamviz.upstream.translated import TranslatedAnswer, open_translated
+from tests.core.wire import legal
+from tests.core.wire.official import Told, payloads, read_back, take_in, told_of
+from tests.simulator.process import Simulator
+
+# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+
+PAIRS = [
+    (OPENAI_CHAT, "anthropic"),
+    (OPENAI_CHAT, "databricks"),
+    (ANTHROPIC_MESSAGES, "openai"),
+    (ANTHROPIC_MESSAGES, "groq"),
+    (OPENAI_RESPONSES, "anthropic"),
+    (OPENAI_RESPONSES, "groq"),
+]
+SCENARIOS = ["content", "tools", "thinking", "parallel-tools", "refusal", "length", "two-calls-one-chunk", "hostile"]
+
+
+def target(simulator: Simulator, wire_format: str, provider: str, model: str) -> Target:
+    url = simulator.url if provider == "anthropic" else f"{simulator.url}/v1"
+    found = resolve("smart", wire_format, RoutePlan(f"{provider}/{model}", url, key="test"))
+    assert found.lane is Lane.TRANSLATED
+    return found
+
+
+async def ask(simulator: Simulator, wire_format: str, provider: str, model: str, **more: Any) -> TranslatedAnswer:
+    said: dict[str, object] = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 900}
+    if wire_format == OPENAI_RESPONSES:
+        said = {"input": "Hello"}
+    request = {"model": "smart", **said, **more}
+    return await open_translated(target(simulator, wire_format, provider, model), request, silence_seconds=30)
+
+
+async def bytes_of(answer: TranslatedAnswer) -> bytes:
+    return b"".join([piece async for piece in answer])
+
+
+def sent(simulator: Simulator) -> tuple[str, bytes]:
+    """The format and the bytes of the simulator's last answer."""
+    last = simulator.get_json("/_requests")["requests"][-1]
+    [wire_format] = [name for name, path in simulator.paths.items() if path == last["path"]]
+    return wire_format, simulator.get(f"/_sent/{last['id']}")
+
+
+def said_upstream(simulator: Simulator, wire_format: str) -> Told:
+    source, data = sent(simulator)
+    aggregator, _ = take_in(source, data if b"data: {" in data else b"data: " + data + b"\n\n")
+    return told_of(aggregator.state, is_one_text=wire_format != OPENAI_CHAT)
+
+
+@pytest.mark.parametrize(("wire_format", "provider"), PAIRS)
+@pytest.mark.parametrize("scenario", SCENARIOS)
+async def test_a_stream_says_in_the_clients_format_what_upstream_said(
+    simulator: Simulator, wire_format: str, provider: str, scenario: str
+) -> None:
+    answer = await ask(simulator, wire_format, provider, f"{scenario}?seed=5", stream=True)
+    data = await bytes_of(answer)
+    want = said_upstream(simulator, wire_format)
+    got = read_back(wire_format, data)
+    assert answer.headers["content-type"] == "text/event-stream"
+    assert (got.content, got.thinking) == (want.content, want.thinking)
+    assert [call[1:] for call in got.calls] == [call[1:] for call in want.calls]
+    assert all(got_id for got_id, *_ in got.calls)
+    legal.check(wire_format, payloads(data))
+
+
+@pytest.mark.parametrize(("wire_format", "provider"), PAIRS)
+@pytest.mark.parametrize("scenario", ["content", "tools", "thinking", "parallel-tools", "refusal"])
+async def test_a_whole_answer_says_it_too(simulator: Simulator, wire_format: str, provider: str, scenario: str) -> None:
+    answer = await ask(simulator, wire_format, provider, f"{scenario}?seed=5")
+    data = await bytes_of(answer)
+    want = said_upstream(simulator, wire_format)
+    aggregator, _ = take_in(wire_format, b"data: " + data + b"\n\n")
+    got = told_of(aggregator.state, is_one_text=wire_format != OPENAI_CHAT)
+    assert answer.headers["content-type"] == "application/json"
+    assert got.content == want.content
+    assert [call[1:] for call in got.calls] == [call[1:] for call in want.calls]
+
+
+@pytest.mark.parametrize(("wire_format", "provider"), [pair for pair in PAIRS if pair[1] != "databricks"])
+async def test_usage_is_what_upstream_counted(simulator: Simulator, wire_format: str, provider: str) -> None:
+    more = {"stream_options": {"include_usage": True}} if wire_format == OPENAI_CHAT else {}
+    answer = await ask(simulator, wire_format, provider, "content?seed=7&chunks=20", stream=True, **more)
+    aggregator, _ = take_in(wire_format, await bytes_of(answer))
+    source, data = sent(simulator)
+    upstream, _ = take_in(source, data)
+    numbers = [
+        [next(usage[key] for key in keys if key in usage) for keys in (("input_tokens", "prompt_tokens"),
+                                                                      ("output_tokens", "completion_tokens"))]
+        for usage in (aggregator.state.usage, upstream.state.usage)
+    ]  # fmt: skip
+    assert numbers[0] == numbers[1]
+
+
+async def test_usage_that_upstream_does_not_tell_is_not_estimated(simulator: Simulator) -> None:
+    # LiteLLM does not ask this provider for it.
+    more = {"stream_options": {"include_usage": True}}
+    answer = await ask(simulator, OPENAI_CHAT, "databricks", "content?seed=7&chunks=20", stream=True, **more)
+    aggregator, _ = take_in(OPENAI_CHAT, await bytes_of(answer))
+    assert aggregator.state.usage is None
+    assert aggregator.has_end_mark
+
+
+@pytest.mark.parametrize(("wire_format", "provider"), PAIRS)
+async def test_tools_and_their_results_reach_upstream(simulator: Simulator, wire_format: str, provider: str) -> None:
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+    function = {"name": "read_file", "description": "Reads.", "parameters": schema}
+    tools: dict[str, Any] = {
+        OPENAI_CHAT: {"type": "function", "function": function},
+        ANTHROPIC_MESSAGES: {"name": "read_file", "description": "Reads.", "input_schema": schema},
+        OPENAI_RESPONSES: {"type": "function", **function},
+    }
+    await bytes_of(await ask(simulator, wire_format, provider, "tools?seed=1", stream=True, tools=[tools[wire_format]]))
+    [tool] = simulator.get_json("/_requests")["requests"][-1]["body"]["tools"]
+    assert tool.get("function", tool)["name"] == "read_file"
+
+
+@pytest.mark.parametrize(("wire_format", "provider"), PAIRS)
+async def test_the_first_words_are_there_while_upstream_still_sends(
+    simulator: Simulator, wire_format: str, provider: str
+) -> None:
+    answer = await ask(simulator, wire_format, provider, "content?chunks=100000&pace=5", stream=True)
+    async for piece in answer:
+        if b"delta" in piece:
+            break
+    last = simulator.get_json("/_requests")["requests"][-1]["id"]
+    answer.close()
+    async with asyncio.timeout(10):
+        assert (await asyncio.to_thread(simulator.get_json, f"/_ended/{last}"))["closed_early"] is True
+
+
+async def test_a_model_of_the_responses_kind_that_nobody_knows_is_streamed(simulator: Simulator) -> None:
+    unknown = Target("content?chunks=100000&pace=5", "openai", OPENAI_RESPONSES, Lane.TRANSLATED,
+                     base_url=f"{simulator.url}/v1", key="test")  # fmt: skip
+    answer = await open_translated(unknown, {"model": "smart", "input": "Hello", "stream": True}, silence_seconds=30)
+    async for piece in answer:
+        if b"output_text.delta" in piece:
+            break
+    answer.close()
+    assert simulator.get_json("/_requests")["requests"][-1]["body"]["stream"] is True
+
+
+@pytest.mark.parametrize(("wire_format", "provider"), PAIRS)
+async def test_a_refusal_has_the_providers_own_words(simulator: Simulator, wire_format: str, provider: str) -> None:
+    before = len(simulator.get_json("/_requests")["requests"])
+    with pytest.raises(UpstreamError) as raised:
+        await bytes_of(await ask(simulator, wire_format, provider, "error-429", stream=True))
+    _, data = sent(simulator)
+    assert raised.value.status == 429
+    assert raised.value.message == json.loads(data)["error"]["message"]
+    assert int(raised.value.headers["retry-after"]) > 0
+    # Whether to try again is the client's affair.
+    assert len(simulator.get_json("/_requests")["requests"]) == before + 1
