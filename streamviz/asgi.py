@@ -1,6 +1,7 @@
 """The ASGI application: what a request is answered by, according to its protocol and path."""
 
 import os
+from functools import partial
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
 
@@ -12,7 +13,9 @@ from streamviz.lifespan import Message, Receive, Send
 # Django must be set up before anything that has models is imported.
 django_application = get_asgi_application()
 
+from streamviz.live import asking  # noqa: E402
 from streamviz.live.routing import websocket_application  # noqa: E402
+from streamviz.proxy.answers import consult  # noqa: E402
 from streamviz.proxy.asgi import application as proxy_application  # noqa: E402
 from streamviz.proxy.worker import worker  # noqa: E402
 
@@ -27,6 +30,7 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     """Called by the server once, around all requests."""
     await receive()
     await worker.start()
+    asking.ask_model = partial(consult, worker)
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await worker.stop()
