@@ -11,7 +11,7 @@ from typing import cast
 
 import uvloop
 
-from bench.wire import NO_STAMP, PACE_SECONDS, events
+from bench.wire import PACE_SECONDS, STAMP, events, stamp
 
 HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n"
@@ -55,8 +55,7 @@ class Provider(asyncio.Protocol):
         """Send a chunk and arrange for the next; one that is late does not delay those after it."""
         if self._transport.is_closing():
             return
-        stamp = b"@@%016d" % (time.monotonic_ns() // 1000)
-        chunk = PACED[position].replace(NO_STAMP.encode(), stamp)
+        chunk = STAMP.sub(stamp(time.monotonic_ns() // 1000), PACED[position])
         if position + 1 == len(PACED):
             self._transport.write(chunk + END)
             return
