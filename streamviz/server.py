@@ -10,7 +10,7 @@ from streamviz.event_loop import reactor  # isort: skip  (before Daphne)
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from daphne.http_protocol import HTTPFactory, WebRequest
@@ -120,7 +120,10 @@ class Factory(HTTPFactory):
 class Server(DaphneServer):
     """Serves one ASGI application on one address until SIGINT or SIGTERM."""
 
-    def __init__(self, application: Application, host: str, port: int) -> None:
+    def __init__(
+        self, application: Application, host: str, port: int, drain: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """`drain` is awaited when the server is to stop, before requests that still run are cancelled."""
         super().__init__(
             application,
             endpoints=[f"{host}:{port}"],
@@ -132,6 +135,7 @@ class Server(DaphneServer):
         self.connections: dict[Any, dict[str, Any]] = {}
         self._brakes: dict[Any, Brake] = {}
         self._lifespan = Lifespan(application)
+        self._drain = drain
 
     def run(self) -> None:
         """Start the application, listen, serve, stop the application. Raises Fault when the address cannot be had."""
@@ -192,7 +196,9 @@ class Server(DaphneServer):
         return done.addErrback(lambda failure: logger.error("Did not stop cleanly: %s", failure.getTraceback()))
 
     async def _end_applications(self) -> None:
-        """Cancel the requests that still run, wait for their end, then let the application finish its work."""
+        """Let requests end, cancel those that still run, then let the application finish its work."""
+        if self._drain is not None:
+            await self._drain()
         running = [details["application_instance"] for details in self.connections.values() if _is_running(details)]
         for application in running:
             application.cancel()

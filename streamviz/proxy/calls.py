@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
+from typing import Any
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.conf import settings
@@ -10,7 +11,9 @@ from django.conf import settings
 from streamviz.core.blocks import StreamState
 from streamviz.core.context import StreamingContext
 from streamviz.core.errors import ClientFacingError, UpstreamError
+from streamviz.core.events import BlockKind
 from streamviz.core.request import ModelCall
+from streamviz.core.usage import normalise
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http, recording
 from streamviz.proxy.answers import consult, open_answer
@@ -20,12 +23,17 @@ from streamviz.proxy.requests import ModelRequest, read_request
 from streamviz.proxy.worker import Worker
 from streamviz.records.ids import uuid7
 from streamviz.records.models import Outcome
+from streamviz.records.recorder import AnyEntry
 from streamviz.records.standing import KnownKey
+from streamviz.upstream.prices import price
 from streamviz.upstream.targets import Lane, Target
 from streamviz.upstream.translated import require_translatable
 
 # Headers of the formats themselves, which the provider is to see.
 PASSED_ON = (b"anthropic-version", b"anthropic-beta", b"openai-beta")
+
+# What a client that reads nothing gets to take the end of a stream that a person cancelled.
+LAST_WORDS_SECONDS = 2.0
 
 FindTarget = Callable[[ModelRequest], Awaitable[Target]]
 
@@ -36,8 +44,9 @@ async def model_call(
     """Proxy one call. Raises RequestError for a request that never becomes a stream."""
     requested_at = worker.observers.clock.now()
     key = worker.authenticate(scope)
+    worker.admit()
     request = read_request(await http.read_body(receive), wire_format)
-    find = partial(_target, worker, wire_format, scope)
+    find = partial(target_of, worker, wire_format, scope)
     target = await find(request)
     aggregator = wire_format.aggregator()
     stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, requested_at)
@@ -47,17 +56,22 @@ async def model_call(
     # What is recorded is the request as it goes upstream: of what a policy masks in it nothing is kept.
     request = request.replaced_by(relay.judge(stream.context.request).call)
     stream.request = request.body
-    worker.observers.recorder.append(recording.opened(stream))
+    _record(worker, recording.opened(stream))
     worker.observers.feed.opened(stream)
-    client_headers = {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
     try:
-        call = _carry(worker, stream, relay, request, find, client_headers)
-        await _until_client_leaves(call, receive, stream)
+        call = _carry(worker, stream, relay, request, find, client_headers(scope))
+        await _until_client_leaves(call, receive, stream, relay)
     finally:
         _leave(worker, stream, relay)
 
 
-async def _target(worker: Worker, wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Target:
+def client_headers(scope: HTTPScope) -> dict[str, str]:
+    """The headers of the request that the provider is to see."""
+    return {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
+
+
+async def target_of(worker: Worker, wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Target:
+    """Where a request goes, with the credential that it goes with. Raises RequestError where it cannot."""
     target = await worker.target_for(request.model, wire_format.name)
     if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
         target = target.with_key(credentials[0])
@@ -95,7 +109,13 @@ def _open_stream(
         requested_at=requested_at,
         state=state,
         context=StreamingContext(
-            str(stream_id), worker.observers.clock.now, ModelCall(wire_format.name, request.fields), state=state
+            str(stream_id),
+            worker.observers.clock.now,
+            ModelCall(wire_format.name, request.fields),
+            worker.sessions.counts(session.id, requested_at),
+            state,
+            price=partial(price, target.model, target.provider, 0),
+            began_at=requested_at,
         ),
         client=client[0] if client else "",
         user_agent=http.header(scope, b"user-agent"),
@@ -132,21 +152,58 @@ async def _carry(
 
 
 async def _until_client_leaves(
-    call: Coroutine[None, None, None], receive: ASGIReceiveCallable, stream: LiveStream
+    call: Coroutine[None, None, None], receive: ASGIReceiveCallable, stream: LiveStream, relay: Relay
 ) -> None:
-    """Run `call` to its end, or until the client closes its connection: upstream is closed at once then."""
+    """Run `call` to its end, or until the client leaves or a person cancels: upstream is closed at once then."""
     running = asyncio.ensure_future(call)
     leaving = asyncio.ensure_future(receive())
+    stopping: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    stream.cancel = partial(_stop, stopping)
     try:
-        await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((running, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stream.cancel = None
         if running.done():
             running.result()
-        else:
+        elif leaving.done():
             stream.outcome = Outcome.CLIENT_DISCONNECTED
+        else:
+            await _cancel(running, leaving, relay.cancelled(stopping.result()))
     finally:
         for task in (running, leaving):
             task.cancel()
         await asyncio.gather(running, leaving, return_exceptions=True)
+
+
+def _stop(stopping: "asyncio.Future[str]", by: str) -> bool:
+    """A person's word to cancel a stream; False where another has said so, or it is over."""
+    if stopping.done():
+        return False
+    stopping.set_result(by)
+    return True
+
+
+async def _cancel(
+    running: "asyncio.Future[None]", leaving: "asyncio.Future[Any]", last_words: Coroutine[None, None, None]
+) -> None:
+    """Stop carrying, then tell the client, who may have left or be reading nothing."""
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    telling = asyncio.ensure_future(last_words)
+    await asyncio.wait((telling, leaving), timeout=LAST_WORDS_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    telling.cancel()
+    await asyncio.gather(telling, return_exceptions=True)
+
+
+def _count(stream: LiveStream) -> None:
+    """Add a stream that ended to what its session comes to."""
+    counts, blocks = stream.context.session, stream.state.blocks
+    usage = normalise(stream.state.usage)
+    counts.streams += 1
+    counts.blocks += len(blocks)
+    counts.tool_calls += sum(block.kind is BlockKind.TOOL_CALL for block in blocks)
+    if usage is not None:
+        counts.output_tokens += usage.output_tokens or 0
+        counts.cost += price(stream.upstream_model, stream.provider, usage.input_tokens, usage.output_tokens) or 0.0
 
 
 def _leave(worker: Worker, stream: LiveStream, relay: Relay) -> None:
@@ -170,5 +227,11 @@ async def _close_after_shadows(worker: Worker, stream: LiveStream, relay: Relay)
 def _close_stream(worker: Worker, stream: LiveStream) -> None:
     stream.outcome = stream.outcome or Outcome.INTERRUPTED
     assert stream.ended_at is not None
-    worker.observers.recorder.append(recording.closed(stream, stream.ended_at))
+    _count(stream)
+    _record(worker, recording.closed(stream, stream.ended_at))
     worker.observers.feed.closed(stream)
+
+
+def _record(worker: Worker, entry: AnyEntry) -> None:
+    worker.observers.recorder.append(entry)
+    worker.observers.recorder.flush()

@@ -19,15 +19,16 @@ from streamviz.core.request_judging import RequestJudging
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.live.feed import Feed
 from streamviz.live.streams import LiveStream
-from streamviz.proxy import http
+from streamviz.proxy import http, recording
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.driver import Consulting, Driver, within
 from streamviz.proxy.formats import WireFormat
 from streamviz.records.models import Outcome
-from streamviz.records.recorder import ChunksReceived, FramesSent, Recorder
+from streamviz.records.recorder import OURSELVES, ChunksReceived, FramesSent, Recorder
 from streamviz.upstream.answer import Answer
 
-OURSELVES = "streamviz"
+# A client that takes so long to take what it was sent is not reading.
+_SLOW_US = 250_000
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Relay:
         self._observers = observers
         self._send = send
         self._has_begun = False
+        self._judged = 0
         kind = "text/event-stream" if stream.is_streaming else "application/json"
         self._head: tuple[int, Mapping[str, str]] = (200, {"content-type": kind})
         self._composer = wire_format.composer(aggregator.head) if stream.is_streaming else wire_format.body_composer({})
@@ -85,6 +87,11 @@ class Relay:
         self._stream.outcome, self._stream.error = Outcome.HALTED, f"{active.name}: {verdict.reason}"
         await self._tell(RequestError(403, message, kind="permission_error", code="denied_by_policy"))
 
+    async def cancelled(self, by: str) -> None:
+        """A person stopped the stream: end it legally for the client, with nothing of what was held."""
+        self._stream.outcome, self._stream.error = Outcome.HALTED, f"cancelled by {by}"
+        await self._tell(RequestError(403, "The stream was cancelled by an operator.", code="cancelled"))
+
     async def refuse(self, error: ClientFacingError) -> None:
         """There is no answer: tell the client why, in upstream's words where it said any."""
         self._stream.outcome, self._stream.error = Outcome.UPSTREAM_ERROR, error.message
@@ -101,6 +108,7 @@ class Relay:
         status, headers, body = self._format.error_answer(error)
         is_upstreams = isinstance(error, UpstreamError) and body == error.body
         self._record_frames([Frame(body, 0) if is_upstreams else Frame(body, None, OURSELVES)])
+        self._keep_record()
         await http.respond(self._send, status, headers, body)
 
     async def carry(self, answer: Answer) -> None:
@@ -125,6 +133,7 @@ class Relay:
         if self.driver.chain is not None:
             self.driver.chain.abandon(self._stream.context)
         self.driver.close()
+        self._keep_record()
 
     async def _carry_events(self, answer: Answer) -> None:
         composer = self._composer = self._format.composer(self._aggregator.head)
@@ -209,7 +218,6 @@ class Relay:
         if stream.upstream_first_at is None and stream.state.blocks:
             stream.upstream_first_at = chunks[0].received_at
         await self._flush()
-        self._observers.feed.changed(stream)
 
     def _chunks_of(self, events: Sequence[SSEEvent]) -> list[Chunk]:
         """The events of one read, numbered, timed and recorded."""
@@ -218,25 +226,50 @@ class Relay:
         first = len(stream.received_at)
         chunks = [Chunk(first + n, now, event.raw, event.data, event.name) for n, event in enumerate(events)]
         stream.received_at.extend([now] * len(chunks))
-        self._observers.recorder.append(ChunksReceived(stream.id, chunks))
+        recorder = self._observers.recorder
+        recorder.append(ChunksReceived.of(stream.id, chunks))
+        if self._policies:
+            recorder.flush()  # what a policy does with them, and how long it takes, is not known
         return chunks
 
     async def _flush(self) -> None:
+        """Send what may go, once it is in the record."""
         context = self._stream.context
-        if context.outbox:
-            frames, context.outbox = context.outbox, []
+        self._observers.feed.changed(self._stream)
+        frames, context.outbox = context.outbox, []
+        if frames:
             self._record_frames(frames)
+        self._keep_record()
+        if frames:
             await self._begin()
-            await http.body(self._send, b"".join(frame.raw for frame in frames), more=True)
+            await self._deliver(b"".join(frame.raw for frame in frames))
 
     async def _send_made(self, raw: bytes) -> None:
         self._record_frames([Frame(raw, None, OURSELVES)])
+        self._keep_record()
+        await self._deliver(raw)
+
+    async def _deliver(self, raw: bytes) -> None:
+        """Give bytes to the client's socket, which waits while that is full, and note where it took long."""
+        stream = self._stream
+        since = stream.sending_since = self._observers.clock.now()
         await http.body(self._send, raw, more=True)
+        stream.sending_since = None
+        if (now := self._observers.clock.now()) - since > _SLOW_US:
+            stream.client_waits.append((since, now))
+
+    def _keep_record(self) -> None:
+        """Called before the client gets anything: what it gets, and why, is kept from here on."""
+        judgements = self._stream.context.judgements
+        if len(judgements) > self._judged:
+            self._observers.recorder.append(recording.verdicts(self._stream, self._judged))
+            self._judged = len(judgements)
+        self._observers.recorder.flush()
 
     def _record_frames(self, frames: Sequence[Frame]) -> None:
         stream = self._stream
         now = self._observers.clock.now()
-        self._observers.recorder.append(FramesSent(stream.id, len(stream.sent_at), now, frames))
+        self._observers.recorder.append(FramesSent.of(stream.id, len(stream.sent_at), now, frames))
         stream.sent_at.extend([now] * len(frames))
         stream.sent_seqs.extend(-1 if frame.seq is None else frame.seq for frame in frames)
         if stream.client_first_at is None and stream.state.blocks:

@@ -23,7 +23,6 @@ from streamviz.core.policy import ActivePolicy, BlockScope, ByHand, Decision, Mo
 from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
 from streamviz.records.models.access import digest
 from streamviz.records.models.policies import PolicyFields, words
-from streamviz.records.recovery import show_life
 
 log = logging.getLogger(__name__)
 
@@ -133,7 +132,6 @@ class Standing:
 
     async def _listen(self, conninfo: str) -> None:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
-            await show_life(connection)
             await connection.execute(f"LISTEN {CHANNEL}")
             while True:
                 await self.reload()

@@ -25,9 +25,11 @@ START = now_us() // SECOND * SECOND
 class Running:
     """A stream under way. Its clock stands still unless the test moves it."""
 
-    def __init__(self, feed: Feed | None = None, policies: Sequence[ActivePolicy] = (), **changes: Any) -> None:
+    def __init__(
+        self, feed: Feed | None = None, policies: Sequence[ActivePolicy] = (), now: int = 0, **changes: Any
+    ) -> None:
         self.feed = feed or Feed()
-        self.now = START
+        self.now = now or START
         aggregator = OpenAIChatAggregator()
         usual: dict[str, Any] = {
             "id": uuid7(),
@@ -206,6 +208,9 @@ class Page:
         how, _, where = element.attributes.pop("hx-swap-oob").partition(":#")
         target = self.root.find(where or element.attributes["id"])
         assert target is not None, f"nothing has the id {where or element.attributes['id']}"
+        if how == "afterend":
+            self._put_after(target, element)
+            return
         if how in ("beforeend", "afterbegin"):
             for child in element.children:
                 if isinstance(child, Element):
@@ -218,3 +223,12 @@ class Page:
         at = siblings.index(target)
         element.parent = target.parent
         siblings[at : at + 1] = [] if how == "delete" else [element]
+
+    def _put_after(self, target: Element, element: Element) -> None:
+        assert target.parent is not None
+        siblings = target.parent.children
+        for child in element.children:
+            if isinstance(child, Element):
+                child.parent = target.parent
+        at = siblings.index(target) + 1
+        siblings[at:at] = element.children
