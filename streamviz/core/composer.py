@@ -1,7 +1,7 @@
 """What the composers of all wire formats share: writing events as the bytes that a client of the format can read."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from streamviz.core.aggregator import DONE, Chunk
@@ -23,7 +23,7 @@ class Composer(ABC):
     markers: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
-    def passed(self, events: Iterable[StreamEvent], chunk: Chunk | None = None) -> None:
+    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
         """These events reached the client as upstream's own bytes, those of `chunk`."""
 
     @abstractmethod

@@ -29,16 +29,12 @@ class Guarded(Proxied):
         name = f"rule-{uuid.uuid4().hex[:8]}"
         columns = {**FIELDS, **fields, "kind": kind, "mode": mode, "parameters": json.dumps(parameters)}
         names, places = ", ".join(f'"{column}"' for column in columns), ", ".join(["%s"] * len(columns))
-        [(policy,)] = self.query(
-            f"INSERT INTO records_policy (name, version, {names}) VALUES (%s, 1, {places}) RETURNING id",
+        self.query(
+            f"WITH made AS (INSERT INTO records_policy (name, version, {names}) VALUES (%s, 1, {places}) RETURNING *)"
+            f" INSERT INTO records_policyversion (policy_id, number, changed_at, reason, {names})"
+            f" SELECT id, 1, now(), '', {names} FROM made",
             name, *columns.values(),
         )  # fmt: skip
-        self.query(
-            f"INSERT INTO records_policyversion (policy_id, number, changed_at, reason, {names})"
-            f" VALUES (%s, 1, now(), '', {places})",
-            policy, *columns.values(),
-        )  # fmt: skip
-        self.query("UPDATE records_policy SET version = 1 WHERE id = %s", policy)
         until(lambda: name in self.in_force())
         return name
 
