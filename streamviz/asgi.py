@@ -4,7 +4,9 @@ import os
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
 
+from channels.layers import get_channel_layer
 from channels.routing import ProtocolTypeRouter
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 from streamviz.lifespan import Message, Receive, Send
@@ -12,6 +14,8 @@ from streamviz.lifespan import Message, Receive, Send
 # Django must be set up before anything that has models is imported.
 django_application = get_asgi_application()
 
+from streamviz.live.hub import hub  # noqa: E402
+from streamviz.live.peers import Peers  # noqa: E402
 from streamviz.live.routing import websocket_application  # noqa: E402
 from streamviz.proxy.asgi import application as proxy_application  # noqa: E402
 from streamviz.proxy.worker import worker  # noqa: E402
@@ -27,8 +31,13 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     """Called by the server once, around all requests."""
     await receive()
     await worker.start()
+    peers = Peers(hub, get_channel_layer()) if settings.REDIS_URL else None
+    if peers:
+        await peers.start()
     await send({"type": "lifespan.startup.complete"})
     await receive()
+    if peers:
+        await peers.stop()
     await worker.stop()
     await send({"type": "lifespan.shutdown.complete"})
 

@@ -43,7 +43,8 @@ class Painter:
             shown = shows(row)
             if part not in self._shown or self._shown[part] != shown:
                 self._shown[part] = shown
-                changed[part] = str(rendering.row_part(row, part))
+                # A plain text, as other workers are sent it.
+                changed[part] = str.__str__(rendering.row_part(row, part))
         if changed:
             self._parts = self._parts | changed
         return self._parts
@@ -77,6 +78,10 @@ class Wall:
     def listen(self, listener: Listener) -> None:
         """Tell it of each change, as long as it lives."""
         self._listeners.add(listener)
+
+    def ignore(self, listener: Listener) -> None:
+        """Tell it nothing any more."""
+        self._listeners.discard(listener)
 
     async def catch_up(self, now: int) -> None:
         """Look at everything, for somebody who begins to watch."""
