@@ -10,15 +10,15 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import psutil
 import pytest
 
-from streamviz.embedded_postgres import EmbeddedPostgres, django_settings
+from streamviz.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
 from tests.e2e.load import Load, Tape
 from tests.e2e.machine import Machine, can_mount, check_record, small_disk
 from tests.e2e.proxied import until
-from tests.services import fresh_database
 from tests.simulator.process import running_simulator
 
 SECONDS = float(os.environ.get("OUTAGE_SECONDS", "2"))
@@ -39,7 +39,8 @@ def server() -> Iterator[EmbeddedPostgres]:
 @pytest.fixture
 def machine(server: EmbeddedPostgres, tmp_path: Path) -> Iterator[Machine]:
     """A server and a writer, not started yet."""
-    with running_simulator() as simulator, fresh_database(django_settings(server.data)) as url:
+    url = f"postgresql://{USER}@/{DATABASE}?host={quote(str(socket_dir(server.data)), safe='')}"
+    with running_simulator() as simulator:
         made = Machine(tmp_path, url, simulator)
         made.prepare()
         yield made
