@@ -2,18 +2,21 @@
 
 Daphne's own `send` never waits, so whoever reads slowly is buffered without bound; here `send` waits until the
 client's socket has room. It also speaks ASGI's lifespan protocol, so that the application can start what it needs
-before the first request and finish its work after the last.
+before the first request and finish its work after the last. What is sent goes to the socket at once, rather than when
+the event loop comes round.
 """
+
+from streamviz.event_loop import reactor  # isort: skip  (before Daphne)
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from daphne.http_protocol import HTTPFactory, WebRequest
-from daphne.server import Server as DaphneServer  # installs the asyncio reactor: before any import of Twisted's
+from daphne.server import Server as DaphneServer
 from daphne.ws_protocol import WebSocketFactory
-from twisted.internet import defer
-from twisted.internet import reactor as installed_reactor
+from twisted.internet import defer, tcp
 from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IPushProducer
 from twisted.logger import STDLibLogObserver, globalLogBeginner
@@ -23,13 +26,35 @@ from streamviz.faults import Fault
 from streamviz.lifespan import Application, Lifespan
 
 logger = logging.getLogger(__name__)
-reactor: Any = installed_reactor  # a module that is made when it is first imported, of a type that depends on that
 
 SERVER_NAME = "streamviz"
 KEEP_ALIVE_SECONDS = 75  # an idle connection is kept this long for the client's next request
 APPLICATION_CLOSE_SECONDS = 10  # what an application gets to end by itself after its client has left
 REQUEST_PART_BYTES = 64 * 1024
 BACKLOG = 512
+
+
+class Connection(tcp.Server):
+    """A client's connection, which gives the socket what that takes at once and leaves the rest to the reactor."""
+
+    def write(self, data: bytes) -> None:
+        """Called by Twisted's protocols. What cannot be sent, also because the client has left, the reactor sees to."""
+        if data and self.connected and not self.dataBuffer and not self._tempDataBuffer:
+            sent = self.writeSomeData(data)
+            if isinstance(sent, int):
+                data = data[sent:]
+        if data:
+            super().write(data)
+
+    def writeSequence(self, iovec: Iterable[bytes]) -> None:
+        """Called by Twisted's protocols."""
+        self.write(b"".join(iovec))
+
+
+class Port(tcp.Port):
+    """A port whose connections are ours."""
+
+    transport = Connection
 
 
 @implementer(IPushProducer)
@@ -62,7 +87,9 @@ class Brake:
 
 
 class Request(WebRequest):
-    """Daphne's request, for an application that fails in the middle of its response."""
+    """Daphne's request, for an application that reads forms itself, and may fail in the middle of its response."""
+
+    _parsePOSTFormSubmission = False
 
     def handle_exception(self, exception: BaseException) -> None:
         """Answer 500 while there is no answer yet, else cut the connection: the client must not take it for whole."""
@@ -93,7 +120,10 @@ class Factory(HTTPFactory):
 class Server(DaphneServer):
     """Serves one ASGI application on one address until SIGINT or SIGTERM."""
 
-    def __init__(self, application: Application, host: str, port: int) -> None:
+    def __init__(
+        self, application: Application, host: str, port: int, drain: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """`drain` is awaited when the server is to stop, before requests that still run are cancelled."""
         super().__init__(
             application,
             endpoints=[f"{host}:{port}"],
@@ -105,6 +135,7 @@ class Server(DaphneServer):
         self.connections: dict[Any, dict[str, Any]] = {}
         self._brakes: dict[Any, Brake] = {}
         self._lifespan = Lifespan(application)
+        self._drain = drain
 
     def run(self) -> None:
         """Start the application, listen, serve, stop the application. Raises Fault when the address cannot be had."""
@@ -116,7 +147,8 @@ class Server(DaphneServer):
         self.ws_factory = self._websocket_factory()
         loop.run_until_complete(self._lifespan.startup())
         try:
-            listener = reactor.listenTCP(self.port, self.http_factory, backlog=BACKLOG, interface=self.host)
+            listener = Port(self.port, self.http_factory, BACKLOG, self.host, reactor)
+            listener.startListening()
         except CannotListenError as error:
             loop.run_until_complete(self._lifespan.shutdown())
             raise Fault(f"Cannot listen on {self.host}:{self.port}: {error.socketError}") from None
@@ -164,7 +196,9 @@ class Server(DaphneServer):
         return done.addErrback(lambda failure: logger.error("Did not stop cleanly: %s", failure.getTraceback()))
 
     async def _end_applications(self) -> None:
-        """Cancel the requests that still run, wait for their end, then let the application finish its work."""
+        """Let requests end, cancel those that still run, then let the application finish its work."""
+        if self._drain is not None:
+            await self._drain()
         running = [details["application_instance"] for details in self.connections.values() if _is_running(details)]
         for application in running:
             application.cancel()

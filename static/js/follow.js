@@ -1,15 +1,16 @@
-// A stream's page follows its newest block until the person scrolls; the button takes it up again.
+// A stream's page, or a peek, follows its newest block until the person scrolls; the button takes it up again.
 let follows = true;
 let moving = 0;
 
 export function start() {
-  if (!document.getElementById("socket") || !document.getElementById("block-cards")) return;
+  if (!document.getElementById("socket")) return;
   for (const name of ["wheel", "touchmove"]) window.addEventListener(name, stop, { passive: true });
   window.addEventListener("keydown", (event) => {
     if (["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End", " ", "j", "k"].includes(event.key)) stop();
   });
   document.addEventListener("click", (event) => {
     if (event.target.closest?.("#follow")) set(!follows);
+    else if (event.target.closest?.("#wall .row-link")) follows = true;
     else if (event.target.closest?.(".block-item, .lane-name")) stop();
   });
   if (location.hash) follows = false;
@@ -28,7 +29,7 @@ function set(value) {
 
 function keepUp() {
   const button = document.getElementById("follow");
-  if (!button) return;
+  if (!button) return; // nothing here grows
   button.hidden = false;
   button.setAttribute("aria-pressed", String(follows));
   button.textContent = follows ? "follows the newest block" : "follow the newest block";

@@ -1,4 +1,6 @@
 // The keyboard: g and a letter goes to a page, j and k move in a list, / searches, ? lists the keys.
+import { close as closePeek } from "./peek.js";
+
 let awaitsLetter = false;
 
 export function start() {
@@ -51,7 +53,7 @@ function focus(element) {
 }
 
 function move(step) {
-  const links = [...document.querySelectorAll(".row-link, .block-item")];
+  const links = [...document.querySelectorAll(".main .row-link, .stream > .stream-panes .block-item")];
   if (!links.length) return false;
   const at = links.indexOf(document.activeElement);
   const next = at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, at + step));
@@ -60,13 +62,14 @@ function move(step) {
   return true;
 }
 
-// Escape first lets go of what is focused, then goes up a level.
+// Escape first closes what is open, then lets go of what is focused, then goes up a level.
 function leave() {
   const open = document.querySelector("details.mode-switch[open], details.confirm[open]");
   if (open) {
     open.open = false;
     return true;
   }
+  if (closePeek()) return true;
   if (document.activeElement !== document.body && document.activeElement?.matches("a, button, summary")) {
     document.activeElement.blur();
     return true;

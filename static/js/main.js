@@ -1,12 +1,16 @@
 // What every page runs. Pages work without it; it keeps them fresh and makes them quick to use.
+import { start as startNotices } from "./notices.js";
 import { start as startSocket } from "./socket.js";
 import { start as startTimes } from "./times.js";
 import { start as startKeys } from "./keys.js";
 import { start as startButtons } from "./buttons.js";
 import { start as startFollow } from "./follow.js";
+import { start as startPeek } from "./peek.js";
 
+startNotices();
 startSocket();
 startTimes();
 startKeys();
 startButtons();
 startFollow();
+startPeek();

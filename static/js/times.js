@@ -16,6 +16,7 @@ function refresh() {
     write(element, (element.dataset.before ?? "") + age(now - element.dataset.since));
   }
   for (const element of document.querySelectorAll("[data-ago]")) write(element, ago(now - element.dataset.ago));
+  for (const element of document.querySelectorAll("[data-until]")) write(element, age(element.dataset.until - now));
   for (const element of document.querySelectorAll("[data-meter]")) element.value = (now - element.dataset.meter) / 1000;
 }
 

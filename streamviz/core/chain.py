@@ -1,182 +1,208 @@
-"""The policy chain: judges blocks, holds what waits for a verdict, releases or rewrites it in order."""
+"""The policy chain: runs a stream's policies over it and decides what goes out, and when."""
 
-from collections import deque
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState
+from streamviz.core.chunk_gate import ChunkGate
 from streamviz.core.composer import Composer
-from streamviz.core.events import (
-    BlockDelta,
-    BlockKind,
-    BlockStarted,
-    StreamEvent,
-    StreamFinished,
-)
-from streamviz.core.policy import (
-    ActivePolicy,
-    Decision,
-    Hold,
-    Judgement,
-    Mode,
-    StreamingContext,
-    Verdict,
-)
-
-
-class _Item(NamedTuple):
-    """A chunk on its way to the client; at the end of input there are events with no chunk."""
-
-    chunk: Chunk | None
-    events: Sequence[StreamEvent]
+from streamviz.core.context import StreamingContext
+from streamviz.core.events import BlockCompleted, BlockDelta, BlockStarted, StreamEvent
+from streamviz.core.judgements import Answer, Hold, Judgement, Subject
+from streamviz.core.judging import Judging, checked, words
+from streamviz.core.policy import ActivePolicy, Bounded, Consult, Decision, Mode, Policy, Verdict
+from streamviz.core.release import Change, Release
+from streamviz.core.running import RunningText, whole_verdict
 
 
 class PolicyChain:
     """Runs a stream's policies over it, in their order.
 
-    A block is judged once it can no longer grow. From the first chunk of a held block on, everything waits, so that
-    order is kept; what was allowed then goes out as upstream's own bytes. From the first chunk of a denied block on,
-    all is composed anew from events: providers repeat a call in later chunks, in fields that nobody reads.
+    A block is judged once it can no longer grow. Judges of several blocks work side by side; what they ask is in the
+    context's `questions`, and the driver brings each answer to `answer`. Running text is read as it comes and goes out
+    as far as the rules let it.
     """
 
-    def __init__(self, policies: Sequence[ActivePolicy], composer: Composer) -> None:
+    def __init__(self, policies: Sequence[ActivePolicy], composer: Composer, within: Bounded | None = None) -> None:
         self._policies = policies
         self._enforcing = [active for active in policies if active.mode is Mode.ENFORCE]
-        self._composer = composer
-        self._pending: deque[_Item] = deque()
-        self._undecided: set[int] = set()
-        self._denied: dict[int, tuple[ActivePolicy, Verdict]] = {}
-        self._calls: dict[int, int] = {}
-        self._denied_calls: dict[int, int] = {}
-        self._is_rewriting = False
-        self._last_intervening = ""
+        self._release = Release(composer)
+        self._judgings: dict[int, Judging[StreamBlock]] = {}
+        self._gate = ChunkGate(policies, within)
+        self._finishing = [active for active in policies if type(active.policy).on_finish is not Policy.on_finish]
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether the client is kept waiting for anything."""
+        return self._release.is_holding or self._gate.is_holding
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether taking a chunk in may take long: a policy looks at the chunks itself, and may await anything."""
+        return not self._gate.is_open
 
     async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
         """Called once a chunk, after `state` has taken it in; with None once more at the end of input."""
-        for event in state.events:
-            if isinstance(event, BlockStarted):
-                self._hold(state.blocks[event.ordinal], context)
+        events = state.events
+        for event in events:
+            if isinstance(event, BlockDelta):
+                if self._release.running:
+                    self._read_on(event.ordinal, event.text, False, context)
+            elif isinstance(event, BlockStarted):
+                self._begin(state.blocks[event.ordinal], context)
+            elif isinstance(event, BlockCompleted) and self._release.running:
+                self._read_on(event.ordinal, "", True, context)
         for block in state.just_sealed:
             self._judge(block, context)
-        if chunk is not None or state.events:
-            self._pending.append(_Item(chunk, state.events))
-        self._release(context)
+        if self._gate.is_open:
+            self._release.add(chunk, events)
+        else:
+            await self._pass_gate(chunk, events, state, context)
+        self._pump(state, context)
+        if chunk is None:
+            self._finish(state, context)
 
-    def _hold(self, block: StreamBlock, context: StreamingContext) -> None:
-        if block.kind is BlockKind.TOOL_CALL:
-            self._calls[block.choice] = self._calls.get(block.choice, 0) + 1
+    def answer(self, number: int, answer: Answer, state: StreamState, context: StreamingContext) -> None:
+        """The answer to a question; what it allows is in the outbox afterwards. One that came late is passed over."""
+        question = context.questions.pop(number, None)
+        judging = None if question is None or question.ordinal is None else self._judgings.get(question.ordinal)
+        if question is None or judging is None:
+            return
+        if (hold := context.holds.get(judging.subject.ordinal)) is not None:
+            hold.asks, hold.until = None, None
+        judging.answer(question, answer, context)
+        self._go_on(judging, context)
+        self._pump(state, context)
+
+    def abandon(self, context: StreamingContext) -> None:
+        """The client is gone, or upstream cannot be read on: note what was found in texts that are not over."""
+        for ordinal in list(self._release.running):
+            self._close_text(ordinal, context)
+
+    def _pump(self, state: StreamState, context: StreamingContext) -> None:
+        self._release.pump(state, context)
+        if context.is_terminated:
+            self.abandon(context)
+
+    def _begin(self, block: StreamBlock, context: StreamingContext) -> None:
         holders = tuple(active.name for active in self._enforcing if _holds(active, block))
         if holders:
-            self._undecided.add(block.ordinal)
+            self._release.undecided.add(block.ordinal)
             context.holds[block.ordinal] = Hold(context.now(), holders)
+            return
+        watching = [active for active in self._policies if _watches(active, block)]
+        if watching:
+            self._release.running[block.ordinal] = RunningText(block, watching)
+
+    def _read_on(self, ordinal: int, text: str, is_whole: bool, context: StreamingContext) -> None:
+        if (running := self._release.running.get(ordinal)) is not None:
+            running.feed(text, is_whole, context)
 
     def _judge(self, block: StreamBlock, context: StreamingContext) -> None:
-        for active in self._policies:
-            judgement = _judge(active, block, context)
-            if judgement is None:
-                continue
-            context.judgements.append(judgement)
-            # What nobody held the client has: a verdict against it is recorded and changes nothing.
-            is_held = block.ordinal in self._undecided
-            if is_held and active.mode is Mode.ENFORCE and judgement.verdict.decision is not Decision.ALLOW:
-                self._deny(block, active, judgement, context)
-                break
-        self._undecided.discard(block.ordinal)
-
-    def _deny(self, block: StreamBlock, active: ActivePolicy, judgement: Judgement, context: StreamingContext) -> None:
-        self._denied[block.ordinal] = (active, judgement.verdict)
-        hold = context.holds[block.ordinal]
-        hold.is_denied, hold.released_at = True, context.now()
-        if block.kind is BlockKind.TOOL_CALL:
-            self._denied_calls[block.choice] = self._denied_calls.get(block.choice, 0) + 1
-
-    def _release(self, context: StreamingContext) -> None:
-        while self._pending and not self._waits(self._pending[0].events):
-            item = self._pending.popleft()
-            if self._is_changed(item.events):
-                self._send_changed(item, context)
-            else:
-                self._composer.passed(item.events, item.chunk)
-                if item.chunk is not None:
-                    context.send(item.chunk)
-            if context.holds:
-                self._mark_released(item.events, context)
-
-    def _waits(self, events: Iterable[StreamEvent]) -> bool:
-        if not self._undecided:
-            return False
-        return any(
-            isinstance(event, BlockStarted | BlockDelta) and event.ordinal in self._undecided for event in events
+        is_held = block.ordinal in self._release.undecided
+        running = self._release.running.get(block.ordinal)
+        own = [active for active in self._policies if active.scope.applies(block)]
+        if running is not None:
+            self._close_text(block.ordinal, context)
+        judging = Judging(
+            block,
+            own,
+            partial(_judge_block, context=context, is_running=running is not None),
+            _revised,
+            ordinal=block.ordinal,
+            counts=is_held,
         )
+        if not is_held:
+            judging.client_had = block.length - self._release.waiting_text(block.ordinal)
+        self._judgings[block.ordinal] = judging
+        self._go_on(judging, context)
 
-    def _is_changed(self, events: Iterable[StreamEvent]) -> bool:
-        if self._denied and not self._is_rewriting:
-            self._is_rewriting = any(
-                isinstance(event, BlockStarted) and event.ordinal in self._denied for event in events
-            )
-        return self._is_rewriting
+    def _close_text(self, ordinal: int, context: StreamingContext) -> None:
+        """A running text is over: what its policies found goes on the record."""
+        running = self._release.running[ordinal]
+        if not running.is_noted:
+            running.is_noted = True
+            client_had = running.block.length - self._release.waiting_text(ordinal)
+            context.judgements += running.judgements(context, client_had)
 
-    def _corrected(self, event: StreamFinished) -> StreamFinished:
-        denied = self._denied_calls.get(event.choice, 0)
-        if denied and denied == self._calls.get(event.choice, 0):
-            reason = self._composer.finish_without_calls.get(event.reason, event.reason)
-            if reason != event.reason:
-                return StreamFinished(reason, event.choice)
-        return event
-
-    def _send_changed(self, item: _Item, context: StreamingContext) -> None:
-        if item.chunk is not None and self._composer.keeps(item.chunk):
-            context.send(item.chunk)
+    def _go_on(self, judging: Judging[StreamBlock], context: StreamingContext) -> None:
+        ordinal = judging.subject.ordinal
+        judging.advance(context)
+        if not judging.is_settled:
             return
-        changed: list[StreamEvent] = []
-        for event in item.events:
-            changed += self._change(event)
-        for raw in self._composer.compose(changed):
-            context.send_made(raw, self._last_intervening)
+        is_held = ordinal in self._release.undecided
+        if judging.final is not None:
+            active, verdict = judging.final
+            if is_held:
+                self._deny(ordinal, Change(active, verdict, judging.subject), context)
+            else:
+                self._release.add_halt(active, verdict)
+        elif is_held and judging.replaced_by is not None:
+            verdict = Verdict(Decision.REPLACE)
+            self._deny(ordinal, Change(judging.replaced_by, verdict, judging.subject), context)
+        self._release.undecided.discard(ordinal)
 
-    def _change(self, event: StreamEvent) -> list[StreamEvent]:
-        match event:
-            case BlockStarted(ordinal=ordinal) if ordinal in self._denied:
-                active, verdict = self._denied[ordinal]
-                self._last_intervening = active.name
-                replacement = BlockStarted(ordinal, BlockKind.CONTENT, event.choice)
-                return [replacement, BlockDelta(ordinal, verdict.text or f"[Blocked by policy {active.name}.]")]
-            case BlockDelta(ordinal=ordinal) if ordinal in self._denied:
-                return []
-            case StreamFinished():
-                return [self._corrected(event)]
-            case _:
-                return [event]
+    def _deny(self, ordinal: int, change: Change, context: StreamingContext) -> None:
+        self._release.change(ordinal, change)
+        hold = context.holds[ordinal]
+        hold.is_denied, hold.released_at = True, context.now()
 
-    def _mark_released(self, events: Iterable[StreamEvent], context: StreamingContext) -> None:
-        for event in events:
-            if isinstance(event, BlockStarted):
-                hold = context.holds.get(event.ordinal)
-                if hold is not None and hold.released_at is None:
-                    hold.released_at = context.now()
+    async def _pass_gate(
+        self, chunk: Chunk | None, events: Sequence[StreamEvent], state: StreamState, context: StreamingContext
+    ) -> None:
+        passed = await self._gate.pass_on(chunk, events, state, context)
+        for item in passed.items:
+            if item.chunk is not None or item.frame is None:
+                self._release.add(item.chunk, item.events)
+            else:
+                self._release.add_made(item.frame)
+        if passed.halt is not None:
+            self._release.add_halt(*passed.halt)
+
+    def _finish(self, state: StreamState, context: StreamingContext) -> None:
+        for active in self._finishing:
+            began, failure = context.now(), ""
+            try:
+                verdict = checked(active.policy.on_finish(state, context))
+            except Exception as error:  # As with any hook: its failure, not the stream's.
+                failure = words(error)
+                verdict = active.failed(failure)
+            if verdict is not None:
+                at = context.now()
+                context.judgements.append(Judgement(active, None, verdict, at, at - began, failure, Subject.STREAM))
 
 
 def _holds(active: ActivePolicy, block: StreamBlock) -> bool:
     """A policy that fails to say holds, unless it fails open."""
+    if not active.scope.may_apply(block):
+        return False
     try:
         return active.policy.holds(block)
     except Exception:
         return not active.fail_open
 
 
-def _judge(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Judgement | None:
-    began = context.now()
-    failure = ""
+def _watches(active: ActivePolicy, block: StreamBlock) -> bool:
+    """A policy that fails to say watches, so that its failure is found and noted."""
+    if not active.scope.may_apply(block):
+        return False
     try:
-        verdict = active.policy.on_block_complete(block, context)
-        if verdict is not None and not isinstance(verdict, Verdict):
-            raise TypeError(f"a policy gives a Verdict or None, not {type(verdict).__name__}")
-    except Exception as error:  # A policy may be anybody's code: what it raises is its failure, never the stream's.
-        failure = f"{type(error).__name__}: {error}"
-        decision = Decision.ALLOW if active.fail_open else Decision.DENY
-        verdict = Verdict(decision, "The policy failed.", f"[Blocked by policy {active.name}: it failed.]")
-    if verdict is None:
-        return None
-    at = context.now()
-    return Judgement(active, block.ordinal, verdict, at, at - began, failure)
+        return active.policy.watches(block)
+    except Exception:
+        return True
+
+
+def _judge_block(
+    active: ActivePolicy, block: StreamBlock, *, context: StreamingContext, is_running: bool
+) -> Verdict | Consult | None:
+    if active.policy.watches(block):
+        # Where the text went out as it came, it was judged as it came.
+        return None if is_running else whole_verdict(active, block, context)
+    return active.policy.on_block_complete(block, context)
+
+
+def _revised(block: StreamBlock, verdict: Verdict) -> StreamBlock:
+    """The block with another text, or other arguments."""
+    return replace(block, _pieces=[verdict.text], _length=len(verdict.text))

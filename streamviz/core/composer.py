@@ -19,6 +19,8 @@ class Composer(ABC):
 
     # What a finish_reason that announces tool calls becomes when the client gets none of them.
     finish_without_calls: ClassVar[Mapping[str, str]]
+    # The finish_reason of a response that a policy halted.
+    finish_halted: ClassVar[str]
     # Names of the format's events that say nothing about any block.
     markers: ClassVar[frozenset[str]] = frozenset()
 
@@ -43,6 +45,10 @@ class Composer(ABC):
 
     def end(self) -> list[bytes]:
         """The frames that end a response of which all was composed; nothing may follow them."""
+        return []
+
+    def stop(self) -> list[bytes]:
+        """What upstream itself would have sent behind the finish_reason; it does not come where a policy halted it."""
         return []
 
     @abstractmethod

@@ -1,18 +1,20 @@
-"""Policies, their verdicts, and what they see of a stream."""
+"""Policies, their verdicts, and what they ask for."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar
-
-import msgspec
+from fnmatch import fnmatchcase
+from typing import ClassVar, NamedTuple
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamBlock
+from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
+from streamviz.core.context import StreamingContext
+from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
+from streamviz.core.request import ModelCall
 
-UPSTREAM = "upstream"
+DEFAULT_SECONDS = 30.0
+LOOK_BACK = 2000
 
 
 class Mode(StrEnum):
@@ -24,7 +26,7 @@ class Mode(StrEnum):
 
 
 class Decision(StrEnum):
-    """What a policy decides about a block."""
+    """What a policy decides about a block, a request or a stream."""
 
     ALLOW = "allow"
     REPLACE = "replace"
@@ -34,32 +36,159 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A policy's decision. `reason` is for people; `text` is what the client gets in place of the block."""
+    """A policy's decision.
+
+    `reason` is for people. `text` is what the client gets: in place of the block where it is denied, as the block's
+    text or arguments where it is replaced, as the last words where the stream is halted. `request` is the request that
+    goes upstream where a request is replaced. `evidence` says what was found and where; it never holds a secret.
+    """
 
     decision: Decision
     reason: str = ""
     text: str = ""
+    evidence: Mapping[str, object] = field(default_factory=dict)
+    request: JsonObject | None = None
 
 
 ALLOW = Verdict(Decision.ALLOW)
 
 
-class Policy(ABC):
-    """A rule that judges blocks. One object serves all streams: what it learns of a stream belongs in the context.
+@dataclass(frozen=True, slots=True)
+class Consult:
+    """A question to a model, which the driver of the stream carries out.
 
-    `kind` names the rule, `parameters_schema` is the JSON schema of its parameters.
+    `read` makes a verdict of the model's answer; what it raises is the policy's failure.
+    """
+
+    model: str
+    instructions: str
+    text: str
+    read: Callable[[str], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The end of a running text: what was not let go yet, from `begin` on; what stands before it is only context.
+
+    `is_whole`: nothing more comes.
+    """
+
+    text: str
+    begin: int
+    is_whole: bool
+
+
+class Edit(NamedTuple):
+    """`text` in place of what stands from `start` to `end`; `label` says what that was."""
+
+    start: int
+    end: int
+    text: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a policy makes of a Tail. Places are in its text.
+
+    What stands before `safe` may go, with `edits` made in it, which are in order and do not overlap. A `verdict` that
+    halts ends the stream at `safe`; no other counts here.
+    """
+
+    safe: int
+    edits: tuple[Edit, ...] = ()
+    verdict: Verdict | None = None
+
+
+class Policy:
+    """A rule that judges requests and blocks. One object serves all streams: what it learns of a stream belongs in
+    the context (`context.memory_of(self)`).
+
+    A kind overrides the hooks that it needs. `kind` names the rule, `parameters_schema` is the JSON schema of its
+    parameters. What a hook raises is the policy's failure: it counts as a denial, or as an allowance where the policy
+    fails open. A hook may be asked about the same thing again, where an earlier policy has replaced it.
     """
 
     kind: ClassVar[str]
     parameters_schema: ClassVar[JsonObject]
+    # How much running text `on_delta` may keep back, in characters.
+    look_back: int = LOOK_BACK
 
-    @abstractmethod
+    def __init__(self, parameters: JsonObject) -> None:
+        """Raises PolicyParametersError for parameters that it does not accept."""
+
+    def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | Consult | None:
+        """Before the call. None where the policy has no say in it."""
+        return None
+
     def holds(self, block: StreamBlock) -> bool:
         """Whether this block waits for its verdict. Asked when the block starts; its name may not have come yet."""
+        return False
 
-    @abstractmethod
-    def on_block_complete(self, block: StreamBlock, context: "StreamingContext") -> Verdict | None:
+    def watches(self, block: StreamBlock) -> bool:
+        """Whether `on_delta` is to be called for this block."""
+        return False
+
+    def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
+        """Reads a running text as it comes; only called where `watches` says so.
+
+        Where somebody holds the block, it is called once with all of the text.
+        """
+        return Reading(len(tail.text))
+
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | Consult | None:
         """The verdict on a whole block; None where the policy has no say in it."""
+        return None
+
+    def on_finish(self, state: StreamState, context: StreamingContext) -> Verdict | None:
+        """The verdict on a whole stream. It changes nothing any more: it is for the record."""
+        return None
+
+    async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
+        """Once a chunk, after the state has taken it in, and with None at the end of input.
+
+        Where a policy overrides this, only the chunks that it gives to `context.send` go on, then or later, and
+        `context.terminate()` halts the stream. Blocks are judged by the other policies all the same.
+        """
+
+
+def has_on_chunk(policy: Policy) -> bool:
+    """Whether a policy looks at the chunks themselves."""
+    return type(policy).on_chunk is not Policy.on_chunk
+
+
+@dataclass(frozen=True, slots=True)
+class BlockScope:
+    """The blocks that a policy is for: kinds, and globs of tool names; none means all."""
+
+    kinds: frozenset[BlockKind] = frozenset()
+    tools: tuple[str, ...] = ()
+
+    def may_apply(self, block: StreamBlock) -> bool:
+        """Asked while the block grows: a name that has not come yet may be any."""
+        return (not self.kinds and not self.tools) or self._applies(block, is_whole=False)
+
+    def applies(self, block: StreamBlock) -> bool:
+        """Asked of a whole block."""
+        return (not self.kinds and not self.tools) or self._applies(block, is_whole=True)
+
+    def _applies(self, block: StreamBlock, is_whole: bool) -> bool:
+        if self.kinds and block.kind not in self.kinds:
+            return False
+        if not self.tools or not isinstance(block, ToolCallStreamBlock | OtherStreamBlock):
+            return True
+        return (not block.name and not is_whole) or any(fnmatchcase(block.name, glob) for glob in self.tools)
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """A person has the last word on what the policy would not allow.
+
+    Where nobody answers within `seconds` it is allowed or denied, as `otherwise` says.
+    """
+
+    seconds: float
+    otherwise: Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +196,7 @@ class ActivePolicy:
     """A policy as one stream has it: `version` and `mode` stay what they were when the stream began.
 
     `version_id` is the version's key in the record. With `fail_open` a policy that fails allows, else it denies.
+    `time_limit` (seconds) is how long it may take to answer.
     """
 
     policy: Policy
@@ -75,66 +205,15 @@ class ActivePolicy:
     version: int
     mode: Mode
     fail_open: bool = False
+    time_limit: float = DEFAULT_SECONDS
+    scope: BlockScope = BlockScope()
+    by_hand: ByHand | None = None
+
+    def failed(self, failure: str) -> Verdict:
+        """The verdict where the policy itself failed."""
+        if self.fail_open:
+            return Verdict(Decision.ALLOW, f"The policy failed and fails open: {failure}")
+        return Verdict(Decision.DENY, f"The policy failed: {failure}", f"[Denied by policy {self.name}: it failed.]")
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A verdict as it is recorded: by whom, on what, when (µs since the epoch), and how long it took (µs).
-
-    `failure` says what went wrong where the policy failed and the decision is its fail mode's.
-    """
-
-    policy: ActivePolicy
-    ordinal: int
-    verdict: Verdict
-    at: int
-    took: int
-    failure: str = ""
-
-
-@dataclass(slots=True)
-class Hold:
-    """A block that is kept back. Times are in µs since the epoch; `released_at` is None while it is held.
-
-    A denied block is never released: its hold ends when the verdict is in.
-    """
-
-    since: int
-    policies: tuple[str, ...]
-    released_at: int | None = None
-    is_denied: bool = False
-
-
-class Frame(msgspec.Struct, frozen=True, gc=False):
-    """What goes to the client: a chunk of upstream's (`seq` is its number) or bytes that a policy made."""
-
-    raw: bytes
-    seq: int | None
-    origin: str = UPSTREAM
-
-
-@dataclass(slots=True)
-class StreamingContext:
-    """What a stream's policies share. `now` gives µs since the epoch.
-
-    `send` and `terminate` fill `outbox` and set `is_terminated`; the driver of the stream acts on them.
-    """
-
-    run_id: str
-    now: Callable[[], int]
-    outbox: list[Frame] = field(default_factory=list)
-    judgements: list[Judgement] = field(default_factory=list)
-    holds: dict[int, Hold] = field(default_factory=dict)
-    is_terminated: bool = False
-
-    def send(self, chunk: Chunk) -> None:
-        """Let a chunk of upstream's through, untouched."""
-        self.outbox.append(Frame(chunk.raw, chunk.seq))
-
-    def send_made(self, raw: bytes, origin: str) -> None:
-        """Send bytes that upstream did not; `origin` names the policy that made them."""
-        self.outbox.append(Frame(raw, None, origin))
-
-    def terminate(self) -> None:
-        """Nothing more is read from upstream, nor sent to the client."""
-        self.is_terminated = True
+Bounded = Callable[[Awaitable[None], float], Awaitable[None]]

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
+from streamviz.core.context import StreamingContext
 from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import StreamingContext
 
 OnChunk = Callable[[Chunk | None, StreamState, StreamingContext], Awaitable[None]]
 

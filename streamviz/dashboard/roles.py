@@ -3,7 +3,7 @@
 | role | may |
 |---|---|
 | viewer | see every page |
-| operator | also switch a policy's mode, here and in the admin; send simulated streams |
+| operator | also switch a policy's mode, here and in the admin; send and cancel streams; decide about held blocks |
 | administrator | everything, in the admin too |
 """
 
@@ -24,9 +24,15 @@ CHANGE_POLICY = "records.change_policy"
 ISSUE_KEYS = "records.add_apikey"
 REVOKE_KEYS = "records.change_apikey"
 SIMULATE = "records.simulate_stream"
+DECIDE = "records.decide_block"
+CANCEL = "records.cancel_stream"
 
 _SEEN = ("session", "stream", "block", "verdict", "policy", "policyversion", "apikey", "route")
-_OWN_PERMISSIONS = {"simulate_stream": "Can send simulated streams"}
+_OWN_PERMISSIONS = {
+    "simulate_stream": "Can send simulated streams",
+    "decide_block": "Can allow and deny held blocks by hand",
+    "cancel_stream": "Can cancel running streams",
+}
 
 
 def ensure_roles(**_: Any) -> None:

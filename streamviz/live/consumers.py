@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import uuid
+from urllib.parse import parse_qs
 
 import msgspec
 from asgiref.sync import sync_to_async
@@ -12,6 +13,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from streamviz.live import rendering
 from streamviz.live.access import refusal
 from streamviz.live.feed import now_us
+from streamviz.live.filters import Filter, parse_filter
 from streamviz.live.hub import hub
 from streamviz.live.presentation import from_records
 from streamviz.live.stream_topic import StreamTopic
@@ -72,14 +74,24 @@ class WatchConsumer(AsyncWebsocketConsumer):
 
 
 class WallConsumer(WatchConsumer):
-    """/ws/live/: all streams of this worker."""
+    """/ws/live/?q=<filter>: the streams that match it. Sockets with the same filter share what is painted."""
+
+    @property
+    def _filter(self) -> Filter:
+        return parse_filter(parse_qs(self.scope["query_string"].decode("latin-1")).get("q", [""])[0])
 
     async def watch(self) -> None:
-        await hub.join("wall", lambda: WallTopic(hub.feed, now_us()), self.watcher)
+        wanted = self._filter
+
+        async def topic() -> WallTopic:
+            await hub.wall.catch_up(now_us())
+            return WallTopic(hub.wall, wanted)
+
+        await hub.join(f"wall {wanted.text}", topic, self.watcher)
 
     async def disconnect(self, code: int) -> None:
         await super().disconnect(code)
-        hub.leave("wall", self.watcher)
+        hub.leave(f"wall {self._filter.text}", self.watcher)
 
 
 class StreamConsumer(WatchConsumer):
@@ -95,7 +107,11 @@ class StreamConsumer(WatchConsumer):
         if stream is None:
             await self._show_record()
         else:
-            await hub.join(str(stream.id), lambda: StreamTopic(stream, hub.feed), self.watcher)
+
+            async def topic() -> StreamTopic:
+                return StreamTopic(stream, hub.feed)
+
+            await hub.join(str(stream.id), topic, self.watcher)
 
     async def _show_record(self) -> None:
         now = now_us()

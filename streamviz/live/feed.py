@@ -29,7 +29,7 @@ class Feed:
 
     def opened(self, stream: LiveStream) -> None:
         """A request was accepted."""
-        self.forget_old()
+        self.forget_old(stream.requested_at)
         self.running[stream.id] = stream
         self._changed.add(stream.id)
 
@@ -42,7 +42,7 @@ class Feed:
         self.running.pop(stream.id, None)
         self.finished[stream.id] = stream
         self._changed.add(stream.id)
-        self.forget_old()
+        self.forget_old(stream.ended_at or stream.requested_at)
 
     def get(self, stream_id: uuid.UUID) -> LiveStream | None:
         """A stream that runs here or has just ended; None for any other."""
@@ -53,9 +53,9 @@ class Feed:
         changed, self._changed = self._changed, set()
         return changed
 
-    def forget_old(self) -> None:
-        """Let go of streams that ended more than RECENT_SECONDS ago."""
-        limit = now_us() - RECENT_SECONDS * 1_000_000
+    def forget_old(self, now: int) -> None:
+        """Let go of streams that ended more than RECENT_SECONDS before `now` (µs since the epoch)."""
+        limit = now - RECENT_SECONDS * 1_000_000
         # They are in the order in which they ended.
         while self.finished:
             oldest = next(iter(self.finished.values()))

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from streamviz.live.feed import Feed, feed, now_us
+from streamviz.live.presentation import from_records
 from streamviz.live.topics import Topic
+from streamviz.live.wall import Wall
 from streamviz.live.watcher import OVER, TRY_AGAIN, Message, Watcher, head
 
 log = logging.getLogger(__name__)
@@ -70,19 +72,21 @@ class Channel:
 class Hub:
     """The channels of one worker. Used from its event loop alone."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed, wall: Wall) -> None:
         self.feed = feed
+        self.wall = wall
         self._channels: dict[str, Channel] = {}
         self._ticker: asyncio.Task[None] | None = None
 
-    async def join(self, name: str, make_topic: Callable[[], Topic], watcher: Watcher) -> None:
+    async def join(self, name: str, make_topic: Callable[[], Awaitable[Topic]], watcher: Watcher) -> None:
         """Watch a topic: first a snapshot, then every delta after it."""
-        channel = self._channels.get(name)
-        if channel is None:
-            channel = self._channels[name] = Channel(make_topic())
+        if name not in self._channels:
+            topic = await make_topic()
+            self._channels.setdefault(name, Channel(topic))  # another may have come first
+        channel = self._channels[name]
+        channel.watchers.add(watcher)
         self._tick_while_watched()
         async with channel.lock:
-            channel.watchers.add(watcher)
             await channel.publish(set(), now_us())
 
     def leave(self, name: str, watcher: Watcher) -> None:
@@ -102,6 +106,8 @@ class Hub:
         while self._channels:
             await asyncio.sleep(TICK_SECONDS)
             changed = self.feed.take_changed()
+            if self.wall.is_watched:
+                await self.wall.refresh(changed, now_us())
             for name, channel in list(self._channels.items()):
                 await self._publish(name, channel, changed)
 
@@ -116,4 +122,4 @@ class Hub:
             self._channels.pop(name, None)
 
 
-hub = Hub(feed)
+hub = Hub(feed, Wall(feed, from_records.load_recent))

@@ -1,12 +1,14 @@
 """Fragments of the pages: the same partial templates make the first paint, live updates and history."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from django.template.loader import get_template
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from streamviz.live.entries import Entry
 from streamviz.live.presentation.arguments import tree_of
 from streamviz.live.presentation.facts import facts_of
 from streamviz.live.presentation.rows import RowView
@@ -14,7 +16,6 @@ from streamviz.live.presentation.text import plural, printable
 from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
 from streamviz.live.presentation.waterfall import waterfall_of
 
-ROW_PARTS = ("strip", "tail", "rate", "time", "verdicts")
 _FRAMED = {"held": " is-held", "never sent": " is-denied"}
 
 
@@ -23,14 +24,51 @@ def fragment(template: str, **context: Any) -> SafeString:
     return cast(SafeString, get_template(f"live/{template}.html").render(context))
 
 
-def row(view: RowView) -> SafeString:
-    """A whole row of the Live page."""
-    return fragment("_row", row=view, id=view.stream.id.hex)
+def _row_tail(view: RowView) -> SafeString:
+    return format_html('<p class="tail" id="r-{}-tail"><bdi>{}</bdi></p>', view.stream.id.hex, view.stream.tail)
+
+
+def _row_time(view: RowView) -> SafeString:
+    last, age = view.last, view.age
+    return format_html(
+        '<div class="row-time" id="r-{}-time"><b><span data-{}="{}">{}</span></b><span{}>{}</span></div>',
+        view.stream.id.hex,
+        "since" if view.stream.is_running else "ago",
+        last.since_ms,
+        last.text,
+        format_html(' data-since="{}"', age.since_ms) if age.since_ms else "",
+        age.text,
+    )
+
+
+# The parts of a row, and for each what it shows: it is painted again only when that is another.
+ROW_PARTS: dict[str, Callable[[RowView], object]] = {
+    "who": lambda row: row.state,
+    "strip": lambda row: row.strip,
+    "tail": lambda row: row.stream.tail,
+    "rate": lambda row: (row.now // 1_000_000, row.stream.is_running) if row.stream.is_running else None,
+    "time": lambda row: (row.last.since_ms, row.stream.is_running),
+    "verdicts": lambda row: ([badge._replace(age="") for badge in row.badges], row.why),
+}
+# These two change with almost every chunk, and a template costs ten times as much.
+_QUICK = {"tail": _row_tail, "time": _row_time}
 
 
 def row_part(view: RowView, part: str) -> SafeString:
-    """One of ROW_PARTS, as an update."""
-    return fragment(f"_row_{part}", row=view, id=view.stream.id.hex, oob=True)
+    """One of ROW_PARTS."""
+    return _QUICK[part](view) if part in _QUICK else fragment(f"_row_{part}", row=view)
+
+
+def as_update(html: str) -> str:
+    """A part of the page as an update of what the page has: its first element has an id."""
+    return html.replace(' id="', ' hx-swap-oob="true" id="', 1)
+
+
+def row(entry: Entry) -> SafeString:
+    """A whole row of the Live page."""
+    # The parts were made by the functions above, here or in another worker, and are escaped.
+    parts = {name: SafeString(html) for name, html in entry.parts.items()}
+    return fragment("_row", entry=entry, parts=parts)
 
 
 def card_class(block: BlockView) -> str:
@@ -49,6 +87,11 @@ def block_card(block: BlockView, *, oob: bool = False) -> SafeString:
 def tree(block: BlockView) -> SafeString:
     """A tool call's arguments, as an update."""
     return fragment("_tree", block=block, tree=tree_of(block.text, is_arriving=block.is_arriving), oob=True)
+
+
+def holds(view: StreamView, *, oob: bool = False) -> SafeString:
+    """What is held now, by whom, and what a person may do about it."""
+    return fragment("_holds", stream=view, held=view.held, oob=oob)
 
 
 def verdict(view: VerdictView) -> SafeString:
@@ -98,21 +141,27 @@ async def stream(view: StreamView, now: int, *, oob: bool = False) -> SafeString
         items=await _paced(fragment("_block_item", block=block) for block in view.blocks),
         cards=await _paced(block_card(block) for block in view.blocks),
         verdicts=await _paced(verdict(entry) for entry in reversed(view.verdicts)),
-        holds=fragment("_holds", held=view.held),
+        holds=holds(view),
         oob=oob,
     )
 
 
-async def wall(groups: Sequence[tuple[str, Sequence[RowView]]], *, oob: bool = False) -> SafeString:
+def wall(groups: Sequence[tuple[str, Sequence[Entry]]], *, is_filtered: bool, oob: bool = False) -> SafeString:
     """The Live page's list: each group's title with its rows."""
     rendered = [
-        {"name": name, "title": GROUP_TITLES[name], "rows": await _paced(row(view) for view in rows)}
-        for name, rows in groups
+        {"name": name, "title": GROUP_TITLES[name], "rows": [row(entry) for entry in entries]}
+        for name, entries in groups
     ]
-    return fragment("_wall", groups=rendered, oob=oob)
+    return fragment("_wall", groups=rendered, is_filtered=is_filtered, oob=oob)
 
 
-GROUP_TITLES = {"held": "Held", "stalled": "Stalled", "running": "Running", "finished": "Just finished"}
+GROUP_TITLES = {
+    "held": "Held",
+    "stalled": "Stalled",
+    "running": "Running",
+    "finished": "Just finished",
+    "recent": "Recent",
+}
 
 
 async def _paced(fragments: Iterable[SafeString]) -> list[SafeString]:

@@ -81,8 +81,8 @@ def _changed_blocks(before: StreamView, after: StreamView) -> Iterator[str]:
             )
     for verdict in after.verdicts[len(before.verdicts) :]:
         yield _put("afterbegin:#verdict-list", "ol", rendering.verdict(verdict))
-    if [block.ordinal for block in before.held] != [block.ordinal for block in after.held]:
-        yield rendering.fragment("_holds", held=after.held, oob=True)
+    if _holding(before) != _holding(after):
+        yield rendering.holds(after, oob=True)
 
 
 def _grown_text(before: StreamView, after: StreamView) -> Iterator[str]:
@@ -97,6 +97,11 @@ def _grown_text(before: StreamView, after: StreamView) -> Iterator[str]:
             piece = printable(block.text[old.length :])
             yield rendering.fragment("_text_piece", id=f"b{block.ordinal}-text", piece=piece)
         yield rendering.fragment("_block_size", block=block, oob=True)
+
+
+def _holding(view: StreamView) -> list[tuple[int, int | None]]:
+    """What the list of held blocks shows."""
+    return [(block.ordinal, block.decided_at) for block in view.held]
 
 
 def _standing(block: BlockView) -> tuple[object, ...]:

@@ -2,10 +2,12 @@
 
 import uuid
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streamviz.core.blocks import StreamState
-from streamviz.core.policy import StreamingContext
+from streamviz.core.context import StreamingContext
+from streamviz.core.policy import Decision
 
 
 @dataclass(slots=True, eq=False)
@@ -14,6 +16,10 @@ class LiveStream:
 
     Times are µs since the epoch. `received_at` and `sent_at` hold one time a chunk and one a frame, in order;
     `sent_seqs` the chunk that each frame is, -1 for a frame that a policy made.
+    `decide(ordinal, decision, by)` takes a person's word on a block that is held for one; None while nothing is judged.
+    `cancel(by)` stops the stream on a person's word; False where it is too late.
+    `sending_since` is when the client's socket was given what it has not taken yet, `client_waits` from when to when
+    that took long enough to call the client slow.
     `outcome` is empty while the stream runs. `state` and `context` are those that the core works on, not copies.
     """
 
@@ -44,3 +50,7 @@ class LiveStream:
     outcome: str = ""
     error: str = ""
     cost: float | None = None
+    sending_since: int | None = None
+    client_waits: list[tuple[int, int]] = field(default_factory=list)
+    cancel: Callable[[str], bool] | None = None
+    decide: Callable[[int, Decision, str], bool] | None = None

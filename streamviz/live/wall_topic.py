@@ -1,45 +1,48 @@
-"""All streams of this worker, for the Live page: a row each, in groups."""
+"""The Live page as one filter shows it: rows in groups, brought up to date by what changed."""
 
-import asyncio
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from bisect import bisect_left, insort
+from collections.abc import AsyncIterator
 
 from streamviz.live import rendering
-from streamviz.live.feed import Feed, feed, now_us
-from streamviz.live.presentation.from_live import view_of
-from streamviz.live.presentation.rows import RowView, row_of
-from streamviz.live.streams import LiveStream
-from streamviz.live.topics import Update, count_held
+from streamviz.live.entries import Entry
+from streamviz.live.filters import EVERYTHING, Filter
+from streamviz.live.topics import Update
+from streamviz.live.wall import Wall
 
-_SECOND = 1_000_000
-_GROUPS = tuple(rendering.GROUP_TITLES)
-# Those who wait longest are on top; of the others the newest.
-_AT_THE_END = {"held", "stalled"}
 _TEXT_PARTS = {"strip", "tail", "rate", "time"}
+_Place = tuple[int, uuid.UUID]
 
 
 class WallTopic:
-    """A row moves when its state changes, and otherwise only those of its parts go out that look different."""
+    """Remembers what browsers have; a row moves when its group or its place changes, otherwise its parts change."""
 
     is_over = False
 
-    def __init__(self, feed: Feed, now: int) -> None:
-        self._feed = feed
-        self._second = 0
-        self._words: dict[uuid.UUID, str] = {}
-        self._parts: dict[uuid.UUID, dict[str, str]] = {}
-        self._groups: dict[str, list[uuid.UUID]] = {name: [] for name in _GROUPS}
+    def __init__(self, wall: Wall, wanted: Filter = EVERYTHING) -> None:
+        self._wall = wall
+        self._filter = wanted
+        self._shown: dict[uuid.UUID, Entry] = {}
+        self._groups: dict[str, list[_Place]] = {name: [] for name in rendering.GROUP_TITLES}
+        self._pending: set[uuid.UUID] = set()
         self._numbers = ""
-        for stream in sorted([*feed.finished.values(), *feed.running.values()], key=_order):
-            self._place(stream.id, row_of(view_of(stream), now))
+        for entry in wall.entries.values():
+            if self._filter.matches(entry.facts):
+                self._place(entry)
+        wall.listen(self)
+
+    def touch(self, stream_id: uuid.UUID) -> None:
+        """Called by the wall."""
+        self._pending.add(stream_id)
 
     async def updates(self, changed: set[uuid.UUID], now: int) -> AsyncIterator[Update]:
+        pending, self._pending = self._pending, set()
         moves, texts = [], []
-        for stream_id in self._to_look_at(changed, now):
-            row_moves, row_texts = self._look_at(stream_id, now)
+        # The order in which rows come is told by their places, whatever the order here.
+        for stream_id in sorted(pending):
+            row_moves, row_texts = self._look_at(stream_id)
             moves += row_moves
             texts += row_texts
-            await asyncio.sleep(0)
         if (numbers := self._render_numbers()) != self._numbers:
             self._numbers = numbers
             moves.append(numbers)
@@ -49,85 +52,48 @@ class WallTopic:
             yield Update("".join(texts), is_text=True)
 
     async def snapshot(self, now: int) -> str:
-        return await rendering.wall(self.rows(now), oob=True) + self._render_numbers()
+        return self.html(oob=True) + self._render_numbers()
 
-    def rows(self, now: int) -> list[tuple[str, list[RowView]]]:
-        """The groups with their rows."""
-        return [
-            (name, list(filter(None, (self._row(each, now) for each in ids)))) for name, ids in self._groups.items()
-        ]
+    def html(self, *, oob: bool = False) -> str:
+        """The whole list."""
+        groups = [(name, [self._shown[each] for _, each in places]) for name, places in self._groups.items()]
+        return rendering.wall(groups, is_filtered=bool(self._filter.terms), oob=oob)
 
-    @property
-    def tally(self) -> dict[str, int]:
-        """How many streams there are of each state."""
-        sizes = {name: len(ids) for name, ids in self._groups.items()}
-        return sizes | {"running": sizes["running"] + sizes["held"] + sizes["stalled"]}
-
-    def _to_look_at(self, changed: set[uuid.UUID], now: int) -> list[uuid.UUID]:
-        """Those that changed; once a second all, because rates, and what counts as stalled, change with time.
-
-        The oldest first, as ids sort by time: of rows that come together the newest is put on top last.
-        """
-        if now // _SECOND == self._second:
-            return sorted(changed)
-        self._second = now // _SECOND
-        self._feed.forget_old()
-        return sorted(changed | self._words.keys() | self._feed.running.keys())
-
-    def _row(self, stream_id: uuid.UUID, now: int) -> RowView | None:
-        stream = self._feed.get(stream_id)
-        return row_of(view_of(stream), now) if stream else None
-
-    def _look_at(self, stream_id: uuid.UUID, now: int) -> tuple[list[str], list[str]]:
+    def _look_at(self, stream_id: uuid.UUID) -> tuple[list[str], list[str]]:
         """What must be told of a stream: moves and verdicts, and what is only text."""
-        row = self._row(stream_id, now)
-        if row is None:
-            return self._remove(stream_id), []
-        if self._words.get(stream_id) != row.state.word:
-            return [*self._remove(stream_id), self._insert(stream_id, row)], []
-        changes = dict(self._changed_parts(stream_id, row))
-        texts = [html for part, html in changes.items() if part in _TEXT_PARTS]
-        return [html for part, html in changes.items() if part not in _TEXT_PARTS], texts
+        old, new = self._shown.get(stream_id), self._wall.entries.get(stream_id)
+        if new is None or not self._filter.matches(new.facts):
+            return self._remove(old), []
+        if old is None or (old.group, old.order) != (new.group, new.order):
+            return [*self._remove(old), self._insert(new)], []
+        self._shown[stream_id] = new
+        changed = {part: html for part, html in new.parts.items() if old.parts[part] != html}
+        texts = [rendering.as_update(html) for part, html in changed.items() if part in _TEXT_PARTS]
+        return [rendering.as_update(html) for part, html in changed.items() if part not in _TEXT_PARTS], texts
 
-    def _changed_parts(self, stream_id: uuid.UUID, row: RowView) -> Iterator[tuple[str, str]]:
-        known = self._parts.setdefault(stream_id, {})
-        for part in rendering.ROW_PARTS:
-            html = rendering.row_part(row, part)
-            if known.get(part) != html:
-                known[part] = html
-                yield part, html
-
-    def _remove(self, stream_id: uuid.UUID) -> list[str]:
-        if self._words.pop(stream_id, None) is None:
+    def _remove(self, entry: Entry | None) -> list[str]:
+        if entry is None:
             return []
-        self._parts.pop(stream_id, None)
-        for ids in self._groups.values():
-            if stream_id in ids:
-                ids.remove(stream_id)
-        return [f'<li id="r-{stream_id.hex}" hx-swap-oob="delete"></li>']
+        del self._shown[entry.id]
+        places = self._groups[entry.group]
+        del places[bisect_left(places, (entry.order, entry.id))]
+        return [f'<li id="r-{entry.id.hex}" hx-swap-oob="delete"></li>']
 
-    def _insert(self, stream_id: uuid.UUID, row: RowView) -> str:
-        side = self._place(stream_id, row)
-        return f'<ul hx-swap-oob="{side}:#group-{row.state.group}">{rendering.row(row)}</ul>'
+    def _insert(self, entry: Entry) -> str:
+        at = self._place(entry)
+        places = self._groups[entry.group]
+        where = f"afterend:#r-{places[at - 1][1].hex}" if at else f"afterbegin:#group-{entry.group}"
+        return f'<ul hx-swap-oob="{where}">{rendering.row(entry)}</ul>'
 
-    def _place(self, stream_id: uuid.UUID, row: RowView) -> str:
-        """Put it in its group; gives the side of the list it went to."""
-        self._words[stream_id] = row.state.word
-        group = self._groups[row.state.group]
-        is_at_end = row.state.group in _AT_THE_END
-        group.insert(len(group) if is_at_end else 0, stream_id)
-        return "beforeend" if is_at_end else "afterbegin"
+    def _place(self, entry: Entry) -> int:
+        """Put it into its group; gives its place there."""
+        self._shown[entry.id] = entry
+        places = self._groups[entry.group]
+        insort(places, (entry.order, entry.id))
+        return bisect_left(places, (entry.order, entry.id))
 
     def _render_numbers(self) -> str:
         counts = [rendering.fragment("_group_count", name=name, number=len(ids)) for name, ids in self._groups.items()]
-        tally = rendering.fragment("_tally", tally=self.tally, oob=True)
-        return "".join(counts) + tally + rendering.nav_held(count_held(self._feed), oob=True)
-
-
-def _order(stream: LiveStream) -> int:
-    return stream.ended_at or stream.requested_at
-
-
-def current_wall() -> WallTopic:
-    """The wall of this worker as it is now, for the first paint."""
-    return WallTopic(feed, now_us())
+        tally = self._wall.tally
+        shown = rendering.fragment("_tally", tally=tally, oob=True)
+        return "".join(counts) + shown + rendering.nav_held(tally["held"], oob=True)

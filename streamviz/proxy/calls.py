@@ -1,30 +1,41 @@
 """Model calls: POST /v1/chat/completions, /v1/messages and /v1/responses."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.conf import settings
 
 from streamviz.core.blocks import StreamState
-from streamviz.core.errors import UpstreamError
-from streamviz.core.policy import StreamingContext
+from streamviz.core.context import StreamingContext
+from streamviz.core.errors import ClientFacingError, UpstreamError
+from streamviz.core.events import BlockKind
+from streamviz.core.request import ModelCall
+from streamviz.core.usage import normalise
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http, recording
+from streamviz.proxy.answers import consult, open_answer
 from streamviz.proxy.formats import WireFormat
 from streamviz.proxy.relay import Relay
 from streamviz.proxy.requests import ModelRequest, read_request
 from streamviz.proxy.worker import Worker
 from streamviz.records.ids import uuid7
 from streamviz.records.models import Outcome
+from streamviz.records.recorder import AnyEntry
 from streamviz.records.standing import KnownKey
-from streamviz.upstream.answer import Answer
-from streamviz.upstream.raw import open_raw
+from streamviz.upstream.prices import price
 from streamviz.upstream.targets import Lane, Target
-from streamviz.upstream.translated import open_translated, require_translatable
+from streamviz.upstream.translated import require_translatable
 
 # Headers of the formats themselves, which the provider is to see.
 PASSED_ON = (b"anthropic-version", b"anthropic-beta", b"openai-beta")
+
+# What a client that reads nothing gets to take the end of a stream that a person cancelled.
+LAST_WORDS_SECONDS = 2.0
+
+FindTarget = Callable[[ModelRequest], Awaitable[Target]]
 
 
 async def model_call(
@@ -33,18 +44,25 @@ async def model_call(
     """Proxy one call. Raises RequestError for a request that never becomes a stream."""
     requested_at = worker.observers.clock.now()
     key = worker.authenticate(scope)
+    worker.admit()
     request = read_request(await http.read_body(receive), wire_format)
-    target = await target_of(worker, wire_format, scope, request)
+    find = partial(target_of, worker, wire_format, scope)
+    target = await find(request)
     aggregator = wire_format.aggregator()
     stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, requested_at)
-    policies = worker.standing.policies_for(request.model, key.name)
-    relay = Relay(stream, wire_format, aggregator, policies, worker.observers, send)
-    worker.observers.recorder.append(recording.opened(stream))
+    chosen = worker.standing.policies_for(request.model, key.name)
+    stream.context.not_run += chosen.not_run
+    relay = Relay(stream, wire_format, aggregator, chosen.active, worker.observers, partial(consult, worker), send)
+    # What is recorded is the request as it goes upstream: of what a policy masks in it nothing is kept.
+    request = request.replaced_by(relay.judge(stream.context.request).call)
+    stream.request = request.body
+    _record(worker, recording.opened(stream))
     worker.observers.feed.opened(stream)
     try:
-        await _until_client_leaves(_carry(worker, request, target, relay, client_headers(scope)), receive, stream)
+        call = _carry(worker, stream, relay, request, find, client_headers(scope))
+        await _until_client_leaves(call, receive, stream, relay)
     finally:
-        _close_stream(worker, stream)
+        _leave(worker, stream, relay)
 
 
 def client_headers(scope: HTTPScope) -> dict[str, str]:
@@ -90,7 +108,15 @@ def _open_stream(
         provider=target.provider,
         requested_at=requested_at,
         state=state,
-        context=StreamingContext(str(stream_id), worker.observers.clock.now),
+        context=StreamingContext(
+            str(stream_id),
+            worker.observers.clock.now,
+            ModelCall(wire_format.name, request.fields),
+            worker.sessions.counts(session.id, requested_at),
+            state,
+            price=partial(price, target.model, target.provider, 0),
+            began_at=requested_at,
+        ),
         client=client[0] if client else "",
         user_agent=http.header(scope, b"user-agent"),
         request=request.body,
@@ -98,11 +124,23 @@ def _open_stream(
 
 
 async def _carry(
-    worker: Worker, request: ModelRequest, target: Target, relay: Relay, passed_on: dict[str, str]
+    worker: Worker,
+    stream: LiveStream,
+    relay: Relay,
+    asked: ModelRequest,
+    find: FindTarget,
+    client_headers: dict[str, str],
 ) -> None:
+    judged = await relay.judged()
+    if judged is None:
+        return
+    request = asked.replaced_by(judged)
     try:
-        answer = await _open_answer(worker, request, target, passed_on)
-    except UpstreamError as error:
+        # A policy may have named another model.
+        target = await find(request)
+        stream.upstream_model, stream.provider = target.model, target.provider
+        answer = await open_answer(worker, request, target, client_headers)
+    except ClientFacingError as error:
         await relay.refuse(error)
         return
     try:
@@ -113,32 +151,87 @@ async def _carry(
         answer.close()
 
 
-async def _open_answer(worker: Worker, request: ModelRequest, target: Target, passed_on: dict[str, str]) -> Answer:
-    if target.lane is Lane.RAW:
-        return await open_raw(worker.client, target, request.body_for(target.model), passed_on)
-    return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS)
-
-
 async def _until_client_leaves(
-    call: Coroutine[None, None, None], receive: ASGIReceiveCallable, stream: LiveStream
+    call: Coroutine[None, None, None], receive: ASGIReceiveCallable, stream: LiveStream, relay: Relay
 ) -> None:
-    """Run `call` to its end, or until the client closes its connection: upstream is closed at once then."""
+    """Run `call` to its end, or until the client leaves or a person cancels: upstream is closed at once then."""
     running = asyncio.ensure_future(call)
     leaving = asyncio.ensure_future(receive())
+    stopping: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    stream.cancel = partial(_stop, stopping)
     try:
-        await asyncio.wait((running, leaving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((running, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stream.cancel = None
         if running.done():
             running.result()
-        else:
+        elif leaving.done():
             stream.outcome = Outcome.CLIENT_DISCONNECTED
+        else:
+            await _cancel(running, leaving, relay.cancelled(stopping.result()))
     finally:
         for task in (running, leaving):
             task.cancel()
         await asyncio.gather(running, leaving, return_exceptions=True)
 
 
+def _stop(stopping: "asyncio.Future[str]", by: str) -> bool:
+    """A person's word to cancel a stream; False where another has said so, or it is over."""
+    if stopping.done():
+        return False
+    stopping.set_result(by)
+    return True
+
+
+async def _cancel(
+    running: "asyncio.Future[None]", leaving: "asyncio.Future[Any]", last_words: Coroutine[None, None, None]
+) -> None:
+    """Stop carrying, then tell the client, who may have left or be reading nothing."""
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    telling = asyncio.ensure_future(last_words)
+    await asyncio.wait((telling, leaving), timeout=LAST_WORDS_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    telling.cancel()
+    await asyncio.gather(telling, return_exceptions=True)
+
+
+def _count(stream: LiveStream) -> None:
+    """Add a stream that ended to what its session comes to."""
+    counts, blocks = stream.context.session, stream.state.blocks
+    usage = normalise(stream.state.usage)
+    counts.streams += 1
+    counts.blocks += len(blocks)
+    counts.tool_calls += sum(block.kind is BlockKind.TOOL_CALL for block in blocks)
+    if usage is not None:
+        counts.output_tokens += usage.output_tokens or 0
+        counts.cost += price(stream.upstream_model, stream.provider, usage.input_tokens, usage.output_tokens) or 0.0
+
+
+def _leave(worker: Worker, stream: LiveStream, relay: Relay) -> None:
+    """The client has all that it gets. Where a shadow still waits for a judge, the record waits for it too."""
+    stream.ended_at = worker.observers.clock.now()
+    if stream.outcome in (Outcome.COMPLETED, Outcome.HALTED) and relay.driver.has_questions:
+        worker.run_behind(_close_after_shadows(worker, stream, relay))
+    else:
+        relay.abandon()
+        _close_stream(worker, stream)
+
+
+async def _close_after_shadows(worker: Worker, stream: LiveStream, relay: Relay) -> None:
+    try:
+        await relay.driver.finish_shadows()
+    finally:
+        relay.abandon()
+        _close_stream(worker, stream)
+
+
 def _close_stream(worker: Worker, stream: LiveStream) -> None:
     stream.outcome = stream.outcome or Outcome.INTERRUPTED
-    stream.ended_at = worker.observers.clock.now()
-    worker.observers.recorder.append(recording.closed(stream, stream.ended_at))
+    assert stream.ended_at is not None
+    _count(stream)
+    _record(worker, recording.closed(stream, stream.ended_at))
     worker.observers.feed.closed(stream)
+
+
+def _record(worker: Worker, entry: AnyEntry) -> None:
+    worker.observers.recorder.append(entry)
+    worker.observers.recorder.flush()

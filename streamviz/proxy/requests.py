@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import msgspec
 
 from streamviz.core.errors import RequestError
-from streamviz.core.json_value import JsonObject, encode
+from streamviz.core.json_value import JsonObject, as_text, encode
+from streamviz.core.request import ModelCall
 from streamviz.proxy.formats import WireFormat
 
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -28,6 +29,18 @@ class ModelRequest:
         raw = _fields.decode(self.body)
         raw["model"] = msgspec.Raw(encode(model))
         return encode(raw)
+
+    def replaced_by(self, call: ModelCall) -> "ModelRequest":
+        """The request as policies left it; fields that they did not touch keep their bytes."""
+        fields = call.fields
+        if fields is self.fields:
+            return self
+        old = _fields.decode(self.body)
+        raw = {
+            name: old[name] if name in old and value is self.fields.get(name) else msgspec.Raw(encode(value))
+            for name, value in fields.items()
+        }
+        return ModelRequest(encode(raw), fields, as_text(fields.get("model")), self.is_streaming)
 
 
 def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:

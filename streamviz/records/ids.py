@@ -6,9 +6,10 @@ import uuid
 
 
 def uuid7() -> uuid.UUID:
-    """A UUID version 7 (RFC 9562, 5.7): 48 bits of milliseconds since the epoch, then random bits."""
-    milliseconds = time.time_ns() // 1_000_000
-    value = (milliseconds << 80) | int.from_bytes(os.urandom(10), "big")
+    """A UUID version 7 (RFC 9562, 5.7, 6.2): milliseconds since the epoch, 12 bits of their fraction, random bits."""
+    milliseconds, rest = divmod(time.time_ns(), 1_000_000)
+    fraction = (rest << 12) // 1_000_000
+    value = (milliseconds << 80) | (fraction << 64) | int.from_bytes(os.urandom(8), "big")
     value = (value & ~(0xF << 76)) | (0x7 << 76)
     value = (value & ~(0x3 << 62)) | (0x2 << 62)
     return uuid.UUID(int=value)

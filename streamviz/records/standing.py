@@ -6,9 +6,10 @@ anywhere acts on the next request everywhere.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 import psycopg
 from asgiref.sync import sync_to_async
@@ -16,10 +17,12 @@ from django.db import DatabaseError, close_old_connections
 
 from streamviz import policies
 from streamviz.core.errors import PolicyParametersError
-from streamviz.core.policy import ActivePolicy, Mode
+from streamviz.core.events import BlockKind
+from streamviz.core.judgements import NotRun
+from streamviz.core.policy import ActivePolicy, BlockScope, ByHand, Decision, Mode
 from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
 from streamviz.records.models.access import digest
-from streamviz.records.recovery import show_life
+from streamviz.records.models.policies import PolicyFields, words
 
 log = logging.getLogger(__name__)
 
@@ -48,14 +51,33 @@ class KnownRoute:
 
 @dataclass(frozen=True, slots=True)
 class ScopedPolicy:
-    """A policy that is not off, and the models and keys it is for: globs, none meaning all."""
+    """A policy that is not off, and the models and keys it is for: globs, none meaning all.
 
-    active: ActivePolicy
+    `active` is None where it cannot run, and `trouble` says why.
+    """
+
+    name: str
+    version: int
+    mode: Mode
     models: tuple[str, ...]
     keys: tuple[str, ...]
+    active: ActivePolicy | None = None
+    trouble: str = ""
 
-    def applies(self, model: str, key_name: str) -> bool:
-        return _matches(model, self.models) and _matches(key_name, self.keys)
+    def why_not(self, model: str, key_name: str) -> str:
+        """Why it does not run on a stream; empty where it does."""
+        if not _matches(model, self.models):
+            return "the model is outside its scope"
+        if not _matches(key_name, self.keys):
+            return "the key is outside its scope"
+        return self.trouble
+
+
+class Chosen(NamedTuple):
+    """The policies of one stream, in their order, and those that do not run on it."""
+
+    active: list[ActivePolicy]
+    not_run: list[NotRun]
 
 
 def _matches(value: str, globs: tuple[str, ...]) -> bool:
@@ -75,8 +97,15 @@ class Standing:
     def key_for(self, secret: str) -> KnownKey | None:
         return self.keys.get(digest(secret))
 
-    def policies_for(self, model: str, key_name: str) -> Sequence[ActivePolicy]:
-        return [scoped.active for scoped in self.policies if scoped.applies(model, key_name)]
+    def policies_for(self, model: str, key_name: str) -> Chosen:
+        chosen = Chosen([], [])
+        for scoped in self.policies:
+            why = scoped.why_not(model, key_name)
+            if scoped.active is not None and not why:
+                chosen.active.append(scoped.active)
+            else:
+                chosen.not_run.append(NotRun(scoped.name, scoped.version, scoped.mode, why))
+        return chosen
 
     async def start(self, conninfo: Callable[[], str]) -> None:
         """Read everything, then follow changes until `stop`."""
@@ -103,7 +132,6 @@ class Standing:
 
     async def _listen(self, conninfo: str) -> None:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
-            await show_life(connection)
             await connection.execute(f"LISTEN {CHANNEL}")
             while True:
                 await self.reload()
@@ -117,21 +145,39 @@ def _read() -> tuple[dict[str, KnownKey], dict[str, KnownRoute], tuple[ScopedPol
     keys = {key.digest: KnownKey(key.pk, key.name) for key in ApiKey.objects.filter(revoked_at=None)}
     routes = {route.name: KnownRoute(route.target, route.base_url, route.credential) for route in Route.objects.all()}
     running = Policy.objects.exclude(mode=Mode.OFF.value).order_by("order", "name")
-    scoped = [entry for policy in running if (entry := _scoped(policy)) is not None]
-    return keys, routes, tuple(scoped)
+    return keys, routes, tuple(map(_scoped, running))
 
 
-def _scoped(policy: Policy) -> ScopedPolicy | None:
+def _scoped(policy: Policy) -> ScopedPolicy:
     version = PolicyVersion.objects.get(policy=policy, number=policy.version)
+    scoped = ScopedPolicy(
+        policy.name,
+        version.number,
+        Mode(version.mode),
+        words(version.models_scope),
+        words(version.keys_scope),
+    )
     try:
-        rule = policies.build(version.kind, version.parameters)
+        return replace(scoped, active=active_policy(policy.name, version, version.pk, version.number))
     except PolicyParametersError as error:
         # It was checked when it was saved; a newer release may still refuse it. Nothing may pass as judged by it.
         log.error("policy %s v%d cannot run: %s", policy.name, version.number, error)
-        return None
-    active = ActivePolicy(rule, policy.name, version.pk, version.number, Mode(version.mode), version.fail_open)
-    return ScopedPolicy(active, _words(version.models_scope), _words(version.keys_scope))
+        return replace(scoped, trouble=f"it cannot run: {error}")
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
+def active_policy(name: str, fields: PolicyFields, version_id: int = 0, number: int = 0) -> ActivePolicy:
+    """A policy as streams have it. Raises PolicyParametersError where its kind does not take its parameters."""
+    rule = policies.build(fields.kind, fields.parameters)
+    by_hand = ByHand(fields.by_hand_seconds, Decision(fields.by_hand)) if fields.by_hand else None
+    kinds = frozenset(BlockKind(kind) for kind in words(fields.kinds_scope))
+    return ActivePolicy(
+        rule,
+        name,
+        version_id,
+        number,
+        Mode(fields.mode),
+        fields.fail_open,
+        fields.time_limit,
+        BlockScope(kinds, words(fields.tools_scope)),
+        by_hand,
+    )

@@ -15,9 +15,10 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
+from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import ActivePolicy, Decision, Mode, Policy, StreamingContext, Verdict
+from streamviz.core.policy import ActivePolicy, Decision, Mode, Policy, Verdict
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.sse import SSEParser
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
@@ -189,6 +190,7 @@ class Run:
         self.context = StreamingContext("run-1", lambda: next(ticks))
         self.chain = PolicyChain(policies, composer or OpenAIChatComposer(dict(HEAD)))
         self.processor = StreamProcessor(self.chain.on_chunk, OpenAIChatAggregator())
+        self.context.state = self.processor.state
 
     async def take(self, *stream: Chunk) -> bytes:
         """What the client got by now, once these have come."""

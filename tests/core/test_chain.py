@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.context import UPSTREAM
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import UPSTREAM, ActivePolicy, Decision, Mode, Verdict
+from streamviz.core.policy import ActivePolicy, Decision, Mode, Verdict
 from streamviz.core.wire.openai_chat_composer import OpenAIChatBodyComposer
 from tests.core.sdk import Reader
 from tests.core.support import (
@@ -141,7 +142,7 @@ async def test_a_denied_call_is_replaced_by_a_text_once(sdk: Reader) -> None:
 
 async def test_what_it_says_names_the_policy_when_the_verdict_has_no_text() -> None:
     it = await run([active(deny_names("rm", text=""), name="no-rm")], calls(rm()))
-    assert told(it.client_state) == [("content", "[Blocked by policy no-rm.]")]
+    assert told(it.client_state) == [("content", "[Denied by policy no-rm.]")]
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter", "stop"])

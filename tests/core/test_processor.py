@@ -6,8 +6,8 @@ import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
+from streamviz.core.context import Frame, StreamingContext
 from streamviz.core.events import MALFORMED_CHUNK
-from streamviz.core.policy import Frame, StreamingContext
 from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from tests.core.support import call, calls, chunks, delta, needs_recordings, parse, recorded

@@ -18,6 +18,7 @@ ADMINISTRATORS = {"administrator"}
 PAGES = {
     "live": {},
     "stream": {"stream_id"},
+    "peek": {"stream_id"},
     "chunks": {"stream_id"},
     "request_body": {"stream_id"},
     "sessions": {},
@@ -83,6 +84,32 @@ def test_a_simulated_stream_is_for_operators(cast: Cast) -> None:
     assert {who for who, answer in answers.items() if answer.status_code == 400} == OPERATORS
     assert {who for who, answer in answers.items() if answer.status_code == 403} == {"charlie", "bob"}
     assert answers["stranger"].status_code == 302
+
+
+@pytest.mark.parametrize("action", ["decide", "cancel"])
+def test_what_is_done_to_running_streams_is_for_operators(
+    cast: Cast, arguments: dict[str, object], action: str
+) -> None:
+    url, fields = url_of(action, arguments), {"ordinal": "0", "decision": "allow"}
+    answers = {who: cast[who].post(url, fields) for who in EVERYBODY}
+    # The stream is over, so those who may are told that it is too late.
+    assert {who for who, answer in answers.items() if answer.status_code == 409} == OPERATORS
+    assert {who for who, answer in answers.items() if answer.status_code == 403} == {"charlie", "bob"}
+    assert answers["stranger"].status_code == 302
+    assert all(cast[who].get(url).status_code in (302, 403, 405) for who in EVERYBODY)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"ordinal": "-1", "decision": "allow"},
+        {"ordinal": "9" * 30, "decision": "deny"},
+        {"ordinal": "0", "decision": "halt"},
+    ],
+)
+def test_a_decision_must_be_one(cast: Cast, arguments: dict[str, object], fields: dict[str, str]) -> None:
+    assert cast["alice"].post(url_of("decide", arguments), fields).status_code == 400
 
 
 def test_the_admin_is_for_operators_and_administrators(cast: Cast) -> None:

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.chain import PolicyChain
-from streamviz.core.policy import ActivePolicy, StreamingContext
+from streamviz.core.context import StreamingContext
+from streamviz.core.policy import ActivePolicy
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
@@ -17,14 +18,18 @@ from streamviz.records.ids import uuid7
 from tests.core.support import HEAD, call, calls, delta, sse
 
 SECOND = 1_000_000
+# All that a test makes begins at once, and at the start of a second: pages are brought up to date once in each.
+START = now_us() // SECOND * SECOND
 
 
 class Running:
     """A stream under way. Its clock stands still unless the test moves it."""
 
-    def __init__(self, feed: Feed | None = None, policies: Sequence[ActivePolicy] = (), **changes: Any) -> None:
+    def __init__(
+        self, feed: Feed | None = None, policies: Sequence[ActivePolicy] = (), now: int = 0, **changes: Any
+    ) -> None:
         self.feed = feed or Feed()
-        self.now = now_us()
+        self.now = now or START
         aggregator = OpenAIChatAggregator()
         usual: dict[str, Any] = {
             "id": uuid7(),
@@ -203,6 +208,9 @@ class Page:
         how, _, where = element.attributes.pop("hx-swap-oob").partition(":#")
         target = self.root.find(where or element.attributes["id"])
         assert target is not None, f"nothing has the id {where or element.attributes['id']}"
+        if how == "afterend":
+            self._put_after(target, element)
+            return
         if how in ("beforeend", "afterbegin"):
             for child in element.children:
                 if isinstance(child, Element):
@@ -215,3 +223,12 @@ class Page:
         at = siblings.index(target)
         element.parent = target.parent
         siblings[at : at + 1] = [] if how == "delete" else [element]
+
+    def _put_after(self, target: Element, element: Element) -> None:
+        assert target.parent is not None
+        siblings = target.parent.children
+        for child in element.children:
+            if isinstance(child, Element):
+                child.parent = target.parent
+        at = siblings.index(target) + 1
+        siblings[at:at] = element.children

@@ -21,7 +21,7 @@ async def test_it_has_a_stream_from_its_opening_until_a_while_after_its_end() ->
     assert feed.running == {}
     assert feed.get(running.id) is running.stream
     running.stream.ended_at = running.now - (RECENT_SECONDS + 1) * 1_000_000
-    feed.forget_old()
+    feed.forget_old(running.now)
     assert feed.get(running.id) is None
 
 

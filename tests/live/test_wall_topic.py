@@ -1,40 +1,52 @@
-"""The Live page's rows, in their groups."""
+"""The Live page's rows, in their groups, as each filter shows them."""
+
+from typing import Any
 
 from streamviz.live.feed import RECENT_SECONDS, Feed
+from streamviz.live.filters import parse_filter
+from streamviz.live.wall import MOST_RECENT, Wall
 from streamviz.live.wall_topic import WallTopic
 from streamviz.live.watcher import head
 from tests.core.support import active, delta, deny_names
-from tests.live.support import SECOND, Element, Page, Running
+from tests.live.support import SECOND, START, Element, Page, Running
 
-GROUPS = ("held", "stalled", "running", "finished")
+GROUPS = ("held", "stalled", "running", "finished", "recent")
 
 
-class Wall:
-    """The topic with pages on it."""
+class Walls:
+    """A worker's wall with pages on it. Its clock stands still at the beginning of a second."""
 
     def __init__(self) -> None:
         self.feed = Feed()
-        self.now = Running(Feed()).now
-        self.topic = WallTopic(self.feed, self.now)
+        self.now = START
+        self.wall = Wall(self.feed)
+        self.pages: list[tuple[WallTopic, Page]] = []
         self.number = 0
-        self.pages: list[Page] = []
 
-    async def open(self) -> Page:
+    def run(self, **changes: Any) -> Running:
+        """A stream begins, a little after the last one."""
+        self.now += 1
+        return Running(self.feed, now=self.now, **changes)
+
+    async def open(self, wanted: str = "") -> Page:
+        """A browser opens the page with this filter."""
         await self.tick()
-        page = Page()
-        page.receive(head(self.number, "snapshot", 0) + await self.topic.snapshot(self.now))
-        self.pages.append(page)
+        await self.wall.catch_up(self.now)
+        topic, page = WallTopic(self.wall, parse_filter(wanted)), Page()
+        page.receive(head(self.number, "snapshot", 0) + await topic.snapshot(self.now))
+        self.pages.append((topic, page))
         return page
 
-    async def tick(self, seconds: float = 0.1) -> list[bool]:
+    async def tick(self, seconds: float = 0) -> list[bool]:
         """Let time pass and bring all pages up to date; gives for each message whether it is only text."""
         self.now += round(seconds * SECOND)
+        changed = self.feed.take_changed()
+        await self.wall.refresh(changed, self.now)
         told = []
-        async for update in self.topic.updates(self.feed.take_changed(), self.now):
-            self.number += 1
-            told.append(update.is_text)
-            for page in self.pages:
-                page.receive(head(self.number, "delta", self.now) + update.html)
+        for topic, page in self.pages:
+            async for update in topic.updates(changed, self.now):
+                told.append(update.is_text)
+                page.receive(head(page.expected or 0, "delta", self.now) + update.html)
         return told
 
 
@@ -54,82 +66,132 @@ def _label(row: Element) -> str:
 
 
 async def test_a_row_moves_when_its_state_changes() -> None:
-    wall = Wall()
-    page = await wall.open()
-    running = Running(wall.feed, policies=[active(deny_names("rm"))], session_label="a")
-    await wall.tick()
+    walls = Walls()
+    page = await walls.open()
+    running = walls.run(policies=[active(deny_names("rm"))], session_label="a")
+    await walls.tick()
     assert rows(page) == {"running": ["a"]}
     await running.call("{}", "rm")
-    await wall.tick()
+    await walls.tick()
     assert rows(page) == {"held": ["a"]}
     await running.take(delta(finish="tool_calls"))
-    await wall.tick()
+    await walls.tick()
     assert rows(page) == {"running": ["a"]}
-    await wall.tick(seconds=8)
+    await walls.tick(seconds=8)
     assert rows(page) == {"stalled": ["a"]}
     await running.end()
-    await wall.tick()
+    await walls.tick()
     assert rows(page) == {"finished": ["a"]}
 
 
-async def test_a_finished_row_stays_a_while_and_goes() -> None:
-    wall = Wall()
-    page = await wall.open()
-    running = await Running(wall.feed, session_label="a").end()
-    await wall.tick()
+async def test_a_finished_row_stays_a_while_and_moves_to_the_recent_ones() -> None:
+    walls = Walls()
+    page = await walls.open()
+    await walls.run(session_label="a").end()
+    await walls.tick()
     assert rows(page) == {"finished": ["a"]}
-    running.stream.ended_at = running.now - (RECENT_SECONDS + 1) * SECOND
-    await wall.tick(seconds=1)
-    assert rows(page) == {}
+    await walls.tick(seconds=RECENT_SECONDS + 1)
+    assert rows(page) == {"recent": ["a"]}
+    assert walls.feed.finished == {}
+
+
+async def test_of_the_recent_ones_the_newest_are_kept() -> None:
+    walls = Walls()
+    page = await walls.open()
+    for number in range(MOST_RECENT + 5):
+        await walls.run(session_label=str(number)).end()
+    await walls.tick()
+    await walls.tick(seconds=RECENT_SECONDS + 1)
+    assert rows(page) == {"recent": [str(number) for number in range(MOST_RECENT + 4, 4, -1)]}
+    assert len(walls.wall.entries) == MOST_RECENT
 
 
 async def test_a_page_opened_later_shows_the_same() -> None:
-    wall = Wall()
-    first = await wall.open()
-    streams = [Running(wall.feed, policies=[active(deny_names())], session_label=name) for name in "abcdef"]
-    await wall.tick()
+    walls = Walls()
+    first = await walls.open()
+    streams = [walls.run(policies=[active(deny_names())], session_label=name) for name in "abcdef"]
+    await walls.tick()
     await streams[1].call("{", "ls")
     await streams[0].call("{", "ls")
-    await wall.tick()
+    await walls.tick()
     await streams[0].take(delta(finish="tool_calls"))
     await streams[2].say("text")
     await streams[3].end("client_disconnected")
-    await wall.tick()
-    second = await wall.open()
-    assert rows(first) == rows(second) == {"held": ["b"], "running": ["a", "f", "e", "c"], "finished": ["d"]}
+    await walls.tick()
+    second = await walls.open()
+    assert rows(first) == rows(second) == {"held": ["b"], "running": ["f", "e", "c", "a"], "finished": ["d"]}
     for running in streams:
-        for part in ("strip", "tail", "rate", "verdicts"):
+        for part in ("strip", "tail", "rate", "verdicts", "time"):
             assert first.text(f"r-{running.id.hex}-{part}") == second.text(f"r-{running.id.hex}-{part}")
 
 
+async def test_who_has_waited_longest_is_on_top() -> None:
+    walls = Walls()
+    page = await walls.open()
+    held = [walls.run(policies=[active(deny_names())], session_label=name) for name in "ab"]
+    for running in reversed(held):
+        running.now += 1_000 if running is held[0] else 0
+        await running.call("{", "ls")
+        await walls.tick()
+    assert rows(page) == {"held": ["b", "a"]}
+
+
+async def test_each_filter_shows_what_matches_it_and_only_while_it_does() -> None:
+    walls = Walls()
+    everything, of_model, held = await walls.open(), await walls.open("model:gpt*"), await walls.open("state:held")
+    one = walls.run(session_label="one", requested_model="gpt-4.1", policies=[active(deny_names())])
+    walls.run(session_label="two", requested_model="sonnet-4")
+    await walls.tick()
+    assert rows(everything) == {"running": ["two", "one"]}
+    assert rows(of_model) == {"running": ["one"]}
+    assert rows(held) == {}
+    await one.call("{", "ls")
+    await walls.tick()
+    assert rows(held) == {"held": ["one"]}
+    await one.take(delta(finish="tool_calls"))
+    await walls.tick()
+    assert rows(held) == {}
+    assert rows(of_model) == {"running": ["one"]}
+    assert everything.text("tally") == of_model.text("tally") == "2 running0 held0 stalled"
+
+
+async def test_a_row_is_painted_once_however_many_watch() -> None:
+    walls = Walls()
+    for wanted in ("", "model:coder*", "-state:held"):
+        await walls.open(wanted)
+    running = await walls.run().say("one")
+    await walls.tick()
+    [entry] = walls.wall.entries.values()
+    assert all(topic._shown[running.id] is entry for topic, _ in walls.pages)
+
+
 async def test_growing_text_is_text_and_a_move_is_not() -> None:
-    wall = Wall()
-    page = await wall.open()
-    running = await Running(wall.feed, policies=[active(deny_names())]).say("one")
-    assert await wall.tick() == [False]
-    await wall.tick()
+    walls = Walls()
+    page = await walls.open()
+    running = await walls.run(policies=[active(deny_names())]).say("one")
+    assert await walls.tick() == [False]
     await running.say(" two")
-    assert await wall.tick() == [True]
+    assert await walls.tick() == [True]
     assert page.text(f"r-{running.id.hex}-tail") == "one two"
     await running.call("{", "ls")
-    assert await wall.tick() == [False]
+    assert await walls.tick() == [False]
 
 
 async def test_only_what_looks_different_is_sent() -> None:
-    wall = Wall()
-    await wall.open()
-    await Running(wall.feed).say("one")
-    await wall.tick()
-    await wall.tick(seconds=1)
-    assert await wall.tick(seconds=0.01) == []
+    walls = Walls()
+    await walls.open()
+    await walls.run().say("one")
+    await walls.tick()
+    await walls.tick(seconds=1)
+    assert await walls.tick(seconds=0.01) == []
 
 
 async def test_the_tally_counts_by_state() -> None:
-    wall = Wall()
-    page = await wall.open()
-    held = Running(wall.feed, policies=[active(deny_names())])
-    Running(wall.feed)
+    walls = Walls()
+    page = await walls.open()
+    held = walls.run(policies=[active(deny_names())])
+    walls.run()
     await held.call("{", "ls")
-    await wall.tick()
+    await walls.tick()
     assert page.text("tally") == "2 running1 held0 stalled"
     assert page.text("nav-held") == "1 held"

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from streamviz import policies
 from streamviz.core.blocks import ContentStreamBlock, StreamBlock, ToolCallStreamBlock
+from streamviz.core.context import StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockDelta
-from streamviz.core.policy import ALLOW, Decision, StreamingContext, Verdict
+from streamviz.core.policy import ALLOW, Decision, Verdict
 from tests.core.support import active, call, calls, delta, run, sse, told
 
 RM = {"pattern": r"rm\s+-rf", "path": "$.command"}
@@ -183,7 +184,7 @@ async def test_in_a_stream_it_denies_the_dangerous_call_and_lets_the_other_throu
     rule = active(policies.build("tool_rule", {"names": ["run_shell"], "arguments": [RM]}), name="shell")
     dangerous = [calls(call(0, "x", "run_shell", '{"command":"rm ')), calls(call(0, arguments='-rf /"}'))]
     it = await run([rule], *dangerous, delta(finish="tool_calls"), "[DONE]")
-    assert told(it.client_state) == [("content", "[Blocked by policy shell.]")]
+    assert told(it.client_state) == [("content", "[Denied by policy shell.]")]
     assert b"-rf" not in it.tape
     harmless = calls(call(0, "x", "run_shell", '{"command":"ls"}'))
     assert (await run([rule], harmless)).tape == sse(harmless)

@@ -1,7 +1,6 @@
 """What stands in memory, and that it follows the database."""
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
@@ -15,10 +14,9 @@ from psycopg.conninfo import make_conninfo
 from streamviz.core.policy import Mode
 from streamviz.records.database import conninfo
 from streamviz.records.models import ApiKey, Policy, Route
-from streamviz.records.recovery import close_interrupted
 from streamviz.records.standing import CHANNEL, Standing
 from tests.records.conftest import Query
-from tests.records.support import Heard, opened, write
+from tests.records.support import Heard
 
 FOLLOWING = "standing, under test"
 
@@ -108,10 +106,10 @@ async def test_routes_are_followed(follower: Follower) -> None:
 async def test_a_policys_mode_is_followed_and_the_version_with_it(follower: Follower) -> None:
     policy = await change(lambda: save_policy(mode="shadow"))
     await follower.until(lambda standing: bool(standing.policies))
-    [shadow] = follower.standing.policies_for("any", "any")
+    [shadow] = follower.standing.policies_for("any", "any").active
     await change(lambda: save_policy(mode="enforce", fail_open=True))
-    await follower.until(lambda standing: standing.policies[0].active.mode is Mode.ENFORCE)
-    [enforce] = follower.standing.policies_for("any", "any")
+    await follower.until(lambda standing: standing.policies[0].mode is Mode.ENFORCE)
+    [enforce] = follower.standing.policies_for("any", "any").active
     assert (shadow.mode, shadow.version, shadow.fail_open) == (
         Mode.SHADOW,
         1,
@@ -128,7 +126,7 @@ async def test_policies_come_in_their_order(follower: Follower) -> None:
     for name, order in (("c", 2), ("b", 2), ("a", 3), ("d", 1)):
         await change(lambda name=name, order=order: save_policy(name, order=order, mode="enforce"))
     await follower.until(lambda standing: len(standing.policies) == 4)
-    assert [active.name for active in follower.standing.policies_for("m", "k")] == ["d", "b", "c", "a"]
+    assert [active.name for active in follower.standing.policies_for("m", "k").active] == ["d", "b", "c", "a"]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +150,9 @@ async def test_a_scope_says_for_which_models_and_keys(
 ) -> None:
     await change(lambda: save_policy(mode="enforce", models_scope=models, keys_scope=keys))
     await follower.until(lambda standing: bool(standing.policies))
-    assert bool(follower.standing.policies_for("sim/content", "ci")) is applies
+    chosen = follower.standing.policies_for("sim/content", "ci")
+    assert (len(chosen.active), len(chosen.not_run)) == ((1, 0) if applies else (0, 1))
+    assert all("outside its scope" in each.why for each in chosen.not_run)
 
 
 async def test_a_policy_that_cannot_be_built_is_not_run_and_stops_no_other(
@@ -160,8 +160,12 @@ async def test_a_policy_that_cannot_be_built_is_not_run_and_stops_no_other(
 ) -> None:
     await change(lambda: save_policy("broken", kind="of a newer release", mode="enforce"))
     await change(lambda: save_policy("guard", mode="enforce"))
-    await follower.until(lambda standing: bool(standing.policies))
-    assert [active.name for active in follower.standing.policies_for("m", "k")] == ["guard"]
+    await follower.until(lambda standing: len(standing.policies) == 2)
+    chosen = follower.standing.policies_for("m", "k")
+    assert [active.name for active in chosen.active] == ["guard"]
+    [not_run] = chosen.not_run
+    assert (not_run.policy, not_run.version, not_run.mode) == ("broken", 1, Mode.ENFORCE)
+    assert not_run.why.startswith("it cannot run: ")
     assert "policy broken v1 cannot run" in caplog.text
 
 
@@ -182,11 +186,6 @@ async def test_it_goes_on_following_when_a_reading_fails(follower: Follower, que
             await heard.event.wait()
     query("ALTER TABLE hidden RENAME TO records_route")
     await follower.until(lambda standing: standing.key_for(secret) is not None)
-
-
-async def test_while_it_follows_no_open_stream_counts_as_left_behind(follower: Follower) -> None:
-    await write([opened(uuid.uuid4())])
-    assert await close_interrupted(conninfo()) == 0
 
 
 CHANGES: dict[str, Callable[[], object]] = {

@@ -68,6 +68,7 @@ class AnthropicMessagesComposer(Composer):
     """
 
     finish_without_calls = FINISH_WITHOUT_CALLS
+    finish_halted = "refusal"
     markers = frozenset({"message_stop", "ping"})
 
     def __init__(self, head: JsonObject, source: str = "") -> None:
@@ -114,6 +115,9 @@ class AnthropicMessagesComposer(Composer):
     def end(self) -> list[bytes]:
         """Nothing after an error, which ends a response of this format by itself."""
         return [] if self._is_finished else [*self._finish(), _write("message_stop", {})]
+
+    def stop(self) -> list[bytes]:
+        return [_write("message_stop", {})]
 
     def keep_alive(self) -> bytes:
         return _write("ping", {})
@@ -247,6 +251,7 @@ class AnthropicMessagesBodyComposer(Composer):
     """Writes a whole answer anew from upstream's own, `body`, keeping every field that policies do not touch."""
 
     finish_without_calls = FINISH_WITHOUT_CALLS
+    finish_halted = "refusal"
 
     def __init__(self, body: JsonObject) -> None:
         self._body = body

@@ -43,6 +43,7 @@ class OpenAIChatComposer(Composer):
     """
 
     finish_without_calls = FINISH_WITHOUT_CALLS
+    finish_halted = "content_filter"
 
     def __init__(self, head: JsonObject, source: str = OPENAI_CHAT) -> None:
         self._head = head
@@ -69,6 +70,9 @@ class OpenAIChatComposer(Composer):
     def end(self) -> list[bytes]:
         usage = [] if self._usage is None else [self._write({"choices": [], "usage": self._usage})]
         return [*usage, sse.write_event(DONE)]
+
+    def stop(self) -> list[bytes]:
+        return [sse.write_event(DONE)]
 
     def keep_alive(self) -> bytes:
         return sse.write_comment("keep-alive")
@@ -160,6 +164,7 @@ class OpenAIChatBodyComposer(Composer):
     """Writes a whole answer anew from upstream's own, `body`, keeping every field that policies do not touch."""
 
     finish_without_calls = FINISH_WITHOUT_CALLS
+    finish_halted = "content_filter"
 
     def __init__(self, body: JsonObject) -> None:
         self._body = body

@@ -36,6 +36,8 @@ from streamviz.core.wire.translation import OPENAI_RESPONSES, Ending, ending_of,
 
 # A response without calls has the same status as one with them.
 FINISH_WITHOUT_CALLS: Mapping[str, str] = {}
+# Not a status of the format: it is told as `incomplete`, with this as the details' reason.
+HALTED = "content_filter"
 _PARTS = (BlockKind.CONTENT, BlockKind.REFUSAL, BlockKind.OTHER)
 # Kinds of block whose item only upstream's own can name.
 _OWN_TYPES = ((BlockKind.TOOL_CALL, "custom_tool_call"), (BlockKind.OTHER, "message"))
@@ -64,6 +66,7 @@ class OpenAIResponsesComposer(Composer):
     """
 
     finish_without_calls: ClassVar[Mapping[str, str]] = FINISH_WITHOUT_CALLS
+    finish_halted = HALTED
 
     def __init__(self, head: JsonObject, items: Mapping[int, JsonObject] | None = None, source: str = "") -> None:
         self._head = head
@@ -255,6 +258,8 @@ class OpenAIResponsesComposer(Composer):
         status = "incomplete"
         if self._reason:
             status = translate_reason(self._reason, source, OPENAI_RESPONSES, has_calls=self._has_calls)
+        if self._reason == HALTED:
+            status = "incomplete"
         word = status if status in ("incomplete", "failed") else "completed"
         yield f"response.{word}", {"response": self._response(status)}
         self._is_finished = True
@@ -279,6 +284,8 @@ class OpenAIResponsesComposer(Composer):
     def _incomplete_details(self) -> object:
         if (told := self._head.get("incomplete_details")) and not self._is_foreign:
             return told
+        if self._reason == HALTED:
+            return {"reason": HALTED}
         ending = ending_of(self._reason, self._source or OPENAI_RESPONSES)
         return {"reason": "content_filter" if ending is Ending.FILTERED else "max_output_tokens"}
 
@@ -296,6 +303,7 @@ class OpenAIResponsesBodyComposer(Composer):
     """Writes a whole answer anew from upstream's own, `body`, keeping every field that policies do not touch."""
 
     finish_without_calls: ClassVar[Mapping[str, str]] = FINISH_WITHOUT_CALLS
+    finish_halted = HALTED
 
     def __init__(self, body: JsonObject) -> None:
         self._body = body
@@ -310,7 +318,10 @@ class OpenAIResponsesBodyComposer(Composer):
         items = dict(enumerate(objects(self._body.get("output"))))
         composer = OpenAIResponsesComposer(self._body, items, OPENAI_RESPONSES)
         composer.compose([event for event in events if not isinstance(event, StreamFailed)])
-        return [encode({**self._body, "output": composer.output()})]
+        body = {**self._body, "output": composer.output()}
+        if any(isinstance(event, StreamFinished) and event.reason == HALTED for event in events):
+            body |= {"status": "incomplete", "incomplete_details": {"reason": HALTED}}
+        return [encode(body)]
 
     def keep_alive(self) -> bytes:
         # White space before a JSON value means nothing.

@@ -7,25 +7,36 @@ from django.views.decorators.http import require_POST, require_safe
 
 from streamviz.dashboard import demo, roles
 from streamviz.dashboard.pages import needs, render_page
-from streamviz.live import rendering
 from streamviz.live.feed import now_us
-from streamviz.live.wall_topic import current_wall
+from streamviz.live.filters import parse_filter
+from streamviz.live.hub import hub
+from streamviz.live.wall_topic import WallTopic
 from streamviz.simulator.scenarios import listing
 
 # What people want to see first, in that order; the rest follows.
 _FIRST = ("thinking", "content-tools-empty", "parallel-tools", "dangerous", "long-content-tools", "stall", "big")
+# Filters that are a click away; together they are one choice.
+_SHORTCUTS = {
+    "All": "",
+    "Held": "state:held",
+    "Stalled": "state:stalled",
+    "Intervened": "verdict:deny verdict:replace verdict:halt",
+}
 
 
 @needs(roles.VIEW)
 @require_safe
 async def live(request: HttpRequest) -> HttpResponse:
-    """All streams that run in this worker or have just ended."""
-    wall = current_wall()
-    html = await rendering.wall(wall.rows(now_us()))
+    """All streams that run or have just ended, or those that `?q=` asks for."""
+    wanted = parse_filter(" ".join(request.GET.getlist("q")))
+    await hub.wall.catch_up(now_us())
     context = {
         "page": "live",
-        "wall": html,
-        "tally": wall.tally,
+        "wall": WallTopic(hub.wall, wanted).html(),
+        "tally": hub.wall.tally,
+        "filter": wanted,
+        "chips": [(term, wanted.without(term)) for term in wanted.terms],
+        "shortcuts": [(name, parse_filter(text)) for name, text in _SHORTCUTS.items()],
         "scenarios": _scenarios(),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
     }

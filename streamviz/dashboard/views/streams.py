@@ -8,11 +8,12 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
+from streamviz.core.policy import Decision
 from streamviz.dashboard import queries, roles
 from streamviz.dashboard.pages import needs, render_page
-from streamviz.live import rendering
+from streamviz.live import actions, rendering
 from streamviz.live.feed import feed, now_us
 from streamviz.live.presentation import from_live, from_records
 from streamviz.live.presentation.text import printable
@@ -29,6 +30,15 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     found = await _find(stream_id)
     content = await rendering.stream(found.view, now_us())
     return await render_page(request, "dashboard/stream.html", found.context("stream") | {"content": content})
+
+
+@needs(roles.VIEW)
+@require_safe
+async def peek(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """The same beside the Live page's list, without its frame."""
+    found = await _find(stream_id)
+    content = await rendering.stream(found.view, now_us())
+    return await render_page(request, "dashboard/_peek.html", found.context("peek") | {"content": content})
 
 
 @needs(roles.VIEW)
@@ -53,6 +63,34 @@ async def request_body(request: HttpRequest, stream_id: uuid.UUID) -> HttpRespon
     found = await _find(stream_id)
     context = found.context("request_body") | {"body": readable(found.request)}
     return await render_page(request, "dashboard/request_body.html", context)
+
+
+@needs(roles.DECIDE)
+@require_POST
+async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """Allow or deny a held block by hand. What came of it is on the page as a verdict; 409 where it is too late."""
+    ordinal, decision = request.POST.get("ordinal", ""), request.POST.get("decision", "")
+    if not (ordinal.isdecimal() and len(ordinal) < 7 and decision in actions.DECISIONS):
+        return _said(400, "Which block, and allow or deny?")
+    by = await _user_name(request)
+    is_decided = actions.decide(feed, stream_id, int(ordinal), Decision(decision), by)
+    return HttpResponse(status=204) if is_decided else _said(409, "That was decided already.")
+
+
+@needs(roles.CANCEL)
+@require_POST
+async def cancel(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """Stop a stream: upstream is closed, and the client told in its own format. 409 where it is over."""
+    is_cancelled = actions.cancel(feed, stream_id, await _user_name(request))
+    return HttpResponse(status=204) if is_cancelled else _said(409, "That stream is over.")
+
+
+async def _user_name(request: HttpRequest) -> str:
+    return (await request.auser()).get_username()
+
+
+def _said(status: int, text: str) -> HttpResponse:
+    return HttpResponse(text, status=status, content_type="text/plain")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
-from streamviz.core.policy import Judgement
+from streamviz.core.judgements import Judgement
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.usage import Usage, normalise
 from streamviz.live.presentation.standing import Kept, deciding, state_of
@@ -49,6 +49,7 @@ def view_of(stream: LiveStream) -> StreamView:
         blocks=[_block(stream, block, verdicts) for block in stream.state.blocks],
         verdicts=verdicts,
         received_at=received_at,
+        sending_since=stream.sending_since,
     )
 
 
@@ -60,8 +61,14 @@ def whole_view_of(stream: LiveStream, view: StreamView) -> StreamView:
         itl_p50=latency.p50,
         itl_p95=latency.p95,
         received_at=stream.received_at[:],
+        client_waits=_client_waits(stream),
         sent=list(zip(stream.sent_seqs, stream.sent_at, strict=False)),
     )
+
+
+def _client_waits(stream: LiveStream) -> list[tuple[int, int | None]]:
+    waits: list[tuple[int, int | None]] = [*stream.client_waits]
+    return waits if stream.sending_since is None else [*waits, (stream.sending_since, None)]
 
 
 def _verdict(stream: LiveStream, number: int) -> VerdictView:
@@ -69,7 +76,7 @@ def _verdict(stream: LiveStream, number: int) -> VerdictView:
     return VerdictView(
         number=number,
         ordinal=judgement.ordinal,
-        block_name=_name(stream.state.blocks[judgement.ordinal]),
+        block_name=_subject(stream, judgement),
         policy=judgement.policy.name,
         version=judgement.policy.version,
         mode=judgement.policy.mode.value,
@@ -78,7 +85,15 @@ def _verdict(stream: LiveStream, number: int) -> VerdictView:
         failure=printable(judgement.failure),
         at=judgement.at,
         took=judgement.took,
+        by=judgement.by,
+        client_had=judgement.client_had,
     )
+
+
+def _subject(stream: LiveStream, judgement: Judgement) -> str:
+    """What a verdict is about: the block's name, or the request or the stream."""
+    ordinal = judgement.ordinal
+    return str(judgement.subject) if ordinal is None else _name(stream.state.blocks[ordinal])
 
 
 def _name(block: StreamBlock) -> str:
@@ -114,6 +129,9 @@ def _block(stream: LiveStream, block: StreamBlock, verdicts: list[VerdictView]) 
         held_at=hold.since if hold else None,
         released_at=hold.released_at if hold else None,
         held_by=hold.policies if hold else (),
+        hold_reason=printable(hold.reason) if hold else "",
+        decided_at=hold.until if hold else None,
+        waits_for_person=hold is not None and hold.asks is not None,
         is_truncated=block.is_truncated,
         verdict=verdict,
     )

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from streamviz.live.presentation import marks
@@ -12,12 +14,13 @@ from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
 
 
 class Badge(NamedTuple):
-    """Verdicts of one word. `since_ms`: held since this moment (ms since the epoch)."""
+    """Verdicts of one word. `since_ms`: held since this moment (ms since the epoch), and `age` is how long."""
 
     word: str
     icon: str
     css: str
     since_ms: int | None = None
+    age: str = ""
 
 
 class Clock(NamedTuple):
@@ -27,32 +30,47 @@ class Clock(NamedTuple):
     since_ms: int | None
 
 
-class RowView(NamedTuple):
-    """The row; `last` is the time since the newest chunk, or since the end, and `age` since the request."""
+@dataclass(frozen=True)
+class RowView:
+    """A stream's row at the time `now` (µs since the epoch). What is dear to draw is drawn when it is asked for."""
 
     stream: StreamView
-    state: marks.StateMark
-    strip: Strip
-    spark: Spark
-    last: Clock
-    age: Clock
-    badges: list[Badge]
-    why: str
+    now: int
+
+    @cached_property
+    def state(self) -> marks.StateMark:
+        return self.stream.state(self.now)
+
+    @cached_property
+    def strip(self) -> Strip:
+        return strip_of(self.stream)
+
+    @property
+    def spark(self) -> Spark:
+        return _spark(self.stream, self.now)
+
+    @property
+    def last(self) -> Clock:
+        """The time since the newest chunk, or since the end."""
+        return _last(self.stream, self.now)
+
+    @property
+    def age(self) -> Clock:
+        """The time since the request."""
+        return _age(self.stream, self.now)
+
+    @cached_property
+    def badges(self) -> list[Badge]:
+        return _badges(self.stream, self.state, self.now)
+
+    @cached_property
+    def why(self) -> str:
+        return _why(self.stream, self.state, self.now)
 
 
 def row_of(stream: StreamView, now: int) -> RowView:
     """The row at the time `now` (µs since the epoch)."""
-    state = stream.state(now)
-    return RowView(
-        stream=stream,
-        state=state,
-        strip=strip_of(stream),
-        spark=_spark(stream, now),
-        last=_last(stream, now),
-        age=_age(stream, now),
-        badges=_badges(stream, state, now),
-        why=_why(stream, state),
-    )
+    return RowView(stream, now)
 
 
 def _spark(stream: StreamView, now: int) -> Spark:
@@ -77,7 +95,7 @@ def _badges(stream: StreamView, state: marks.StateMark, now: int) -> list[Badge]
     badges = []
     if state is marks.HELD:
         since = min(block.held_at or now for block in stream.held)
-        badges.append(Badge(f"held {age(now - since)}", "", "held", since // 1000))
+        badges.append(Badge("held", "", "held", since // 1000, age(now - since)))
     elif state is marks.STALLED:
         badges.append(Badge("stalled", "stall", "stalled"))
     elif state.group == "finished" and state.tone:
@@ -97,13 +115,14 @@ def _css(verdict: VerdictView) -> str:
     return f"{verdict.mark.css} verdict-shadow" if verdict.is_shadow else verdict.mark.css
 
 
-def _why(stream: StreamView, state: marks.StateMark) -> str:
+def _why(stream: StreamView, state: marks.StateMark, now: int) -> str:
     """The cause beside the state."""
     if state is marks.HELD:
         block = stream.held[0]
-        return f"{', '.join(block.held_by)} · {block.title}"
+        asks = " · asks a person" if block.waits_for_person else ""
+        return f"{', '.join(block.held_by)} · {block.title}{asks}"
     if state is marks.STALLED:
-        return "upstream silent"
+        return "client not reading" if stream.is_client_slow(now) else "upstream silent"
     if stream.error:
         return one_line(stream.error, 160)
     if intervening := [verdict for verdict in stream.verdicts if verdict.intervenes]:

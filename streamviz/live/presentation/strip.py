@@ -9,6 +9,7 @@ from streamviz.live.presentation.views import BlockView, StreamView
 # Per cent of the width for each doubling of a block's length: a block of 1,000 characters gets some 18 per cent.
 _UNIT = 3.0
 _LEAST_CHARACTERS = 16
+_STEPS = 6  # for each doubling: a strip changes in steps that can be seen, and not with every character
 _GAP = 0.35
 _FULL = 98.0
 
@@ -46,7 +47,7 @@ def strip_of(stream: StreamView) -> Strip:
 
 
 def _widths(blocks: Sequence[BlockView]) -> list[float]:
-    weights = [log2(2 + block.length / _LEAST_CHARACTERS) for block in blocks]
+    weights = [round(log2(2 + block.length / _LEAST_CHARACTERS) * _STEPS) / _STEPS for block in blocks]
     room = _FULL - _GAP * len(blocks)
     unit = min(_UNIT, max(room, 1.0) / max(sum(weights), 1.0))
     return [unit * weight for weight in weights]

@@ -18,10 +18,13 @@ _SUMMARY_CHARACTERS = 120
 
 @dataclass(frozen=True, slots=True)
 class VerdictView:
-    """A policy's verdict on a block."""
+    """A policy's verdict on a block, or on the request or the stream as a whole (`ordinal` is None then).
+
+    `by` names the person who decided by hand; `client_had` is how much of the block the client had (characters).
+    """
 
     number: int
-    ordinal: int
+    ordinal: int | None
     block_name: str
     policy: str
     version: int
@@ -31,6 +34,8 @@ class VerdictView:
     failure: str
     at: int
     took: int
+    by: str = ""
+    client_had: int = 0
 
     @property
     def mark(self) -> marks.DecisionMark:
@@ -74,6 +79,10 @@ class BlockView:
     held_at: int | None = None
     released_at: int | None = None
     held_by: tuple[str, ...] = ()
+    hold_reason: str = ""
+    decided_at: int | None = None
+    """When it is decided without the person who is asked."""
+    waits_for_person: bool = False
     is_truncated: bool = False
     verdict: VerdictView | None = None
     """The one that decides how the block is marked."""
@@ -109,6 +118,17 @@ class BlockView:
     @property
     def held_since_ms(self) -> int:
         return (self.held_at or 0) // 1000
+
+    @property
+    def decided_in(self) -> int | None:
+        """How long the person who is asked has in all (seconds)."""
+        if self.decided_at is None or self.held_at is None:
+            return None
+        return max(1, (self.decided_at - self.held_at) // 1_000_000)
+
+    @property
+    def decided_at_ms(self) -> int | None:
+        return None if self.decided_at is None else self.decided_at // 1000
 
     @property
     def hold_ended_at(self) -> int | None:
@@ -151,7 +171,10 @@ class BlockView:
 
 @dataclass(frozen=True)
 class StreamView:
-    """A stream. `received_at` has one time a chunk, `sent` a chunk number (-1: made by a policy) and time a frame."""
+    """A stream. `received_at` has one time a chunk, `sent` a chunk number (-1: made by a policy) and time a frame.
+
+    `sending_since` is set while the client's socket is full.
+    """
 
     id: uuid.UUID
     session_id: uuid.UUID
@@ -182,6 +205,9 @@ class StreamView:
     verdicts: Sequence[VerdictView]
     received_at: Sequence[int] = field(default=())
     sent: Sequence[tuple[int, int]] = field(default=())
+    client_waits: Sequence[tuple[int, int | None]] = field(default=())
+    """From when to when the client took nothing of what it was sent; None: it still does not."""
+    sending_since: int | None = None
 
     @property
     def is_running(self) -> bool:
@@ -207,6 +233,10 @@ class StreamView:
     def quiet_since(self) -> int:
         """Since when upstream has sent nothing."""
         return self.last_received_at or self.requested_at
+
+    def is_client_slow(self, now: int) -> bool:
+        """Whether the client has not taken what it was sent, and for long enough to call that the stall's cause."""
+        return self.sending_since is not None and now - self.sending_since > STALLED_US
 
     def state(self, now: int) -> marks.StateMark:
         """Where it stands at the time `now`."""

@@ -14,6 +14,8 @@ _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600)
 _MOST_MARKS = 8
 _STALL_US = 1_000_000
 _STALLS = 5
+SILENT = "upstream silent"
+CLIENT_SLOW = "client not reading"
 _EDGE = 0.97  # a running stream's now is drawn here, with room to grow into
 
 
@@ -137,23 +139,31 @@ def _sum(block: BlockView, hold_end: int) -> str:
 
 
 def _stalls(stream: StreamView, end: int) -> list[tuple[int, int, str]]:
-    """The longest times of silence and of holding, with the holder. Silence while something is held tells nothing."""
-    times = [stream.requested_at, *stream.received_at, *([end] if stream.is_running else [])]
+    """The longest stalls, each with its cause. While something is held, or the client reads nothing, upstream's
+    silence tells nothing: that is then the cause."""
     holds = [
-        (block.held_at, block.hold_ended_at or end, ", ".join(block.held_by))
+        (block.held_at, block.hold_ended_at or end, f"held by {', '.join(block.held_by)}")
         for block in stream.blocks
         if block.held_at is not None
     ]
+    waits = [(start, end if until is None else until, CLIENT_SLOW) for start, until in stream.client_waits]
+    causes = holds + waits
+    times = [stream.requested_at, *stream.received_at, *([end] if stream.is_running else [])]
     silences = [
-        (start, until, "")
+        (start, until, SILENT)
         for start, until in pairwise(times)
-        if not any(held_at <= start and until <= let_go for held_at, let_go, _ in holds)
+        if until - start >= _STALL_US and not any(_covers(cause, start, until) for cause in causes)
     ]
-    stalls = [(start, until, holder) for start, until, holder in silences + holds if until - start >= _STALL_US]
+    stalls = [(start, until, cause) for start, until, cause in silences + causes if until - start >= _STALL_US]
     return sorted(stalls, key=lambda stall: stall[0] - stall[1])[:_STALLS]
 
 
-def _stall(scale: _Scale, start: int, end: int, holder: str) -> Stall:
-    cause = f"held by {holder}" if holder else "upstream silent"
+def _covers(cause: tuple[int, int, str], start: int, until: int) -> bool:
+    """Whether it explains most of a silence: the two never begin and end in the same microsecond."""
+    common = min(until, cause[1]) - max(start, cause[0])
+    return common * 2 > until - start
+
+
+def _stall(scale: _Scale, start: int, end: int, cause: str) -> Stall:
     middle = f"{min(92.0, max(7.0, (scale.share(start) + scale.share(end)) * 50)):.2f}%"
-    return Stall(scale.span(start, end), middle, f"{cause} {age(end - start)}", bool(holder))
+    return Stall(scale.span(start, end), middle, f"{cause} {age(end - start)}", cause.startswith("held"))

@@ -5,14 +5,22 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models, transaction
 from django.utils import timezone
 
 from streamviz import policies
 from streamviz.core.errors import PolicyParametersError
-from streamviz.core.policy import Mode
+from streamviz.core.events import BlockKind
+from streamviz.core.policy import DEFAULT_SECONDS, Mode
 
+BY_HAND = [("", "no"), ("deny", "yes; denied when nobody answers"), ("allow", "yes; allowed when nobody answers")]
 MODES = [(mode.value, mode.value) for mode in Mode]
+
+
+def words(text: str) -> tuple[str, ...]:
+    """What a scope lists."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 class PolicyFields(models.Model):
@@ -28,8 +36,31 @@ class PolicyFields(models.Model):
     keys_scope = models.CharField(
         "keys", max_length=500, blank=True, help_text="Names of API keys it applies to, with * and ?, comma separated."
     )
+    kinds_scope = models.CharField(
+        "kinds of block", max_length=200, blank=True, help_text="The kinds of block it applies to, comma separated."
+    )
+    tools_scope = models.CharField(
+        "tools", max_length=500, blank=True, help_text="Names of tools it applies to, with * and ?, comma separated."
+    )
     fail_open = models.BooleanField(
-        default=False, help_text="When the policy itself fails: allow. Otherwise it denies."
+        default=False, help_text="When the policy itself fails or takes too long: allow. Otherwise it denies."
+    )
+    time_limit = models.FloatField(
+        default=DEFAULT_SECONDS,
+        validators=[MinValueValidator(0.1), MaxValueValidator(600)],
+        help_text="How long it may take to answer, in seconds.",
+    )
+    by_hand = models.CharField(
+        max_length=10,
+        choices=BY_HAND,
+        blank=True,
+        default="",
+        help_text="Whether a person has the last word on what it would deny.",
+    )
+    by_hand_seconds = models.FloatField(
+        default=120,
+        validators=[MinValueValidator(1), MaxValueValidator(3600)],
+        help_text="How long a person has, in seconds.",
     )
 
     class Meta:
@@ -54,7 +85,10 @@ class Policy(PolicyFields):
         return self.name
 
     def clean(self) -> None:
-        """Raises ValidationError, at the field, for parameters that the kind does not accept."""
+        """Raises ValidationError, at the field, for parameters that the kind does not accept and kinds of no block."""
+        unknown = set(words(self.kinds_scope)) - set(BlockKind)
+        if unknown:
+            raise ValidationError({"kinds_scope": f"There is no kind of block called {min(unknown)!r}."})
         try:
             policies.build(self.kind, self.parameters)
         except PolicyParametersError as error:

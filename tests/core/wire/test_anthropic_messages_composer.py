@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.chain import PolicyChain
+from streamviz.core.context import StreamingContext
 from streamviz.core.events import (
     BlockDelta,
     BlockKind,
@@ -15,7 +16,6 @@ from streamviz.core.events import (
     StreamFailed,
     StreamFinished,
 )
-from streamviz.core.policy import StreamingContext
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_composer import (

@@ -5,8 +5,8 @@ from typing import Any
 
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
+from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamFailed
-from streamviz.core.policy import StreamingContext
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesBodyComposer, OpenAIResponsesComposer

@@ -126,9 +126,9 @@ def test_it_refuses_parameters_that_its_kind_does_not_take(policy: Policy) -> No
 
 def test_the_guard_that_comes_with_streamviz_is_off_and_accepted(db: None) -> None:
     migration = import_module("streamviz.records.migrations.0003_first_policy")
-    as_it_was_then = MigrationLoader(connection).project_state([("records", "0003_first_policy")]).apps
-    migration.remove(as_it_was_then, None)
-    migration.add(as_it_was_then, None)
+    as_it_is_now = MigrationLoader(connection).project_state().apps
+    migration.remove(as_it_is_now, None)
+    migration.add(as_it_is_now, None)
     guard = Policy.objects.get(name=migration.NAME)
     guard.full_clean()
     assert guard.mode == "off"

@@ -1,0 +1,155 @@
+// One websocket of a page. htmx's extension connects it and swaps what comes; this class sees to it that nothing is
+// shown twice or left out.
+//
+// A message is a line `<number> <kind> <server's time in ms> <dropped>` and then fragments. Kinds:
+//   snapshot  everything as it is after message `number`
+//   delta     what changed since message `number - 1`
+//   behind    we were too slow: `dropped` updates of text were left out, and a snapshot will follow
+//   alive     nothing happened
+//   end       the stream is over
+import { setServerTime } from "./times.js";
+
+const SILENCE_MS = 15000; // the server says something every 5 s
+const LONGEST_WAIT_MS = 5000;
+const CONFIRM_MS = 200;
+const CAUGHT_UP_MS = 3000;
+const REFUSALS = { 4401: "signed out", 4403: "not allowed", 4404: "not on record" };
+
+export class Connection {
+  socket = null; // the newest; what older ones still say does not count
+  isOver = false;
+  unseen = 0; // messages that came while the page was paused
+  #wrapper = null;
+  #tries = 0;
+  #retry = 0;
+  #expected = null; // the number of the next delta; null until there is a snapshot
+  #heardAt = 0;
+  #confirming = 0;
+  #isPaused = false;
+
+  constructor(element) {
+    this.pill = document.getElementById(element.dataset.pill);
+  }
+
+  opened(wrapper) {
+    this.#wrapper = wrapper;
+    this.#heardAt = Date.now();
+    this.#expected = null;
+    this.#tries = 0;
+    this.#say("catching up", "is-behind");
+  }
+
+  closed(wrapper, socket, code) {
+    if (this.isOver || socket !== this.socket) return;
+    this.#wrapper = wrapper;
+    this.#expected = null;
+    if (REFUSALS[code]) {
+      this.isOver = true;
+      this.#say(REFUSALS[code], "is-lost");
+      return;
+    }
+    this.#say("disconnected, retrying", "is-lost");
+    clearTimeout(this.#retry);
+    const longest = Math.min(LONGEST_WAIT_MS, 500 * 2 ** this.#tries++);
+    this.#retry = setTimeout(() => this.connectAgain(), longest * (0.5 + Math.random() / 2));
+  }
+
+  connectAgain() {
+    clearTimeout(this.#retry);
+    if (this.isOver || !this.#wrapper) return;
+    this.#heardAt = Date.now();
+    this.socket.close();
+    this.#wrapper.reconnect();
+  }
+
+  // A connection can be dead without anybody having closed it: after sleep, or when a network changed.
+  watch() {
+    if (!this.#wrapper || this.isOver || Date.now() - this.#heardAt <= SILENCE_MS) return;
+    this.#say("disconnected, retrying", "is-lost");
+    this.connectAgain();
+  }
+
+  // The message's kind where its fragments are to be shown, else null.
+  take(wrapper, message) {
+    const [number, kind, now, dropped] = message.slice(0, message.indexOf("\n")).split(" ");
+    this.#wrapper = wrapper;
+    this.#heardAt = Date.now();
+    setServerTime(Number(now));
+    return this.#take(kind, Number(number), Number(dropped)) ? kind : null;
+  }
+
+  set paused(value) {
+    this.#isPaused = value;
+    this.unseen = 0;
+    if (this.isOver) return;
+    if (value) this.#say("paused", "is-behind");
+    else if (this.#expected !== null) this.#again();
+  }
+
+  leave() {
+    this.isOver = true;
+    clearTimeout(this.#retry);
+  }
+
+  #take(kind, number, dropped) {
+    switch (kind) {
+      case "snapshot":
+        this.#expected = number + 1;
+        this.#confirm();
+        if (this.#isPaused) return false;
+        this.#settle(dropped);
+        return true;
+      case "delta":
+        if (this.#expected === null) return false;
+        if (number !== this.#expected) return this.#again();
+        this.#expected += 1;
+        this.#confirm();
+        if (this.#isPaused) this.#count();
+        return !this.#isPaused;
+      case "behind":
+        this.#expected = number + 1;
+        if (!this.#isPaused) this.#say(`${dropped} ${dropped === 1 ? "update" : "updates"} dropped`, "is-behind");
+        return false;
+      case "alive":
+        if (this.#expected !== null && number !== this.#expected - 1) this.#again();
+        return false;
+      case "end":
+        this.isOver = true;
+        this.#say("finished", "is-over");
+    }
+    return false;
+  }
+
+  #again() {
+    this.#expected = null;
+    this.#say("catching up", "is-behind");
+    this.#wrapper.sendImmediately(JSON.stringify({ again: true }));
+    return false;
+  }
+
+  // The server sends no faster than we say that we have taken in what came.
+  #confirm() {
+    this.#confirming ||= setTimeout(() => {
+      this.#confirming = 0;
+      if (this.#expected === null || this.isOver) return;
+      this.#wrapper.send(JSON.stringify({ seen: this.#expected - 1 }), null);
+    }, CONFIRM_MS);
+  }
+
+  #settle(dropped) {
+    if (!dropped) return this.#say("live");
+    this.#say(`${dropped} updates dropped, caught up`, "is-behind");
+    setTimeout(() => !this.#isPaused && !this.isOver && this.#expected !== null && this.#say("live"), CAUGHT_UP_MS);
+  }
+
+  #count() {
+    this.unseen += 1;
+    this.#say(`paused, ${this.unseen} new`, "is-behind");
+  }
+
+  #say(text, state = "") {
+    if (!this.pill || this.pill.textContent === text) return;
+    this.pill.textContent = text;
+    this.pill.className = `pill ${state}`;
+  }
+}

@@ -1,0 +1,66 @@
+// A row opens a peek beside the list; which one is in the URL. Where there is no room the row's link is just a link.
+const ROOM = window.matchMedia("(min-width: 1000px)");
+
+let shown = "";
+
+export function start() {
+  if (!document.getElementById("peek")) return;
+  document.addEventListener("click", clicked);
+  document.addEventListener("streamviz:updated", mark);
+  const wanted = new URLSearchParams(location.search).get("peek");
+  if (wanted && ROOM.matches) open(wanted);
+}
+
+function clicked(event) {
+  if (event.target.closest?.("#peek-close")) {
+    event.preventDefault();
+    close();
+    return;
+  }
+  const link = event.target.closest?.("#wall .row-link");
+  if (!link || !ROOM.matches || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const id = link.pathname.split("/")[2];
+  if (id === shown) return; // the second time it opens the page
+  event.preventDefault();
+  open(id);
+}
+
+function open(id) {
+  shown = id;
+  document.getElementById("peek").hidden = false;
+  htmx.ajax("GET", `/streams/${id}/peek/`, { target: "#peek", swap: "innerHTML" });
+  note();
+}
+
+// Whether there was one to close.
+export function close() {
+  if (!shown) return false;
+  const row = currentRow();
+  shown = "";
+  const peek = document.getElementById("peek");
+  peek.hidden = true;
+  htmx.swap(peek, "", { swapStyle: "innerHTML" });
+  note();
+  row?.querySelector(".row-link").focus();
+  return true;
+}
+
+function note() {
+  const url = new URL(location.href);
+  if (shown) url.searchParams.set("peek", shown);
+  else url.searchParams.delete("peek");
+  history.replaceState(null, "", url);
+  mark();
+}
+
+function currentRow() {
+  return shown ? document.getElementById(`r-${shown.replaceAll("-", "")}`) : null;
+}
+
+function mark() {
+  const row = currentRow();
+  for (const other of document.querySelectorAll("#wall [aria-current]")) {
+    if (other !== row) other.removeAttribute("aria-current");
+  }
+  row?.setAttribute("aria-current", "true");
+}

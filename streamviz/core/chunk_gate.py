@@ -1,0 +1,122 @@
+"""Policies that look at the chunks themselves, and let them on or not."""
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import StreamState
+from streamviz.core.context import Frame, StreamingContext
+from streamviz.core.events import StreamEvent
+from streamviz.core.judgements import Judgement, Subject
+from streamviz.core.judging import words
+from streamviz.core.policy import ActivePolicy, Bounded, Decision, Mode, Verdict, has_on_chunk
+
+
+class Passing(NamedTuple):
+    """A chunk with what it says, or a frame that a policy made; at the end of input, events alone."""
+
+    chunk: Chunk | None
+    events: Sequence[StreamEvent]
+    frame: Frame | None = None
+
+
+class Passed(NamedTuple):
+    """What goes on, and the policy that halts the stream behind it."""
+
+    items: list[Passing]
+    halt: tuple[ActivePolicy, Verdict] | None
+
+
+class _Door:
+    """One policy: what it was shown and has not sent on yet, and its verdict where it ended the stream."""
+
+    def __init__(self, active: ActivePolicy) -> None:
+        self.active = active
+        self.withheld: dict[int, Passing] = {}
+        self.context: StreamingContext | None = None
+        self.has_failed = False
+        self.halt: Verdict | None = None
+
+
+class ChunkGate:
+    """Shows each chunk to the policies with an `on_chunk`, in order; a later one sees what the earlier ones sent.
+
+    A shadow is shown the same, and what it would have withheld is noted at the end.
+    """
+
+    def __init__(self, policies: Sequence[ActivePolicy], within: Bounded | None) -> None:
+        self._doors = [_Door(active) for active in policies if has_on_chunk(active.policy)]
+        self._within = within or _unbounded
+        self.is_open = not self._doors
+
+    @property
+    def is_holding(self) -> bool:
+        return any(door.withheld and door.active.mode is Mode.ENFORCE for door in self._doors)
+
+    async def pass_on(
+        self, chunk: Chunk | None, events: Sequence[StreamEvent], state: StreamState, context: StreamingContext
+    ) -> Passed:
+        """What goes on now that this chunk (None: the end of input) has come."""
+        arriving = [Passing(chunk, events)]
+        for door in self._doors:
+            sent = [passing for item in arriving for passing in await self._show(door, item, state, context)]
+            if chunk is None:
+                _note_withheld(door, context)
+            if door.active.mode is not Mode.ENFORCE:
+                continue
+            if door.halt is not None:
+                return Passed(sent, (door.active, door.halt))
+            arriving = sent
+        return Passed(arriving, None)
+
+    async def _show(self, door: _Door, item: Passing, state: StreamState, context: StreamingContext) -> list[Passing]:
+        if door.has_failed or door.halt is not None or item.frame is not None:
+            return [item]
+        own = door.context = door.context or replace(context, outbox=[])
+        if item.chunk is not None:
+            door.withheld[item.chunk.seq] = item
+        began = context.now()
+        try:
+            await self._within(door.active.policy.on_chunk(item.chunk, state, own), door.active.time_limit)
+        except Exception as error:  # As with any hook: its failure, not the stream's.
+            return _fail(door, words(error), began, context)
+        frames, own.outbox = own.outbox, []
+        if own.is_terminated:
+            door.halt = Verdict(Decision.HALT, "The policy ended the stream.")
+            _note(door, door.halt, began, context)
+        sent = [_passing(door, frame) for frame in frames]
+        # The end of input can add events that no chunk brought: there is nothing in them to withhold.
+        return [*sent, item] if item.chunk is None else sent
+
+
+def _fail(door: _Door, failure: str, began: int, context: StreamingContext) -> list[Passing]:
+    verdict = door.active.failed(failure)
+    if verdict.decision is not Decision.ALLOW:
+        verdict = door.halt = Verdict(Decision.HALT, verdict.reason, verdict.text)
+    door.has_failed = True
+    _note(door, verdict, began, context, failure)
+    withheld, door.withheld = list(door.withheld.values()), {}
+    return withheld if door.halt is None else []
+
+
+def _note_withheld(door: _Door, context: StreamingContext) -> None:
+    if door.withheld and door.halt is None:
+        first = min(door.withheld)
+        reason = f"{len(door.withheld)} chunks were not sent on, the first of them chunk {first}."
+        evidence = {"chunks": len(door.withheld), "first": first}
+        _note(door, Verdict(Decision.REPLACE, reason, evidence=evidence), context.now(), context)
+
+
+def _note(door: _Door, verdict: Verdict, began: int, context: StreamingContext, failure: str = "") -> None:
+    at = context.now()
+    context.judgements.append(Judgement(door.active, None, verdict, at, at - began, failure, Subject.STREAM))
+
+
+def _passing(door: _Door, frame: Frame) -> Passing:
+    withheld = None if frame.seq is None else door.withheld.pop(frame.seq, None)
+    return withheld or Passing(None, (), Frame(frame.raw, None, door.active.name))
+
+
+async def _unbounded(hook: Awaitable[None], seconds: float) -> None:
+    await hook

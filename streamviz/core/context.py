@@ -1,0 +1,95 @@
+"""What a stream's policies and its driver share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import StreamState
+from streamviz.core.request import ModelCall
+
+if TYPE_CHECKING:
+    from streamviz.core.judgements import Hold, Judgement, NotRun, Question
+    from streamviz.core.policy import Policy
+
+UPSTREAM = "upstream"
+
+
+class Frame(msgspec.Struct, frozen=True, gc=False):
+    """What goes to the client: a chunk of upstream's (`seq` is its number) or bytes that a policy made."""
+
+    raw: bytes
+    seq: int | None
+    origin: str = UPSTREAM
+
+
+@dataclass(slots=True)
+class SessionCounts:
+    """What the earlier streams of a session add up to. `cost` is in US dollars, `began_at` in µs since the epoch."""
+
+    began_at: int = 0
+    streams: int = 0
+    blocks: int = 0
+    tool_calls: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+
+def _unknown_price(output_tokens: int) -> float | None:
+    return None
+
+
+@dataclass(slots=True)
+class StreamingContext:
+    """What a stream's policies share. `now` gives µs since the epoch.
+
+    `send` and `terminate` fill `outbox` and set `is_terminated`; the driver of the stream acts on them, and on
+    `questions`, by number: it has them answered and tells the chain. `halted_by` names the policy that ended it.
+    `price` gives what so many output tokens cost (US dollars, None where that is not known); `began_at` is when the
+    request came (µs since the epoch).
+    """
+
+    run_id: str
+    now: Callable[[], int]
+    request: ModelCall = field(default_factory=ModelCall)
+    session: SessionCounts = field(default_factory=SessionCounts)
+    state: StreamState = field(default_factory=StreamState)
+    price: "Callable[[int], float | None]" = _unknown_price
+    began_at: int = 0
+    outbox: list[Frame] = field(default_factory=list)
+    judgements: "list[Judgement]" = field(default_factory=list)
+    holds: "dict[int, Hold]" = field(default_factory=dict)
+    questions: "dict[int, Question]" = field(default_factory=dict)
+    not_run: "list[NotRun]" = field(default_factory=list)
+    is_terminated: bool = False
+    halted_by: str = ""
+    _number: int = 0
+    _memory: "dict[Policy, dict[str, object]]" = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """How long ago the request came; 0 where that is not known."""
+        return (self.now() - self.began_at) / 1_000_000 if self.began_at else 0.0
+
+    def send(self, chunk: Chunk) -> None:
+        """Let a chunk of upstream's through, untouched."""
+        self.outbox.append(Frame(chunk.raw, chunk.seq))
+
+    def send_made(self, raw: bytes, origin: str) -> None:
+        """Send bytes that upstream did not; `origin` names the policy that made them."""
+        self.outbox.append(Frame(raw, None, origin))
+
+    def terminate(self) -> None:
+        """Nothing more is read from upstream, nor sent to the client."""
+        self.is_terminated = True
+
+    def next_number(self) -> int:
+        """A number for the next question."""
+        self._number += 1
+        return self._number
+
+    def memory_of(self, policy: "Policy") -> dict[str, object]:
+        """What a policy remembers of this stream; empty at first."""
+        return self._memory.setdefault(policy, {})

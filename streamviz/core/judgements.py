@@ -1,0 +1,101 @@
+"""What became of a stream's policies: verdicts as they are recorded, holds, open questions, and who did not run."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from streamviz.core.policy import ActivePolicy, Consult, Decision, Mode, Verdict
+
+
+class Subject(StrEnum):
+    """What a verdict is about."""
+
+    REQUEST = "request"
+    BLOCK = "block"
+    STREAM = "stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict as it is recorded: by whom, on what, when (µs since the epoch), and how long it took (µs).
+
+    `ordinal` is the block's, None where it is about a request or a stream. `failure` says what went wrong where the
+    policy failed and the decision is its fail mode's. `by` names the person who decided by hand. `client_had` is how
+    much of the block the client already had (characters), 0 where it was held.
+    """
+
+    policy: ActivePolicy
+    ordinal: int | None
+    verdict: Verdict
+    at: int
+    took: int
+    failure: str = ""
+    subject: Subject = Subject.BLOCK
+    by: str = ""
+    client_had: int = 0
+
+
+@dataclass(slots=True)
+class Hold:
+    """A block that is kept back. Times are in µs since the epoch; `released_at` is None while it is held.
+
+    A denied block is never released: its hold ends when the verdict is in. While a person is asked, `asks` is the
+    number of that question, `reason` why the policy would not allow it, and `until` when it is decided without them.
+    """
+
+    since: int
+    policies: tuple[str, ...]
+    released_at: int | None = None
+    is_denied: bool = False
+    asks: int | None = None
+    reason: str = ""
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a policy waits for: a model's answer, or a person's where `consult` is None (`verdict` is what they decide
+    about). `asked_at` is in µs since the epoch; it is given up after `seconds`."""
+
+    number: int
+    policy: ActivePolicy
+    ordinal: int | None
+    asked_at: int
+    seconds: float
+    consult: Consult | None
+    verdict: Verdict | None = None
+    is_awaited: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSaid:
+    """A model's answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PersonDecided:
+    """A person allowed or denied by hand; `by` names them."""
+
+    decision: Decision
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """There is no answer: it took too long, or the model could not be asked."""
+
+    why: str
+
+
+Answer = ModelSaid | PersonDecided | Unanswered
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """A policy that did not judge this stream, or not all of it, and why."""
+
+    policy: str
+    version: int
+    mode: Mode
+    why: str

@@ -1,0 +1,223 @@
+"""The verdicts on one subject, a block or a request, in the policies' order."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from streamviz.core.context import StreamingContext
+from streamviz.core.judgements import Answer, Judgement, ModelSaid, PersonDecided, Question, Subject, Unanswered
+from streamviz.core.policy import ActivePolicy, Consult, Decision, Mode, Verdict
+
+SubjectT = TypeVar("SubjectT")
+Hook = Callable[[ActivePolicy, SubjectT], Verdict | Consult | None]
+Revise = Callable[[SubjectT, Verdict], SubjectT]
+
+
+@dataclass(slots=True)
+class _Opinion:
+    """What one policy says: nothing, a verdict, or a question that is open yet. Times are in µs since the epoch."""
+
+    began: int
+    verdict: Verdict | None = None
+    consult: Consult | None = None
+    question: Question | None = None
+    failure: str = ""
+    by: str = ""
+    at: int = 0
+    is_by_hand: bool = False
+
+
+class Judging(Generic[SubjectT]):
+    """Asks all policies at once, so that slow judges work side by side, and takes their verdicts in order.
+
+    A shadow is asked too and never waited for. Where `counts` is false nobody held the subject: verdicts are recorded
+    and only one that halts changes anything. After a replacement the policies behind it are asked anew, about what
+    there is then. `final` is the verdict that ended it, `replaced_by` the last policy that replaced the subject.
+    """
+
+    def __init__(
+        self,
+        subject: SubjectT,
+        policies: Sequence[ActivePolicy],
+        hook: "Hook[SubjectT]",
+        revise: "Revise[SubjectT]",
+        *,
+        ordinal: int | None,
+        counts: bool,
+    ) -> None:
+        self.subject = subject
+        self.replaced_by: ActivePolicy | None = None
+        self.final: tuple[ActivePolicy, Verdict] | None = None
+        self.is_settled = False
+        self.client_had = 0
+        self.ordinal = ordinal
+        self._policies = policies
+        self._hook = hook
+        self._revise = revise
+        self._counts = counts
+        self._opinions: list[_Opinion | None] = [None] * len(policies)
+        self._next = 0
+
+    def advance(self, context: StreamingContext) -> None:
+        """Go on as far as the verdicts that are in allow."""
+        while not self.is_settled and self._next < len(self._policies):
+            self._form_opinions(context)
+            active, opinion = self._policies[self._next], self._opinions[self._next]
+            assert opinion is not None
+            if opinion.question is not None and active.mode is Mode.ENFORCE:
+                return
+            if opinion.question is None and not self._take(active, opinion, context):
+                return
+            self._next += 1
+        self.is_settled = True
+
+    def answer(self, question: Question, answer: Answer, context: StreamingContext) -> None:
+        """The answer to a question that was asked here; `advance` goes on from it."""
+        for at, (active, opinion) in enumerate(zip(self._policies, self._opinions, strict=True)):
+            if opinion is not None and opinion.question is question:
+                opinion.question, opinion.at = None, context.now()
+                _answer(opinion, active, question, answer)
+                if at < self._next:
+                    # A shadow's, which nobody waited for.
+                    self._record(active, opinion, context)
+
+    def _form_opinions(self, context: StreamingContext) -> None:
+        """Ask every policy that was not asked yet, but none behind a verdict that ends it."""
+        for at in range(self._next, len(self._policies)):
+            active, opinion = self._policies[at], self._opinions[at]
+            if opinion is None:
+                opinion = self._opinions[at] = self._form(active, context)
+            if opinion.question is not None and active.mode is Mode.ENFORCE:
+                continue
+            if self._acts(active, opinion.verdict) and active.by_hand is None and not self._waits_before(at):
+                return
+
+    def _form(self, active: ActivePolicy, context: StreamingContext) -> _Opinion:
+        opinion = _Opinion(context.now())
+        try:
+            said = self._hook(active, self.subject)
+            if isinstance(said, Consult):
+                self._ask(opinion, active, active.time_limit, context, consult=said)
+            else:
+                opinion.verdict = checked(said)
+        except Exception as error:  # A policy may be anybody's code: what it raises is its failure, not the stream's.
+            opinion.failure = words(error)
+            opinion.verdict = active.failed(opinion.failure)
+        return opinion
+
+    def _waits_before(self, at: int) -> bool:
+        return any(own is not None and own.question is not None for own in self._opinions[self._next : at])
+
+    def _ask(
+        self,
+        opinion: _Opinion,
+        active: ActivePolicy,
+        seconds: float,
+        context: StreamingContext,
+        consult: Consult | None = None,
+        verdict: Verdict | None = None,
+    ) -> Question:
+        is_awaited = self._counts and active.mode is Mode.ENFORCE
+        question = Question(
+            context.next_number(), active, self.ordinal, context.now(), seconds, consult, verdict, is_awaited
+        )
+        opinion.question = context.questions[question.number] = question
+        return question
+
+    def _take(self, active: ActivePolicy, opinion: _Opinion, context: StreamingContext) -> bool:
+        """Record a verdict and let it act. False where a person has to be asked first."""
+        verdict = opinion.verdict
+        if verdict is None or not self._acts(active, verdict):
+            self._record(active, opinion, context)
+            return True
+        if self._is_for_a_person(active, opinion, verdict):
+            self._ask_a_person(active, opinion, verdict, context)
+            return False
+        self._record(active, opinion, context)
+        self._forget_later(context)
+        if verdict.decision is Decision.REPLACE:
+            self.subject, self.replaced_by = self._revise(self.subject, verdict), active
+        else:
+            self.final, self.is_settled = (active, verdict), True
+        return True
+
+    def _acts(self, active: ActivePolicy, verdict: Verdict | None) -> bool:
+        if verdict is None or active.mode is not Mode.ENFORCE or verdict.decision is Decision.ALLOW:
+            return False
+        return self._counts or verdict.decision is Decision.HALT
+
+    def _is_for_a_person(self, active: ActivePolicy, opinion: _Opinion, verdict: Verdict) -> bool:
+        is_asked = active.by_hand is not None and self._counts and self.ordinal is not None
+        return is_asked and not opinion.is_by_hand and verdict.decision is not Decision.REPLACE
+
+    def _ask_a_person(
+        self, active: ActivePolicy, opinion: _Opinion, verdict: Verdict, context: StreamingContext
+    ) -> None:
+        assert active.by_hand is not None
+        assert self.ordinal is not None
+        question = self._ask(opinion, active, active.by_hand.seconds, context, verdict=verdict)
+        hold = context.holds[self.ordinal]
+        hold.asks, hold.reason = question.number, verdict.reason
+        hold.until = question.asked_at + int(question.seconds * 1_000_000)
+
+    def _forget_later(self, context: StreamingContext) -> None:
+        """What later policies think of what is no more."""
+        for at in range(self._next + 1, len(self._opinions)):
+            opinion, self._opinions[at] = self._opinions[at], None
+            if opinion is not None and opinion.question is not None:
+                context.questions.pop(opinion.question.number, None)
+
+    def _record(self, active: ActivePolicy, opinion: _Opinion, context: StreamingContext) -> None:
+        if opinion.verdict is None:
+            return
+        at = opinion.at or context.now()
+        subject = Subject.REQUEST if self.ordinal is None else Subject.BLOCK
+        had = self.client_had
+        context.judgements.append(
+            Judgement(
+                active, self.ordinal, opinion.verdict, at, at - opinion.began, opinion.failure, subject, opinion.by, had
+            )
+        )
+
+
+def _answer(opinion: _Opinion, active: ActivePolicy, question: Question, answer: Answer) -> None:
+    if question.verdict is not None and active.by_hand is not None:
+        opinion.is_by_hand = True
+        if isinstance(answer, PersonDecided):
+            opinion.by = answer.by
+            opinion.verdict = _by_hand(question.verdict, answer.decision, answer.by)
+        else:
+            opinion.failure = answer.why if isinstance(answer, Unanswered) else ""
+            opinion.verdict = _by_hand(question.verdict, active.by_hand.otherwise, "")
+        return
+    try:
+        if not isinstance(answer, ModelSaid) or question.consult is None:
+            raise TimeoutError(answer.why if isinstance(answer, Unanswered) else "no model answered")
+        opinion.verdict = checked(question.consult.read(answer.text))
+        if opinion.verdict is None:
+            raise TypeError("no verdict came of the answer")
+    except Exception as error:
+        opinion.failure = words(error)
+        opinion.verdict = active.failed(opinion.failure)
+
+
+def words(error: Exception) -> str:
+    """What an error says, with its kind."""
+    return f"{type(error).__name__}: {error}"
+
+
+def checked(said: object) -> Verdict | None:
+    """Raises TypeError where a policy gave something else than a verdict or None."""
+    if said is not None and not isinstance(said, Verdict):
+        raise TypeError(f"a policy gives a Verdict or None, not {type(said).__name__}")
+    return said
+
+
+def _by_hand(verdict: Verdict, decision: Decision, by: str) -> Verdict:
+    """What a person, or nobody in time, made of a verdict."""
+    word = "allowed" if decision is Decision.ALLOW else "denied"
+    reason = f"{by} {word} it." if by else f"Nobody answered in time, so it is {word}."
+    reason = f"{reason} The policy said: {verdict.reason}"
+    if decision is Decision.ALLOW:
+        return Verdict(Decision.ALLOW, reason, evidence=verdict.evidence)
+    return Verdict(verdict.decision, reason, verdict.text, verdict.evidence)

@@ -1,0 +1,244 @@
+"""Running text: what rules make of a text while it comes, and how much of it may go."""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.context import StreamingContext
+from streamviz.core.judgements import Judgement
+from streamviz.core.judging import words
+from streamviz.core.policy import ActivePolicy, Decision, Edit, Mode, Reading, Tail, Verdict
+
+_CONTEXT = 1
+_SHOWN_SPANS = 20
+
+
+class Piece(NamedTuple):
+    """A piece of text on its way, and how many characters of upstream's it stands for."""
+
+    text: str
+    source: int
+    is_changed: bool
+
+
+class _Stage:
+    """One policy's part: what it has not let go yet, and what it found."""
+
+    def __init__(self, active: ActivePolicy, block: StreamBlock) -> None:
+        self.active = active
+        self.halt: Verdict | None = None
+        self.failure = ""
+        self._block = block
+        self._waiting: list[Piece] = []
+        self._before = ""
+        self._counts: Counter[str] = Counter()
+        self._spans: list[dict[str, object]] = []
+        self._gone = 0
+        self._took = 0
+
+    def feed(self, pieces: Iterable[Piece], is_whole: bool, context: StreamingContext) -> list[Piece]:
+        """The pieces that may go now that these came."""
+        self._waiting += pieces
+        if self.failure or self.halt:
+            return self._all() if self.halt is None else []
+        waiting = "".join(piece.text for piece in self._waiting)
+        if not waiting:
+            return self._all()
+        began = context.now()
+        reading = self._read(Tail(self._before + waiting, len(self._before), is_whole), context)
+        self._took += context.now() - began
+        shift = len(self._before)
+        safe = max(0, min(reading.safe - shift, len(waiting)))
+        edits = [edit._replace(start=edit.start - shift, end=edit.end - shift) for edit in reading.edits]
+        if is_whole or len(waiting) - safe > self.active.policy.look_back:
+            bound = len(waiting) if is_whole else len(waiting) - self.active.policy.look_back
+            safe = max(safe, bound) if reading.verdict is None else safe
+        self._note(edits)
+        gone = _cut(self._waiting, safe, edits)
+        self._before = (self._before + waiting[:safe])[-_CONTEXT:] if safe else self._before
+        self._gone += safe
+        if reading.verdict is not None and reading.verdict.decision is Decision.HALT:
+            self.halt = reading.verdict
+        return gone
+
+    @property
+    def has_changed(self) -> bool:
+        return bool(self._counts) and self.active.mode is Mode.ENFORCE
+
+    def judgement(self, block: StreamBlock, context: StreamingContext, client_had: int) -> Judgement:
+        """What it comes to, once the text is over."""
+        verdict = self.halt or self._verdict()
+        if self.failure and self.halt is None:
+            verdict = self.active.failed(self.failure)
+        return Judgement(
+            self.active, block.ordinal, verdict, context.now(), self._took, self.failure, client_had=client_had
+        )
+
+    def _read(self, tail: Tail, context: StreamingContext) -> Reading:
+        try:
+            return self.active.policy.on_delta(self._block, tail, context)
+        except Exception as error:  # As with any hook: its failure, not the stream's.
+            self.failure = words(error)
+            if self.active.fail_open:
+                return Reading(len(tail.text))
+            denied = self.active.failed(self.failure)
+            return Reading(tail.begin, verdict=Verdict(Decision.HALT, denied.reason, denied.text))
+
+    def _verdict(self) -> Verdict:
+        if not self._counts:
+            return Verdict(Decision.ALLOW)
+        return replaced("", self._counts, self._spans)
+
+    def _note(self, edits: Sequence[Edit]) -> None:
+        for edit in edits:
+            self._counts[edit.label] += 1
+            if len(self._spans) < _SHOWN_SPANS:
+                self._spans.append(
+                    {"start": self._gone + edit.start, "end": self._gone + edit.end, "label": edit.label}
+                )
+
+    def _all(self) -> list[Piece]:
+        gone, self._waiting = self._waiting, []
+        return gone
+
+
+class RunningText:
+    """The text of one block that goes out as it comes, read by all policies that watch it, in order.
+
+    Each sees what the one before made of it. A shadow sees the same and changes nothing.
+    """
+
+    def __init__(self, block: StreamBlock, policies: Iterable[ActivePolicy]) -> None:
+        self.block = block
+        self.is_noted = False
+        self.halted_by: tuple[ActivePolicy, Verdict] | None = None
+        self._stages = [_Stage(active, block) for active in policies]
+        self._ready: deque[Piece] = deque()
+        self._released = 0
+
+    @property
+    def released(self) -> int:
+        """How many of upstream's characters may go and were not taken yet."""
+        return self._released
+
+    @property
+    def changed_by(self) -> str:
+        """The last policy that replaced something in it; empty while none has."""
+        return next((stage.active.name for stage in reversed(self._stages) if stage.has_changed), "")
+
+    def is_changed_within(self, source: int) -> bool:
+        """Whether the next so many of upstream's characters go out otherwise than they came."""
+        if self.halted_by is not None and self._released < source:
+            return True
+        for piece in self._ready:
+            if source <= 0:
+                return False
+            if piece.is_changed:
+                return True
+            source -= piece.source
+        return False
+
+    def feed(self, text: str, is_whole: bool, context: StreamingContext) -> None:
+        """`text` came; with `is_whole` nothing follows it."""
+        pieces = [Piece(text, len(text), False)] if text else []
+        for stage in self._stages:
+            if stage.active.mode is not Mode.ENFORCE:
+                stage.feed(pieces, is_whole, context)
+                continue
+            pieces = stage.feed(pieces, is_whole, context)
+            if stage.halt is not None and self.halted_by is None:
+                self.halted_by = (stage.active, stage.halt)
+                break
+        self._ready += pieces
+        self._released += sum(piece.source for piece in pieces)
+
+    def take(self, source: int) -> tuple[str, bool]:
+        """What the client gets for so many of upstream's characters, and whether that differs from them."""
+        self._released -= source
+        texts: list[str] = []
+        is_changed = False
+        while source:
+            piece = self._ready.popleft()
+            taken = min(piece.source, source)
+            source -= taken
+            is_changed = is_changed or piece.is_changed
+            if piece.is_changed:
+                texts.append(piece.text)
+                rest = Piece("", piece.source - taken, True)
+            else:
+                texts.append(piece.text[:taken])
+                rest = Piece(piece.text[taken:], piece.source - taken, False)
+            if rest.source:
+                self._ready.appendleft(rest)
+        while self._ready and not self._ready[0].source:
+            piece = self._ready.popleft()
+            texts.append(piece.text)
+            is_changed = is_changed or piece.is_changed
+        return "".join(texts), is_changed
+
+    def take_rest(self) -> str:
+        """All that may go, for the last words before a halt."""
+        return self.take(self._released)[0] if self._released else ""
+
+    def judgements(self, context: StreamingContext, client_had: int) -> list[Judgement]:
+        """What the policies make of the text, once it is over. Of what a shadow would change, the client had it."""
+        had = {Mode.ENFORCE: 0, Mode.SHADOW: client_had}
+        return [stage.judgement(self.block, context, had[stage.active.mode]) for stage in self._stages]
+
+
+def whole_verdict(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Verdict:
+    """What a policy for running text makes of a block that somebody held."""
+    reading = active.policy.on_delta(block, Tail(block.text, 0, True), context)
+    if reading.verdict is not None and reading.verdict.decision is Decision.HALT:
+        return reading.verdict
+    if not reading.edits:
+        return Verdict(Decision.ALLOW)
+    counts = Counter(edit.label for edit in reading.edits)
+    spans = [{"start": edit.start, "end": edit.end, "label": edit.label} for edit in reading.edits[:_SHOWN_SPANS]]
+    return replaced(edited(block.text, reading.edits), counts, spans)
+
+
+def replaced(text: str, counts: Counter[str], spans: Sequence[object]) -> Verdict:
+    """The verdict on a text in which something was replaced: how much of what, and where."""
+    found = ", ".join(f"{number} {label}" for label, number in sorted(counts.items()))
+    return Verdict(Decision.REPLACE, f"Replaced: {found}.", text, {"counts": dict(counts), "spans": list(spans)})
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    """`text` with the edits made in it."""
+    pieces: list[str] = []
+    at = 0
+    for edit in edits:
+        pieces += [text[at : edit.start], edit.text]
+        at = edit.end
+    return "".join([*pieces, text[at:]])
+
+
+def _cut(waiting: list[Piece], safe: int, edits: Sequence[Edit]) -> list[Piece]:
+    """Take the first `safe` characters off `waiting`, with the edits made in them."""
+    gone: list[Piece] = []
+    at = 0
+    for edit in edits:
+        gone += _shift(waiting, edit.start - at)
+        covered = _shift(waiting, edit.end - edit.start)
+        gone.append(Piece(edit.text, sum(piece.source for piece in covered), True))
+        at = edit.end
+    return gone + _shift(waiting, safe - at)
+
+
+def _shift(waiting: list[Piece], length: int) -> list[Piece]:
+    """Take so many characters off the front. A changed piece that is cut counts for all of its source at its front."""
+    taken: list[Piece] = []
+    while waiting and (length > 0 or not waiting[0].text):
+        piece = waiting[0]
+        if len(piece.text) <= length or not piece.text:
+            taken.append(waiting.pop(0))
+            length -= len(piece.text)
+            continue
+        head, rest = piece.text[:length], piece.text[length:]
+        source = piece.source if piece.is_changed else length
+        taken.append(Piece(head, source, piece.is_changed))
+        waiting[0] = Piece(rest, piece.source - source, piece.is_changed)
+        length = 0
+    return taken

@@ -1,0 +1,21 @@
+"""A row of the Live page, as one worker paints it and all can show it."""
+
+import uuid
+
+import msgspec
+
+from streamviz.live.filters import Facts
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A row: its place (`group`, then `order`, ascending), what filters ask, and its parts as HTML.
+
+    `order` and `ended_at` are µs since the epoch, `order` negative where the newest is on top.
+    """
+
+    id: uuid.UUID
+    group: str
+    order: int
+    ended_at: int | None
+    facts: Facts
+    parts: dict[str, str]

@@ -1,0 +1,93 @@
+"""The filter of the Live page: `model:gpt* -key:ci state:held "two words"`, as people write it."""
+
+import re
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+import msgspec
+
+FIELDS = ("model", "key", "policy", "verdict", "tool", "state")
+_WHOLE = ("verdict", "state")  # these are a few known words, of which some contain others
+MOST_CHARACTERS = 300
+_MOST_TERMS = 20
+_TERM = re.compile(r'(-?)(?:([a-z]+):)?(?:"([^"]*)"?|(\S+))')
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What a filter can ask of a stream, in lower case. `verdict` has words such as `deny` and `would deny`."""
+
+    model: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
+    policy: tuple[str, ...] = ()
+    verdict: tuple[str, ...] = ()
+    tool: tuple[str, ...] = ()
+    state: tuple[str, ...] = ()
+    text: str = ""
+
+
+class Term(NamedTuple):
+    """One condition. `field` is empty for free text; `source` is how it was written."""
+
+    field: str
+    pattern: str
+    is_not: bool
+    source: str
+
+    def holds(self, facts: Facts) -> bool:
+        """Whether it is so, whatever `is_not` says."""
+        if not self.field:
+            return self.pattern in facts.text
+        values: tuple[str, ...] = getattr(facts, self.field)
+        if "*" in self.pattern:
+            # Only a star is special here: a bracket in a name is a bracket.
+            pattern = self.pattern.replace("[", "[[]").replace("?", "[?]")
+            return any(fnmatchcase(value, pattern) for value in values)
+        if self.field in _WHOLE:
+            return self.pattern in values
+        return any(self.pattern in value for value in values)
+
+
+class Filter(NamedTuple):
+    """All conditions. Several for one field: any of them; otherwise all must hold."""
+
+    terms: tuple[Term, ...]
+
+    @property
+    def text(self) -> str:
+        """The filter as it is written in a URL; equal filters are written the same."""
+        return " ".join(term.source for term in self.terms)
+
+    def matches(self, facts: Facts) -> bool:
+        """Whether a stream is to be shown."""
+        wanted: dict[str, bool] = {}
+        for term in self.terms:
+            holds = term.holds(facts)
+            if term.is_not or not term.field:
+                if holds is term.is_not:
+                    return False
+            else:
+                wanted[term.field] = wanted.get(term.field, False) or holds
+        return all(wanted.values())
+
+    def without(self, term: Term) -> "Filter":
+        """The same without one condition."""
+        return Filter(tuple(each for each in self.terms if each != term))
+
+
+EVERYTHING = Filter(())
+
+
+def parse_filter(text: str) -> Filter:
+    """Read a filter. Nothing is an error: what names no field is text to look for."""
+    found = [_term(match) for match in _TERM.finditer(text[:MOST_CHARACTERS].replace("\x00", " "))]
+    terms = dict.fromkeys(term for term in found if term.pattern)
+    return Filter(tuple(terms)[:_MOST_TERMS])
+
+
+def _term(match: re.Match[str]) -> Term:
+    minus, field, quoted, word = match.groups()
+    value = quoted if quoted is not None else word
+    if field and field not in FIELDS:
+        field, value = "", f"{field}:{value}"
+    written = f'"{value}"' if " " in value else value
+    return Term(field or "", value.lower(), bool(minus), f"{minus}{field}:{written}" if field else f"{minus}{written}")

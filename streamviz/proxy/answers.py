@@ -1,0 +1,50 @@
+"""Calling a provider: for a client, or for a policy that asks a model."""
+
+from collections.abc import Mapping
+
+from django.conf import settings
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.errors import UpstreamError
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject, encode
+from streamviz.core.policy import Consult
+from streamviz.proxy.formats import OPENAI_CHAT
+from streamviz.proxy.requests import ModelRequest
+from streamviz.proxy.worker import Worker
+from streamviz.upstream.answer import Answer
+from streamviz.upstream.raw import open_raw
+from streamviz.upstream.targets import Lane, Target
+from streamviz.upstream.translated import open_translated
+
+
+async def open_answer(
+    worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]
+) -> Answer:
+    """Send a request on its lane. Raises UpstreamError where upstream refuses or cannot be reached."""
+    if target.lane is Lane.RAW:
+        return await open_raw(worker.client, target, request.body_for(target.model), client_headers)
+    return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS)
+
+
+async def consult(worker: Worker, question: Consult) -> str:
+    """What a model answers to a policy's question. Raises ClientFacingError where it cannot be asked."""
+    messages = [
+        {"role": "system", "content": question.instructions},
+        {"role": "user", "content": question.text},
+    ]
+    fields: JsonObject = {"model": question.model, "messages": messages}
+    request = ModelRequest(encode(fields), fields, question.model, is_streaming=False)
+    target = await worker.target_for(question.model, OPENAI_CHAT.name)
+    target.require_key()
+    answer = await open_answer(worker, request, target, {})
+    try:
+        body = b"".join([piece async for piece in answer])
+    finally:
+        answer.close()
+    aggregator = OPENAI_CHAT.aggregator()
+    aggregator.aggregate(Chunk(0, 0, body, body))
+    aggregator.close()
+    if aggregator.state.failure is not None:
+        raise UpstreamError(502, aggregator.state.failure.message)
+    return "".join(block.text for block in aggregator.state.blocks if block.kind is BlockKind.CONTENT)

@@ -1,0 +1,72 @@
+"""The Live page's filter language."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamviz.live.filters import EVERYTHING, FIELDS, MOST_CHARACTERS, Facts, parse_filter
+
+FACTS = Facts(
+    model=("sim/gpt-4.1", "gpt-4.1-2026"),
+    key=("ci nightly",),
+    policy=("shell-guard",),
+    verdict=("would deny", "allow"),
+    tool=("run_shell", "read[file]?"),
+    state=("held", "running"),
+    text="nightly-triage sim/gpt-4.1 ci nightly",
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "matches"),
+    [
+        ("", True),
+        ("model:gpt", True),
+        ("model:gpt*", True),
+        ("model:*4.1", True),
+        ("model:4.1*", False),
+        ("MODEL:gpt", False),
+        ("model:GPT", True),
+        ("-model:gpt", False),
+        ("-model:embed*", True),
+        ('key:"ci nightly"', True),
+        ('key:"ci nigh', True),
+        ("verdict:deny", False),
+        ('verdict:"would deny"', True),
+        ("verdict:deny verdict:allow", True),
+        ("verdict:allow state:stalled", False),
+        ("state:stalled state:held", True),
+        ("state:hel", False),
+        ("tool:run_*", True),
+        ("tool:read[file]?", True),
+        ("tool:read[file]*", True),
+        ("tool:r?n_shell*", False),
+        ("triage nightly", True),
+        ("triage missing", False),
+        ("-missing", True),
+        ("-triage", False),
+        ("nobody:knows", False),
+        ("http://triage", False),
+    ],
+)
+def test_it_matches_what_was_asked_for(written: str, matches: bool) -> None:
+    assert parse_filter(written).matches(FACTS) is matches
+
+
+def test_conditions_can_be_taken_away() -> None:
+    wanted = parse_filter('model:gpt -key:ci "two words"')
+    assert [term.source for term in wanted.terms] == ["model:gpt", "-key:ci", '"two words"']
+    assert wanted.without(wanted.terms[1]).text == 'model:gpt "two words"'
+    assert parse_filter("") == EVERYTHING
+
+
+@given(st.text(max_size=400))
+def test_anything_can_be_written_and_reads_back_the_same(written: str) -> None:
+    wanted = parse_filter(written)
+    wanted.matches(FACTS)
+    assert len(wanted.terms) <= 20
+    assert len(wanted.text) <= MOST_CHARACTERS * 2
+    assert {term.field for term in wanted.terms} <= {"", *FIELDS}
+    assert (
+        parse_filter(wanted.text[:MOST_CHARACTERS]).terms[:1] == wanted.terms[:1] or len(wanted.text) > MOST_CHARACTERS
+    )
