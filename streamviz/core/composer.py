@@ -61,9 +61,9 @@ class Composer(ABC):
 
 
 def _events_of(block: StreamBlock) -> list[StreamEvent]:
-    """What led to a block; a truncated one has not ended for the client."""
+    """What led to a block as the client has it: one that the end of input truncated has not ended there."""
     name = block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else ""
     label = block.label if isinstance(block, OtherStreamBlock) else ""
     started = BlockStarted(block.ordinal, block.kind, block.choice, block.index, block.id, name, label)
-    ended = [] if block.is_truncated else [BlockSealed(block.ordinal)]
+    ended = [BlockSealed(block.ordinal)] if block.is_sealed and not block.is_truncated else []
     return [started, BlockDelta(block.ordinal, block.text), *ended]
