@@ -170,7 +170,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             return None
         is_other_call = bool(id and block.id and id != block.id)
         # Whole calls that come one after another with neither index nor id.
-        is_next_call = bool(name and not id and block.length and (index is None or name != block.name))
+        is_next_call = bool(name and not id and block.length and block.name and (index is None or name != block.name))
         return None if is_other_call or is_next_call else block
 
     def _start_call(self, choice: _Choice, index: int | None, id: str, name: str, position: int) -> ToolCallStreamBlock:
