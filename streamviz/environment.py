@@ -40,13 +40,18 @@ def port(name: str, default: int) -> int:
 
 def seconds(name: str, default: float) -> float:
     """A time in seconds, more than none. Raises ImproperlyConfigured for anything else."""
+    return amount(name, default, "a time in seconds")
+
+
+def amount(name: str, default: float, meaning: str) -> float:
+    """A number above 0. Raises ImproperlyConfigured for anything else; `meaning` says there what it should be."""
     word = text(name, str(default))
     try:
         value = float(word)
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise ImproperlyConfigured(f"{name} must be a time in seconds, not {word!r}.")
+        raise ImproperlyConfigured(f"{name} must be {meaning}, not {word!r}.")
     return value
 
 

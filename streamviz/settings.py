@@ -5,6 +5,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 from streamviz import admin_look, embedded_postgres, environment
+from streamviz.records.journal.room import Limits
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = (BASE_DIR / environment.text("VAR_DIR", "var")).resolve()
@@ -34,6 +35,17 @@ CLIENT_CREDENTIALS = environment.flag("CLIENT_CREDENTIALS", default=False)
 
 # An upstream that says nothing for so long is given up.
 UPSTREAM_SILENCE_SECONDS = environment.seconds("UPSTREAM_SILENCE_SECONDS", 300.0)
+
+# What workers have recorded and the writer has not stored yet.
+JOURNAL_DIR = VAR_DIR / "journal"
+JOURNAL_LIMITS = Limits(
+    most_bytes=int(environment.amount("JOURNAL_MAX_MB", 4096, "a number of megabytes") * 2**20),
+    most_seconds=environment.amount("JOURNAL_MAX_HOURS", 48, "a number of hours") * 3600,
+    refuses=environment.choice("JOURNAL_FULL", ("REFUSE", "UNRECORDED"), "REFUSE") == "REFUSE",
+)
+
+# When the server is told to stop, streams that run may go on for so long.
+STOP_GRACE_SECONDS = environment.seconds("STOP_GRACE_SECONDS", 8.0)
 
 INSTALLED_APPS = [
     "unfold",  # before the admin, whose templates it replaces

@@ -129,8 +129,10 @@ class PolicyChain:
 
     def _go_on(self, judging: Judging[StreamBlock], context: StreamingContext) -> None:
         ordinal = judging.subject.ordinal
+        was_settled = judging.is_settled
         judging.advance(context)
-        if not judging.is_settled:
+        if was_settled or not judging.is_settled:
+            # What still comes then is a shadow's.
             return
         is_held = ordinal in self._release.undecided
         if judging.final is not None:

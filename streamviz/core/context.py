@@ -37,12 +37,18 @@ class SessionCounts:
     cost: float = 0.0
 
 
+def _unknown_price(output_tokens: int) -> float | None:
+    return None
+
+
 @dataclass(slots=True)
 class StreamingContext:
     """What a stream's policies share. `now` gives µs since the epoch.
 
     `send` and `terminate` fill `outbox` and set `is_terminated`; the driver of the stream acts on them, and on
     `questions`, by number: it has them answered and tells the chain. `halted_by` names the policy that ended it.
+    `price` gives what so many output tokens cost (US dollars, None where that is not known); `began_at` is when the
+    request came (µs since the epoch).
     """
 
     run_id: str
@@ -50,6 +56,8 @@ class StreamingContext:
     request: ModelCall = field(default_factory=ModelCall)
     session: SessionCounts = field(default_factory=SessionCounts)
     state: StreamState = field(default_factory=StreamState)
+    price: "Callable[[int], float | None]" = _unknown_price
+    began_at: int = 0
     outbox: list[Frame] = field(default_factory=list)
     judgements: "list[Judgement]" = field(default_factory=list)
     holds: "dict[int, Hold]" = field(default_factory=dict)
@@ -59,6 +67,11 @@ class StreamingContext:
     halted_by: str = ""
     _number: int = 0
     _memory: "dict[Policy, dict[str, object]]" = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """How long ago the request came; 0 where that is not known."""
+        return (self.now() - self.began_at) / 1_000_000 if self.began_at else 0.0
 
     def send(self, chunk: Chunk) -> None:
         """Let a chunk of upstream's through, untouched."""

@@ -8,6 +8,7 @@ StreamvizError
 ├── PolicyParametersError     parameters that a policy's kind does not accept
 └── ClientFacingError         what the client is told, in its own wire format
     ├── RequestError          the request was at fault (4xx)
+    ├── Unavailable           streamviz takes no new streams just now (503)
     └── UpstreamError         the provider was at fault, or could not be reached
 """
 
@@ -68,6 +69,14 @@ class ClientFacingError(StreamvizError):
 
 class RequestError(ClientFacingError):
     """The request was at fault."""
+
+
+class Unavailable(ClientFacingError):
+    """streamviz takes no new streams just now."""
+
+    def __init__(self, why: str) -> None:
+        message = f"{why[0].upper()}{why[1:]}. Try again later."
+        super().__init__(503, message, kind="overloaded_error", code="unavailable", headers={"retry-after": "5"})
 
 
 class UpstreamError(ClientFacingError):

@@ -114,6 +114,9 @@ class Policy:
     # How much running text `on_delta` may keep back, in characters.
     look_back: int = LOOK_BACK
 
+    def __init__(self, parameters: JsonObject) -> None:
+        """Raises PolicyParametersError for parameters that it does not accept."""
+
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | Consult | None:
         """Before the call. None where the policy has no say in it."""
         return None

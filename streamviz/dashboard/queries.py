@@ -13,6 +13,7 @@ from streamviz.live.presentation import marks
 from streamviz.live.presentation.from_records import outlines
 from streamviz.records.models import Block, ClientRun, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.moments import as_datetime, as_microseconds
+from streamviz.records.runs import RUN
 
 SESSIONS_A_PAGE = 50
 STREAMS_A_PAGE = 100
@@ -159,26 +160,22 @@ def chunk_page(stream: Stream, first: int) -> list[ChunkRow]:
 
 
 def _received(stream: Stream, first: int, end: int) -> list[tuple[int, tuple[int, bytes]]]:
-    """Number, time and bytes of the chunks in first ≤ seq < end."""
-    runs = UpstreamRun.objects.filter(stream=stream, first_seq__lt=end).order_by("-first_seq")
-    found: list[tuple[int, tuple[int, bytes]]] = []
-    for run in runs.iterator(chunk_size=8):
-        payload, start = bytes(run.payload), 0
-        for position, (at, length) in enumerate(zip(run.received_at, run.lengths, strict=True)):
-            if first <= run.first_seq + position < end:
-                found.append((run.first_seq + position, (at, payload[start : start + length])))
-            start += length
-        if run.first_seq <= first:
-            break
-    return found
+    """Number, time and bytes of the chunks in first ≤ seq < end; no bytes where they were not kept."""
+    runs = UpstreamRun.objects.filter(stream=stream, first_seq__gt=first - RUN, first_seq__lt=end)
+    return [
+        (chunk.seq, (chunk.received_at, chunk.raw or b""))
+        for run in runs
+        for chunk in run.chunks()
+        if first <= chunk.seq < end
+    ]
 
 
 def _sent(stream: Stream, first: int, end: int) -> dict[int, int]:
     """When those chunks of first ≤ seq < end that were sent were sent."""
-    runs = ClientRun.objects.filter(stream=stream).values_list("seqs", "sent_at")
+    runs = ClientRun.objects.filter(stream=stream, first_seq__gt=first - RUN, first_seq__lt=end)
     return {
-        seq: at
-        for seqs, times in runs.iterator()
-        for seq, at in zip(seqs, times, strict=True)
-        if seq is not None and first <= seq < end
+        frame.seq: frame.sent_at
+        for run in runs
+        for frame in run.frames()
+        if frame.seq is not None and first <= frame.seq < end
     }

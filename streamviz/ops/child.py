@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-GRACE_SECONDS = 15
+GRACE_SECONDS = 20
 
 
 def end_with_starter() -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from streamviz.faults import Fault
 
-STOP_SECONDS = 12
-ANSWER_SECONDS = 120
+STOP_SECONDS = 15
+READY_SECONDS = 120
 POLL_SECONDS = 0.1
 
 
@@ -23,14 +23,30 @@ class Address:
     host: str
     port: int
 
+    def answers(self) -> bool:
+        """Whether it does."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=5)
+        try:
+            connection.request("GET", "/")
+            return connection.getresponse().status > 0
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
 
 class Child:
-    """One Python module running as a process of its own, which ends when this process does."""
+    """One Python module running as a process of its own, which ends when this process does.
 
-    def __init__(self, name: str, module: list[str], address: Address, environment: Mapping[str, str]) -> None:
+    `is_ready` says whether it has come to do its work.
+    """
+
+    def __init__(
+        self, name: str, module: list[str], is_ready: Callable[[], bool], environment: Mapping[str, str]
+    ) -> None:
         self.name = name
         self._module = module
-        self._address = address
+        self._is_ready = is_ready
         self._environment = {**os.environ, **environment}
 
     def start(self, on_end: Callable[["Child"], None]) -> None:
@@ -44,14 +60,14 @@ class Child:
         )
         threading.Thread(target=self._await_end, args=[on_end], name=f"await-{self.name}", daemon=True).start()
 
-    def wait_until_it_answers(self) -> None:
-        """Return when it answers HTTP requests. Raises Fault when it ends first or does not come to answer."""
-        deadline = time.monotonic() + ANSWER_SECONDS
-        while not self._answers():
+    def wait_until_ready(self) -> None:
+        """Return when it does its work. Raises Fault when it ends first or does not come to it."""
+        deadline = time.monotonic() + READY_SECONDS
+        while not self._is_ready():
             if self._process.poll() is not None:
                 raise Fault(self.ending())
             if time.monotonic() > deadline:
-                raise Fault(f"The {self.name} does not answer on {self._address.host}:{self._address.port}.")
+                raise Fault(f"The {self.name} does not come up.")
             time.sleep(POLL_SECONDS)
 
     def ending(self) -> str:
@@ -70,13 +86,3 @@ class Child:
     def _await_end(self, on_end: Callable[["Child"], None]) -> None:
         self._process.wait()
         on_end(self)
-
-    def _answers(self) -> bool:
-        connection = http.client.HTTPConnection(self._address.host, self._address.port, timeout=5)
-        try:
-            connection.request("GET", "/")
-            return connection.getresponse().status > 0
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            connection.close()

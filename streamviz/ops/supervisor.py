@@ -16,6 +16,7 @@ from streamviz.faults import Fault
 from streamviz.ops import checks, first_start
 from streamviz.ops.children import Address, Child
 from streamviz.ops.welcome import say, show_first_key, welcome
+from streamviz.records.writer.process import is_running
 
 POSTGRES_CHECK_SECONDS = 2
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
@@ -36,7 +37,7 @@ def run() -> None:
         for child in _children():
             child.start(ended.put)
             stack.callback(child.stop)
-            child.wait_until_it_answers()
+            child.wait_until_ready()
         welcome(base_url(), first_start.link_if_needed(administrator, base_url()), key)
         connections.close_all()
         _wait(ended, postgres)
@@ -96,10 +97,12 @@ def _children() -> list[Child]:
     port = settings.SIMULATOR_PORT
     environment = {"SIMULATOR_URL": f"http://127.0.0.1:{port}"}
     simulator = ["streamviz.simulator", "--port", str(port)]
-    say("Starting the simulator and the server")
+    say("Starting the simulator, the writer and the server")
     return [
-        Child("simulator", simulator, Address("127.0.0.1", port), environment),
-        Child("server", ["django", "serve"], Address(_reachable_host(), settings.PORT), environment),
+        Child("simulator", simulator, Address("127.0.0.1", port).answers, environment),
+        # Ended in the opposite order: what the server records to its last moment is then stored.
+        Child("writer", ["django", "write"], lambda: is_running(settings.JOURNAL_DIR), environment),
+        Child("server", ["django", "serve"], Address(_reachable_host(), settings.PORT).answers, environment),
     ]
 
 

@@ -10,11 +10,27 @@ from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import JsonObject
 
 
+class Match(Protocol):
+    """Where a pattern was found."""
+
+    def start(self) -> int: ...
+
+    def end(self) -> int: ...
+
+
 class Pattern(Protocol):
     """A compiled regular expression."""
 
-    def search(self, text: str) -> object | None:
+    def search(self, text: str, pos: int = 0) -> Match | None:
         """None where the pattern is nowhere in `text`. Takes time in proportion to the text, whatever the pattern."""
+
+    def match(self, text: str, pos: int = 0) -> Match | None:
+        """None where the pattern is not at `pos`."""
+
+
+def encodable(text: str) -> str:
+    """RE2 reads UTF-8, which has no place for half of a surrogate pair. No character moves."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def check(parameters: JsonObject, schema: JsonObject) -> None:
@@ -32,9 +48,34 @@ def compile_pattern(pattern: str, field: str) -> Pattern:
     """
     options = re2.Options()
     options.log_errors = False
+    # Only where a match is matters, and finding out what each group took is many times slower.
+    options.never_capture = True
     try:
         compiled: Pattern = re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
         raise PolicyParametersError(f"{field}: not a regular expression: {reason}", field) from None
     return compiled
+
+
+TEXT_KINDS = ("content", "thinking", "refusal")
+
+
+def texts(value: object, default: tuple[str, ...] = ()) -> list[str]:
+    """A list's texts; `default` where there is no list."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else list(default)
+
+
+def integer(value: object, default: int) -> int:
+    """A whole number, or `default`."""
+    return value if isinstance(value, int) else default
+
+
+def number(value: object) -> float | None:
+    """A number, where one was given."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many characters of a text that a stranger wrote."""
+    return text if len(text) <= most else text[:most] + "…"

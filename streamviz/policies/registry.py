@@ -1,13 +1,37 @@
 """Which kinds of policy there are."""
 
+import inspect
 from collections.abc import Callable
+from typing import NamedTuple
 
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import JsonObject
 from streamviz.core.policy import Policy
+from streamviz.policies import python
+from streamviz.policies.cel_rule import CelRule
+from streamviz.policies.limits import Limits
+from streamviz.policies.llm_judge import LlmJudge
+from streamviz.policies.redact import Redact
+from streamviz.policies.request_rule import RequestRule
+from streamviz.policies.text_rule import TextRule
 from streamviz.policies.tool_rule import ToolRule
+from streamviz.policies.tool_schema import ToolSchema
 
-REGISTRY: dict[str, Callable[[JsonObject], Policy]] = {policy.kind: policy for policy in (ToolRule,)}
+_CLASSES = (ToolRule, CelRule, TextRule, Redact, ToolSchema, LlmJudge, Limits, RequestRule)
+
+
+class Kind(NamedTuple):
+    """A kind: how it is made, the JSON schema of its parameters, and what an operator reads about it."""
+
+    make: Callable[[JsonObject], Policy]
+    schema: JsonObject
+    about: str
+
+
+REGISTRY: dict[str, Kind] = {
+    **{policy.kind: Kind(policy, policy.parameters_schema, inspect.getdoc(policy) or "") for policy in _CLASSES},
+    "python": Kind(python.python, python.PARAMETERS_SCHEMA, inspect.getdoc(python.python) or ""),
+}
 
 
 def kinds() -> list[tuple[str, str]]:
@@ -17,7 +41,7 @@ def kinds() -> list[tuple[str, str]]:
 
 def build(kind: str, parameters: JsonObject) -> Policy:
     """A policy of this kind. Raises PolicyParametersError for an unknown kind or parameters that it does not accept."""
-    make = REGISTRY.get(kind)
-    if make is None:
+    found = REGISTRY.get(kind)
+    if found is None:
         raise PolicyParametersError(f"there is no kind of policy called {kind!r}", "kind")
-    return make(parameters)
+    return found.make(parameters)

@@ -12,7 +12,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_text, objects
 from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
 from streamviz.policies.arguments import Arguments, compile_path
-from streamviz.policies.parameters import Pattern, check, compile_pattern
+from streamviz.policies.parameters import Pattern, check, compile_pattern, encodable, shortened
 
 _LONGEST_NAME = 80
 
@@ -26,7 +26,8 @@ class ArgumentRule(NamedTuple):
 
 
 class ToolRule(Policy):
-    """Denies a tool call whose name matches one of `names` and whose arguments match one of `arguments`.
+    """Denies a tool call whose name matches one of `names` and whose arguments match one of `arguments`, or with the
+    action `allow_only` every tool call but those.
 
     `names` are globs (`run_*`); with none, every name matches. Each of `arguments` has a `pattern`, a regular
     expression of RE2, and may have a `path`, a JSON path (RFC 9535, `$.command`, `$..path`); without a path the
@@ -42,9 +43,14 @@ class ToolRule(Policy):
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            "names": {"type": "array", "items": {"type": "string", "minLength": 1}},
+            "names": {
+                "type": "array",
+                "items": {"type": "string", "minLength": 1},
+                "description": "Names of tools, with * and ?; none means every tool.",
+            },
             "arguments": {
                 "type": "array",
+                "description": "What is looked for in the arguments, and where (a JSON path).",
                 "items": {
                     "type": "object",
                     "additionalProperties": False,
@@ -55,7 +61,12 @@ class ToolRule(Policy):
                     },
                 },
             },
-            "text": {"type": "string"},
+            "action": {
+                "enum": ["deny", "allow_only"],
+                "default": "deny",
+                "description": "Whether a call that matches is denied, or every call that does not.",
+            },
+            "text": {"type": "string", "description": "What the client gets in place of a denied call."},
         },
     }
 
@@ -67,6 +78,7 @@ class ToolRule(Policy):
             for number, rule in enumerate(objects(parameters.get("arguments")))
         ]
         self._text = as_text(parameters.get("text"))
+        self._allows_only = parameters.get("action") == "allow_only"
 
     def holds(self, block: StreamBlock) -> bool:
         return block.kind is BlockKind.TOOL_CALL
@@ -75,11 +87,14 @@ class ToolRule(Policy):
         if not isinstance(block, ToolCallStreamBlock):
             return None
         name = next((name for name in self._names if fnmatchcase(block.name, name)), None)
-        if self._names and name is None:
+        rule = _matching(self._rules, block.arguments) if name is not None or not self._names else None
+        is_match = (name is not None or not self._names) and (rule is not None or not self._rules)
+        if is_match is self._allows_only:
             return ALLOW
-        rule = _matching(self._rules, block.arguments)
-        if self._rules and rule is None:
-            return ALLOW
+        if self._allows_only:
+            return Verdict(
+                Decision.DENY, f"{shortened(block.name, _LONGEST_NAME)} is not among what is allowed.", self._text
+            )
         return Verdict(Decision.DENY, _reason(block.name, name, rule), self._text)
 
 
@@ -96,19 +111,14 @@ def _matching(rules: Sequence[ArgumentRule], raw: str) -> ArgumentRule | None:
         return None
     arguments = Arguments(raw)
     for rule in rules:
-        if any(rule.pattern.search(_encodable(text)) for text in arguments.texts(rule.path)):
+        if any(rule.pattern.search(encodable(text)) for text in arguments.texts(rule.path)):
             return rule
     return None
 
 
-def _encodable(text: str) -> str:
-    """RE2 reads UTF-8, which has no place for half of a surrogate pair."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def _reason(called: str, name: str | None, rule: ArgumentRule | None) -> str:
     """For people: which name and which pattern. The arguments may hold a secret and stay out of it."""
-    shown = called if len(called) <= _LONGEST_NAME else called[:_LONGEST_NAME] + "…"
+    shown = shortened(called, _LONGEST_NAME)
     why = [f"its name matches {name}"] if name is not None else []
     why += [f"its arguments match {rule.words}"] if rule is not None else []
     return f"{shown} is denied: {' and '.join(why) or 'every tool call is'}."

@@ -11,7 +11,9 @@ from django.conf import settings
 from streamviz.core.blocks import StreamState
 from streamviz.core.context import StreamingContext
 from streamviz.core.errors import ClientFacingError, UpstreamError
+from streamviz.core.events import BlockKind
 from streamviz.core.request import ModelCall
+from streamviz.core.usage import normalise
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http, recording
 from streamviz.proxy.answers import consult, open_answer
@@ -21,7 +23,9 @@ from streamviz.proxy.requests import ModelRequest, read_request
 from streamviz.proxy.worker import Worker
 from streamviz.records.ids import uuid7
 from streamviz.records.models import Outcome
+from streamviz.records.recorder import AnyEntry
 from streamviz.records.standing import KnownKey
+from streamviz.upstream.prices import price
 from streamviz.upstream.targets import Lane, Target
 from streamviz.upstream.translated import require_translatable
 
@@ -40,8 +44,9 @@ async def model_call(
     """Proxy one call. Raises RequestError for a request that never becomes a stream."""
     requested_at = worker.observers.clock.now()
     key = worker.authenticate(scope)
+    worker.admit()
     request = read_request(await http.read_body(receive), wire_format)
-    find = partial(_target, worker, wire_format, scope)
+    find = partial(target_of, worker, wire_format, scope)
     target = await find(request)
     aggregator = wire_format.aggregator()
     stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, requested_at)
@@ -51,17 +56,22 @@ async def model_call(
     # What is recorded is the request as it goes upstream: of what a policy masks in it nothing is kept.
     request = request.replaced_by(relay.judge(stream.context.request).call)
     stream.request = request.body
-    worker.observers.recorder.append(recording.opened(stream))
+    _record(worker, recording.opened(stream))
     worker.observers.feed.opened(stream)
-    client_headers = {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
     try:
-        call = _carry(worker, stream, relay, request, find, client_headers)
+        call = _carry(worker, stream, relay, request, find, client_headers(scope))
         await _until_client_leaves(call, receive, stream, relay)
     finally:
         _leave(worker, stream, relay)
 
 
-async def _target(worker: Worker, wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Target:
+def client_headers(scope: HTTPScope) -> dict[str, str]:
+    """The headers of the request that the provider is to see."""
+    return {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
+
+
+async def target_of(worker: Worker, wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Target:
+    """Where a request goes, with the credential that it goes with. Raises RequestError where it cannot."""
     target = await worker.target_for(request.model, wire_format.name)
     if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
         target = target.with_key(credentials[0])
@@ -99,7 +109,13 @@ def _open_stream(
         requested_at=requested_at,
         state=state,
         context=StreamingContext(
-            str(stream_id), worker.observers.clock.now, ModelCall(wire_format.name, request.fields), state=state
+            str(stream_id),
+            worker.observers.clock.now,
+            ModelCall(wire_format.name, request.fields),
+            worker.sessions.counts(session.id, requested_at),
+            state,
+            price=partial(price, target.model, target.provider, 0),
+            began_at=requested_at,
         ),
         client=client[0] if client else "",
         user_agent=http.header(scope, b"user-agent"),
@@ -178,6 +194,18 @@ async def _cancel(
     await asyncio.gather(telling, return_exceptions=True)
 
 
+def _count(stream: LiveStream) -> None:
+    """Add a stream that ended to what its session comes to."""
+    counts, blocks = stream.context.session, stream.state.blocks
+    usage = normalise(stream.state.usage)
+    counts.streams += 1
+    counts.blocks += len(blocks)
+    counts.tool_calls += sum(block.kind is BlockKind.TOOL_CALL for block in blocks)
+    if usage is not None:
+        counts.output_tokens += usage.output_tokens or 0
+        counts.cost += price(stream.upstream_model, stream.provider, usage.input_tokens, usage.output_tokens) or 0.0
+
+
 def _leave(worker: Worker, stream: LiveStream, relay: Relay) -> None:
     """The client has all that it gets. Where a shadow still waits for a judge, the record waits for it too."""
     stream.ended_at = worker.observers.clock.now()
@@ -199,5 +227,11 @@ async def _close_after_shadows(worker: Worker, stream: LiveStream, relay: Relay)
 def _close_stream(worker: Worker, stream: LiveStream) -> None:
     stream.outcome = stream.outcome or Outcome.INTERRUPTED
     assert stream.ended_at is not None
-    worker.observers.recorder.append(recording.closed(stream, stream.ended_at))
+    _count(stream)
+    _record(worker, recording.closed(stream, stream.ended_at))
     worker.observers.feed.closed(stream)
+
+
+def _record(worker: Worker, entry: AnyEntry) -> None:
+    worker.observers.recorder.append(entry)
+    worker.observers.recorder.flush()

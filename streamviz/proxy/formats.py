@@ -72,6 +72,10 @@ OPENAI_RESPONSES = WireFormat(
 WIRE_FORMATS = (OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_RESPONSES)
 
 
-def format_of(path: str) -> WireFormat:
-    """The format in which a client of this path expects to be answered, errors included."""
-    return next((known for known in WIRE_FORMATS if path.startswith(known.path)), OPENAI_CHAT)
+def format_of(path: str, speaks_anthropic: bool = False) -> WireFormat:
+    """The format in which a client of this path expects to be answered, errors included.
+
+    Paths that several formats have are answered in Anthropic's to a client that says it speaks that.
+    """
+    otherwise = ANTHROPIC_MESSAGES if speaks_anthropic else OPENAI_CHAT
+    return next((known for known in WIRE_FORMATS if path.startswith(known.path)), otherwise)

@@ -1,4 +1,4 @@
-"""GET /v1/models."""
+"""GET /v1/models and /v1/models/<id>, in a shape that both vendors' SDKs read."""
 
 import asyncio
 
@@ -11,19 +11,33 @@ from streamviz.proxy import http
 from streamviz.proxy.worker import Worker
 from streamviz.upstream.targets import SIMULATOR_PREFIX, configured_models
 
+PATH = "/v1/models"
+_JSON = {"content-type": "application/json"}
+
 
 async def model_list(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
     """The operator's routes, the models of providers that have a credential, and the simulator's scenarios."""
     worker.authenticate(scope)
     providers = await asyncio.to_thread(configured_models)
-    names = [*worker.standing.routes, *providers, *await _scenarios(worker)]
-    body = encode({"object": "list", "data": [_model(name) for name in dict.fromkeys(names)]})
-    await http.respond(send, 200, {"content-type": "application/json"}, body)
+    names = list(dict.fromkeys([*worker.standing.routes, *providers, *await _scenarios(worker)]))
+    ends = {"has_more": False, "first_id": names[0] if names else None, "last_id": names[-1] if names else None}
+    await http.respond(send, 200, _JSON, encode({"object": "list", "data": [_model(name) for name in names], **ends}))
+
+
+async def one_model(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    """A model that can be called, listed or not. Raises RequestError (404) for any other."""
+    worker.authenticate(scope)
+    name = scope["path"].removeprefix(f"{PATH}/")
+    await worker.target_for(name, "openai_chat")
+    await http.respond(send, 200, _JSON, encode(_model(name)))
 
 
 def _model(name: str) -> JsonObject:
+    """A model; when it was made is not known."""
     owner = name.partition("/")[0] if "/" in name else "streamviz"
-    return {"id": name, "object": "model", "created": 0, "owned_by": owner}
+    openai = {"object": "model", "created": 0, "owned_by": owner}
+    anthropic = {"type": "model", "display_name": name, "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active"}
+    return {"id": name, **openai, **anthropic}
 
 
 async def _scenarios(worker: Worker) -> list[str]:

@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator
 
-from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import StreamingContext
+from streamviz.core.json_value import encode
 from streamviz.core.judgements import Judgement
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.usage import Usage, normalise
 from streamviz.live.streams import LiveStream
-from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, VerdictRecord
+from streamviz.records.aggregation import block_record
+from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, VerdictRecord, VerdictsGiven
 from streamviz.upstream.prices import price
 
 
 def opened(stream: LiveStream) -> StreamOpened:
     """The entry for a stream whose request was just accepted."""
     return StreamOpened(
-        id=stream.id,
+        stream_id=stream.id,
         session_id=stream.session_id,
         session_label=stream.session_label,
         key_id=stream.key_id,
@@ -25,6 +27,8 @@ def opened(stream: LiveStream) -> StreamOpened:
         wire_format=stream.wire_format,
         is_streaming=stream.is_streaming,
         requested_model=stream.requested_model,
+        upstream_model=stream.upstream_model,
+        provider=stream.provider,
         requested_at=stream.requested_at,
         request=stream.request,
     )
@@ -37,14 +41,14 @@ def closed(stream: LiveStream, ended_at: int) -> StreamClosed:
     itl = inter_token_latency(stream.received_at, stream.upstream_first_at)
     stream.cost = price(stream.upstream_model, stream.provider, usage.input_tokens, usage.output_tokens)
     return StreamClosed(
-        id=stream.id,
+        stream_id=stream.id,
         upstream_model=stream.upstream_model,
         provider=stream.provider,
         outcome=stream.outcome,
         finish_reason=state.finish_reason or "",
         status=stream.status,
         error=stream.error,
-        usage=state.usage,
+        usage=None if state.usage is None else encode(state.usage),
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cost=stream.cost,
@@ -56,7 +60,6 @@ def closed(stream: LiveStream, ended_at: int) -> StreamClosed:
         itl_p50=itl.p50,
         itl_p95=itl.p95,
         blocks=[_block(block, context) for block in state.blocks],
-        verdicts=list(_verdicts(context.judgements)),
         not_run=[
             {"policy": each.policy, "version": each.version, "mode": str(each.mode), "why": each.why}
             for each in context.not_run
@@ -66,30 +69,19 @@ def closed(stream: LiveStream, ended_at: int) -> StreamClosed:
 
 def _block(block: StreamBlock, context: StreamingContext) -> BlockRecord:
     hold = context.holds.get(block.ordinal)
-    released_at = block.completed_at if hold is None else None if hold.is_denied else hold.released_at
-    return BlockRecord(
-        ordinal=block.ordinal,
-        kind=str(block.kind),
-        choice=block.choice,
-        index=block.index,
-        upstream_id=block.id,
-        name=block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else "",
-        label=block.label if isinstance(block, OtherStreamBlock) else "",
-        text=block.text,
-        signature=block.signature if isinstance(block, ThinkingStreamBlock) else "",
-        first_seq=block.first_seq,
-        last_seq=block.last_seq,
-        started_at=block.started_at,
-        completed_at=block.completed_at,
-        held_at=hold.since if hold else None,
-        released_at=released_at,
-        held_by=hold.policies if hold else (),
-        is_truncated=block.is_truncated,
-    )
+    if hold is None:
+        return block_record(block, released_at=block.completed_at)
+    released_at = None if hold.is_denied else hold.released_at
+    return block_record(block, held_at=hold.since, held_by=hold.policies, released_at=released_at)
 
 
-def _verdicts(judgements: list[Judgement]) -> Iterator[VerdictRecord]:
-    for number, judgement in enumerate(judgements):
+def verdicts(stream: LiveStream, first: int) -> VerdictsGiven:
+    """The entry for what policies have decided, from the verdict numbered `first` on."""
+    return VerdictsGiven(stream.id, list(_verdicts(stream.context.judgements[first:], first)))
+
+
+def _verdicts(judgements: list[Judgement], first: int) -> Iterator[VerdictRecord]:
+    for number, judgement in enumerate(judgements, first):
         active = judgement.policy
         yield VerdictRecord(
             number=number,
@@ -102,7 +94,7 @@ def _verdicts(judgements: list[Judgement]) -> Iterator[VerdictRecord]:
             at=judgement.at,
             took=judgement.took,
             subject=str(judgement.subject),
-            evidence=judgement.verdict.evidence,
+            evidence=dict(judgement.verdict.evidence),
             by=judgement.by,
             client_had=judgement.client_had,
         )

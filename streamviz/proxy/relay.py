@@ -19,15 +19,14 @@ from streamviz.core.request_judging import RequestJudging
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.live.feed import Feed
 from streamviz.live.streams import LiveStream
-from streamviz.proxy import http
+from streamviz.proxy import http, recording
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.driver import Consulting, Driver, within
 from streamviz.proxy.formats import WireFormat
 from streamviz.records.models import Outcome
-from streamviz.records.recorder import ChunksReceived, FramesSent, Recorder
+from streamviz.records.recorder import OURSELVES, ChunksReceived, FramesSent, Recorder
 from streamviz.upstream.answer import Answer
 
-OURSELVES = "streamviz"
 # A client that takes so long to take what it was sent is not reading.
 _SLOW_US = 250_000
 
@@ -61,6 +60,8 @@ class Relay:
         self._observers = observers
         self._send = send
         self._has_begun = False
+        self._judged = 0
+        self._last: Frame | None = None
         kind = "text/event-stream" if stream.is_streaming else "application/json"
         self._head: tuple[int, Mapping[str, str]] = (200, {"content-type": kind})
         self._composer = wire_format.composer(aggregator.head) if stream.is_streaming else wire_format.body_composer({})
@@ -102,12 +103,13 @@ class Relay:
     async def _tell(self, error: ClientFacingError) -> None:
         self._stream.status = error.status
         if self._has_begun:
-            await self._send_made(self._composer.fail(StreamFailed(error.message, error.kind, error.code or "")))
+            await self._send_made(self._last_words(StreamFailed(error.message, error.kind, error.code or "")))
             await http.body(self._send, b"")
             return
         status, headers, body = self._format.error_answer(error)
         is_upstreams = isinstance(error, UpstreamError) and body == error.body
         self._record_frames([Frame(body, 0) if is_upstreams else Frame(body, None, OURSELVES)])
+        self._keep_record()
         await http.respond(self._send, status, headers, body)
 
     async def carry(self, answer: Answer) -> None:
@@ -132,6 +134,7 @@ class Relay:
         if self.driver.chain is not None:
             self.driver.chain.abandon(self._stream.context)
         self.driver.close()
+        self._keep_record()
 
     async def _carry_events(self, answer: Answer) -> None:
         composer = self._composer = self._format.composer(self._aggregator.head)
@@ -151,7 +154,7 @@ class Relay:
         await self._flush()
         await self.driver.settle()
         await self._flush()
-        await self._end(failure or self._unfinished(), composer)
+        await self._end(failure or self._unfinished())
 
     def _unfinished(self) -> StreamFailed | None:
         """What is wrong with a stream that upstream ended, where upstream did not say so itself."""
@@ -164,12 +167,19 @@ class Relay:
             return StreamFailed("upstream closed the stream before it was finished", "upstream_error")
         return None
 
-    async def _end(self, failure: StreamFailed | None, composer: Composer) -> None:
+    async def _end(self, failure: StreamFailed | None) -> None:
         if failure is not None:
-            await self._send_made(composer.fail(failure))
+            await self._send_made(self._last_words(failure))
         failure = failure or self._stream.state.failure
         self._stream.error = failure.message if failure else ""
         await http.body(self._send, b"")
+
+    def _last_words(self, failure: StreamFailed) -> bytes:
+        """The frames that end a broken stream. A composer that had nothing to do learns first what went through."""
+        if not self._policies and self._last is not None:
+            [event] = SSEParser().feed(self._last.raw) or [SSEEvent(self._last.raw, None)]
+            self._composer.catch_up(self._aggregator, Chunk(self._last.seq or 0, 0, event.raw, event.data, event.name))
+        return self._composer.fail(failure)
 
     async def _carry_body(self, answer: Answer) -> None:
         raw = b"".join([piece async for piece in answer])
@@ -224,20 +234,28 @@ class Relay:
         first = len(stream.received_at)
         chunks = [Chunk(first + n, now, event.raw, event.data, event.name) for n, event in enumerate(events)]
         stream.received_at.extend([now] * len(chunks))
-        self._observers.recorder.append(ChunksReceived(stream.id, chunks))
+        recorder = self._observers.recorder
+        recorder.append(ChunksReceived.of(stream.id, chunks))
+        if self._policies:
+            recorder.flush()  # what a policy does with them, and how long it takes, is not known
         return chunks
 
     async def _flush(self) -> None:
+        """Send what may go, once it is in the record."""
         context = self._stream.context
         self._observers.feed.changed(self._stream)
-        if context.outbox:
-            frames, context.outbox = context.outbox, []
+        frames, context.outbox = context.outbox, []
+        if frames:
+            self._last = frames[-1]
             self._record_frames(frames)
+        self._keep_record()
+        if frames:
             await self._begin()
             await self._deliver(b"".join(frame.raw for frame in frames))
 
     async def _send_made(self, raw: bytes) -> None:
         self._record_frames([Frame(raw, None, OURSELVES)])
+        self._keep_record()
         await self._deliver(raw)
 
     async def _deliver(self, raw: bytes) -> None:
@@ -249,10 +267,18 @@ class Relay:
         if (now := self._observers.clock.now()) - since > _SLOW_US:
             stream.client_waits.append((since, now))
 
+    def _keep_record(self) -> None:
+        """Called before the client gets anything: what it gets, and why, is kept from here on."""
+        judgements = self._stream.context.judgements
+        if len(judgements) > self._judged:
+            self._observers.recorder.append(recording.verdicts(self._stream, self._judged))
+            self._judged = len(judgements)
+        self._observers.recorder.flush()
+
     def _record_frames(self, frames: Sequence[Frame]) -> None:
         stream = self._stream
         now = self._observers.clock.now()
-        self._observers.recorder.append(FramesSent(stream.id, len(stream.sent_at), now, frames))
+        self._observers.recorder.append(FramesSent.of(stream.id, len(stream.sent_at), now, frames))
         stream.sent_at.extend([now] * len(frames))
         stream.sent_seqs.extend(-1 if frame.seq is None else frame.seq for frame in frames)
         if stream.client_first_at is None and stream.state.blocks:

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from uuid import UUID, uuid5
 
+from streamviz.core.context import SessionCounts
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, encode
 from streamviz.records.ids import uuid7
 
@@ -31,6 +32,7 @@ class Sessions:
 
     def __init__(self) -> None:
         self._conversations: OrderedDict[bytes, SessionName] = OrderedDict()
+        self._counts: OrderedDict[UUID, SessionCounts] = OrderedDict()
 
     def find(self, request: JsonObject, turns: str, key_name: str, named: str) -> SessionName:
         """`turns` is the request's field that holds the conversation, `named` the header's text."""
@@ -46,6 +48,16 @@ class Sessions:
             session = SessionName(uuid7(), _label(opening))
         self._remember(fingerprint, session)
         return session
+
+    def counts(self, session_id: UUID, now: int) -> SessionCounts:
+        """What the session's streams in this worker add up to; `now` is in µs since the epoch."""
+        counts = self._counts.get(session_id)
+        if counts is None:
+            counts = self._counts[session_id] = SessionCounts(began_at=now)
+            if len(self._counts) > _REMEMBERED:
+                self._counts.popitem(last=False)
+        self._counts.move_to_end(session_id)
+        return counts
 
     def _remember(self, fingerprint: bytes, session: SessionName) -> None:
         self._conversations[fingerprint] = session

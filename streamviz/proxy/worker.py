@@ -8,16 +8,15 @@ import aiohttp
 from asgiref.typing import HTTPScope
 from django.conf import settings
 
-from streamviz.core.errors import RequestError
+from streamviz.core.errors import RequestError, Unavailable
 from streamviz.live.feed import feed
 from streamviz.proxy import http
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.relay import Observers
 from streamviz.proxy.sessions import Sessions
 from streamviz.records.database import conninfo
-from streamviz.records.recovery import close_interrupted
+from streamviz.records.journal.journal import Journal
 from streamviz.records.standing import KnownKey, Standing
-from streamviz.records.writer import Writer
 from streamviz.upstream.raw import new_client
 from streamviz.upstream.targets import SIMULATOR_PREFIX, RoutePlan, Target, resolve, simulator_plan
 
@@ -34,17 +33,17 @@ class Worker:
         self.standing = Standing()
         self.sessions = Sessions()
         self._targets: dict[tuple[str, str], Target] = {}
+        self._calls: set[asyncio.Task[object]] = set()
+        self._is_draining = False
         self._behind: set[asyncio.Future[None]] = set()
 
     async def start(self) -> None:
         """Called once, in the event loop, before the first request."""
         self.client = new_client(settings.UPSTREAM_SILENCE_SECONDS)
-        self.writer = Writer(conninfo)
-        self.observers = Observers(self.writer, feed, Clock())
+        self.journal = Journal(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
+        self.observers = Observers(self.journal, feed, Clock())
         self.standing.on_reload.append(self._targets.clear)
-        await close_interrupted(conninfo())
         await self.standing.start(conninfo)
-        self.writer.start()
         # LiteLLM's first look-up of a model takes half a second, which no client is to wait for.
         await self.target_for(f"{SIMULATOR_PREFIX}content", "openai_chat")
         # What is loaded by now stays. Left to the collector, LiteLLM's tables alone cost pauses of tens of ms.
@@ -53,14 +52,30 @@ class Worker:
         # A stream's objects free themselves: looking for circles after each 700 of them cost 5 % and pauses of 2 ms.
         gc.set_threshold(20_000, 20, 20)
 
+    async def drain(self, seconds: float) -> None:
+        """Begin no more streams, and wait until those that run have ended, at most so long."""
+        self._is_draining = True
+        if self._calls:
+            await asyncio.wait(self._calls, timeout=seconds)
+
     async def stop(self) -> None:
-        """What was recorded is written before this returns."""
+        """All that was recorded is in the journal when this returns."""
         for task in self._behind:
             task.cancel()
         await asyncio.gather(*self._behind, return_exceptions=True)
         await self.standing.stop()
         await self.client.close()
-        await self.writer.stop()
+        self.journal.close()
+
+    def admit(self) -> None:
+        """Count the calling task among the streams that run. Raises Unavailable where none may begin now."""
+        if self._is_draining:
+            raise Unavailable("streamviz is stopping")
+        if why := self.journal.why_refused():
+            raise Unavailable(f"streamviz cannot record any more: {why}")
+        if (task := asyncio.current_task()) is not None:
+            self._calls.add(task)
+            task.add_done_callback(self._calls.discard)
 
     def run_behind(self, work: Coroutine[None, None, None]) -> None:
         """Run what no client waits for. The event loop itself keeps no task alive."""

@@ -1,19 +1,31 @@
-"""What the relay tells of its streams so that it is kept, and who it tells it to."""
+"""What the relay tells of its streams so that it is kept, and who it tells it to.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+Entries are what the journal holds, so the order of their fields is the journal's format: a new field goes last and
+has a default.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol, Self
 from uuid import UUID
 
+import msgspec
+
 from streamviz.core.aggregator import Chunk
-from streamviz.core.context import Frame
+from streamviz.core.context import UPSTREAM, Frame
+
+# The origin of frames that neither upstream nor a policy made.
+OURSELVES = "streamviz"
 
 
-@dataclass(frozen=True, slots=True)
-class StreamOpened:
-    """A request was accepted. Times are µs since the epoch."""
+class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One thing that happened to a stream."""
 
-    id: UUID
+    stream_id: UUID
+
+
+class StreamOpened(Entry, frozen=True, tag="opened"):
+    """A request was accepted. `upstream_model` is what the provider calls the model. Times are µs since the epoch."""
+
     session_id: UUID
     session_label: str
     key_id: int | None
@@ -23,53 +35,51 @@ class StreamOpened:
     wire_format: str
     is_streaming: bool
     requested_model: str
+    upstream_model: str
+    provider: str
     requested_at: int
     request: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class ChunksReceived:
-    """Chunks that came together, in order."""
+class ChunksReceived(Entry, frozen=True, tag="chunks"):
+    """The bytes of chunks that came together, in order; `first` is the seq of the first one.
 
-    stream_id: UUID
-    chunks: Sequence[Chunk]
+    Where the bytes are not to be kept `raws` is empty and `sizes` has how many there were in each.
+    """
+
+    first: int
+    received_at: int
+    raws: list[bytes]
+    sizes: list[int] = []
+
+    @classmethod
+    def of(cls, stream_id: UUID, chunks: Sequence[Chunk]) -> Self:
+        """The entry for chunks that came in one read; at least one."""
+        first = chunks[0]
+        return cls(stream_id, first.seq, first.received_at, [chunk.raw for chunk in chunks])
 
 
-@dataclass(frozen=True, slots=True)
-class FramesSent:
-    """Frames handed to the client's socket together; `first` is the number of the first one."""
+class FramesSent(Entry, frozen=True, tag="frames"):
+    """Frames handed to the client's socket together; `first` is the number of the first one.
 
-    stream_id: UUID
+    `seqs` are the chunks of upstream's that they are, None for one that was made; `made` has origin and bytes of those,
+    in order.
+    """
+
     first: int
     sent_at: int
-    frames: Sequence[Frame]
+    seqs: list[int | None]
+    made: list[tuple[str, bytes]]
+
+    @classmethod
+    def of(cls, stream_id: UUID, first: int, sent_at: int, frames: Sequence[Frame]) -> Self:
+        """The entry for frames that leave at `sent_at` (µs since the epoch)."""
+        seqs = [frame.seq if frame.origin == UPSTREAM else None for frame in frames]
+        made = [(frame.origin, frame.raw) for frame in frames if frame.origin != UPSTREAM] if None in seqs else []
+        return cls(stream_id, first, sent_at, seqs, made)
 
 
-@dataclass(frozen=True, slots=True)
-class BlockRecord:
-    """A block as it ended. Times are µs since the epoch."""
-
-    ordinal: int
-    kind: str
-    choice: int
-    index: int | None
-    upstream_id: str
-    name: str
-    label: str
-    text: str
-    signature: str
-    first_seq: int
-    last_seq: int
-    started_at: int
-    completed_at: int | None
-    held_at: int | None
-    released_at: int | None
-    held_by: tuple[str, ...]
-    is_truncated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictRecord:
+class VerdictRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A verdict; `number` is its place among the stream's, `ordinal` the block's (None: it is about the request or the
     whole stream, as `subject` says). `at` is µs since the epoch, `took` µs, `client_had` characters."""
 
@@ -83,23 +93,53 @@ class VerdictRecord:
     at: int
     took: int
     subject: str = "block"
-    evidence: Mapping[str, object] = field(default_factory=dict)
+    evidence: dict[str, object] = {}
     by: str = ""
     client_had: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StreamClosed:
-    """A stream ended. Times are µs since the epoch; what is not known is None."""
+class VerdictsGiven(Entry, frozen=True, tag="verdicts"):
+    """Policies judged; told before the client gets what was judged."""
 
-    id: UUID
+    verdicts: list[VerdictRecord]
+
+
+class BlockRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A block as it ended; `length` is in characters, whether `text` is kept or not. Times are µs since the epoch."""
+
+    ordinal: int
+    kind: str
+    choice: int
+    index: int | None
+    upstream_id: str
+    name: str
+    label: str
+    text: str
+    length: int
+    signature: str
+    first_seq: int
+    last_seq: int
+    started_at: int
+    completed_at: int | None
+    held_at: int | None
+    released_at: int | None
+    held_by: tuple[str, ...]
+    is_truncated: bool
+
+
+class StreamClosed(Entry, frozen=True, tag="closed"):
+    """A stream ended. `usage` is JSON text, `not_run` the policies that did not judge it and why.
+
+    Times are µs since the epoch; what is not known is None.
+    """
+
     upstream_model: str
     provider: str
     outcome: str
     finish_reason: str
     status: int | None
     error: str
-    usage: dict[str, object] | None
+    usage: bytes | None
     input_tokens: int | None
     output_tokens: int | None
     cost: float | None
@@ -110,15 +150,18 @@ class StreamClosed:
     ended_at: int
     itl_p50: int | None
     itl_p95: int | None
-    blocks: Sequence[BlockRecord]
-    verdicts: Sequence[VerdictRecord]
-    not_run: Sequence[Mapping[str, object]] = ()
+    blocks: list[BlockRecord]
+    not_run: list[dict[str, object]] = []
 
 
-Entry = StreamOpened | ChunksReceived | FramesSent | StreamClosed
+AnyEntry = StreamOpened | ChunksReceived | FramesSent | VerdictsGiven | StreamClosed
 
 
 class Recorder(Protocol):
-    """Takes entries. What `append` returned for is kept; it is called before the client gets what an entry tells."""
+    """Takes entries. They are kept once `flush` returns, which is called before a client gets what they tell of."""
 
-    def append(self, entry: Entry) -> None: ...
+    def append(self, entry: AnyEntry) -> None:
+        """Take an entry in."""
+
+    def flush(self) -> None:
+        """Keep all that was appended."""

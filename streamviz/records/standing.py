@@ -14,16 +14,16 @@ from typing import NamedTuple
 import psycopg
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, close_old_connections
+from django.db.models import F
 
 from streamviz import policies
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import NotRun
 from streamviz.core.policy import ActivePolicy, BlockScope, ByHand, Decision, Mode
-from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
+from streamviz.records.models import ApiKey, PolicyVersion, Route
 from streamviz.records.models.access import digest
 from streamviz.records.models.policies import PolicyFields, words
-from streamviz.records.recovery import show_life
 
 log = logging.getLogger(__name__)
 
@@ -133,7 +133,6 @@ class Standing:
 
     async def _listen(self, conninfo: str) -> None:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
-            await show_life(connection)
             await connection.execute(f"LISTEN {CHANNEL}")
             while True:
                 await self.reload()
@@ -146,24 +145,26 @@ def _read() -> tuple[dict[str, KnownKey], dict[str, KnownRoute], tuple[ScopedPol
     close_old_connections()
     keys = {key.digest: KnownKey(key.pk, key.name) for key in ApiKey.objects.filter(revoked_at=None)}
     routes = {route.name: KnownRoute(route.target, route.base_url, route.credential) for route in Route.objects.all()}
-    running = Policy.objects.exclude(mode=Mode.OFF.value).order_by("order", "name")
+    # In one query: a policy can be changed, or go, at any moment.
+    running = PolicyVersion.objects.filter(number=F("policy__version")).exclude(mode=Mode.OFF.value)
+    running = running.select_related("policy").order_by("order", "policy__name")
     return keys, routes, tuple(map(_scoped, running))
 
 
-def _scoped(policy: Policy) -> ScopedPolicy:
-    version = PolicyVersion.objects.get(policy=policy, number=policy.version)
+def _scoped(version: PolicyVersion) -> ScopedPolicy:
+    name = version.policy.name
     scoped = ScopedPolicy(
-        policy.name,
+        name,
         version.number,
         Mode(version.mode),
         words(version.models_scope),
         words(version.keys_scope),
     )
     try:
-        return replace(scoped, active=active_policy(policy.name, version, version.pk, version.number))
+        return replace(scoped, active=active_policy(name, version, version.pk, version.number))
     except PolicyParametersError as error:
         # It was checked when it was saved; a newer release may still refuse it. Nothing may pass as judged by it.
-        log.error("policy %s v%d cannot run: %s", policy.name, version.number, error)
+        log.error("policy %s v%d cannot run: %s", name, version.number, error)
         return replace(scoped, trouble=f"it cannot run: {error}")
 
 

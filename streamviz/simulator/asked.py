@@ -24,6 +24,8 @@ class Asked(msgspec.Struct, frozen=True):
     """Milliseconds between pieces, exact whatever the speed."""
     seconds: float | None = None
     """How long the scenario's pause lasts, exact whatever the speed."""
+    score: float | None = None
+    """What `judge` says."""
 
 
 class AskedReplay(msgspec.Struct, frozen=True):

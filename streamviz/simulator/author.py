@@ -56,6 +56,7 @@ class Author:
         self.rng = Random(f"words {asked.scenario} {seed}")
         self.pacing = Pacing(Random(f"pace {asked.scenario} {seed}"), asked, server_speed)
         self.chunks = asked.chunks
+        self.score = asked.score
         self.steps: list[Step] = [Pause(delay=self.pacing.first())]
 
     def add(self, step: Step) -> None:

@@ -134,6 +134,13 @@ def _slow(author: Author) -> None:
     _content(author)
 
 
+def _judge(author: Author) -> None:
+    author.pause(0)
+    score = 0.9 if author.score is None else author.score
+    author.say_text(f'{{"score": {score:g}, "explanation": "As the model name says."}}')
+    author.finish("stop")
+
+
 def _hostile(author: Author) -> None:
     for start in range(0, len(HOSTILE_TEXT), 9):
         author.add(Content(HOSTILE_TEXT[start : start + 9]))
@@ -192,6 +199,7 @@ SCENARIOS: dict[str, Scenario] = {
     "garbage": Scenario("An event in the middle of the text that is not JSON", _garbage),
     "disconnect": Scenario("The connection is dropped in the middle of the text", _disconnect),
     "slow": Scenario("Twelve seconds of silence before the first byte", _slow),
+    "judge": Scenario("A judge's answer: a score from 0 to 1", _judge),
     "hostile": Scenario("Script tags, control characters and template syntax everywhere", _hostile),
     "two-calls-one-chunk": Scenario("Two whole tool calls in one chunk", _two_calls_one_chunk),
     "error-400": Scenario("HTTP 400 before any stream", _error_400),

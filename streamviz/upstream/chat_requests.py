@@ -1,4 +1,4 @@
-"""Requests of Anthropic's messages as the chat calls that LiteLLM makes of them."""
+"""Which format LiteLLM calls a provider in, and requests of Anthropic's messages as the chat calls it makes of them."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -23,6 +23,12 @@ def speaks_messages(provider: str, model: str) -> bool:
         return ProviderConfigManager.get_provider_anthropic_messages_config(model, LlmProviders(provider)) is not None
     except ValueError:
         return False
+
+
+@lru_cache(maxsize=1_000)
+def speaks_responses(provider: str, model: str) -> bool:
+    """Whether LiteLLM calls this provider in the format of OpenAI's responses."""
+    return ProviderConfigManager.get_provider_responses_api_config(provider, model) is not None
 
 
 def as_chat_request(arguments: dict[str, Any]) -> tuple[dict[str, object], Mapping[str, str]]:

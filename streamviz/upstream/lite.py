@@ -11,6 +11,7 @@ import litellm
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
+litellm.disable_hf_tokenizer_download = True
 # Its way from Anthropic's messages to OpenAI's responses needs packages of its proxy; the way over chat does not.
 litellm.use_chat_completions_url_for_anthropic_messages = True
 # What goes wrong is raised too; its log would quote what providers and clients sent.

@@ -87,6 +87,10 @@ class Target:
         """The same place, with a credential of the client's own."""
         return replace(self, key=key, missing="")
 
+    def at(self, path: str) -> "Target":
+        """The raw lane's place below this one's."""
+        return replace(self, url=self.url + path)
+
     def require_key(self) -> None:
         """Raises RequestError (401) where the provider's credential is not set."""
         if self.missing:

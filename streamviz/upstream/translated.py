@@ -10,8 +10,11 @@ from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Chunk
 from streamviz.core.errors import RequestError, UpstreamError
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, decode, encode
+from streamviz.core.sse import SSEParser
+from streamviz.core.wire import AGGREGATORS
+from streamviz.core.wire.translation import OPENAI_CHAT
 from streamviz.core.wire.translator import Translator
-from streamviz.upstream.chat_requests import as_chat_request, speaks_messages
+from streamviz.upstream.chat_requests import as_chat_request, speaks_messages, speaks_responses
 from streamviz.upstream.chat_stream import ChatStream
 from streamviz.upstream.lite import litellm
 from streamviz.upstream.refusals import as_upstream_error
@@ -96,14 +99,20 @@ def require_translatable(target: Target, request: JsonObject) -> None:
         raise RequestError(400, message, code="unsupported_parameter", param=name)
 
 
-async def open_translated(target: Target, request: JsonObject, silence_seconds: float) -> TranslatedAnswer:
-    """Make the call. Raises UpstreamError where LiteLLM or the provider refuses it, or nothing comes for too long."""
+def arguments_for(target: Target, request: JsonObject) -> JsonObject:
+    """LiteLLM's arguments for a call: what of the request is the model's, and where it is to go."""
     arguments = {name: value for name, value in request.items() if name in PARAMETERS[target.wire_format]}
     arguments["model"] = f"{target.provider}/{target.model}"
     if target.base_url:
         arguments["api_base"] = target.base_url
     if target.key:
         arguments["api_key"] = target.key
+    return arguments
+
+
+async def open_translated(target: Target, request: JsonObject, silence_seconds: float) -> TranslatedAnswer:
+    """Make the call. Raises UpstreamError where LiteLLM or the provider refuses it, or nothing comes for too long."""
+    arguments = arguments_for(target, request)
     try:
         async with asyncio.timeout(silence_seconds):
             pieces, source = await _CALLS[target.wire_format](target, arguments)
@@ -118,7 +127,7 @@ async def open_translated(target: Target, request: JsonObject, silence_seconds: 
 
 
 async def _chat(target: Target, arguments: JsonObject) -> Opened:
-    response: object = await litellm.acompletion(**arguments)
+    response: object = await litellm.acompletion(**arguments, max_retries=0)
     if not isinstance(response, litellm.CustomStreamWrapper):
         return _whole(response), response
     has_usage = as_object(arguments.get("stream_options")).get("include_usage") is True
@@ -127,20 +136,20 @@ async def _chat(target: Target, arguments: JsonObject) -> Opened:
 
 
 async def _messages(target: Target, arguments: JsonObject) -> Opened:
-    if arguments.get("stream") and not speaks_messages(target.provider, target.model):
-        chat, tool_names = as_chat_request(arguments)
-        response: object = await litellm.acompletion(**chat)
-        return _translated(response, target.wire_format, tool_names)
-    response = await litellm.anthropic_messages(**arguments)
-    return (_events(response) if isinstance(response, AsyncIterator) else _whole(response)), response
+    if speaks_messages(target.provider, target.model):
+        return _native(await litellm.anthropic_messages(**arguments))
+    chat, tool_names = as_chat_request({**arguments, "stream": True})
+    response: object = await litellm.acompletion(**chat, max_retries=0)
+    return _translated(response, Translator(OPENAI_CHAT, target.wire_format, tool_names), arguments)
 
 
 async def _responses(target: Target, arguments: JsonObject) -> Opened:
-    response: object = await litellm.aresponses(**arguments)
-    if isinstance(response, LiteLLMCompletionStreamingIterator):
-        # The provider speaks chat: what LiteLLM makes of its answer is left to LiteLLM no further than the request.
-        return _translated(response.litellm_custom_stream_wrapper, target.wire_format, {})
-    return (_events(response) if isinstance(response, AsyncIterator) else _whole(response)), response
+    if speaks_responses(target.provider, target.model):
+        return _native(await litellm.aresponses(**arguments))
+    response: object = await litellm.aresponses(**{**arguments, "stream": True}, max_retries=0)
+    assert isinstance(response, LiteLLMCompletionStreamingIterator), type(response)
+    chat = response.litellm_custom_stream_wrapper
+    return _translated(chat, Translator(OPENAI_CHAT, target.wire_format), arguments)
 
 
 _CALLS: dict[str, Callable[[Target, JsonObject], Awaitable[Opened]]] = {
@@ -154,6 +163,11 @@ async def _whole(response: object) -> AsyncIterator[bytes]:
     yield _as_json(response)
 
 
+def _native(response: object) -> Opened:
+    """The provider speaks the client's format, and LiteLLM has its own way to call it."""
+    return (_events(response) if isinstance(response, AsyncIterator) else _whole(response)), response
+
+
 async def _events(response: AsyncIterator[object]) -> AsyncIterator[bytes]:
     async for event in response:
         yield _as_event(event)
@@ -165,14 +179,18 @@ async def _chat_events(chunks: ChatStream) -> AsyncIterator[bytes]:
     yield sse.write_event(DONE)
 
 
-def _translated(response: object, wire_format: str, tool_names: Mapping[str, str]) -> Opened:
-    assert isinstance(response, litellm.CustomStreamWrapper)
+def _translated(response: object, translator: Translator, arguments: JsonObject) -> Opened:
+    """The provider speaks chat. LiteLLM's own way back loses pieces of interleaved calls, refusals, and numbers.
+
+    Upstream is always asked for a stream: so one way of translating serves both kinds of answer.
+    """
+    assert isinstance(response, litellm.CustomStreamWrapper), type(response)
     chunks = ChatStream(response, choices=1, has_usage=True)
-    return _translate(chunks, Translator("openai_chat", wire_format, tool_names)), chunks
+    written = _written(chunks, translator)
+    return (written if arguments.get("stream") else _collected(written, translator.target)), chunks
 
 
-async def _translate(chunks: ChatStream, translator: Translator) -> AsyncIterator[bytes]:
-    """LiteLLM's own way from chat to the other formats loses pieces of interleaved calls, refusals, and numbers."""
+async def _written(chunks: ChatStream, translator: Translator) -> AsyncIterator[bytes]:
     now = asyncio.get_running_loop().time
     written_at = now()
     async for chunk in chunks:
@@ -183,6 +201,15 @@ async def _translate(chunks: ChatStream, translator: Translator) -> AsyncIterato
         written_at = now() if piece else written_at
         yield piece
     yield translator.end()
+
+
+async def _collected(written: AsyncIterator[bytes], wire_format: str) -> AsyncIterator[bytes]:
+    """A stream as the one answer that it adds up to."""
+    parser, aggregator = SSEParser(), AGGREGATORS[wire_format]()
+    data = b"".join([piece async for piece in written])
+    for event in (*parser.feed(data), *parser.close()):
+        aggregator.aggregate(Chunk(0, 0, event.raw, event.data, event.name))
+    yield encode(aggregator.build())
 
 
 def _as_json(value: object) -> bytes:

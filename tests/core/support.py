@@ -190,6 +190,7 @@ class Run:
         self.context = StreamingContext("run-1", lambda: next(ticks))
         self.chain = PolicyChain(policies, composer or OpenAIChatComposer(dict(HEAD)))
         self.processor = StreamProcessor(self.chain.on_chunk, OpenAIChatAggregator())
+        self.context.state = self.processor.state
 
     async def take(self, *stream: Chunk) -> bytes:
         """What the client got by now, once these have come."""

@@ -4,10 +4,8 @@ import asyncio
 import json
 import uuid
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.client import HTTPConnection
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,7 +15,6 @@ import pytest
 from streamviz.simulator.scenarios import SCENARIOS
 from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.services import Streamviz, fresh_database
-from tests.simulator.process import STREAMS
 
 REFUSALS = {"error-400": 400, "error-401": 401, "error-429": 429, "error-500": 500}
 BROKEN = {"error-midstream", "garbage", "no-finish", "disconnect"}
@@ -343,41 +340,6 @@ def test_upstream_is_closed_when_the_client_leaves_before_the_first_byte(proxied
     assert proxied.recorded(session).outcome == "client_disconnected"
 
 
-# Recorded streams
-
-SLUGS = sorted(path.stem for path in (STREAMS / "openai_chat").glob("*.sse"))
-
-
-@pytest.fixture(scope="module")
-def replaying(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
-    """A streamviz whose simulator replays the recorded streams."""
-    if not SLUGS:
-        pytest.skip("the recorded streams are not here")
-    with fresh_database(postgres) as url:
-        settings = {"DATABASE_URL": url, "SIMULATOR_REPLAY_DIR": str(STREAMS)}
-        server = Streamviz(tmp_path_factory.mktemp("var"), settings)
-        try:
-            with Proxied(server.start()) as found:
-                yield found
-        finally:
-            server.stop()
-
-
-def test_every_recorded_stream_passes_untouched_and_is_kept_so(replaying: Proxied) -> None:
-    def replay(slug: str) -> bytes:
-        return replaying.ask(f"replay:openai_chat/{slug}", slug).body
-
-    with ThreadPoolExecutor(4) as threads:
-        came = dict(zip(SLUGS, threads.map(replay, SLUGS), strict=True))
-    files = {slug: (STREAMS / "openai_chat" / f"{slug}.sse").read_bytes() for slug in SLUGS}
-    kept = {slug: replaying.recorded(slug) for slug in SLUGS}
-    assert [slug for slug in SLUGS if not came[slug].startswith(files[slug])] == []
-    assert [slug for slug in SLUGS if b"".join(replaying.chunks(kept[slug])) != files[slug]] == []
-    assert [slug for slug in SLUGS if replaying.client_tape(kept[slug]) != came[slug]] == []
-    changed = [slug for slug in SLUGS if came[slug] != files[slug]]
-    assert [slug for slug in changed if kept[slug].outcome == "completed"] == []
-
-
 # Policies
 
 
@@ -479,7 +441,3 @@ def test_a_stream_finishes_under_the_version_that_it_began_with(guarded: Proxied
     assert [row[:4] for row in guarded.verdicts(guarded.recorded(session))] == [
         ("shell-guard", version, "enforce", "deny")
     ]
-
-
-def test_a_recording_folder_is_there() -> None:
-    assert Path(STREAMS).name == "streams"

@@ -1,24 +1,29 @@
-"""Entries as the relay makes them, and a writer's whole life around them."""
+"""Entries as the relay makes them, journals of them, and a writer that moves those."""
 
 import asyncio
 import logging
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.context import UPSTREAM, Frame
 from streamviz.records.database import conninfo
+from streamviz.records.journal.journal import Journal
+from streamviz.records.journal.room import Limits
 from streamviz.records.recorder import (
+    AnyEntry,
     BlockRecord,
     ChunksReceived,
-    Entry,
     FramesSent,
     StreamClosed,
     StreamOpened,
     VerdictRecord,
+    VerdictsGiven,
 )
-from streamviz.records.writer import Writer
+from streamviz.records.writer.process import Writer
 
 NOON = 1_790_000_000_000_000  # µs since the epoch
 
@@ -26,7 +31,7 @@ NOON = 1_790_000_000_000_000  # µs since the epoch
 def opened(stream_id: uuid.UUID, **changes: Any) -> StreamOpened:
     """A request that was accepted, with these fields changed."""
     usual: dict[str, Any] = {
-        "id": stream_id,
+        "stream_id": stream_id,
         "session_id": uuid.uuid5(stream_id, "session"),
         "session_label": "Hello",
         "key_id": None,
@@ -36,6 +41,8 @@ def opened(stream_id: uuid.UUID, **changes: Any) -> StreamOpened:
         "wire_format": "openai_chat",
         "is_streaming": True,
         "requested_model": "sim/content",
+        "upstream_model": "content",
+        "provider": "openai",
         "requested_at": NOON,
         "request": b"{}",
     }
@@ -43,13 +50,13 @@ def opened(stream_id: uuid.UUID, **changes: Any) -> StreamOpened:
 
 
 def received(stream_id: uuid.UUID, raws: Sequence[bytes], first: int = 0) -> ChunksReceived:
-    """Chunks that came together; chunk n at n µs past noon."""
-    return ChunksReceived(stream_id, [Chunk(first + n, NOON + first + n, raw, raw) for n, raw in enumerate(raws)])
+    """Chunks that came together, when the first of them is due: chunk n is at n µs past noon."""
+    return ChunksReceived.of(stream_id, [Chunk(first + n, NOON + first, raw, raw) for n, raw in enumerate(raws)])
 
 
 def sent(stream_id: uuid.UUID, frames: Sequence[Frame], first: int = 0) -> FramesSent:
     """Frames that left together."""
-    return FramesSent(stream_id, first, NOON + first, frames)
+    return FramesSent.of(stream_id, first, NOON + first, frames)
 
 
 def passed(seqs: Sequence[int]) -> list[Frame]:
@@ -68,6 +75,7 @@ def block(ordinal: int = 0, **changes: Any) -> BlockRecord:
         "name": "",
         "label": "",
         "text": "Hello",
+        "length": 5,
         "signature": "",
         "first_seq": 0,
         "last_seq": 1,
@@ -100,14 +108,14 @@ def verdict(policy_version_id: int, **changes: Any) -> VerdictRecord:
 def closed(stream_id: uuid.UUID, **changes: Any) -> StreamClosed:
     """A stream that completed, with these fields changed."""
     usual: dict[str, Any] = {
-        "id": stream_id,
+        "stream_id": stream_id,
         "upstream_model": "content",
         "provider": "openai",
         "outcome": "completed",
         "finish_reason": "stop",
         "status": 200,
         "error": "",
-        "usage": {"prompt_tokens": 1, "completion_tokens": 2},
+        "usage": b'{"prompt_tokens":1,"completion_tokens":2}',
         "input_tokens": 1,
         "output_tokens": 2,
         "cost": 0.25,
@@ -118,20 +126,42 @@ def closed(stream_id: uuid.UUID, **changes: Any) -> StreamClosed:
         "ended_at": NOON + 2,
         "itl_p50": 3,
         "itl_p95": 4,
-        "blocks": (),
-        "verdicts": (),
+        "blocks": [],
     }
     return StreamClosed(**usual | changes)
 
 
-async def write(*flushes: Sequence[Entry]) -> None:
-    """Write entries, each sequence by a writer of its own."""
-    for entries in flushes:
-        writer = Writer(conninfo)
-        for entry in entries:
-            writer.append(entry)
-        writer.start()
-        await writer.stop()
+def judged(stream_id: uuid.UUID, *verdicts: VerdictRecord) -> VerdictsGiven:
+    """Policies decided."""
+    return VerdictsGiven(stream_id, list(verdicts))
+
+
+ROOM = Limits(most_bytes=2**40, most_seconds=3600.0, refuses=True)
+
+
+def journal_of(root: Path, entries: Sequence[AnyEntry], limits: Limits = ROOM) -> Journal:
+    """A living worker's journal with these entries in it."""
+    journal = Journal(root, limits)
+    for entry in entries:
+        journal.append(entry)
+        journal.flush()
+    return journal
+
+
+def move(root: Path) -> None:
+    """Move into Postgres all that the journals hold, by a writer that is started for that."""
+    Writer(root, conninfo).finish()
+
+
+def write(*flushes: Sequence[AnyEntry]) -> None:
+    """Store entries: all by one worker, but each sequence by a writer of its own."""
+    with TemporaryDirectory() as folder:
+        journal = journal_of(Path(folder), [])
+        for entries in flushes:
+            for entry in entries:
+                journal.append(entry)
+            journal.flush()
+            move(Path(folder))
 
 
 class Heard(logging.Handler):

@@ -1,7 +1,7 @@
 """Writing Anthropic's messages: events as the frames of a message stream, or as one `message`."""
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from streamviz.core import sse
@@ -85,7 +85,7 @@ class AnthropicMessagesComposer(Composer):
         self._usage: JsonObject = {}
         self._reason = ""
 
-    def passed(self, events: Iterable[StreamEvent], chunk: Chunk | None = None) -> None:
+    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
         self._has_begun = True
         for event in events:
             match event:
@@ -256,7 +256,7 @@ class AnthropicMessagesBodyComposer(Composer):
     def __init__(self, body: JsonObject) -> None:
         self._body = body
 
-    def passed(self, events: Iterable[StreamEvent], chunk: Chunk | None = None) -> None:
+    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
         """Nothing follows an answer that went through whole."""
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:

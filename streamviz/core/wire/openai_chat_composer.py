@@ -1,6 +1,6 @@
 """Writing OpenAI's chat completions: events as `chat.completion.chunk` frames, or as one `chat.completion`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Chunk
@@ -56,7 +56,7 @@ class OpenAIChatComposer(Composer):
         self._next_call: dict[int, int] = {}
         self._has_role: set[int] = set()
 
-    def passed(self, events: Iterable[StreamEvent], chunk: Chunk | None = None) -> None:
+    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
         for event in events:
             if isinstance(event, BlockStarted):
                 self._has_role.add(event.choice)
@@ -169,7 +169,7 @@ class OpenAIChatBodyComposer(Composer):
     def __init__(self, body: JsonObject) -> None:
         self._body = body
 
-    def passed(self, events: Iterable[StreamEvent], chunk: Chunk | None = None) -> None:
+    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
         """Nothing follows an answer that went through whole."""
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:

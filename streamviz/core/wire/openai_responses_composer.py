@@ -1,10 +1,10 @@
 """Writing OpenAI's responses: events as the frames of a response stream, or as one `response`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from streamviz.core import sse
-from streamviz.core.aggregator import DONE, Chunk
+from streamviz.core.aggregator import DONE, Aggregator, Chunk
 from streamviz.core.blocks import new_block
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
@@ -20,6 +20,7 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, decode, encode, objects
 from streamviz.core.wire.openai_chat_composer import error_body
+from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_items import (
     ITEM_TYPES,
     Frame,
@@ -37,6 +38,7 @@ from streamviz.core.wire.translation import OPENAI_RESPONSES, Ending, ending_of,
 FINISH_WITHOUT_CALLS: Mapping[str, str] = {}
 # Not a status of the format: it is told as `incomplete`, with this as the details' reason.
 HALTED = "content_filter"
+_ADDED = "response.output_item.added"
 _PARTS = (BlockKind.CONTENT, BlockKind.REFUSAL, BlockKind.OTHER)
 # Kinds of block whose item only upstream's own can name.
 _OWN_TYPES = ((BlockKind.TOOL_CALL, "custom_tool_call"), (BlockKind.OTHER, "message"))
@@ -86,9 +88,11 @@ class OpenAIResponsesComposer(Composer):
         self._usage: JsonObject | None = None
         self._failure: StreamFailed | None = None
 
-    def passed(self, events: Iterable[StreamEvent], chunk: Chunk | None = None) -> None:
+    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
         self._count(chunk)
         self._has_begun = True
+        if chunk is not None and not events:
+            self._pass_added(chunk)
         for event in events:
             match event:
                 case BlockStarted():
@@ -105,6 +109,13 @@ class OpenAIResponsesComposer(Composer):
                     self._usage = event.usage
                 case _:
                     pass
+
+    def catch_up(self, aggregator: Aggregator[Chunk, JsonObject], last: Chunk) -> None:
+        if isinstance(aggregator, OpenAIResponsesAggregator):
+            self._learned.update(aggregator.items)
+        super().catch_up(aggregator, last)
+        number = as_index(_payload(last).get("sequence_number"))
+        self._next_number = last.seq + 1 if number is None else number + 1
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         frames = [self._write(frame) for event in events for frame in self._frames(event)]
@@ -161,7 +172,7 @@ class OpenAIResponsesComposer(Composer):
         self._has_calls = self._has_calls or event.kind is BlockKind.TOOL_CALL
         source = None if self._is_foreign else event.index
         item = None if source is None else self._open.get(source)
-        if item is None or item.is_done or item.type != "message" or event.kind not in _PARTS:
+        if item is None or not _continues(item, event):
             yield from self._settle()
             item = self._new_item(event, source)
         held = self._hold(event, item)
@@ -196,13 +207,28 @@ class OpenAIResponsesComposer(Composer):
 
     def _passed_item(self, event: BlockStarted, place: int) -> OutputItem:
         item = self._open.get(place)
-        if item is None or item.type != "message":
+        if item is None or (item.type != "message" and item.blocks):
             kind = as_text(self._upstream.get(place, {}).get("type")) or ITEM_TYPES.get(event.kind, event.label)
-            item = self._open[place] = OutputItem(place, kind, place, self._upstream, is_added=True)
-            self._items.append(item)
-            self._ids.add(item.id)
-            self._next_place = max(self._next_place, place + 1)
+            item = self._add_passed(place, kind)
         return item
+
+    def _add_passed(self, place: int, kind: str) -> OutputItem:
+        item = self._open[place] = OutputItem(place, kind, place, self._upstream, is_added=True)
+        self._items.append(item)
+        self._ids.add(item.id)
+        self._next_place = max(self._next_place, place + 1)
+        return item
+
+    def _pass_added(self, chunk: Chunk) -> None:
+        """An item can have begun for the client before there is a block in it."""
+        if chunk.name not in ("", _ADDED):
+            return
+        payload = _payload(chunk)
+        item, place = as_object(payload.get("item")), as_index(payload.get("output_index"))
+        if payload.get("type") == _ADDED and place is not None and place not in self._open:
+            if self._upstream is self._learned:
+                self._learned[place] = item
+            self._add_passed(place, as_text(item.get("type")))
 
     def _hold(self, event: BlockStarted, item: OutputItem) -> OutputBlock:
         held = self._blocks[event.ordinal] = OutputBlock(new_block(event, 0, 0), item, len(item.blocks), event.label)
@@ -300,7 +326,7 @@ class OpenAIResponsesBodyComposer(Composer):
     def __init__(self, body: JsonObject) -> None:
         self._body = body
 
-    def passed(self, events: Iterable[StreamEvent], chunk: Chunk | None = None) -> None:
+    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
         """Nothing follows an answer that went through whole."""
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
@@ -321,6 +347,15 @@ class OpenAIResponsesBodyComposer(Composer):
 
     def fail(self, failure: StreamFailed) -> bytes:
         return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))
+
+
+def _continues(item: OutputItem, event: BlockStarted) -> bool:
+    """Whether a block goes into an item that has begun: as another part of a message, or as what it began for."""
+    if item.is_done:
+        return False
+    if item.type == "message":
+        return event.kind in _PARTS
+    return not item.blocks and item.type == ITEM_TYPES.get(event.kind, event.label)
 
 
 def _payload(chunk: Chunk) -> JsonObject:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from asgiref.sync import sync_to_async
 from django.db.models import Prefetch, QuerySet
-from django.db.models.functions import Length, Right
+from django.db.models.functions import Right
 
 from streamviz.core.events import BlockKind
 from streamviz.core.policy import Decision
@@ -25,16 +25,19 @@ def load(stream_id: uuid.UUID) -> Stream:
     """A stream with all that its page shows, in six queries. Raises Stream.DoesNotExist."""
     return (
         Stream.objects.select_related("session", "key")
-        .prefetch_related("blocks", "verdicts__policy_version__policy", "upstream_runs", "client_runs")
+        .prefetch_related(
+            "blocks",
+            "verdicts__policy_version__policy",
+            Prefetch("upstream_runs", UpstreamRun.objects.defer("lengths", "payload")),
+            Prefetch("client_runs", ClientRun.objects.defer("lengths", "payload")),
+        )
         .get(pk=stream_id)
     )
 
 
 def outlines(streams: QuerySet[Stream]) -> QuerySet[Stream]:
     """The same streams with what their strips show, in four queries: how long blocks are, but not their text."""
-    blocks = Block.objects.defer("text", "signature").annotate(
-        characters=Length("text"), ending=Right("text", TAIL_CHARACTERS)
-    )
+    blocks = Block.objects.defer("text", "signature").annotate(ending=Right("text", TAIL_CHARACTERS))
     return streams.select_related("session", "key").prefetch_related(
         Prefetch("blocks", blocks), "verdicts__policy_version__policy"
     )
@@ -42,9 +45,8 @@ def outlines(streams: QuerySet[Stream]) -> QuerySet[Stream]:
 
 def outline_of(stream: Stream) -> StreamView:
     """One of `outlines`: with the end of its blocks' text only, and without its tapes."""
-    # The annotations of `outlines`, which the model does not know of.
-    texts = [(vars(block)["ending"], vars(block)["characters"]) for block in stream.blocks.all()]
-    return _view_of(stream, texts, [], [])
+    # The annotation of `outlines`, which the model does not know of.
+    return _view_of(stream, [vars(block)["ending"] for block in stream.blocks.all()], [], [])
 
 
 async def load_recent() -> list[StreamView]:
@@ -61,13 +63,11 @@ def view_of(stream: Stream) -> StreamView:
     """One that `load` gave, as it was recorded."""
     received_at = list(_received_at(stream.upstream_runs.all()))
     sent = list(_sent(stream.client_runs.all()))
-    texts = [(block.text, len(block.text)) for block in stream.blocks.all()]
+    texts = [block.text for block in stream.blocks.all()]
     return _view_of(stream, texts, received_at, sent)
 
 
-def _view_of(
-    stream: Stream, texts: list[tuple[str, int]], received_at: list[int], sent: list[tuple[int, int]]
-) -> StreamView:
+def _view_of(stream: Stream, texts: list[str], received_at: list[int], sent: list[tuple[int, int]]) -> StreamView:
     started_at = as_microseconds(stream.requested_at)
     names = {block.ordinal: block.name or block.label for block in stream.blocks.all()}
     verdicts = [_verdict(verdict, names) for verdict in stream.verdicts.all()]
@@ -98,7 +98,7 @@ def _view_of(
         chunk_count=stream.chunk_count,
         frame_count=stream.frame_count,
         user_agent=stream.user_agent,
-        blocks=[_block(stream, block, *text, verdicts) for block, text in zip(blocks, texts, strict=True)],
+        blocks=[_block(stream, block, text, verdicts) for block, text in zip(blocks, texts, strict=True)],
         verdicts=verdicts,
         received_at=received_at,
         sent=sent,
@@ -111,13 +111,13 @@ def _optional(moment: datetime | None) -> int | None:
 
 def _received_at(runs: Iterable[UpstreamRun]) -> Iterator[int]:
     for run in sorted(runs, key=lambda run: run.first_seq):
-        yield from run.received_at
+        yield from run.times()
 
 
 def _sent(runs: Iterable[ClientRun]) -> Iterator[tuple[int, int]]:
     for run in sorted(runs, key=lambda run: run.first_frame):
-        for seq, sent_at in zip(run.seqs, run.sent_at, strict=True):
-            yield _MADE if seq is None else seq, sent_at
+        for n, sent_at in enumerate(run.times()):
+            yield _MADE if run.first_seq is None else run.first_seq + n, sent_at
 
 
 def _verdict(verdict: Verdict, names: dict[int, str]) -> VerdictView:
@@ -138,7 +138,7 @@ def _verdict(verdict: Verdict, names: dict[int, str]) -> VerdictView:
     )
 
 
-def _block(stream: Stream, block: Block, text: str, length: int, verdicts: list[VerdictView]) -> BlockView:
+def _block(stream: Stream, block: Block, text: str, verdicts: list[VerdictView]) -> BlockView:
     verdict = deciding(verdicts, block.ordinal)
     kept = Kept(block.held_at is not None, block.held_at is not None and block.released_at is None, False)
     return BlockView(
@@ -147,7 +147,7 @@ def _block(stream: Stream, block: Block, text: str, length: int, verdicts: list[
         name=block.name or block.label,
         choice=block.choice,
         text=text,
-        length=length,
+        length=block.length,
         stream_started_at=as_microseconds(stream.requested_at),
         started_at=as_microseconds(block.started_at),
         completed_at=_optional(block.completed_at),

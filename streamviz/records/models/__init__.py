@@ -2,12 +2,22 @@
 
 from streamviz.records.models.access import ApiKey, Route
 from streamviz.records.models.policies import Policy, PolicyVersion
-from streamviz.records.models.streams import Block, ClientRun, Outcome, Session, Stream, UpstreamRun, Verdict
+from streamviz.records.models.streams import (
+    Block,
+    ClientRun,
+    DeletedStream,
+    Outcome,
+    Session,
+    Stream,
+    UpstreamRun,
+    Verdict,
+)
 
 __all__ = [
     "ApiKey",
     "Block",
     "ClientRun",
+    "DeletedStream",
     "Outcome",
     "Policy",
     "PolicyVersion",

@@ -4,8 +4,11 @@ Text here comes from models and clients: a NUL, which Postgres cannot keep in te
 kept to the byte (requests, chunks, frames) is bytea.
 """
 
+from collections.abc import Iterator
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils import timezone
 
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import Subject
@@ -13,6 +16,7 @@ from streamviz.core.policy import Decision
 from streamviz.records.ids import uuid7
 from streamviz.records.models.access import ApiKey
 from streamviz.records.models.policies import MODES, PolicyVersion
+from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_in
 
 
 class Outcome(models.TextChoices):
@@ -33,6 +37,8 @@ class Session(models.Model):
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="sessions")
     started_at = models.DateTimeField()
     last_at = models.DateTimeField()
+    is_starred = models.BooleanField(default=False)
+    note = models.TextField(blank=True)
 
     class Meta:
         ordering = ["-last_at", "-id"]
@@ -57,6 +63,7 @@ class Stream(models.Model):
     upstream_model = models.TextField(blank=True)
     provider = models.CharField(max_length=100, blank=True)
     request = models.BinaryField()
+    worker = models.UUIDField(null=True, help_text="Whose journal it was recorded in.")
 
     outcome = models.CharField(max_length=20, choices=Outcome.choices, blank=True)
     finish_reason = models.TextField(blank=True)
@@ -102,6 +109,7 @@ class Block(models.Model):
     name = models.TextField(blank=True)
     label = models.TextField(blank=True)
     text = models.TextField(blank=True)
+    length = models.PositiveIntegerField(default=0, help_text="In characters, whether the text is kept or not.")
     signature = models.TextField(blank=True)
     first_seq = models.PositiveIntegerField()
     last_seq = models.PositiveIntegerField()
@@ -147,29 +155,56 @@ class Verdict(models.Model):
 class UpstreamRun(models.Model):
     """Consecutive chunks as upstream sent them: their bytes one after another, and each one's length and time.
 
-    Times are µs since the epoch. The view `records_chunk` gives one row a chunk.
+    `first_at` is µs since the epoch, `offsets` µs after it. `payload` is null where bytes are not kept. Partitioned by
+    the time in `stream_id`, so a stream is in one partition. The view `records_chunk` gives one row a chunk.
     """
 
     pk = models.CompositePrimaryKey("stream_id", "first_seq")
-    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="upstream_runs")
-    first_seq = models.PositiveIntegerField()
-    received_at = ArrayField(models.BigIntegerField())
+    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="upstream_runs", db_constraint=False)
+    first_seq = models.IntegerField()
+    first_at = models.BigIntegerField()
+    offsets = ArrayField(models.IntegerField())
     lengths = ArrayField(models.IntegerField())
-    payload = models.BinaryField()
+    payload = models.BinaryField(null=True)
+
+    def times(self) -> Iterator[int]:
+        """When each chunk was received (µs since the epoch)."""
+        return (self.first_at + offset for offset in self.offsets)
+
+    def chunks(self) -> Iterator[StoredChunk]:
+        """One after another."""
+        return chunks_in(self.first_seq, self.first_at, self.offsets, self.lengths, self.payload)
 
 
 class ClientRun(models.Model):
-    """Consecutive frames as the client got them. A frame is a chunk of upstream's, named by `seqs`, or was made by a
-    policy, named in `origins`, and then has its bytes in `payload` (`seqs` is null there, `lengths` 0 elsewhere).
+    """Consecutive frames as the client got them: upstream's chunks from `first_seq` on, or, where that is null, bytes
+    that `origin` (a policy) made, which are in `payload`, each with its length.
 
-    Times are µs since the epoch. The view `records_frame` gives one row a frame.
+    Times and partitions are as in UpstreamRun. The view `records_frame` gives one row a frame.
     """
 
     pk = models.CompositePrimaryKey("stream_id", "first_frame")
-    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="client_runs")
-    first_frame = models.PositiveIntegerField()
-    sent_at = ArrayField(models.BigIntegerField())
-    seqs = ArrayField(models.IntegerField(null=True))
-    origins = ArrayField(models.TextField())
+    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="client_runs", db_constraint=False)
+    first_frame = models.IntegerField()
+    first_at = models.BigIntegerField()
+    offsets = ArrayField(models.IntegerField())
+    first_seq = models.IntegerField(null=True)
+    origin = models.TextField(blank=True)
     lengths = ArrayField(models.IntegerField())
     payload = models.BinaryField()
+
+    def times(self) -> Iterator[int]:
+        """When each frame was sent (µs since the epoch)."""
+        return (self.first_at + offset for offset in self.offsets)
+
+    def frames(self) -> Iterator[StoredFrame]:
+        """One after another."""
+        fields = (self.first_frame, self.first_at, self.offsets, self.first_seq, self.origin, self.lengths)
+        return frames_in(*fields, self.payload)
+
+
+class DeletedStream(models.Model):
+    """A stream that was deleted: what a journal still holds of it is not stored again."""
+
+    stream_id = models.UUIDField(primary_key=True)
+    deleted_at = models.DateTimeField(default=timezone.now)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamviz.core.aggregator import Chunk
+from streamviz.core.aggregator import DONE, Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.events import (
     BlockCompleted,
@@ -36,6 +36,7 @@ from tests.core.support import (
     take_in,
     told,
 )
+from tests.core.wire import legal
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +132,7 @@ def test_recorded_streams_composed_again_are_read_back_by_the_sdk(sdk: Reader) -
             with pytest.raises(openai.APIError):
                 sdk.stream(tape)
             continue
+        legal.check_chat([json.loads(chunk.data) for chunk in parse(tape) if chunk.data and chunk.data != DONE])
         messages, reasons = sdk.stream(tape)
         assert messages == {choice: merged(state, choice) for choice in messages}, path.stem
         assert {block.choice for block in state.blocks} <= set(messages), path.stem

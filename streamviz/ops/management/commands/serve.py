@@ -1,6 +1,7 @@
 """`python manage.py serve`: the HTTP and websocket server alone."""
 
 import sys
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -31,5 +32,6 @@ def serve() -> None:
     from streamviz.server import Server  # first: Twisted's reactor depends on what is imported first
 
     from streamviz.asgi import application  # isort: skip
+    from streamviz.proxy.worker import worker
 
-    Server(application, settings.HOST, settings.PORT).run()
+    Server(application, settings.HOST, settings.PORT, partial(worker.drain, settings.STOP_GRACE_SECONDS)).run()

@@ -1,24 +1,19 @@
-"""Entries of the recorder as rows of the tables."""
+"""Entries of the journal as rows of the tables, in the order of their statements' columns."""
 
-from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from streamviz.core.aggregator import Chunk
-from streamviz.core.context import UPSTREAM
+from streamviz.core.json_value import decode
 from streamviz.records.moments import as_datetime
-from streamviz.records.recorder import BlockRecord, FramesSent, StreamClosed, StreamOpened, VerdictRecord
+from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, VerdictRecord
 
 Row = tuple[object, ...]
 
-# A run holds at most so many chunks: enough that its row costs little a chunk, few enough that a page reads little.
-RUN_CHUNKS = 64
-
 
 def clean(text: str) -> str:
-    """Text as Postgres can keep it: U+FFFD for NUL, a question mark for half a surrogate pair."""
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+    """Text as Postgres can keep it: U+FFFD for NUL. The journal holds no halves of surrogate pairs."""
+    return text.replace("\x00", "\ufffd")
 
 
 def clean_json(value: object) -> object:
@@ -43,9 +38,9 @@ def session_row(entry: StreamOpened) -> Row:
     return (entry.session_id, clean(entry.session_label), entry.key_id, at, at)
 
 
-def opened_row(entry: StreamOpened) -> Row:
+def opened_row(entry: StreamOpened, worker: UUID | None) -> Row:
     return (
-        entry.id,
+        entry.stream_id,
         entry.session_id,
         entry.key_id,
         clean(entry.client),
@@ -54,20 +49,23 @@ def opened_row(entry: StreamOpened) -> Row:
         entry.wire_format,
         entry.is_streaming,
         clean(entry.requested_model),
+        clean(entry.upstream_model),
+        clean(entry.provider),
         moment(entry.requested_at),
         entry.request,
+        worker,
     )
 
 
 def closed_row(entry: StreamClosed) -> Row:
     return (
         clean(entry.upstream_model),
-        entry.provider,
+        clean(entry.provider),
         entry.outcome,
         clean(entry.finish_reason),
         entry.status,
         clean(entry.error),
-        None if entry.usage is None else Jsonb(clean_json(entry.usage)),
+        None if entry.usage is None else Jsonb(clean_json(decode(entry.usage))),
         entry.input_tokens,
         entry.output_tokens,
         entry.cost,
@@ -79,8 +77,8 @@ def closed_row(entry: StreamClosed) -> Row:
         moment(entry.ended_at),
         entry.itl_p50,
         entry.itl_p95,
-        Jsonb([clean_json(dict(each)) for each in entry.not_run]),
-        entry.id,
+        Jsonb(clean_json(entry.not_run)),
+        entry.stream_id,
     )
 
 
@@ -95,6 +93,7 @@ def block_row(stream_id: UUID, block: BlockRecord) -> Row:
         clean(block.name),
         clean(block.label),
         clean(block.text),
+        block.length,
         clean(block.signature),
         block.first_seq,
         block.last_seq,
@@ -120,38 +119,7 @@ def verdict_row(stream_id: UUID, verdict: VerdictRecord) -> Row:
         moment(verdict.at),
         verdict.took,
         verdict.subject,
-        Jsonb(clean_json(dict(verdict.evidence))),
+        Jsonb(clean_json(verdict.evidence)),
         clean(verdict.by),
         verdict.client_had,
     )
-
-
-def upstream_runs(stream_id: UUID, chunks: Sequence[Chunk]) -> Iterator[Row]:
-    """Rows for consecutive chunks of one stream. Times are µs since the epoch."""
-    for start in range(0, len(chunks), RUN_CHUNKS):
-        run = chunks[start : start + RUN_CHUNKS]
-        yield (
-            stream_id,
-            run[0].seq,
-            [chunk.received_at for chunk in run],
-            [len(chunk.raw) for chunk in run],
-            b"".join(chunk.raw for chunk in run),
-        )
-
-
-def client_runs(stream_id: UUID, batches: Sequence[FramesSent]) -> Iterator[Row]:
-    """Rows for consecutive frames of one stream; only frames that upstream did not send keep bytes of their own."""
-    frames = [(batch.sent_at, frame) for batch in batches for frame in batch.frames]
-    first = batches[0].first
-    for start in range(0, len(frames), RUN_CHUNKS):
-        run = frames[start : start + RUN_CHUNKS]
-        made = [frame.raw if frame.origin != UPSTREAM else b"" for _, frame in run]
-        yield (
-            stream_id,
-            first + start,
-            [sent_at for sent_at, _ in run],
-            [frame.seq for _, frame in run],
-            [frame.origin for _, frame in run],
-            [len(raw) for raw in made],
-            b"".join(made),
-        )

@@ -1,0 +1,54 @@
+"""`make bench`: streamviz beside the LiteLLM proxy and the direct connection; prints tables in markdown."""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from bench import gateways
+from bench.rounds import run
+from bench.table import tables
+from bench.watcher import WATCHING
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="the figures are the medians of so many rounds")
+    parser.add_argument("--seconds", type=float, default=3.0, help="how long each load lasts")
+    asked = parser.parse_args()
+    load_cpu, gateway_cpu = _cpus()
+    with ExitStack() as stack:
+        gateways.say("Starting the upstream, streamviz and the LiteLLM proxy")
+        direct = stack.enter_context(gateways.upstream(load_cpu))
+        ours = stack.enter_context(gateways.streamviz(direct.port, gateway_cpu))
+        theirs = stack.enter_context(gateways.litellm_proxy(direct.port, gateway_cpu))
+        stack.enter_context(_watched(ours.sign_in_link))
+        measured = run((direct, ours, theirs), asked.rounds, asked.seconds, load_cpu)
+    print(tables(measured))
+
+
+def _cpus() -> tuple[int | None, int | None]:
+    """A CPU for what measures and one for what is measured, where the system can pin processes to them."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None, None
+    cpus = sorted(os.sched_getaffinity(0))
+    return (cpus[0], cpus[1]) if len(cpus) > 1 else (None, None)
+
+
+@contextmanager
+def _watched(link: str) -> Iterator[None]:
+    """The Live page stays open meanwhile."""
+    watcher = subprocess.Popen([sys.executable, "-m", "bench.watcher", link], stdout=subprocess.PIPE, cwd=gateways.ROOT)
+    try:
+        if watcher.stdout is None or watcher.stdout.readline().decode().strip() != WATCHING:
+            sys.exit("bench: the Live page could not be watched")
+        yield
+    finally:
+        watcher.kill()
+        watcher.wait()
+
+
+if __name__ == "__main__":
+    main()

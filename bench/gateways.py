@@ -1,0 +1,174 @@
+"""What is measured: the upstream itself, streamviz and the LiteLLM proxy, started as processes and ended again."""
+
+import os
+import re
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+VAR = ROOT / "var" / "bench"
+LITELLM_CONFIG = """\
+model_list:
+  - model_name: "*"
+    litellm_params: {{model: "openai/*", api_base: "{upstream}/v1", api_key: bench}}
+"""
+START_SECONDS = 240
+STOP_SECONDS = 30
+
+
+@dataclass
+class Gateway:
+    """A gateway that runs: where it listens, the key it wants, its server, and the process that started all of it."""
+
+    name: str
+    port: int
+    key: str = ""
+    sign_in_link: str = ""
+    server: psutil.Process | None = None
+    starter: psutil.Process | None = None
+
+    def cpu_seconds(self) -> tuple[float, float]:
+        """CPU time so far: the server's, and that of all processes together."""
+        started = self.starter.children(recursive=True) if self.starter else []
+        own = _cpu_seconds(self.server) if self.server else 0.0
+        return own, own + sum(_cpu_seconds(process) for process in started if process != self.server)
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    with suppress(psutil.NoSuchProcess):
+        times = process.cpu_times()
+        return float(times.user + times.system)
+    return 0.0
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def upstream(cpu: int | None) -> Iterator[Gateway]:
+    """The fixed upstream, which is also what clients call directly."""
+    port = free_port()
+    with _running([sys.executable, "-m", "bench.upstream", str(port)], "upstream", {}, cpu) as process:
+        _wait_until_it_listens(port, process, "upstream")
+        yield Gateway("direct", port)
+
+
+@contextmanager
+def streamviz(upstream_port: int, cpu: int | None) -> Iterator[Gateway]:
+    """streamviz with a database of its own, empty at first."""
+    shutil.rmtree(VAR / "streamviz", ignore_errors=True)
+    port = free_port()
+    environment = {
+        "VAR_DIR": str(VAR / "streamviz"),
+        "PORT": str(port),
+        "SIMULATOR_PORT": str(free_port()),
+        "DATABASE_URL": "",
+        "LOG_LEVEL": "WARNING",
+        "OPENAI_BASE_URL": f"http://127.0.0.1:{upstream_port}/v1",
+        "OPENAI_API_KEY": "bench",
+    }
+    with _running([sys.executable, "manage.py", "up"], "streamviz", environment, cpu) as process:
+        said = _wait_until_it_says(r"curl -N [^\n]*Bearer (\S+?)'", process, "streamviz")
+        link = re.search(r"http://\S+/sign-in/\S+", said)
+        starter = psutil.Process(process.pid)
+        server = next(child for child in starter.children() if child.cmdline()[-1:] == ["serve"])
+        key = re.findall(r"Bearer (\S+?)'", said)[-1]
+        yield Gateway("streamviz", port, key, link[0] if link else "", server, starter)
+
+
+@contextmanager
+def litellm_proxy(upstream_port: int, cpu: int | None) -> Iterator[Gateway]:
+    """The LiteLLM proxy, one worker with no database, from its own environment."""
+    port = free_port()
+    config = VAR / "litellm.yaml"
+    config.write_text(LITELLM_CONFIG.format(upstream=f"http://127.0.0.1:{upstream_port}"))
+    command = [str(litellm_environment() / "bin" / "litellm"), "--config", str(config)]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--telemetry", "False"]
+    key = f"sk-{secrets.token_hex(32)}"
+    environment = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MASTER_KEY": key}
+    with _running(command, "litellm", environment, cpu) as process:
+        _wait_until_it_listens(port, process, "litellm")
+        yield Gateway("LiteLLM proxy", port, key, server=psutil.Process(process.pid))
+
+
+def litellm_environment() -> Path:
+    """A virtual environment with the proxy of the LiteLLM release that streamviz uses; made when it is not there."""
+    folder = VAR / f"litellm-{version('litellm')}"
+    done = folder / "installed"
+    if not done.exists():
+        say(f"Installing the LiteLLM proxy {version('litellm')} into {folder.relative_to(ROOT)}")
+        uv = str(Path(sys.executable).with_name("uv"))
+        overrides = str(Path(__file__).with_name("litellm-overrides.txt"))
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
+        install = [uv, "pip", "install", "--quiet", "--python", str(folder / "bin" / "python"), "--override", overrides]
+        subprocess.run([*install, f"litellm[proxy]=={version('litellm')}"], check=True)
+        done.touch()
+    return folder
+
+
+def say(line: str) -> None:
+    """Progress, beside the table."""
+    print(f"bench: {line}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _running(
+    command: list[str], name: str, environment: dict[str, str], cpu: int | None
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that is pinned to a CPU, with all that it starts, and ended with the block. Its output is in VAR."""
+    VAR.mkdir(parents=True, exist_ok=True)
+    pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
+    with (VAR / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*pinned, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=ROOT,
+            env=os.environ | environment,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_until_it_says(pattern: str, process: "subprocess.Popen[bytes]", name: str) -> str:
+    log = VAR / f"{name}.log"
+    while not re.search(pattern, said := log.read_text(errors="replace")):
+        _wait_a_little(process, name)
+    return said
+
+
+def _wait_until_it_listens(port: int, process: "subprocess.Popen[bytes]", name: str) -> None:
+    while True:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+            return
+        _wait_a_little(process, name)
+
+
+def _wait_a_little(process: "subprocess.Popen[bytes]", name: str) -> None:
+    started = psutil.Process(process.pid).create_time() if process.poll() is None else 0.0
+    if time.time() - started > START_SECONDS:
+        sys.exit(f"bench: {name} does not start; see {VAR / name}.log")
+    time.sleep(0.2)

@@ -1,0 +1,145 @@
+"""Clients that read streams as fast as they come: `python -m bench.load PORT KIND STREAMS SECONDS [KEY]`.
+
+A closed loop: so many clients at once, each asking again when its stream has ended, until the time is up; streams that
+run then are read to their end. Prints one JSON object with what they saw; times are in microseconds.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from typing import cast
+
+import uvloop
+
+from bench.wire import CHUNKS, STAMP, STAMP_DIGITS, request_body
+
+END = b"0\r\n\r\n"
+LONGEST_STREAM_SECONDS = 120
+_KEPT = STAMP_DIGITS + 1  # of a read: the longest beginning of a stamp, which the next read completes
+
+
+class Seen:
+    """What all clients saw."""
+
+    def __init__(self, kind: str, seconds: float) -> None:
+        self.kind = kind
+        self.began = time.monotonic()
+        self.until = self.began + seconds
+        self.first: list[int] = []
+        self.latencies: list[int] = []
+        self.chunks = 0
+        self.errors: list[str] = []
+
+    def summary(self) -> dict[str, object]:
+        return {
+            "streams": len(self.first),
+            "chunks": self.chunks,
+            "chunks_s": self.chunks / (time.monotonic() - self.began),
+            "ttft_p50": percentile(self.first, 50),
+            "ttft_p99": percentile(self.first, 99),
+            "latency_p50": percentile(self.latencies, 50),
+            "latency_p99": percentile(self.latencies, 99),
+            "errors": self.errors[:3],
+        }
+
+
+class Client(asyncio.Protocol):
+    """One connection, and one stream after another on it."""
+
+    def __init__(self, request: bytes, seen: Seen) -> None:
+        self._request = request
+        self._seen = seen
+        self.done = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._ask()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end("the connection was closed in the middle of a stream")
+
+    def data_received(self, data: bytes) -> None:
+        now = time.monotonic_ns() // 1000
+        if not self._head_is_read:
+            data = self._read_head(self._rest + data)
+        self._read_body(self._rest + data, now)
+
+    def _ask(self) -> None:
+        self._rest = b""
+        self._chunks = 0
+        self._head_is_read = False
+        self._asked_at = time.monotonic_ns() // 1000
+        self._transport.write(self._request)
+
+    def _read_head(self, data: bytes) -> bytes:
+        """What follows the head; until that is whole, all waits in `_rest`."""
+        head, found, rest = data.partition(b"\r\n\r\n")
+        self._rest = b"" if found else data
+        self._head_is_read = bool(found)
+        if found and b" 200 " not in head.split(b"\r\n", 1)[0]:
+            self._end(data[:300].decode(errors="replace"))
+        return rest
+
+    def _read_body(self, data: bytes, now: int) -> None:
+        stamps = STAMP.findall(data)
+        if stamps and not self._chunks:
+            self._seen.first.append(now - self._asked_at)
+        self._chunks += len(stamps)
+        if self._seen.kind == "paced":
+            self._seen.latencies += [now - int(stamp) for stamp in stamps]
+        if data.endswith(END):
+            self._stream_ended()
+        else:
+            # Only the beginning of a stamp, or of the end, is read again with what follows.
+            self._rest = data[-_KEPT:]
+
+    def _stream_ended(self) -> None:
+        seen = self._seen
+        seen.chunks += self._chunks
+        if self._chunks != CHUNKS[seen.kind]:
+            self._end(f"a stream had {self._chunks} chunks")
+        elif time.monotonic() < seen.until:
+            self._ask()
+        else:
+            self._end("")
+
+    def _end(self, error: str) -> None:
+        if self.done.done():
+            return
+        if error:
+            self._seen.errors.append(error)
+        self.done.set_result(None)
+        self._transport.close()
+
+
+def percentile(values: list[int], percent: int) -> int | None:
+    """The value that `percent` of 100 do not exceed; None where there are none."""
+    return sorted(values)[max(0, -(-percent * len(values) // 100) - 1)] if values else None
+
+
+def request(port: int, kind: str, key: str) -> bytes:
+    """A whole HTTP request."""
+    body = request_body(kind)
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+        f"Accept: text/event-stream\r\nAuthorization: Bearer {key}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+async def load(port: int, kind: str, streams: int, seconds: float, key: str) -> dict[str, object]:
+    """What `streams` clients at once see in `seconds`."""
+    loop = asyncio.get_running_loop()
+    seen = Seen(kind, seconds)
+    asked = request(port, kind, key)
+    made = [loop.create_connection(lambda: Client(asked, seen), "127.0.0.1", port) for _ in range(streams)]
+    clients = [client for _, client in await asyncio.gather(*made)]
+    async with asyncio.timeout(seconds + LONGEST_STREAM_SECONDS):
+        await asyncio.gather(*(client.done for client in clients))
+    return seen.summary()
+
+
+if __name__ == "__main__":
+    port, kind, streams, seconds, *key = sys.argv[1:]
+    print(json.dumps(uvloop.run(load(int(port), kind, int(streams), float(seconds), "".join(key) or "none"))))

@@ -1,0 +1,78 @@
+"""A provider that costs next to nothing: `python -m bench.upstream PORT`.
+
+It answers every request with the same stream: at once where the model's name says `flooding`, a chunk each 20 ms where
+it says `paced`. The chunks of a paced stream carry the time at which they left.
+"""
+
+import asyncio
+import sys
+import time
+from typing import cast
+
+import uvloop
+
+from bench.wire import PACE_SECONDS, STAMP, events, stamp
+
+HEAD = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n"
+    b"transfer-encoding: chunked\r\n\r\n"
+)
+
+
+def framed(event: bytes) -> bytes:
+    """One HTTP chunk."""
+    return b"%x\r\n%b\r\n" % (len(event), event)
+
+
+END = b"0\r\n\r\n"
+FLOOD = HEAD + b"".join(map(framed, events("flooding"))) + END
+PACED = [framed(event) for event in events("paced")]
+
+
+class Provider(asyncio.Protocol):
+    """One connection; requests come one after another."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._loop = asyncio.get_running_loop()
+        self._request = b""
+
+    def data_received(self, data: bytes) -> None:
+        self._request += data
+        head, found, body = self._request.partition(b"\r\n\r\n")
+        if found and len(body) >= _content_length(head):
+            self._request = b""
+            self._answer(b"paced" in body)
+
+    def _answer(self, is_paced: bool) -> None:
+        if not is_paced:
+            self._transport.write(FLOOD)
+            return
+        self._transport.write(HEAD + PACED[0])  # it has no text yet: what has some follows at once
+        self._send(1, self._loop.time())
+
+    def _send(self, position: int, due: float) -> None:
+        """Send a chunk and arrange for the next; one that is late does not delay those after it."""
+        if self._transport.is_closing():
+            return
+        chunk = STAMP.sub(stamp(time.monotonic_ns() // 1000), PACED[position])
+        if position + 1 == len(PACED):
+            self._transport.write(chunk + END)
+            return
+        self._transport.write(chunk)
+        due += PACE_SECONDS
+        self._loop.call_at(due, self._send, position + 1, due)
+
+
+def _content_length(head: bytes) -> int:
+    _, found, rest = head.lower().partition(b"content-length:")
+    return int(rest.split(b"\r\n", 1)[0]) if found else 0
+
+
+async def serve(port: int) -> None:
+    server = await asyncio.get_running_loop().create_server(Provider, "127.0.0.1", port)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    uvloop.run(serve(int(sys.argv[1])))

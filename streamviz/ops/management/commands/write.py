@@ -1,0 +1,30 @@
+"""`python manage.py write`: the writer alone, which moves what servers recorded into Postgres."""
+
+import signal
+import sys
+import threading
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from streamviz.faults import Fault
+from streamviz.records.database import conninfo
+from streamviz.records.upkeep import Upkeep
+from streamviz.records.writer.process import Writer
+
+
+class Command(BaseCommand):
+    """Runs until SIGINT or SIGTERM; then stores what is there, and ends. One a machine, beside its servers."""
+
+    help = "Move what servers on this machine recorded into Postgres, until told to stop. One runs beside `serve`."
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        stop = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        try:
+            Writer(settings.JOURNAL_DIR, conninfo).run(stop, Upkeep().tend)
+        except Fault as fault:
+            sys.exit(f"streamviz: {fault}")

@@ -1,0 +1,121 @@
+"""Which end of a text may be the beginning of a match, told from the pattern itself.
+
+A rule for running text has to keep back what may still become a match. For a pattern p this makes the pattern of all
+beginnings of p's matches: `abc` gives `(?:a(?:b(?:c)?)?)?`. Searched for at the end of a text it finds exactly what has
+to wait, so that most text need not. It may match too much (an assertion counts as met), never too little.
+"""
+
+import re
+from typing import NamedTuple
+
+_FLAGS = re.compile(r"\?[imsU]*(?:-[imsU]+)?(:|\))")
+_NAME = re.compile(r"\?P?<\w+>")
+_ESCAPE = re.compile(r"\\(?:p\{\^?\w+\}|P\{\^?\w+\}|x\{[0-9a-fA-F]+\}|x[0-9a-fA-F]{2}|[0-7]{1,3}|[^QECx])", re.DOTALL)
+_CLASS = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
+_COUNT = re.compile(r"\{(\d+)(,?)(\d*)\}")
+_ZERO_WIDTH = frozenset(["^", "$", "\\b", "\\B", "\\A", "\\z"])
+
+
+class Unreadable(ValueError):
+    """A pattern with something in it that is not known here."""
+
+
+class _Part(NamedTuple):
+    """A piece of a pattern, and the pattern of all its beginnings, the empty and the whole one included."""
+
+    raw: str
+    start: str
+
+
+def beginnings(pattern: str) -> str:
+    """The pattern of all beginnings of the matches of `pattern`, which RE2 takes. Raises Unreadable."""
+    reader = _Reader(pattern)
+    part = reader.alternatives()
+    if reader.at < len(pattern):
+        raise Unreadable(f"an unexpected {pattern[reader.at]!r}")
+    return part.start
+
+
+class _Reader:
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self.at = 0
+
+    def alternatives(self) -> _Part:
+        """Up to the end, or to the parenthesis that closes a group."""
+        parts = [self._sequence()]
+        while self._next() == "|":
+            self.at += 1
+            parts.append(self._sequence())
+        if len(parts) == 1:
+            return parts[0]
+        return _Part(_group("|".join(part.raw for part in parts)), _group("|".join(part.start for part in parts)))
+
+    def _sequence(self) -> _Part:
+        parts: list[_Part] = []
+        while self._next() not in ("", "|", ")"):
+            parts.append(self._repeated(self._atom()))
+        start = ""
+        for part in reversed(parts):
+            # What has begun is a beginning of this part, or all of it and a beginning of the rest.
+            start = _group(f"{part.start}|{part.raw}{start}") if start else part.start
+        return _Part("".join(part.raw for part in parts), start)
+
+    def _atom(self) -> _Part:
+        if self._next() == "(":
+            return self._grouped()
+        found = _ESCAPE.match(self._pattern, self.at) or _CLASS.match(self._pattern, self.at)
+        raw = found[0] if found else self._next()
+        if raw in ("\\", "[", "*", "+", "?"):
+            raise Unreadable(f"what {self._pattern[self.at : self.at + 4]!r} means is not known")
+        self.at += len(raw)
+        return _Part(raw, "" if raw in _ZERO_WIDTH else f"{raw}?")
+
+    def _grouped(self) -> _Part:
+        self.at += 1
+        opening = "?:"
+        if flags := _FLAGS.match(self._pattern, self.at):
+            self.at = flags.end()
+            opening = flags[0]
+            if opening.endswith(")"):
+                return _Part(f"({opening}", f"({opening}")
+        elif name := _NAME.match(self._pattern, self.at):
+            self.at = name.end()
+        elif self._next() == "?":
+            raise Unreadable("a kind of group that is not known")
+        inner = self.alternatives()
+        if self._next() != ")":
+            raise Unreadable("a group without its end")
+        self.at += 1
+        return _Part(f"({opening}{inner.raw})", f"({opening}{inner.start})")
+
+    def _repeated(self, part: _Part) -> _Part:
+        count = _COUNT.match(self._pattern, self.at)
+        mark = self._next()
+        if count is None and (mark == "" or mark not in "*+?"):
+            return part
+        quantifier = count[0] if count else mark
+        self.at += len(quantifier)
+        if self._next() == "?":
+            self.at += 1
+        raw = f"{_group(part.raw)}{quantifier}"
+        most = _most(count) if count else {"?": 1}.get(mark)
+        if most == 0:
+            return _Part(raw, "")
+        before = f"{_group(part.raw)}*" if most is None else f"{_group(part.raw)}{{0,{most - 1}}}" if most > 1 else ""
+        return self._repeated(_Part(raw, f"{before}{part.start}"))
+
+    def _next(self) -> str:
+        return self._pattern[self.at : self.at + 1]
+
+
+def _most(count: re.Match[str]) -> int | None:
+    """How often at most; None where there is no end to it."""
+    least, comma, most = count.groups()
+    if not comma:
+        return int(least)
+    return int(most) if most else None
+
+
+def _group(pattern: str) -> str:
+    return f"(?:{pattern})"

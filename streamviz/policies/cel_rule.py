@@ -1,0 +1,151 @@
+"""cel_rule: an expression in CEL decides."""
+
+import re
+
+import cel
+
+from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
+from streamviz.core.context import SessionCounts, StreamingContext
+from streamviz.core.errors import PolicyParametersError
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject, as_text, decode
+from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
+from streamviz.core.request import ModelCall
+from streamviz.policies.parameters import check, texts
+
+LONGEST = 4000
+# What comes from a model can be a long list, and each loop within a loop multiplies by its length.
+MOST_LOOPS = 2
+_LOOP = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*(\w*)")
+_NAMES = frozenset({"block", "args", "request", "stream", "session"})
+_BUILT_IN = frozenset("int uint double bool string bytes list map null_type type dyn timestamp duration".split())
+
+
+class CelRule(Policy):
+    """Denies, or halts at, what an expression in CEL (the Common Expression Language) is true of.
+
+    The expression can use:
+    - `block`: `kind` (content, thinking, tool_call, refusal, other), `name`, `text` (a call's raw arguments),
+      `size`, `ordinal`, `choice`;
+    - `args`: the parsed arguments of a tool call, an empty map where they are no JSON object;
+    - `request`: `model`, `format`, `tools` (names), `fields` (all of it);
+    - `stream`: `blocks`, `tool_calls` and `seconds` so far;
+    - `session`: `streams`, `blocks`, `tool_calls`, `output_tokens`, `cost` and `seconds` of its earlier streams, as
+      far as this worker has seen them.
+
+    `block.name == "run_shell" && has(args.command) && args.command.contains("rm -rf")`. A field that is not there is a
+    failure of the policy, so ask `has(…)` first. `on` lists what it is asked about: kinds of block, which are held
+    until they are judged, or `request` (then `block` is empty).
+    """
+
+    kind = "cel_rule"
+    parameters_schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["expression"],
+        "properties": {
+            "expression": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": LONGEST,
+                "format": "expression",
+                "description": "What it is true of is denied.",
+            },
+            "on": {
+                "type": "array",
+                "items": {"enum": [*(str(kind) for kind in BlockKind), "request"]},
+                "default": ["tool_call"],
+                "description": "What it is asked about.",
+            },
+            "decision": {"enum": ["deny", "halt"], "default": "deny", "description": "What it leads to."},
+            "reason": {"type": "string", "description": "Why, for people."},
+            "text": {"type": "string", "description": "What the client gets in place of what is denied."},
+        },
+    }
+
+    def __init__(self, parameters: JsonObject) -> None:
+        check(parameters, self.parameters_schema)
+        self._program = _compile(as_text(parameters["expression"]))
+        self._on = frozenset(texts(parameters.get("on"), ("tool_call",)))
+        decision = Decision(as_text(parameters.get("decision")) or "deny")
+        reason = as_text(parameters.get("reason")) or "The expression is true of it."
+        self._verdict = Verdict(decision, reason, as_text(parameters.get("text")))
+
+    def holds(self, block: StreamBlock) -> bool:
+        return block.kind in self._on
+
+    def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
+        return self._decide({"block": {}, "args": {}}, request, context) if "request" in self._on else None
+
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
+        if block.kind not in self._on:
+            return None
+        return self._decide({"block": _block(block), "args": _arguments(block)}, context.request, context)
+
+    def _decide(self, names: JsonObject, request: ModelCall, context: StreamingContext) -> Verdict:
+        values = {**names, "request": _request(request), "stream": _stream(context), "session": _session(context)}
+        result = self._program.execute(values)
+        if not isinstance(result, bool):
+            raise TypeError(f"the expression gives {type(result).__name__}, not true or false")
+        return self._verdict if result else ALLOW
+
+
+def _compile(expression: str) -> "cel.Program":
+    try:
+        program = cel.compile(expression)
+    except ValueError as error:
+        raise PolicyParametersError(f"expression: {error}", "expression") from None
+    loops = _LOOP.findall(expression)
+    unknown = set(program.variables()) - _NAMES - _BUILT_IN - set(loops)
+    if unknown:
+        known = ", ".join(sorted(_NAMES))
+        raise PolicyParametersError(f"expression: {min(unknown)} is not known; there are {known}", "expression")
+    if len(loops) > MOST_LOOPS:
+        raise PolicyParametersError(f"expression: at most {MOST_LOOPS} loops (all, exists, map, filter)", "expression")
+    return program
+
+
+def _block(block: StreamBlock) -> JsonObject:
+    name = block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else ""
+    return {
+        "kind": str(block.kind),
+        "name": name,
+        "text": block.text,
+        "size": block.length,
+        "ordinal": block.ordinal,
+        "choice": block.choice,
+    }
+
+
+def _arguments(block: StreamBlock) -> JsonObject:
+    if isinstance(block, ToolCallStreamBlock):
+        try:
+            value = decode(block.arguments)
+        except ValueError:
+            return {}
+        return value if isinstance(value, dict) else {}
+    return {}
+
+
+def _request(request: ModelCall) -> JsonObject:
+    fields = {"model": request.model, "format": request.wire_format, "tools": request.tool_names}
+    return {**fields, "fields": request.fields}
+
+
+def _stream(context: StreamingContext) -> JsonObject:
+    blocks = context.state.blocks
+    calls = sum(block.kind is BlockKind.TOOL_CALL for block in blocks)
+    return {"blocks": len(blocks), "tool_calls": calls, "seconds": context.seconds}
+
+
+def _session(context: StreamingContext) -> JsonObject:
+    counts: SessionCounts = context.session
+    seconds = (context.now() - counts.began_at) / 1_000_000 if counts.began_at else 0.0
+    return {
+        "streams": counts.streams,
+        "blocks": counts.blocks,
+        "tool_calls": counts.tool_calls,
+        "output_tokens": counts.output_tokens,
+        "cost": counts.cost,
+        "seconds": seconds,
+    }

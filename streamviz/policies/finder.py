@@ -1,0 +1,110 @@
+"""Finding patterns in a running text, also where a match comes in many pieces."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from streamviz.core.policy import Tail
+from streamviz.policies.beginnings import Unreadable, beginnings
+from streamviz.policies.parameters import Pattern, compile_pattern, encodable
+
+# So much is read at once of a text that is there as a whole, and more where a match may be longer.
+_SLICE = 1024
+
+
+class Shape(NamedTuple):
+    """What to look for: `check` says of a match whether it is one (a checksum, for one)."""
+
+    label: str
+    pattern: str
+    check: Callable[[str], bool] | None = None
+
+
+class Found(NamedTuple):
+    """A match: its places, and what it is."""
+
+    start: int
+    end: int
+    label: str
+
+
+class Finder:
+    """Finds all of `shapes`; where matches overlap, the one that begins first.
+
+    Keeps back at most `look_back` characters: those from which on the text may be the beginning of a match. Where that
+    cannot be told from the patterns, all of them. Raises PolicyParametersError, at `field`, for a pattern that RE2 does
+    not take.
+    """
+
+    def __init__(self, shapes: Sequence[Shape], look_back: int, field: str, *, ignore_case: bool = False) -> None:
+        self._look_back = look_back
+        flags = "(?i)" if ignore_case else ""
+        self._shapes = [
+            (shape, compile_pattern(flags + shape.pattern, f"{field}.{number}")) for number, shape in enumerate(shapes)
+        ]
+        self._any = compile_pattern(flags + "|".join(f"(?:{shape.pattern})" for shape in shapes), field)
+        self._start = _start_pattern([shape.pattern for shape in shapes], flags, field)
+
+    def find(self, tail: Tail) -> tuple[list[Found], int]:
+        """The matches that are settled, and up to where the text may go."""
+        found: list[Found] = []
+        at, end, size = tail.begin, len(tail.text), _SLICE
+        while True:
+            # With one character before it, so that a pattern can tell where a word begins.
+            before, upto = max(0, at - 1), min(at + size, end)
+            piece = encodable(tail.text[before:upto])
+            matches, safe = self._read(piece, at - before, is_whole=tail.is_whole and upto == end)
+            found += [Found(match.start + before, match.end + before, match.label) for match in matches]
+            size = size * 2 if safe + before == at else _SLICE
+            at = safe + before
+            if upto - at > self._look_back:
+                found, at = self._give_up(tail.text, found, at, upto)
+            if upto == end:
+                return found, at
+
+    def _give_up(self, text: str, found: list[Found], at: int, upto: int) -> tuple[list[Found], int]:
+        """No more may be kept back: what already is a match there is taken as it is, however it would go on."""
+        before = max(0, at - 1)
+        matches, _ = self._read(encodable(text[before:upto]), at - before, is_whole=True)
+        least = upto - self._look_back
+        taken = [Found(each.start + before, each.end + before, each.label) for each in matches]
+        taken = [each for each in taken if each.start < least]
+        at = max([least, *(each.end for each in taken)])
+        before = at - 1
+        return found + taken, before + self._safe(encodable(text[before:upto]), 1)
+
+    def _read(self, text: str, at: int, *, is_whole: bool) -> tuple[list[Found], int]:
+        found: list[Found] = []
+        safe = len(text) if is_whole else self._safe(text, at)
+        while (match := self._any.search(text, at)) is not None and match.start() < safe:
+            settled = self._settle(text, match.start())
+            if settled is None:
+                at = match.start() + 1
+                continue
+            found.append(settled)
+            at = settled.end
+            if at > safe:
+                safe = self._safe(text, at)
+        return found, safe
+
+    def _settle(self, text: str, start: int) -> Found | None:
+        """What begins here: the first of the shapes that is really one."""
+        for shape, pattern in self._shapes:
+            match = pattern.match(text, start)
+            if match is None or match.end() == start:
+                continue
+            if shape.check is None or shape.check(text[start : match.end()]):
+                return Found(start, match.end(), shape.label)
+        return None
+
+    def _safe(self, text: str, at: int) -> int:
+        if self._start is None:
+            return max(at, len(text) - self._look_back)
+        match = self._start.search(text, at)
+        return len(text) if match is None else match.start()
+
+
+def _start_pattern(patterns: Sequence[str], flags: str, field: str) -> Pattern | None:
+    try:
+        return compile_pattern(f"{flags}(?:{'|'.join(map(beginnings, patterns))})\\z", field)
+    except Unreadable:
+        return None

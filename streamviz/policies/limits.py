@@ -1,0 +1,127 @@
+"""limits: so much a stream or a session may have, and no more."""
+
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.context import StreamingContext
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject, as_object, as_text
+from streamviz.core.policy import Decision, Policy, Reading, Tail, Verdict
+from streamviz.core.request import ModelCall
+from streamviz.core.usage import normalise
+from streamviz.policies.parameters import check, number
+
+# What a token is on average, where the provider has not said yet how many there were.
+CHARACTERS_A_TOKEN = 4
+_AMOUNT: JsonObject = {"type": "number", "exclusiveMinimum": 0}
+_SHARED: JsonObject = {
+    "blocks": {**_AMOUNT, "description": "Blocks of any kind."},
+    "tool_calls": {**_AMOUNT, "description": "Tool calls."},
+    "output_tokens": {**_AMOUNT, "description": "Tokens that the model wrote."},
+    "cost": {**_AMOUNT, "description": "US dollars."},
+    "seconds": {**_AMOUNT, "description": "How long it may take."},
+}
+
+
+class Limits(Policy):
+    """Halts a stream that goes beyond `stream`, and refuses the next request of a session that is beyond `session`.
+
+    Each can limit `blocks`, `tool_calls`, `output_tokens`, `cost` (US dollars) and `seconds`, a session also `streams`.
+    Until the provider tells the tokens they are estimated, four characters to one, and the cost with them; the reason
+    says so. `seconds` are looked at whenever something comes from upstream. A session is counted in each worker from
+    when that first saw it. With a limit on tool calls, these are held until they are whole.
+    """
+
+    kind = "limits"
+    parameters_schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "stream": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": _SHARED,
+                "description": "The most that one stream may have.",
+            },
+            "session": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {"streams": {**_AMOUNT, "description": "Streams."}, **_SHARED},
+                "description": "The most that a session may have.",
+            },
+            "text": {"type": "string", "description": "The last words of a stream that is halted."},
+        },
+    }
+    look_back = 0
+
+    def __init__(self, parameters: JsonObject) -> None:
+        check(parameters, self.parameters_schema)
+        self._stream = _amounts(parameters.get("stream"))
+        self._session = _amounts(parameters.get("session"))
+        self._text = as_text(parameters.get("text"))
+
+    def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
+        if not self._session:
+            return None
+        counts = context.session
+        seconds = (context.now() - counts.began_at) / 1_000_000 if counts.began_at else 0.0
+        reached = {
+            "streams": counts.streams,
+            "blocks": counts.blocks,
+            "tool_calls": counts.tool_calls,
+            "output_tokens": counts.output_tokens,
+            "cost": counts.cost,
+            "seconds": seconds,
+        }
+        for name, most in self._session.items():
+            if reached[name] >= most:
+                return self._over(Decision.DENY, "session", name, reached[name], most)
+        return Verdict(Decision.ALLOW)
+
+    def watches(self, block: StreamBlock) -> bool:
+        return bool(self._stream)
+
+    def holds(self, block: StreamBlock) -> bool:
+        return "tool_calls" in self._stream and block.kind is BlockKind.TOOL_CALL
+
+    def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
+        for name, most in self._stream.items():
+            reached = _reached(name, block, context)
+            if reached > most:
+                is_estimate = name in ("output_tokens", "cost") and context.state.usage is None
+                verdict = self._over(Decision.HALT, "stream", name, reached, most, is_estimate=is_estimate)
+                return Reading(tail.begin, verdict=verdict)
+        return Reading(len(tail.text))
+
+    def _over(
+        self, decision: Decision, what: str, name: str, reached: float, most: float, *, is_estimate: bool = False
+    ) -> Verdict:
+        words = name.replace("_", " ")
+        about = ", as estimated" if is_estimate else ""
+        reason = f"The {what} is at {reached:g} {words}{about}; the limit is {most:g}."
+        return Verdict(decision, reason, self._text, {"limit": name, "most": most, "reached": reached})
+
+
+def _amounts(value: object) -> dict[str, float]:
+    amounts = {name: number(amount) for name, amount in as_object(value).items()}
+    return {name: amount for name, amount in amounts.items() if amount is not None}
+
+
+def _reached(name: str, block: StreamBlock, context: StreamingContext) -> float:
+    match name:
+        case "blocks":
+            return block.ordinal + 1
+        case "tool_calls":
+            return sum(each.kind is BlockKind.TOOL_CALL for each in context.state.blocks[: block.ordinal + 1])
+        case "seconds":
+            return context.seconds
+        case "output_tokens":
+            return _output_tokens(context)
+        case _:
+            return context.price(_output_tokens(context)) or 0.0
+
+
+def _output_tokens(context: StreamingContext) -> int:
+    """As upstream told, else estimated."""
+    usage = normalise(context.state.usage)
+    if usage is not None and usage.output_tokens:
+        return usage.output_tokens
+    return sum(block.length for block in context.state.blocks) // CHARACTERS_A_TOKEN

@@ -1,0 +1,112 @@
+"""request_rule: what a request may not have, and what it always has."""
+
+from fnmatch import fnmatchcase
+
+from streamviz.core.context import StreamingContext
+from streamviz.core.json_value import JsonObject, as_object, as_text, objects
+from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
+from streamviz.core.request import ModelCall, Turn
+from streamviz.policies.parameters import Pattern, check, compile_pattern, encodable, shortened, texts
+
+_GLOBS: JsonObject = {"type": "array", "items": {"type": "string", "minLength": 1}}
+_ROLES = ["system", "user", "assistant", "tool"]
+# Without these a request is none, or is another than the proxy took it for.
+_KEPT = frozenset({"messages", "input", "stream"})
+
+
+class RequestRule(Policy):
+    """Denies requests before they go upstream, and sets or drops their parameters.
+
+    A request is denied where its model or the name of one of its tools matches one of `models` or `tools` (globs),
+    where it has one of `parameters`, or where one of `patterns` (RE2) is in one of its messages; with `roles`, in
+    those of these roles only. Of a request that is not denied, `drop` takes parameters away and `set` gives them a
+    value, also `model`. The client gets `text` as the error's message; where it is empty, a line that names the policy.
+    """
+
+    kind = "request_rule"
+    parameters_schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "models": {**_GLOBS, "description": "Models that may not be asked for, with * and ?."},
+            "tools": {**_GLOBS, "description": "Tools that a request may not offer, with * and ?."},
+            "parameters": {**_GLOBS, "description": "Parameters that a request may not have."},
+            "patterns": {
+                "type": "array",
+                "description": "What may not be in a message.",
+                "items": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["pattern"],
+                    "properties": {
+                        "pattern": {"type": "string", "minLength": 1},
+                        "roles": {"type": "array", "items": {"enum": _ROLES}},
+                    },
+                },
+            },
+            "set": {
+                "type": "object",
+                "propertyNames": {"not": {"enum": sorted(_KEPT)}},
+                "description": "Parameters and the value that they always have.",
+            },
+            "drop": {
+                "type": "array",
+                "items": {"type": "string", "not": {"enum": [*sorted(_KEPT), "model"]}},
+                "description": "Parameters that are taken away.",
+            },
+            "text": {"type": "string", "description": "What the client is told of a request that is denied."},
+        },
+    }
+
+    def __init__(self, parameters: JsonObject) -> None:
+        check(parameters, self.parameters_schema)
+        self._models = texts(parameters.get("models"))
+        self._tools = texts(parameters.get("tools"))
+        self._parameters = texts(parameters.get("parameters"))
+        self._patterns = [
+            (compile_pattern(as_text(each["pattern"]), f"patterns.{n}.pattern"), each)
+            for n, each in enumerate(objects(parameters.get("patterns")))
+        ]
+        self._set = as_object(parameters.get("set"))
+        self._drop = frozenset(texts(parameters.get("drop")))
+        self._text = as_text(parameters.get("text"))
+
+    def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
+        if reason := self._why_not(request):
+            return Verdict(Decision.DENY, reason, self._text)
+        fields = {name: value for name, value in request.fields.items() if name not in self._drop}
+        fields.update(self._set)
+        changed = sorted(
+            name for name in {*fields, *request.fields} if fields.get(name, ...) != request.fields.get(name, ...)
+        )
+        if not changed:
+            return ALLOW
+        names = ", ".join(changed)
+        return Verdict(Decision.REPLACE, f"Changed: {names}.", evidence={"parameters": changed}, request=fields)
+
+    def _why_not(self, request: ModelCall) -> str:
+        if glob := _matching(request.model, self._models):
+            return f"The model matches {glob}."
+        for tool in request.tool_names if self._tools else ():
+            if glob := _matching(tool, self._tools):
+                return f"The tool {shortened(tool, 80)} matches {glob}."
+        for name in self._parameters:
+            if name in request.fields:
+                return f"It has the parameter {name}."
+        return self._in_messages(request.turns) if self._patterns else ""
+
+    def _in_messages(self, turns: list[Turn]) -> str:
+        for pattern, each in self._patterns:
+            roles = texts(each.get("roles"))
+            for number, turn in enumerate(turns):
+                if (not roles or turn.role in roles) and _is_in(pattern, turn):
+                    return f"Message {number + 1} ({turn.role}) matches {as_text(each['pattern'])}."
+        return ""
+
+
+def _matching(value: str, globs: list[str]) -> str:
+    return next((glob for glob in globs if fnmatchcase(value, glob)), "")
+
+
+def _is_in(pattern: Pattern, turn: Turn) -> bool:
+    return any(pattern.search(encodable(text)) is not None for text in turn.texts)

@@ -1,0 +1,65 @@
+"""The shapes of secrets and of personal data, with checksums where they have one."""
+
+from stdnum import iban, luhn
+from stdnum.us import ssn
+
+from streamviz.policies.finder import Shape
+
+
+def _is_card(text: str) -> bool:
+    digits = "".join(filter(str.isdigit, text))
+    return luhn.is_valid(digits) and len(set(digits)) > 1
+
+
+def _is_ipv4(text: str) -> bool:
+    return all(int(part) < 256 for part in text.split("."))
+
+
+def _is_ssn(text: str) -> bool:
+    return bool(ssn.is_valid(text.replace(" ", "-")))
+
+
+def _is_iban(text: str) -> bool:
+    return bool(iban.is_valid(text))
+
+
+_KEYS = (
+    r"\bsk-(?:ant-|proj-|or-v1-|svcacct-)?[A-Za-z0-9_-]{20,200}",
+    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    r"\bgh[pousr]_[A-Za-z0-9]{36,255}",
+    r"\bgithub_pat_[A-Za-z0-9_]{22,255}",
+    r"\bglpat-[A-Za-z0-9_-]{20,100}",
+    r"\bxox[abeoprs]-[A-Za-z0-9-]{10,250}",
+    r"\bAIza[A-Za-z0-9_-]{35}",
+    r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,250}",
+    r"\bhf_[A-Za-z0-9]{30,60}",
+    r"\bnpm_[A-Za-z0-9]{36}",
+    r"\bpypi-[A-Za-z0-9_-]{50,250}",
+    r"\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}",
+    r"\bgsk_[A-Za-z0-9]{40,60}",
+    r"\bxai-[A-Za-z0-9]{60,100}",
+    r"\bsv-[A-Za-z0-9_-]{43}",
+)
+_HEX4 = r"[0-9A-Fa-f]{1,4}"
+
+SHAPES: dict[str, list[Shape]] = {
+    "api key": [Shape("api key", "|".join(_KEYS))],
+    "private key": [
+        Shape(
+            "private key",
+            r"-----BEGIN (?:[A-Z]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----[^-]*"
+            r"(?:-----END (?:[A-Z]{2,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?",
+        )
+    ],
+    "web token": [Shape("web token", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")],
+    "e-mail": [Shape("e-mail", r"\b[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}\b")],
+    "card": [
+        Shape("card", r"\b[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,7}\b|\b3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b", _is_card)
+    ],
+    "iban": [Shape("iban", r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b", _is_iban)],
+    "ssn": [Shape("ssn", r"\b\d{3}[- ]\d{2}[- ]\d{4}\b", _is_ssn)],
+    "ip address": [
+        Shape("ip address", r"\b(?:\d{1,3}\.){3}\d{1,3}\b", _is_ipv4),
+        Shape("ip address", rf"\b(?:{_HEX4}:){{7}}{_HEX4}\b|\b(?:{_HEX4}:){{1,6}}(?::{_HEX4}){{1,6}}\b"),
+    ],
+}

@@ -1,0 +1,77 @@
+"""text_rule: finds patterns in running text, to replace what matches or to halt the stream."""
+
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.context import StreamingContext
+from streamviz.core.json_value import JsonObject, as_text
+from streamviz.core.policy import Decision, Edit, Policy, Reading, Tail, Verdict
+from streamviz.policies.finder import Finder, Shape
+from streamviz.policies.parameters import TEXT_KINDS, check, integer, texts
+
+REPLACEMENT = "[removed]"
+LOOK_BACK = 500
+
+
+class TextRule(Policy):
+    """Finds `patterns` in what the model says, also where a match comes in many pieces.
+
+    With the action `replace`, each match is replaced by `replacement`; with `halt`, the stream ends before the first
+    match, and `text` is the last that the client gets (where it is empty, a line that names the policy). Each pattern
+    is a regular expression of RE2. `in` lists the kinds of block that are read.
+
+    Text goes out as it comes, but for an end that may still become a match: of that at most `look_back` characters are
+    kept back, so longer matches can slip through. Thinking that was changed loses its signature, which was over what
+    the model really thought; some providers want it back with the next turn.
+    """
+
+    kind = "text_rule"
+    parameters_schema = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["patterns"],
+        "properties": {
+            "patterns": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "string", "minLength": 1},
+                "description": "Regular expressions (RE2), one a line.",
+            },
+            "action": {"enum": ["replace", "halt"], "default": "replace", "description": "What a match leads to."},
+            "replacement": {"type": "string", "default": REPLACEMENT, "description": "What stands in a match's place."},
+            "text": {"type": "string", "description": "The last words of a stream that is halted."},
+            "in": {
+                "type": "array",
+                "items": {"enum": list(TEXT_KINDS)},
+                "default": ["content"],
+                "description": "The kinds of block that are read.",
+            },
+            "ignore_case": {"type": "boolean", "default": False, "description": "Capitals make no difference."},
+            "look_back": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 10_000,
+                "default": LOOK_BACK,
+                "description": "How many characters may be kept back because they may become a match.",
+            },
+        },
+    }
+
+    def __init__(self, parameters: JsonObject) -> None:
+        check(parameters, self.parameters_schema)
+        self.look_back = integer(parameters.get("look_back"), LOOK_BACK)
+        self._in = frozenset(texts(parameters.get("in"), ("content",)))
+        self._halts = parameters.get("action") == "halt"
+        self._replacement = as_text(parameters.get("replacement", REPLACEMENT))
+        self._text = as_text(parameters.get("text"))
+        shapes = [Shape(f"match of {pattern}", pattern) for pattern in texts(parameters.get("patterns"))]
+        ignore_case = parameters.get("ignore_case") is True
+        self._finder = Finder(shapes, self.look_back, "patterns", ignore_case=ignore_case)
+
+    def watches(self, block: StreamBlock) -> bool:
+        return block.kind in self._in
+
+    def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
+        found, safe = self._finder.find(tail)
+        if found and self._halts:
+            first = found[0]
+            return Reading(first.start, verdict=Verdict(Decision.HALT, f"Found a {first.label}.", self._text))
+        return Reading(safe, tuple(Edit(each.start, each.end, self._replacement, each.label) for each in found))

@@ -1,0 +1,61 @@
+"""Stored chunks, aggregated as the relay did when they came."""
+
+from collections.abc import Iterable, Iterator
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.events import MALFORMED_CHUNK
+from streamviz.core.sse import SSEParser
+from streamviz.core.wire import AGGREGATORS
+from streamviz.records.recorder import BlockRecord
+from streamviz.records.runs import StoredChunk
+
+
+def aggregate(wire_format: str, stored: Iterable[StoredChunk]) -> StreamState:
+    """What the chunks add up to; nothing that comes after one that cannot be read counts."""
+    aggregator = AGGREGATORS[wire_format]()
+    for each in stored:
+        for chunk in _chunks(each):
+            aggregator.aggregate(chunk)
+        failure = aggregator.state.failure
+        if failure is not None and failure.kind == MALFORMED_CHUNK:
+            break
+    aggregator.close()
+    return aggregator.state
+
+
+def _chunks(stored: StoredChunk) -> Iterator[Chunk]:
+    """One chunk, as a rule: an event of a stream, or the whole of an answer that was no stream."""
+    raw = stored.raw or b""
+    parser = SSEParser()
+    for event in (*parser.feed(raw), *parser.close()):
+        if event.data is None and raw.lstrip()[:1] == b"{":
+            yield Chunk(stored.seq, stored.received_at, raw, raw)
+            return
+        yield Chunk(stored.seq, stored.received_at, event.raw, event.data, event.name)
+
+
+def block_record(
+    block: StreamBlock, held_at: int | None = None, held_by: tuple[str, ...] = (), released_at: int | None = None
+) -> BlockRecord:
+    """A block as it is stored. `released_at` is when the client had it, None where it never did."""
+    return BlockRecord(
+        ordinal=block.ordinal,
+        kind=str(block.kind),
+        choice=block.choice,
+        index=block.index,
+        upstream_id=block.id,
+        name=block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else "",
+        label=block.label if isinstance(block, OtherStreamBlock) else "",
+        text=block.text,
+        length=block.length,
+        signature=block.signature if isinstance(block, ThinkingStreamBlock) else "",
+        first_seq=block.first_seq,
+        last_seq=block.last_seq,
+        started_at=block.started_at,
+        completed_at=block.completed_at,
+        held_at=held_at,
+        released_at=released_at,
+        held_by=held_by,
+        is_truncated=block.is_truncated,
+    )

@@ -1,0 +1,143 @@
+"""The journal of one worker: a Recorder whose entries outlive the process."""
+
+import errno
+import logging
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+
+from streamviz.records.journal import folder
+from streamviz.records.journal.encoding import append_record
+from streamviz.records.journal.room import Limits, Room
+from streamviz.records.recorder import AnyEntry, StreamClosed, StreamOpened
+
+log = logging.getLogger(__name__)
+
+# Large enough that opening a file is nothing beside filling it, small enough that what is stored goes soon.
+SEGMENT_BYTES = 8 * 1024 * 1024
+# A segment is ended after this time too: its last byte then says how old the oldest is that still waits.
+SEGMENT_SECONDS = 60.0
+INCOMPLETE = "the journal was full: not all of this stream is recorded"
+
+
+class Journal:
+    """Appends to files under `root`, in a folder that is locked for as long as the process lives.
+
+    Entries are gathered in memory until `flush`, which writes them all at once.
+    """
+
+    def __init__(self, root: Path, limits: Limits) -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        self.path, self._lock = folder.create(root)
+        self._room = Room(root, limits)
+        self._gathered: list[AnyEntry] = []
+        self._records = bytearray()
+        self._number = 0
+        self._segment = -1
+        self._size = 0
+        self._ends_at = 0.0
+        # Streams that there was no room for, with whether their beginning is in the journal.
+        self._left_out: dict[UUID, bool] = {}
+        self._owed: list[StreamClosed] = []
+        self._next_segment()
+
+    def why_refused(self) -> str:
+        """Why no new stream may begin, as a clause; empty where one may."""
+        return self._why_full() if self._room.limits.refuses else ""
+
+    @property
+    def left_out(self) -> int:
+        """How many running streams are not recorded, or not to their end."""
+        return len(self._left_out)
+
+    def append(self, entry: AnyEntry) -> None:
+        """Take an entry in. A stream that there is no room for goes on all the same: it is left out from here on."""
+        if isinstance(entry, StreamOpened) and (why := self._why_unrecorded()):
+            self._leave_out(entry, why)
+        elif entry.stream_id in self._left_out:
+            self._end_left_out(entry)
+        else:
+            append_record(entry, self._records)
+            self._gathered.append(entry)
+
+    def flush(self) -> None:
+        """Write what was gathered; its streams are left out where that cannot be done."""
+        if not self._gathered:
+            return
+        entries, self._gathered = self._gathered, []
+        try:
+            self._write(self._records)
+        except OSError as error:
+            for entry in entries:
+                self._leave_out(entry, error.strerror or str(error))
+        self._records.clear()
+        if self._owed:
+            self._write_owed()
+
+    def close(self) -> None:
+        """Let the folder go. Whoever reads it next knows that nothing more comes."""
+        self.flush()
+        self._write_owed()
+        os.close(self._segment)
+        os.close(self._lock)
+
+    def _why_unrecorded(self) -> str:
+        return "" if self._room.limits.refuses else self._why_full()
+
+    def _why_full(self) -> str:
+        why = self._room.why_full()
+        if why and self._size:
+            # The writer can remove what it has stored, all but the newest segment: there may be no other.
+            with suppress(OSError):
+                self._next_segment()
+        return why
+
+    def _write(self, records: bytearray) -> None:
+        """Write all of it or nothing. Raises OSError where there is no room."""
+        if (self._size and self._size + len(records) > SEGMENT_BYTES) or time.monotonic() > self._ends_at:
+            self._next_segment()
+        written = os.write(self._segment, records)
+        if written < len(records):
+            # Until half a record is gone again nothing may come behind it, hence the new segment if it stays.
+            self._ends_at = 0.0
+            os.ftruncate(self._segment, self._size)
+            self._ends_at = time.monotonic() + SEGMENT_SECONDS
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._size += written
+
+    def _next_segment(self) -> None:
+        path = folder.segment(self.path, self._number + 1)
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        if self._segment >= 0:
+            os.close(self._segment)
+        self._segment = opened
+        self._number += 1
+        self._size = 0
+        self._ends_at = time.monotonic() + SEGMENT_SECONDS
+
+    def _leave_out(self, entry: AnyEntry, why: str) -> None:
+        if not self._left_out:
+            log.error("streams go on unrecorded: %s", why)
+        # What cannot be written is left out as a whole: a stream whose beginning is among it is not in the journal.
+        self._left_out.setdefault(entry.stream_id, not isinstance(entry, StreamOpened))
+        self._end_left_out(entry)
+
+    def _end_left_out(self, entry: AnyEntry) -> None:
+        """What ended is told once there is room, if its beginning was: a page would show it as running for ever."""
+        if isinstance(entry, StreamClosed) and self._left_out.pop(entry.stream_id):
+            self._owed.append(msgspec.structs.replace(entry, error=entry.error or INCOMPLETE))
+
+    def _write_owed(self) -> None:
+        """Each by itself, as there may be room for some."""
+        while self._owed:
+            record = bytearray()
+            append_record(self._owed[0], record)
+            try:
+                self._write(record)
+            except OSError:
+                return
+            del self._owed[0]

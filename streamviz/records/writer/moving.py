@@ -1,0 +1,103 @@
+"""One worker's journal on its way into Postgres."""
+
+import logging
+from pathlib import Path
+from uuid import UUID
+
+import psycopg
+
+from streamviz.records.journal import folder
+from streamviz.records.journal.tail import Tail
+from streamviz.records.writer.pending import Batch, Pending
+from streamviz.records.writer.recovery import end_of
+from streamviz.records.writer.refused import set_aside
+from streamviz.records.writer.store import Store, open_streams
+
+log = logging.getLogger(__name__)
+
+# Classes of errors that are about what is in a batch: its data, a constraint, a limit of Postgres' own, its insides.
+# Any other means that nothing can be stored just now.
+_REFUSALS = {"22", "23", "54", "XX"}
+
+
+class Moving:
+    """Reads a journal, stores what is due, removes what is stored; in the end closes what its worker left open."""
+
+    def __init__(self, journal: Path, store: Store) -> None:
+        self.journal = journal
+        self.worker = UUID(journal.name)
+        self._store = store
+        self._tail = Tail(journal)
+        self._pending = Pending(self.worker)
+        self._due: list[Batch] = []
+        self.is_done = False
+
+    def waiting(self) -> int:
+        """How many bytes of it have not been read."""
+        return self._tail.waiting()
+
+    def advance(self, everything: bool) -> int:
+        """Read some and store what is due, or `everything`; gives how many entries were read.
+
+        Raises psycopg.Error while Postgres takes nothing; what was read is stored by a later call.
+        """
+        self._write()
+        is_abandoned = folder.is_abandoned(self.journal)
+        entries = self._tail.read(is_abandoned)
+        for entry in entries:
+            self._pending.add(entry, self._tail.number)
+        is_over = is_abandoned and not entries
+        self._due = self._pending.take_due(everything or is_over)
+        self._write()
+        self._tail.remove_before(self._pending.oldest_segment(self._tail.number))
+        if is_over:
+            self._close_open_streams()
+            self.close()
+            folder.remove(self.journal)
+            self.is_done = True
+        return len(entries)
+
+    def close(self) -> None:
+        """Let go of the journal's file."""
+        self._tail.close()
+
+    def _write(self) -> None:
+        if self._due:
+            self._write_all(self._due)
+            self._due = []
+
+    def _write_all(self, batches: list[Batch]) -> None:
+        try:
+            unknown = self._store.write(batches)
+        except Exception as error:  # What is in a batch comes from strangers, and the driver refuses it in many ways.
+            if not _is_refusal(error):
+                raise
+            if len(batches) == 1:
+                set_aside(self.journal.parent, batches[0], _reason(error))
+                return
+            # Stream by stream, so that only the one at fault is set aside.
+            for batch in batches:
+                self._write_all([batch])
+            return
+        for batch in unknown:
+            set_aside(self.journal.parent, batch, "the beginning of the stream is not in the journal")
+
+    def _close_open_streams(self) -> None:
+        left = open_streams(self._store.connection, self.worker)
+        for stream_id in left:
+            closed = end_of(self._store.connection, stream_id)
+            self._write_all([Batch(stream_id, self.worker, closed=closed)])
+        if left:
+            log.warning("%d streams were open when their worker ended: closed as interrupted", len(left))
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without the row that Postgres shows in its details: that is what models and clients wrote."""
+    said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _is_refusal(error: Exception) -> bool:
+    if not isinstance(error, psycopg.Error):
+        return True
+    return isinstance(error, psycopg.DataError) or (error.sqlstate or "")[:2] in _REFUSALS

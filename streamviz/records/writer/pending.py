@@ -1,0 +1,103 @@
+"""What was read from a journal and is not in Postgres yet, by stream, until enough of it has come together."""
+
+import time
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from streamviz.records.recorder import (
+    AnyEntry,
+    ChunksReceived,
+    FramesSent,
+    StreamClosed,
+    StreamOpened,
+    VerdictRecord,
+    VerdictsGiven,
+)
+from streamviz.records.writer.tapes import Chunks, Frames
+
+# A stream's entries wait so long for more of them, so that a run holds some tens of chunks at a usual pace,
+DUE_SECONDS = 2.0
+# or until there are so many: the last run of those that come together is rarely full, and so one in five at most.
+DUE_CHUNKS = 256
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is to be stored of one stream. `segment` is the oldest that holds any of it, `since` when that was read;
+    `entries` is all of it as it came."""
+
+    stream_id: UUID
+    worker: UUID
+    segment: int = 0
+    since: float = field(default_factory=time.monotonic)
+    opened: StreamOpened | None = None
+    chunks: list[Chunks] = field(default_factory=list)
+    frames: list[Frames] = field(default_factory=list)
+    verdicts: list[VerdictRecord] = field(default_factory=list)
+    closed: StreamClosed | None = None
+    chunk_count: int = 0
+    entries: list[AnyEntry] = field(default_factory=list)
+
+    def add(self, entry: AnyEntry) -> None:
+        """Take in the next of the stream's entries."""
+        self.entries.append(entry)
+        match entry:
+            case ChunksReceived():
+                chunks = Chunks.of(entry)
+                self.chunk_count += len(chunks.lengths)
+                if not (self.chunks and self.chunks[-1].extend(chunks)):
+                    self.chunks.append(chunks)
+            case FramesSent():
+                frames = Frames.of(entry)
+                if not (self.frames and self.frames[-1].extend(frames)):
+                    self.frames.append(frames)
+            case VerdictsGiven():
+                self.verdicts += entry.verdicts
+            case StreamOpened():
+                self.opened = entry
+            case StreamClosed():
+                self.closed = entry
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is to be stored without waiting for more. `now` is on the monotonic clock."""
+        return self.closed is not None or self.chunk_count >= DUE_CHUNKS or now - self.since >= DUE_SECONDS
+
+    def reached(self) -> tuple[int, int]:
+        """The numbers behind the last chunk and the last frame of it, 0 where it has none."""
+        chunks = self.chunks[-1].end if self.chunks else 0
+        return chunks, self.frames[-1].end if self.frames else 0
+
+    def forget_stored(self, chunks: int, frames: int) -> None:
+        """Drop the first `chunks` chunks of the stream and its first `frames` frames."""
+        self.chunks = [rest for rest in (piece.since(chunks) for piece in self.chunks) if rest]
+        self.frames = [rest for rest in (piece.since(frames) for piece in self.frames) if rest]
+
+
+class Pending:
+    """The batches of one journal that grow."""
+
+    def __init__(self, worker: UUID) -> None:
+        self._worker = worker
+        self._batches: dict[UUID, Batch] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._batches)
+
+    def add(self, entry: AnyEntry, segment: int) -> None:
+        """Take in the next entry, which `segment` holds."""
+        batch = self._batches.get(entry.stream_id)
+        if batch is None:
+            batch = self._batches[entry.stream_id] = Batch(entry.stream_id, self._worker, segment)
+        batch.add(entry)
+
+    def take_due(self, everything: bool = False) -> list[Batch]:
+        """The batches that are to be stored now."""
+        now = time.monotonic()
+        due = [batch for batch in self._batches.values() if everything or batch.is_due(now)]
+        for batch in due:
+            del self._batches[batch.stream_id]
+        return due
+
+    def oldest_segment(self, otherwise: int) -> int:
+        """The oldest segment that holds any of what waits."""
+        return min((batch.segment for batch in self._batches.values()), default=otherwise)

@@ -1,0 +1,98 @@
+"""The writer's loop: all journals of this machine, again and again."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+from streamviz.faults import Fault
+from streamviz.records.journal import folder
+from streamviz.records.writer.moving import Moving
+from streamviz.records.writer.status import Status
+from streamviz.records.writer.store import Store
+
+log = logging.getLogger(__name__)
+
+# A stream that ended is in Postgres about so long after.
+POLL_SECONDS = 0.05
+RETRY_SECONDS = 1.0
+LOCK = "writer.lock"
+_ATTEMPTS = 10
+
+
+def is_running(root: Path) -> bool:
+    """Whether a writer moves the journals under `root`."""
+    try:
+        with folder.open_locked(root / LOCK) as is_ours:
+            return not is_ours
+    except OSError:
+        return False
+
+
+class Writer:
+    """Moves what the journals under `root` hold into Postgres."""
+
+    def __init__(self, root: Path, conninfo: Callable[[], str]) -> None:
+        self._root = root
+        self._store = Store(conninfo)
+        self._moving: dict[Path, Moving] = {}
+        self._status = Status(root)
+
+    def run(self, stop: threading.Event, tend: Callable[[psycopg.Connection], None]) -> None:
+        """Move journals until `stop` is set and all that is in them is stored.
+
+        `tend` is called now and then for the upkeep of the tables. Raises Fault where another writer runs.
+        """
+        self._root.mkdir(parents=True, exist_ok=True)
+        with self._alone():
+            while not stop.is_set():
+                stop.wait(self._turn(tend))
+            self.finish()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Whoever looks whether a writer runs holds its lock for an instant, hence more than one attempt."""
+        for _ in range(_ATTEMPTS):
+            with folder.open_locked(self._root / LOCK) as is_ours:
+                if is_ours:
+                    yield
+                    return
+            time.sleep(POLL_SECONDS)
+        raise Fault(f"Another writer moves the journals in {self._root} already.")
+
+    def turn(self, everything: bool = False) -> int:
+        """One round over all journals; gives how many entries were read. Raises psycopg.Error."""
+        for journal in folder.journals(self._root):
+            if journal not in self._moving:
+                self._moving[journal] = Moving(journal, self._store)
+        read = sum(moving.advance(everything) for moving in self._moving.values())
+        self._moving = {journal: moving for journal, moving in self._moving.items() if not moving.is_done}
+        return read
+
+    def finish(self) -> None:
+        """Store all that is in the journals, unless Postgres is away, and let go."""
+        try:
+            while self.turn(everything=True):
+                pass
+        except psycopg.Error as error:
+            log.warning("Postgres cannot be written to, the rest stays in the journal: %s", error)
+        for moving in self._moving.values():
+            moving.close()
+        self._moving.clear()
+        self._store.close()
+
+    def _turn(self, tend: Callable[[psycopg.Connection], None]) -> float:
+        """A round, and how many seconds to wait before the next."""
+        try:
+            read = self.turn()
+            tend(self._store.connection)
+        except (psycopg.Error, OSError) as error:
+            self._status.failed(str(error))
+            self._store.close()
+            return RETRY_SECONDS
+        self._status.moved(read)
+        return 0.0 if read else POLL_SECONDS

@@ -1,0 +1,108 @@
+"""Streams whose worker died: closed as `interrupted`, as far as the record has them."""
+
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+import psycopg
+
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.json_value import encode
+from streamviz.core.timing import inter_token_latency
+from streamviz.core.usage import Usage, normalise
+from streamviz.records.aggregation import aggregate, block_record
+from streamviz.records.models import Outcome
+from streamviz.records.recorder import OURSELVES, BlockRecord, StreamClosed
+from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_in
+from streamviz.records.writer import statements as sql
+
+WHY = "streamviz ended while the stream ran"
+
+
+class Recorded(NamedTuple):
+    """What the record has of a stream. `requested_at` is µs since the epoch; `judged` the blocks that were denied,
+    replaced or halted."""
+
+    stream_id: UUID
+    wire_format: str
+    upstream_model: str
+    provider: str
+    requested_at: int
+    chunks: list[StoredChunk]
+    frames: list[StoredFrame]
+    judged: set[int]
+
+
+def end_of(connection: psycopg.Connection, stream_id: UUID) -> StreamClosed:
+    """The end of a stream that nobody runs any more; the same whenever it is asked for."""
+    return interrupted(_read(connection, stream_id))
+
+
+def interrupted(recorded: Recorded) -> StreamClosed:
+    """How a stream that broke off is closed. Its cost stays unknown: what upstream went on to send is not known."""
+    state = aggregate(recorded.wire_format, recorded.chunks)
+    usage = normalise(state.usage) or Usage()
+    received_at = array("q", [chunk.received_at for chunk in recorded.chunks])
+    first = state.blocks[0] if state.blocks else None
+    itl = inter_token_latency(received_at, first.started_at if first else None)
+    ends = [recorded.requested_at, *received_at[-1:], *(frame.sent_at for frame in recorded.frames[-1:])]
+    return StreamClosed(
+        stream_id=recorded.stream_id,
+        upstream_model=recorded.upstream_model,
+        provider=recorded.provider,
+        outcome=Outcome.INTERRUPTED.value,
+        finish_reason=state.finish_reason or "",
+        status=None,
+        error=WHY,
+        usage=None if state.usage is None else encode(state.usage),
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cost=None,
+        chunk_count=len(recorded.chunks),
+        frame_count=len(recorded.frames),
+        upstream_first_at=first.started_at if first else None,
+        client_first_at=_client_first_at(first, recorded.frames),
+        ended_at=max(ends),
+        itl_p50=itl.p50,
+        itl_p95=itl.p95,
+        blocks=_blocks(state.blocks, recorded),
+    )
+
+
+def _client_first_at(first: StreamBlock | None, frames: Sequence[StoredFrame]) -> int | None:
+    if first is None:
+        return None
+    return next((frame.sent_at for frame in frames if _shows(frame, first.first_seq)), None)
+
+
+def _shows(frame: StoredFrame, first: int) -> bool:
+    """Whether the client saw something of a block in it; what streamviz itself sends are keep-alives and errors."""
+    return frame.origin != OURSELVES if frame.seq is None else frame.seq >= first
+
+
+def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockRecord]:
+    """When a block's hold began is not in the record: at the earliest when the block did."""
+    sent = {frame.seq: frame.sent_at for frame in recorded.frames}
+    return [
+        block_record(
+            block,
+            held_at=block.started_at if block.ordinal in recorded.judged or block.last_seq not in sent else None,
+            released_at=None if block.ordinal in recorded.judged else sent.get(block.last_seq),
+        )
+        for block in blocks
+    ]
+
+
+def _read(connection: psycopg.Connection, stream_id: UUID) -> Recorded:
+    [(wire_format, upstream_model, provider, requested_at)] = connection.execute(sql.STREAM, [stream_id])
+    return Recorded(
+        stream_id,
+        wire_format,
+        upstream_model,
+        provider,
+        int(requested_at),
+        [chunk for run in connection.execute(sql.UPSTREAM_RUNS, [stream_id]) for chunk in chunks_in(*run)],
+        [frame for run in connection.execute(sql.CLIENT_RUNS, [stream_id]) for frame in frames_in(*run)],
+        {row[0] for row in connection.execute(sql.JUDGED, [stream_id])},
+    )

@@ -1,0 +1,89 @@
+"""Storing batches in Postgres: all of them in one transaction, so that what is counted as stored is stored."""
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+import psycopg
+
+from streamviz.records.writer import binary, rows
+from streamviz.records.writer import statements as sql
+from streamviz.records.writer.pending import Batch
+
+COPY_UPSTREAM = f"COPY records_upstreamrun ({binary.UPSTREAM_COLUMNS}) FROM STDIN (FORMAT binary)"
+COPY_CLIENT = f"COPY records_clientrun ({binary.CLIENT_COLUMNS}) FROM STDIN (FORMAT binary)"
+
+
+class Store:
+    """A connection to Postgres, made when it is needed."""
+
+    def __init__(self, conninfo: Callable[[], str]) -> None:
+        self._conninfo = conninfo
+        self._connection: psycopg.Connection | None = None
+
+    @property
+    def connection(self) -> psycopg.Connection:
+        """Raises psycopg.OperationalError while Postgres is away."""
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(self._conninfo(), autocommit=True)
+        return self._connection
+
+    def write(self, batches: Sequence[Batch]) -> list[Batch]:
+        """Store what is not stored yet, and give the batches of streams whose beginning never came.
+
+        Raises psycopg.Error, and ValueError or OverflowError for what the driver refuses; nothing is stored then.
+        """
+        ids = [batch.stream_id for batch in batches]
+        with self.connection.transaction(), self.connection.cursor() as cursor:
+            marks = {row[0]: (row[1], row[2]) for row in cursor.execute(sql.MARKS, [ids])}
+            deleted = {row[0] for row in cursor.execute(sql.DELETED, [ids])}
+            wanted = [batch for batch in batches if batch.stream_id not in deleted]
+            known = [batch for batch in wanted if batch.opened or batch.stream_id in marks]
+            for batch in known:
+                batch.forget_stored(*marks.get(batch.stream_id, (0, 0)))
+            write_rows(cursor, known)
+            copy_runs(cursor, known)
+        return [batch for batch in wanted if not (batch.opened or batch.stream_id in marks)]
+
+    def close(self) -> None:
+        """Let the connection go; the next use makes another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
+    """Everything but the runs, in an order that satisfies the foreign keys."""
+    opened = [(batch.opened, batch.worker) for batch in batches if batch.opened]
+    closed = [batch.closed for batch in batches if batch.closed]
+    # In the order of their ids: a writer on another machine may have some of the same sessions.
+    by_id = sorted(opened, key=lambda each: each[0].session_id)
+    everything: list[tuple[str, list[rows.Row]]] = [
+        (sql.UPSERT_SESSION, [rows.session_row(entry) for entry, _ in by_id]),
+        (sql.INSERT_STREAM, [rows.opened_row(*each) for each in opened]),
+        (sql.INSERT_BLOCK, [rows.block_row(entry.stream_id, block) for entry in closed for block in entry.blocks]),
+        (sql.INSERT_VERDICT, [rows.verdict_row(batch.stream_id, each) for batch in batches for each in batch.verdicts]),
+        (sql.CLOSE_STREAM, [rows.closed_row(entry) for entry in closed]),
+        (sql.ADVANCE_STREAM, [(*batch.reached(), batch.stream_id) for batch in batches]),
+    ]
+    for statement, values in everything:
+        if values:
+            cursor.executemany(statement, values)
+
+
+def copy_runs(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
+    """The chunks and frames of batches that have none that is stored already."""
+    upstream = [
+        binary.upstream_row(batch.stream_id, run) for batch in batches for piece in batch.chunks for run in piece.runs()
+    ]
+    client = [
+        binary.client_row(batch.stream_id, run) for batch in batches for piece in batch.frames for run in piece.runs()
+    ]
+    for statement, values in ((COPY_UPSTREAM, upstream), (COPY_CLIENT, client)):
+        if values:
+            with cursor.copy(statement) as copy:
+                copy.write(b"".join((binary.HEADER, *values, binary.TRAILER)))
+
+
+def open_streams(connection: psycopg.Connection, worker: UUID) -> list[UUID]:
+    """The streams of a worker that have no end in Postgres."""
+    return [row[0] for row in connection.execute(sql.OPEN_STREAMS, [worker])]

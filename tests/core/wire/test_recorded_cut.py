@@ -1,0 +1,55 @@
+"""All recorded streams of all formats, in any pieces and cut anywhere."""
+
+import random
+from bisect import bisect_right
+from itertools import accumulate
+
+import pytest
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import StreamState
+from streamviz.core.wire import AGGREGATORS
+from tests.core.support import needs_recordings, parse, recorded
+
+FORMATS = tuple(AGGREGATORS)
+CUTS = 50
+
+pytestmark = needs_recordings
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_pieces_in_which_bytes_come_make_no_difference(format: str) -> None:
+    # All that an aggregator sees are these chunks: where they are the same, so are its events.
+    for path in recorded(format):
+        data = path.read_bytes()
+        whole = parse(data)
+        assert b"".join(chunk.raw for chunk in whole) == data, path.stem
+        assert parse(data, 7) == whole, path.stem
+        assert parse(data, 1) == whole, path.stem
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_stream_that_is_cut_gives_a_prefix(format: str) -> None:
+    rng = random.Random(7)
+    for path in recorded(format):
+        data = path.read_bytes()
+        chunks = parse(data)
+        ends = list(accumulate(len(chunk.raw) for chunk in chunks))
+        whole = state_of(format, chunks)
+        for at in (rng.randrange(len(data)) for _ in range(CUTS)):
+            before = bisect_right(ends, at)
+            rest = parse(data[ends[before - 1] if before else 0 : at])
+            cut = state_of(format, chunks[:before] + rest)
+            assert len(cut.blocks) <= len(whole.blocks)
+            for got, want in zip(cut.blocks, whole.blocks, strict=False):
+                assert got.kind is want.kind, (path.stem, at)
+                assert want.text.startswith(got.text), (path.stem, at)
+                assert got.is_sealed, (path.stem, at)
+
+
+def state_of(format: str, chunks: list[Chunk]) -> StreamState:
+    aggregator = AGGREGATORS[format]()
+    for chunk in chunks:
+        aggregator.aggregate(chunk)
+    aggregator.close()
+    return aggregator.state

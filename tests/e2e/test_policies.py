@@ -1,0 +1,223 @@
+"""Policies over real HTTP: judges that take their time, people who decide, and what the record says of it."""
+
+import itertools
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import anthropic
+import pytest
+
+from tests.e2e.proxied import MESSAGES, Proxied, until
+from tests.services import Streamviz, fresh_database
+
+FIELDS: dict[str, Any] = {
+    "models_scope": "", "keys_scope": "", "kinds_scope": "", "tools_scope": "", "fail_open": False, "time_limit": 30,
+    "by_hand": "", "by_hand_seconds": 120, "order": 100,
+}  # fmt: skip
+CALL = "sim/dangerous?speed=inf"
+
+
+class Guarded(Proxied):
+    """A streamviz whose policies these tests make and switch off again."""
+
+    def add(self, kind: str, parameters: dict[str, Any], mode: str = "enforce", **fields: Any) -> str:
+        """A policy that is in force when this returns, for the sessions' own model names only."""
+        name = f"rule-{uuid.uuid4().hex[:8]}"
+        columns = {**FIELDS, **fields, "kind": kind, "mode": mode, "parameters": json.dumps(parameters)}
+        names, places = ", ".join(f'"{column}"' for column in columns), ", ".join(["%s"] * len(columns))
+        self.query(
+            f"WITH made AS (INSERT INTO records_policy (name, version, {names}) VALUES (%s, 1, {places}) RETURNING *)"
+            f" INSERT INTO records_policyversion (policy_id, number, changed_at, reason, {names})"
+            f" SELECT id, 1, now(), '', {names} FROM made",
+            name, *columns.values(),
+        )  # fmt: skip
+        until(lambda: name in self.in_force())
+        return name
+
+    def remove(self) -> None:
+        """Switch all of them off."""
+        self.query("UPDATE records_policy SET mode = 'off' WHERE mode <> 'off'")
+        until(lambda: not self.in_force())
+
+    def in_force(self) -> set[str]:
+        """The policies that run, or would but for their scope, on a request that is made now."""
+        label = uuid.uuid4().hex
+        self.ask("content?chunks=1&speed=inf", label)
+        stream = self.recorded(label)
+        [(not_run,)] = self.query("SELECT not_run FROM records_stream WHERE id = %s", stream.id)
+        return {row[0] for row in self.verdicts(stream)} | {each["policy"] for each in not_run}
+
+
+@pytest.fixture(scope="module")
+def server(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    with fresh_database(postgres) as url:
+        running = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
+        try:
+            with Guarded(running.start()) as found:
+                yield found
+        finally:
+            running.stop()
+
+
+@pytest.fixture
+def guarded(server: Guarded) -> Iterator[Guarded]:
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def session() -> str:
+    return uuid.uuid4().hex
+
+
+def judging(score: float, seconds: float = 0, **more: Any) -> dict[str, Any]:
+    model = f"sim/judge?speed=inf&score={score}&seconds={seconds}"
+    return {"model": model, "instructions": "It destroys data.", **more}
+
+
+# The judge's own scope: what it asks is a request to a provider, which no policy judges.
+SCOPE = {"models_scope": "sim/dangerous*"}
+
+
+@pytest.mark.parametrize("score", [0.1, 0.9])
+@pytest.mark.parametrize("stream", [True, False], ids=["streaming", "whole"])
+def test_a_judge_decides(guarded: Guarded, session: str, score: float, stream: bool) -> None:
+    name = guarded.add("llm_judge", judging(score), **SCOPE)
+    answer = guarded.ask("dangerous?speed=inf", session, stream=stream)
+    assert (b"run_shell" in answer.body) is (score < 0.5)
+    kept = guarded.recorded(session)
+    assert guarded.client_tape(kept) == answer.body
+    [verdict] = guarded.verdicts(kept)
+    assert verdict[0] == name
+    assert verdict[3] == ("deny" if score > 0.5 else "allow")
+    [(evidence, reason)] = guarded.query("SELECT evidence, reason FROM records_verdict WHERE stream_id = %s", kept.id)
+    assert evidence["score"] == score
+    assert reason.startswith(f"Score {score}")
+    if score < 0.5:
+        assert answer.body == guarded.sent_upstream(answer)
+
+
+def test_a_judge_of_25_seconds_keeps_every_client_alive(guarded: Guarded, session: str) -> None:
+    guarded.add("llm_judge", judging(0.9, 25, text="[no]"), time_limit=60, **SCOPE)
+    body = {"model": CALL, "messages": MESSAGES, "stream": True, "max_tokens": 100}
+    claude = anthropic.Anthropic(base_url=guarded.server.base_url, api_key=guarded.server.api_key, max_retries=0)
+
+    def arrivals(path: str) -> list[float]:
+        with guarded.posting(body, path, x_session_id=session) as response:
+            return [time.monotonic() for _ in response.iter_raw()]
+
+    def by_openai() -> str:
+        with guarded.sdk.chat.completions.stream(model=CALL, messages=MESSAGES) as stream:
+            return stream.get_final_completion().choices[0].message.content or ""
+
+    def by_anthropic() -> str:
+        with claude.messages.stream(model=CALL, messages=MESSAGES, max_tokens=100) as stream:
+            return "".join(block.text for block in stream.get_final_message().content if block.type == "text")
+
+    with ThreadPoolExecutor(4) as threads, claude:
+        raw = [threads.submit(arrivals, path) for path in ("/v1/chat/completions", "/v1/messages")]
+        for said in [threads.submit(by_openai), threads.submit(by_anthropic)]:
+            assert said.result().endswith("[no]")
+    for reading in raw:
+        at = reading.result()
+        assert at[-1] - at[0] > 24
+        assert max(later - earlier for earlier, later in itertools.pairwise(at)) < 10
+
+
+def test_a_whole_answer_is_kept_alive_too(guarded: Guarded, session: str) -> None:
+    guarded.add("llm_judge", judging(0.1, 6), **SCOPE)
+    answer = guarded.ask("dangerous?speed=inf", session, stream=False)
+    assert answer.body.startswith(b" ")
+    assert answer.body.strip() == guarded.sent_upstream(answer)
+    assert json.loads(answer.body)["choices"][0]["message"]["tool_calls"]
+
+
+@pytest.mark.parametrize("fail_open", [False, True])
+@pytest.mark.parametrize("trouble", ["late", "refused", "nonsense"])
+def test_a_judge_that_fails_does_as_its_fail_mode_says(
+    guarded: Guarded, session: str, trouble: str, fail_open: bool
+) -> None:
+    models = {"late": "sim/slow?seconds=60", "refused": "sim/error-500", "nonsense": "sim/content?chunks=2&speed=inf"}
+    parameters = judging(0) | {"model": models[trouble]}
+    guarded.add("llm_judge", parameters, time_limit=0.5, fail_open=fail_open, **SCOPE)
+    answer = guarded.ask("dangerous?speed=inf", session)
+    assert (b"run_shell" in answer.body) is fail_open
+    kept = guarded.recorded(session)
+    [(decision, failure)] = guarded.query("SELECT decision, failure FROM records_verdict WHERE stream_id = %s", kept.id)
+    assert decision == ("allow" if fail_open else "deny")
+    assert {"late": "no answer within 0.5 s", "refused": "could not be asked", "nonsense": "score"}[trouble] in failure
+
+
+def test_a_shadow_judges_verdict_is_kept_though_the_client_is_gone(guarded: Guarded, session: str) -> None:
+    guarded.add("llm_judge", judging(0.9, 2), mode="shadow", **SCOPE)
+    answer = guarded.ask("dangerous?speed=inf", session)
+    assert answer.body == guarded.sent_upstream(answer)
+    kept = guarded.recorded(session)
+    assert kept.outcome == "completed"
+    assert [row[2:4] for row in guarded.verdicts(kept)] == [("shadow", "deny")]
+
+
+def test_a_request_that_is_denied_never_goes_upstream(guarded: Guarded, session: str) -> None:
+    name = guarded.add("request_rule", {"patterns": [{"pattern": "Hello"}]}, **SCOPE)
+    answer = guarded.ask("dangerous?speed=inf", session)
+    assert answer.status == 403
+    assert "x-simulator-request" not in answer.headers
+    assert answer.error == {
+        "message": f"The request was denied by policy {name}.", "type": "permission_error", "param": None,
+        "code": "denied_by_policy",
+    }  # fmt: skip
+    kept = guarded.recorded(session)
+    assert (kept.outcome, kept.status, kept.chunk_count) == ("halted", 403, 0)
+    query = "SELECT subject, ordinal, decision FROM records_verdict WHERE stream_id = %s"
+    assert guarded.query(query, kept.id) == [("request", None, "deny")]
+
+
+def test_a_request_is_changed_before_it_goes_upstream_and_recorded_so(guarded: Guarded, session: str) -> None:
+    guarded.add("request_rule", {"set": {"model": "sim/content?speed=inf", "seed": 1}, "drop": ["user"]}, **SCOPE)
+    guarded.add("redact", {}, order=200, **SCOPE)
+    said: Any = [{"role": "user", "content": "My key is AKIAIOSFODNN7EXAMPLE."}]
+    body = {"model": CALL, "messages": said, "stream": True, "user": "u", "temperature": 0.25}
+    answer = guarded.post(body, x_session_id=session)
+    asked = guarded.asked_upstream(answer.headers)
+    assert asked == {
+        "model": "content?speed=inf", "messages": [{"role": "user", "content": "My key is [api key removed]."}],
+        "stream": True, "temperature": 0.25, "seed": 1,
+    }  # fmt: skip
+    kept = guarded.recorded(session)
+    found = (
+        "SELECT upstream_model, position('AKIA'::bytea in request), s::text LIKE %s FROM records_stream s WHERE id = %s"
+    )
+    assert guarded.query(found, "%AKIAIOSFODNN7%", kept.id) == [("content?speed=inf", 0, False)]
+
+
+def test_a_judge_of_the_request_keeps_the_client_alive_and_may_deny_it_late(guarded: Guarded, session: str) -> None:
+    guarded.add("llm_judge", judging(0.9, 7, on=["request"]), **SCOPE)
+    answer = guarded.ask("dangerous?speed=inf", session)
+    assert answer.status == 200
+    assert answer.body.startswith(b": keep-alive\n\n")
+    assert b"denied_by_policy" in answer.body
+    assert "x-simulator-request" not in answer.headers
+    assert guarded.recorded(session).outcome == "halted"
+
+
+def test_a_halt_ends_the_stream_and_the_call_upstream(guarded: Guarded, session: str) -> None:
+    guarded.add("text_rule", {"patterns": ["."], "action": "halt", "text": "[stop]"}, models_scope="sim/big*")
+    answer = guarded.ask("big?pace=20", session)
+    assert answer.body.endswith(b"data: [DONE]\n\n")
+    assert b"[stop]" in answer.body
+    assert guarded.simulator.get_json(f"/_ended/{answer.headers['x-simulator-request']}")["closed_early"] is True
+    kept = guarded.recorded(session)
+    assert (kept.outcome, kept.error) == ("halted", "")
+
+
+def test_where_a_policy_did_not_run_the_stream_says_so(guarded: Guarded, session: str) -> None:
+    outside = guarded.add("tool_rule", {}, models_scope="other/*")
+    guarded.ask("dangerous?speed=inf", session)
+    kept = guarded.recorded(session)
+    assert guarded.query("SELECT not_run FROM records_stream WHERE id = %s", kept.id) == [
+        ([{"policy": outside, "version": 1, "mode": "enforce", "why": "the model is outside its scope"}],)
+    ]

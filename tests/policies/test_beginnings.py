@@ -1,0 +1,63 @@
+"""The pattern of all beginnings: whatever can still become a match is found at the end of a text."""
+
+import pytest
+import re2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamviz.policies.beginnings import Unreadable, beginnings
+
+PATTERNS = [
+    "secret", r"sk-[a-z0-9]{4,8}", r"\bab+c?\b", "(ab|acd)+e", r"(?i)pass(word|phrase): \S+", "a{3}b{2,}", "[^]a]b",
+    r"(?P<x>a|b)c(?:d|e)?", r"\d{2}-\d{2}", "a.c", r"x\{y", "(?i:a)B", "a??b", r"[[:alpha:]]\z", r"\x61b", "é+ß",
+]  # fmt: skip
+
+
+def held_from(pattern: str, text: str) -> int:
+    match = re2.search(f"(?:{beginnings(pattern)})\\z", text)
+    return int(match.start()) if match else len(text)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_every_beginning_of_a_match_is_held(pattern: str) -> None:
+    for whole in ("secret", "sk-abc1", "sk-abc12345", "abbc", "abacde", "PASSword: hunter2", "aaabbb", "xb", "acd",
+                  "bce", "12-34", "abc", "x{y", "aB", "AB", "aab", "ab", "éßé", "ééß"):  # fmt: skip
+        match = re2.search(pattern, whole)
+        if match is None:
+            continue
+        for end in range(match.start() + 1, match.end()):
+            assert held_from(pattern, whole[:end]) <= match.start(), whole[:end]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "held"),
+    [("secret", "nothing of it", 0), ("secret", "some", 0), ("secret", "the sec", 3), (r"sk-\w{4}", "sk-ab", 5),
+     (r"sk-\w{4}", "task", 2), ("a{3}", "baa", 2), (r"\bfoo", "xfo", 0)],
+)  # fmt: skip
+def test_it_holds_no_more_than_it_must(pattern: str, text: str, held: int) -> None:
+    assert len(text) - held_from(pattern, text) == held
+
+
+@pytest.mark.parametrize("pattern", ["(?=a)b", "(?<!a)b", r"\Qa.b\E", "(a", "a)", "*a", "["])
+def test_what_it_cannot_read_it_says(pattern: str) -> None:
+    with pytest.raises(Unreadable):
+        beginnings(pattern)
+
+
+ATOMS = st.sampled_from(["a", "b", "[ab]", "[^a]", ".", r"\b", "(?:a|bc)"])
+COUNTS = st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,3}", "+?"])
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> str:
+    parts = draw(st.lists(st.tuples(ATOMS, COUNTS), min_size=1, max_size=4))
+    return "".join(atom + ("" if atom == r"\b" else count) for atom, count in parts)
+
+
+@given(st.lists(patterns(), min_size=1, max_size=3).map("|".join), st.text("abc ", max_size=12))
+def test_it_never_lets_a_match_begin_before_what_it_holds(pattern: str, text: str) -> None:
+    match = re2.search(pattern, text)
+    if match is None or match.end() == match.start():
+        return
+    for end in range(match.start() + 1, match.end()):
+        assert held_from(pattern, text[:end]) <= match.start()

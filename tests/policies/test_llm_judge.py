@@ -1,0 +1,73 @@
+"""llm_judge: what it asks a model, and what it makes of the answer."""
+
+import json
+from typing import Any
+
+import pytest
+
+from streamviz.core.events import BlockKind
+from streamviz.core.policy import Consult, Decision
+from streamviz.core.request import ModelCall
+from streamviz.policies import build
+from tests.policies.support import ask, block, context
+
+RULE = {"model": "judge", "instructions": "It destroys data.", "threshold": 0.6, "text": "[no]"}
+CALL = block('{"command": "rm"}', name="run_shell")
+
+
+def test_it_asks_about_the_call_with_its_instructions() -> None:
+    asked = ask(build("llm_judge", RULE), CALL)
+    assert asked.model == "judge"
+    assert "It destroys data." in asked.instructions
+    assert json.loads(asked.text) == {"tool": "run_shell", "arguments": '{"command": "rm"}'}
+
+
+@pytest.mark.parametrize(
+    ("answer", "decision", "score"),
+    [
+        ('{"score": 0.6, "explanation": "It removes files."}', Decision.DENY, 0.6),
+        ('{"score": 1, "explanation": "x"}', Decision.DENY, 1),
+        ('{"score": 0.59, "explanation": "x"}', Decision.ALLOW, 0.59),
+        ('Sure:\n```json\n{"score": 0.9, "explanation": "x"}\n```', Decision.DENY, 0.9),
+    ],
+)
+def test_the_score_decides_and_is_kept(answer: str, decision: Decision, score: float) -> None:
+    verdict = ask(build("llm_judge", RULE), CALL).read(answer)
+    assert (verdict.decision, verdict.text) == (decision, "[no]")
+    assert (verdict.evidence["score"], verdict.evidence["threshold"]) == (score, 0.6)
+    assert verdict.reason.startswith(f"Score {score:g}: ")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "no", "{}", '{"score": "high"}', '{"score": 7}', '{"score": true}', '{"score": 0.', '{"score": NaN}', "[0.9]"],
+)
+def test_an_answer_without_a_score_is_a_failure(answer: str) -> None:
+    asked = ask(build("llm_judge", RULE), CALL)
+    with pytest.raises(ValueError, match=r"score|JSON|truncated|nested|Expecting"):
+        asked.read(answer)
+
+
+def test_what_is_too_long_to_be_judged_is_a_failure() -> None:
+    with pytest.raises(ValueError, match="more than are judged"):
+        ask(build("llm_judge", {**RULE, "longest": 100}), block("x" * 200))
+
+
+def test_it_judges_only_what_it_is_told_to() -> None:
+    policy = build("llm_judge", {**RULE, "on": ["content"]})
+    assert policy.on_block_complete(CALL, context()) is None
+    assert not policy.holds(CALL)
+    assert policy.holds(block(kind=BlockKind.CONTENT))
+    assert (
+        policy.on_request(ModelCall("openai_chat", {"messages": [{"role": "user", "content": "x"}]}), context()) is None
+    )
+
+
+@pytest.mark.parametrize(("on", "roles"), [("request", ["user", "tool"]), ("tool_results", ["tool"])])
+def test_it_can_judge_what_the_model_is_to_read(on: str, roles: list[str]) -> None:
+    messages: list[Any] = [{"role": "user", "content": "x"}, {"role": "tool", "tool_call_id": "1", "content": "y"}]
+    policy = build("llm_judge", {**RULE, "on": [on]})
+    asked = policy.on_request(ModelCall("openai_chat", {"messages": messages}), context())
+    assert isinstance(asked, Consult)
+    assert [turn["role"] for turn in json.loads(asked.text)] == roles
+    assert policy.on_request(ModelCall("openai_chat", {"messages": []}), context()) is None

@@ -1,0 +1,44 @@
+"""python: a policy of one's own is found by its path, or the operator is told why not."""
+
+import pytest
+
+from streamviz.core.errors import PolicyParametersError
+from streamviz.core.json_value import JsonObject
+from streamviz.core.policy import Policy
+from streamviz.policies import build
+
+
+class Mine(Policy):
+    """A policy of a user's own."""
+
+    def __init__(self, parameters: JsonObject) -> None:
+        self.parameters = parameters
+        if "broken" in parameters:
+            raise RuntimeError("it broke")
+
+
+HERE = __name__
+
+
+def test_the_class_is_made_with_its_parameters() -> None:
+    policy = build("python", {"path": f"{HERE}.Mine", "parameters": {"a": 1}})
+    assert type(policy).__name__ == "Mine"
+    assert vars(policy)["parameters"] == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "field", "words"),
+    [
+        (f"{HERE}.Nobody", {}, "path", "no subclass"),
+        (f"{HERE}.HERE", {}, "path", "no subclass"),
+        ("json.JSONDecoder", {}, "path", "no subclass"),
+        ("no_such_module.X", {}, "path", "cannot be imported"),
+        ("Mine", {}, "path", "does not match"),
+        ("os; import sys.x", {}, "path", "does not match"),
+        (f"{HERE}.Mine", {"broken": 1}, "parameters", "it broke"),
+    ],
+)
+def test_what_is_wrong_is_told_at_its_field(path: str, more: JsonObject, field: str, words: str) -> None:
+    with pytest.raises(PolicyParametersError, match=words) as raised:
+        build("python", {"path": path, "parameters": more})
+    assert raised.value.field == field

@@ -1,0 +1,165 @@
+"""A worker's journal: what a flush returned for is in the files, whatever happens to the worker or the disk."""
+
+import resource
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from streamviz.records.journal import folder, journal
+from streamviz.records.journal.journal import INCOMPLETE, Journal
+from streamviz.records.journal.room import Limits
+from streamviz.records.journal.tail import Tail
+from streamviz.records.recorder import AnyEntry, StreamClosed
+from tests.records.support import ROOM, closed, journal_of, opened, received
+
+ONE, TWO = uuid.UUID(int=1), uuid.UUID(int=2)
+BIG = b"x" * 5000
+
+
+def everything(path: Path) -> list[AnyEntry]:
+    """All that a journal holds, as a writer reads it."""
+    tail, found = Tail(path), []
+    while entries := tail.read(folder.is_abandoned(path)):
+        found += entries
+    tail.close()
+    return found
+
+
+@contextmanager
+def disk_of(size: int) -> Iterator[None]:
+    """No file can grow beyond `size` bytes meanwhile: a write that would is cut off there, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_it_writes_at_a_flush_and_all_at_once(tmp_path: Path) -> None:
+    worker = Journal(tmp_path, ROOM)
+    worker.append(opened(ONE))
+    worker.append(received(ONE, [b"a"]))
+    assert everything(worker.path) == []
+    worker.flush()
+    assert everything(worker.path) == [opened(ONE), received(ONE, [b"a"])]
+
+
+def test_what_was_flushed_outlives_a_worker_that_never_closed_it(tmp_path: Path) -> None:
+    worker = journal_of(tmp_path, [opened(ONE)])
+    worker.append(received(ONE, [b"never flushed"]))
+    path = worker.path
+    assert not folder.is_abandoned(path)
+    worker.close()
+    assert folder.is_abandoned(path)
+    assert folder.journals(tmp_path) == [path]
+
+
+def test_closing_it_writes_what_was_not_flushed(tmp_path: Path) -> None:
+    worker = Journal(tmp_path, ROOM)
+    worker.append(opened(ONE))
+    worker.close()
+    assert everything(worker.path) == [opened(ONE)]
+
+
+def test_it_goes_on_in_a_new_segment_when_one_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "SEGMENT_BYTES", 2000)
+    entries = [received(ONE, [b"y" * 900], n) for n in range(9)]
+    worker = journal_of(tmp_path, entries)
+    assert len(folder.segments(worker.path)) == 5
+    assert everything(worker.path) == entries
+
+
+def test_two_workers_have_a_folder_each(tmp_path: Path) -> None:
+    first, second = journal_of(tmp_path, [opened(ONE)]), journal_of(tmp_path, [opened(TWO)])
+    assert folder.journals(tmp_path) == sorted([first.path, second.path])
+    assert everything(second.path) == [opened(TWO)]
+
+
+def test_half_a_record_on_a_full_disk_is_taken_back(tmp_path: Path) -> None:
+    worker = journal_of(tmp_path, [opened(ONE), opened(TWO)])
+    with disk_of(2000):
+        worker.append(received(ONE, [BIG]))
+        worker.flush()
+        assert worker.left_out == 1
+        worker.append(received(TWO, [b"small"]))
+        worker.flush()
+    assert everything(worker.path) == [opened(ONE), opened(TWO), received(TWO, [b"small"])]
+
+
+def test_a_stream_that_was_cut_short_is_closed_as_incomplete_once_there_is_room(tmp_path: Path) -> None:
+    worker = journal_of(tmp_path, [opened(ONE)])
+    with disk_of(500):
+        worker.append(received(ONE, [BIG]))
+        worker.flush()
+        worker.append(received(ONE, [b"behind the gap"], 1))
+        worker.append(closed(ONE))
+        worker.flush()
+    assert everything(worker.path) == [opened(ONE)]
+    assert worker.left_out == 0
+    worker.append(opened(TWO))
+    worker.flush()
+    assert everything(worker.path) == [opened(ONE), opened(TWO), closed(ONE, error=INCOMPLETE)]
+
+
+def test_a_stream_that_was_never_in_it_is_not_closed_there_either(tmp_path: Path) -> None:
+    worker = Journal(tmp_path, ROOM)
+    with disk_of(10):
+        for entry in (opened(ONE), closed(ONE)):
+            worker.append(entry)
+        worker.flush()
+    worker.append(opened(TWO))
+    worker.close()
+    assert everything(worker.path) == [opened(TWO)]
+
+
+def test_what_is_owed_is_told_at_the_latest_when_it_closes(tmp_path: Path) -> None:
+    worker = journal_of(tmp_path, [opened(ONE)])
+    with disk_of(300):
+        worker.append(received(ONE, [BIG]))
+        worker.flush()
+        worker.append(closed(ONE))
+        worker.flush()
+    worker.close()
+    [_, end] = everything(worker.path)
+    assert isinstance(end, StreamClosed)
+    assert end.error == INCOMPLETE
+
+
+def full(refuses: bool) -> Limits:
+    return Limits(most_bytes=0, most_seconds=3600.0, refuses=refuses)
+
+
+def test_at_its_limit_it_refuses_new_streams_and_records_the_running_ones(tmp_path: Path) -> None:
+    journal_of(tmp_path, [opened(ONE)]).close()
+    worker = journal_of(tmp_path, [opened(TWO)], full(refuses=True))
+    assert worker.why_refused() == "the journal takes 0 MiB"
+    worker.append(closed(TWO))
+    worker.flush()
+    assert everything(worker.path) == [opened(TWO), closed(TWO)]
+
+
+def test_at_its_limit_it_begins_a_new_segment_so_that_the_old_one_can_go(tmp_path: Path) -> None:
+    worker = journal_of(tmp_path, [opened(ONE)], full(refuses=True))
+    assert folder.segments(worker.path) == [1]
+    assert worker.why_refused()
+    assert worker.why_refused()
+    assert folder.segments(worker.path) == [1, 2]
+
+
+def test_or_it_lets_new_streams_go_on_unrecorded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    journal_of(tmp_path, [opened(ONE)]).close()
+    worker = Journal(tmp_path, full(refuses=False))
+    assert worker.why_refused() == ""
+    worker.append(opened(TWO))
+    worker.append(received(TWO, [b"a"]))
+    worker.flush()
+    assert worker.left_out == 1
+    assert "go on unrecorded: the journal takes" in caplog.text
+    worker.append(closed(TWO))
+    worker.flush()
+    assert worker.left_out == 0
+    assert everything(worker.path) == []

@@ -1,0 +1,397 @@
+"""The writer: from the journal to rows, and back through the views."""
+
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from psycopg.conninfo import make_conninfo
+
+from streamviz.core.context import Frame
+from streamviz.core.json_value import encode
+from streamviz.faults import Fault
+from streamviz.records.database import conninfo
+from streamviz.records.journal import folder
+from streamviz.records.journal.encoding import records_in
+from streamviz.records.models import DeletedStream, Policy
+from streamviz.records.recorder import ChunksReceived
+from streamviz.records.runs import RUN
+from streamviz.records.writer.process import Writer, is_running
+from streamviz.records.writer.refused import refused
+from streamviz.records.writer.status import writer_status
+from tests.records.conftest import Query
+from tests.records.support import (
+    NOON,
+    block,
+    closed,
+    journal_of,
+    judged,
+    move,
+    opened,
+    passed,
+    received,
+    sent,
+    verdict,
+    write,
+)
+
+CHUNKS = "SELECT seq, raw FROM records_chunk WHERE stream_id = %s ORDER BY seq"
+FRAMES = "SELECT number, seq, origin, made FROM records_frame WHERE stream_id = %s ORDER BY number"
+ODD = [b"", b"\x00", b"\xff\xfe", b"data: \xc3\n\n", "data: \U0001f9ea\n\n".encode(), b"\r\n\r\n", b"", b"\x00" * 3000]
+
+
+@pytest.fixture
+def stream_id() -> uuid.UUID:
+    return uuid.uuid4()
+
+
+def chunks_of(query: Query, stream_id: uuid.UUID) -> list[bytes]:
+    """The upstream tape, which must have no gap."""
+    found = query(CHUNKS, stream_id)
+    assert [seq for seq, _ in found] == list(range(len(found)))
+    return [bytes(raw) for _, raw in found]
+
+
+def test_it_gives_every_chunk_back_byte_for_byte(query: Query, stream_id: uuid.UUID) -> None:
+    write([opened(stream_id), received(stream_id, ODD)])
+    assert chunks_of(query, stream_id) == ODD
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(flushes=st.lists(st.lists(st.lists(st.binary(max_size=40), min_size=1, max_size=90), max_size=3), max_size=3))
+def test_it_keeps_any_bytes_in_order_however_they_came(query: Query, flushes: list[list[list[bytes]]]) -> None:
+    stream_id = uuid.uuid4()
+    entries, first = [], 0
+    for reads in flushes:
+        entries.append([])
+        for raws in reads:
+            entries[-1].append(received(stream_id, raws, first))
+            first += len(raws)
+    write([opened(stream_id)], *entries)
+    assert chunks_of(query, stream_id) == [raw for reads in flushes for raws in reads for raw in raws]
+
+
+def test_it_keeps_the_time_of_each_chunk(query: Query, stream_id: uuid.UUID) -> None:
+    write([opened(stream_id), received(stream_id, [b"a", b"b"]), received(stream_id, [b"c"], 2)])
+    times = query(
+        "SELECT extract(epoch FROM received_at) FROM records_chunk WHERE stream_id = %s ORDER BY 1", stream_id
+    )
+    assert [round(time * 10**6) for (time,) in times] == [NOON, NOON, NOON + 2]
+
+
+def test_it_keeps_the_client_tape_and_the_bytes_of_what_was_made(query: Query, stream_id: uuid.UUID) -> None:
+    made = [Frame(b"", None, "guard"), Frame(b"\x00\xff", None, "guard"), Frame(b"tail", None, "streamviz")]
+    write(
+        [opened(stream_id), sent(stream_id, passed([0, 1])), sent(stream_id, made, 2)],
+        [sent(stream_id, passed([2]), 5)],
+    )
+    assert query(FRAMES, stream_id) == [
+        (0, 0, "upstream", None),
+        (1, 1, "upstream", None),
+        (2, None, "guard", b""),
+        (3, None, "guard", b"\x00\xff"),
+        (4, None, "streamviz", b"tail"),
+        (5, 2, "upstream", None),
+    ]
+
+
+def test_it_cuts_long_streams_into_runs(query: Query, stream_id: uuid.UUID) -> None:
+    raws = [b"%d" % n for n in range(2 * RUN + 1)]
+    write([opened(stream_id), received(stream_id, raws), sent(stream_id, passed(range(len(raws))))])
+    assert query("SELECT first_seq FROM records_upstreamrun ORDER BY 1") == [(0,), (RUN,), (2 * RUN,)]
+    assert chunks_of(query, stream_id) == raws
+    assert [seq for _, seq, _, _ in query(FRAMES, stream_id)] == list(range(len(raws)))
+
+
+def test_it_changes_nothing_when_the_same_is_written_twice(query: Query, stream_id: uuid.UUID) -> None:
+    entries = [
+        opened(stream_id),
+        received(stream_id, ODD),
+        sent(stream_id, passed([0])),
+        closed(stream_id, blocks=[block()]),
+    ]
+    everything = (
+        "SELECT (SELECT json_agg(s) FROM records_stream s)::text, (SELECT json_agg(b) FROM records_block b)::text"
+    )
+    write(entries)
+    before = query(everything), query(CHUNKS, stream_id), query(FRAMES, stream_id)
+    write(entries)
+    assert (query(everything), query(CHUNKS, stream_id), query(FRAMES, stream_id)) == before
+
+
+def test_it_loses_nothing_when_the_news_of_a_commit_is_lost(query: Query, stream_id: uuid.UUID) -> None:
+    first = [opened(stream_id), received(stream_id, [b"a", b"b"]), sent(stream_id, passed([0, 1]))]
+    more = [received(stream_id, [b"c"], 2), sent(stream_id, [Frame(b"made", None, "guard")], 2)]
+    # The first batch is in Postgres, but the writer never heard so: it tries again, together with what came since.
+    write(first, first + more)
+    assert chunks_of(query, stream_id) == [b"a", b"b", b"c"]
+    assert query(FRAMES, stream_id)[2:] == [(2, None, "guard", b"made")]
+
+
+def test_it_stores_what_a_closed_stream_came_to(query: Query, stream_id: uuid.UUID) -> None:
+    write([opened(stream_id, request=b"\x00 not JSON"), closed(stream_id, blocks=[block(), block(1, text="two")])])
+    row = query(
+        "SELECT outcome, finish_reason, status, usage, input_tokens, output_tokens, cost::float, chunk_count,"
+        " frame_count,"
+        " block_count, itl_p50_us, itl_p95_us, extract(epoch FROM ended_at - requested_at) * 1000000, request"
+        " FROM records_stream"
+    )
+    usage = {"prompt_tokens": 1, "completion_tokens": 2}
+    assert row == [("completed", "stop", 200, usage, 1, 2, 0.25, 2, 2, 2, 3, 4, 2, b"\x00 not JSON")]
+    assert query("SELECT ordinal, text FROM records_block ORDER BY ordinal") == [(0, "Hello"), (1, "two")]
+
+
+def test_it_leaves_unknown_what_is_not_known(query: Query, stream_id: uuid.UUID) -> None:
+    unknown = dict.fromkeys(
+        "status usage input_tokens output_tokens cost upstream_first_at client_first_at itl_p50 itl_p95".split()
+    )
+    write([opened(stream_id), closed(stream_id, **unknown)])
+    columns = (
+        "status, usage, input_tokens, output_tokens, cost, upstream_first_at, client_first_at, itl_p50_us, itl_p95_us"
+    )
+    assert query(f"SELECT {columns} FROM records_stream") == [(None,) * 9]
+
+
+HOSTILE = "a\x00b\ud800c\U0001f9ea'; DROP TABLE records_stream; --"
+NUL = "a\x00"
+STORED = "a\ufffdb?c\U0001f9ea'; DROP TABLE records_stream; --"
+
+
+@pytest.fixture
+def version_id(transactional_db: None) -> int:
+    """The key of a policy's version."""
+    policy = Policy(name="guard", kind="tool_rule", mode="enforce")
+    policy.save()
+    return policy.versions.get().pk
+
+
+def test_it_stores_hostile_text_wherever_text_comes_from_strangers(
+    query: Query, stream_id: uuid.UUID, version_id: int
+) -> None:
+    fields = dict.fromkeys("session_label client user_agent requested_model upstream_model provider".split(), HOSTILE)
+    opening = opened(stream_id, **fields)
+    texts = dict.fromkeys("upstream_id name label text signature".split(), HOSTILE)
+    closing = closed(
+        stream_id,
+        upstream_model=HOSTILE,
+        provider=HOSTILE,
+        finish_reason=HOSTILE,
+        error=HOSTILE,
+        usage=encode({NUL: [NUL, {"deep": NUL}]}),
+        blocks=[block(**texts)],
+    )
+    write([opening, judged(stream_id, verdict(version_id, reason=HOSTILE, failure=HOSTILE)), closing])
+    columns = "label, client, user_agent, requested_model, upstream_model, provider, finish_reason, error"
+    joined = "records_stream JOIN records_session ON records_session.id = session_id"
+    assert query(f"SELECT {columns} FROM {joined}") == [(STORED,) * 8]
+    assert query("SELECT usage FROM records_stream") == [({"a\ufffd": ["a\ufffd", {"deep": "a\ufffd"}]},)]
+    assert query("SELECT upstream_id, name, label, text, signature FROM records_block") == [(STORED,) * 5]
+    assert query("SELECT reason, failure FROM records_verdict") == [(STORED,) * 2]
+
+
+def test_it_keeps_when_each_verdict_was_given_whether_the_stream_ended_or_not(
+    query: Query, stream_id: uuid.UUID, version_id: int
+) -> None:
+    write(
+        [opened(stream_id), judged(stream_id, verdict(version_id))], [judged(stream_id, verdict(version_id, number=1))]
+    )
+    assert query("SELECT number, decision, took_us FROM records_verdict ORDER BY number") == [
+        (0, "deny", 12),
+        (1, "deny", 12),
+    ]
+
+
+def test_it_keeps_the_lengths_of_chunks_whose_bytes_are_not_to_be_kept(query: Query, stream_id: uuid.UUID) -> None:
+    write([opened(stream_id), ChunksReceived(stream_id, 0, NOON, [], [120, 7])])
+    assert query("SELECT seq, length, raw FROM records_chunk") == [(0, 120, None), (1, 7, None)]
+
+
+def test_a_stream_is_in_the_partition_of_its_day(query: Query) -> None:
+    query("SELECT streamviz_make_day('2026-03-04')")
+    last = query("SELECT streamviz_first_id('2026-03-05 00:00Z')")[0][0]
+    inside, behind = uuid.UUID(int=last.int - 1), last
+    for each in (inside, behind):
+        write([opened(each), received(each, [b"x"]), sent(each, passed([0]))])
+    for table in ("upstreamrun", "clientrun"):
+        where = dict(query(f"SELECT stream_id, tableoid::regclass::text FROM records_{table}"))
+        assert where == {inside: f"records_{table}_20260304", behind: f"records_{table}_default"}
+        query(f"DROP TABLE records_{table}_20260304")
+
+
+UNSTORABLE = {
+    "refused by Postgres": {"status": 10**6},
+    "refused for a row that is not there": {"blocks": [block(), block(held_by=("a",), length=-1, ordinal=1)]},
+    "refused by the driver": {"usage": b"no JSON"},
+}
+
+
+@pytest.mark.parametrize("fault", UNSTORABLE.values(), ids=UNSTORABLE)
+def test_what_cannot_be_stored_is_set_aside_and_holds_up_no_other_stream(
+    query: Query, tmp_path: Path, fault: dict[str, object]
+) -> None:
+    good, bad, later = uuid.uuid4(), uuid.uuid4(), uuid.uuid4()
+    entries = [opened(bad), received(bad, [b"x"]), closed(bad, **fault)]
+    journal = journal_of(tmp_path, [opened(good), *entries, closed(good)])
+    move(tmp_path)
+    for entry in (opened(later), closed(later)):
+        journal.append(entry)
+    journal.flush()
+    move(tmp_path)
+    assert {row[0] for row in query("SELECT id FROM records_stream WHERE outcome = 'completed'")} == {good, later}
+    [kept] = refused(tmp_path)
+    assert records_in(kept.read_bytes())[0] == entries
+
+
+def test_it_stores_nothing_of_a_stream_that_was_deleted(query: Query, tmp_path: Path, stream_id: uuid.UUID) -> None:
+    journal = journal_of(tmp_path, [opened(stream_id), received(stream_id, [b"x"])])
+    DeletedStream.objects.create(stream_id=stream_id)
+    move(tmp_path)
+    journal.append(closed(stream_id, blocks=[block()]))
+    journal.flush()
+    move(tmp_path)
+    assert query("SELECT count(*) FROM records_stream") == [(0,)]
+    assert query("SELECT count(*) FROM records_upstreamrun") == [(0,)]
+    assert refused(tmp_path) == []
+
+
+def test_a_stream_whose_beginning_is_lost_is_set_aside(query: Query, tmp_path: Path, stream_id: uuid.UUID) -> None:
+    journal_of(tmp_path, [received(stream_id, [b"x"], 4)])
+    move(tmp_path)
+    assert query("SELECT count(*) FROM records_upstreamrun") == [(0,)]
+    assert [path.stem for path in refused(tmp_path)] == [str(stream_id)]
+
+
+def test_it_removes_what_it_has_stored(query: Query, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamviz.records.journal.journal.SEGMENT_BYTES", 1)
+    ids = [uuid.uuid4() for _ in range(3)]
+    journal = journal_of(tmp_path, [entry for each in ids for entry in (opened(each), closed(each))])
+    assert len(folder.segments(journal.path)) == 6
+    move(tmp_path)
+    assert len(folder.segments(journal.path)) == 1
+    assert query("SELECT count(*) FROM records_stream WHERE outcome = 'completed'") == [(3,)]
+
+
+def test_what_waits_to_become_a_run_keeps_its_segment(
+    query: Query, tmp_path: Path, stream_id: uuid.UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamviz.records.journal.journal.SEGMENT_BYTES", 1)
+    other = uuid.uuid4()
+    journal = journal_of(tmp_path, [opened(stream_id), opened(other), closed(other)])
+    writer = Writer(tmp_path, conninfo)
+    while writer.turn():
+        pass
+    assert query("SELECT id FROM records_stream") == [(other,)]
+    assert folder.segments(journal.path) == [1, 2, 3]
+    writer.finish()
+    assert folder.segments(journal.path) == [3]
+
+
+def test_a_stream_that_ended_is_stored_in_the_turn_that_reads_it(query: Query, tmp_path: Path) -> None:
+    ended, running = uuid.uuid4(), uuid.uuid4()
+    journal_of(tmp_path, [opened(ended), opened(running), closed(ended)])
+    writer = Writer(tmp_path, conninfo)
+    writer.turn()
+    assert query("SELECT id FROM records_stream") == [(ended,)]
+    writer.finish()
+
+
+@pytest.fixture
+def named(query: Query) -> Iterator[str]:
+    """A connection string whose connections the test can tell from all others, to end them."""
+    yield make_conninfo(conninfo(), application_name="the writer")
+    assert query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'the writer'") == [(0,)]
+
+
+def test_it_goes_on_when_its_connection_is_killed(
+    query: Query, named: str, tmp_path: Path, stream_id: uuid.UUID
+) -> None:
+    journal = journal_of(tmp_path, [opened(stream_id), received(stream_id, [b"a"]), closed(stream_id)])
+    writer = Writer(tmp_path, lambda: named)
+    writer.turn()
+    assert query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'the writer'")
+    later = uuid.uuid4()
+    for entry in (opened(later), closed(later)):
+        journal.append(entry)
+    journal.flush()
+    with pytest.raises(psycopg.OperationalError):
+        writer.turn()
+    assert writer.turn() == 0
+    assert query("SELECT count(*) FROM records_stream WHERE outcome = 'completed'") == [(2,)]
+    writer.finish()
+
+
+def test_it_waits_for_a_database_that_is_away(query: Query, tmp_path: Path, stream_id: uuid.UUID) -> None:
+    places = ["host=/nowhere dbname=none"]
+    ended = uuid.uuid4()
+    journal = journal_of(tmp_path, [opened(ended), closed(ended), opened(stream_id)])
+    writer = Writer(tmp_path, lambda: places[-1])
+    for _ in range(2):
+        with pytest.raises(psycopg.OperationalError):
+            writer.turn()
+    journal.append(received(stream_id, [b"meanwhile"]))
+    journal.flush()
+    places.append(conninfo())
+    writer.finish()
+    assert chunks_of(query, stream_id) == [b"meanwhile"]
+    assert dict(query("SELECT id, outcome FROM records_stream")) == {ended: "completed", stream_id: ""}
+    assert refused(tmp_path) == []
+
+
+def test_a_database_without_tables_is_waited_for_too(query: Query, tmp_path: Path, stream_id: uuid.UUID) -> None:
+    journal_of(tmp_path, [opened(stream_id), closed(stream_id)])
+    query("ALTER TABLE records_deletedstream RENAME TO hidden")
+    writer = Writer(tmp_path, conninfo)
+    with pytest.raises(psycopg.ProgrammingError):
+        writer.turn()
+    query("ALTER TABLE hidden RENAME TO records_deletedstream")
+    writer.finish()
+    assert query("SELECT outcome FROM records_stream") == [("completed",)]
+    assert refused(tmp_path) == []
+
+
+class Running:
+    """A writer in a thread of its own, as the command runs it."""
+
+    def __init__(self, root: Path) -> None:
+        self.stop = threading.Event()
+        self.tended = threading.Event()
+        self._writer = Writer(root, conninfo)
+        self._thread = threading.Thread(target=self._writer.run, args=(self.stop, lambda _: self.tended.set()))
+
+    def __enter__(self) -> "Running":
+        self._thread.start()
+        assert self.tended.wait(30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop.set()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+
+def test_told_to_stop_it_stores_what_there_is(query: Query, tmp_path: Path, stream_id: uuid.UUID) -> None:
+    with Running(tmp_path):
+        journal_of(tmp_path, [opened(stream_id), received(stream_id, [b"a"])])
+    assert chunks_of(query, stream_id) == [b"a"]
+
+
+def test_there_is_one_writer_at_a_time_and_others_can_tell(query: Query, tmp_path: Path) -> None:
+    assert not is_running(tmp_path)
+    with Running(tmp_path):
+        assert is_running(tmp_path)
+        with pytest.raises(Fault, match="Another writer"):
+            Writer(tmp_path, conninfo).run(threading.Event(), lambda _: None)
+        status = writer_status(tmp_path)
+        assert status is not None
+        assert status.trouble == ""
+    assert not is_running(tmp_path)
+
+
+def test_its_database_is_the_one_that_django_uses(query: Query) -> None:
+    with psycopg.connect(conninfo()) as connection:
+        name = connection.execute("SELECT current_database()").fetchone()
+    assert query("SELECT current_database()") == [name]

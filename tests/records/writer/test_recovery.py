@@ -1,0 +1,143 @@
+"""What becomes of streams whose worker is gone."""
+
+import uuid
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from streamviz.core.context import Frame
+from streamviz.records.journal import folder
+from streamviz.records.models import Policy
+from streamviz.records.recorder import AnyEntry
+from tests.core.support import call, calls, delta, sse
+from tests.records.conftest import Query
+from tests.records.support import NOON, closed, journal_of, judged, move, opened, passed, received, sent, verdict
+
+STREAM = uuid.UUID(int=1)
+MICROSECONDS = "(extract(epoch FROM {}) * 1000000)::bigint"
+RAWS = [
+    sse(delta(content="Let me ")),
+    sse(delta(content="look.")),
+    sse(calls(call(0, "call-1", "run_shell", '{"command":'))),
+    sse(calls(call(0, None, None, '"rm -rf /"}'))),
+]
+EVERYTHING = " || ".join(
+    f"coalesce((SELECT json_agg(r ORDER BY {order})::text FROM records_{table} r), '')"
+    for table, order in {
+        "stream": "id",
+        "block": "stream_id, ordinal",
+        "verdict": "number",
+        "upstreamrun": "first_seq",
+        "clientrun": "first_frame",
+    }.items()
+)
+
+
+def left_behind(root: Path, entries: list[AnyEntry]) -> Path:
+    """The journal of a worker that died."""
+    journal = journal_of(root, entries)
+    journal.close()
+    return journal.path
+
+
+def test_a_stream_is_closed_as_interrupted_with_its_blocks(query: Query, tmp_path: Path) -> None:
+    left_behind(tmp_path, [opened(STREAM), received(STREAM, RAWS), sent(STREAM, passed([0, 1]), 0)])
+    move(tmp_path)
+    ends = MICROSECONDS.format("ended_at")
+    columns = f"outcome, error, chunk_count, frame_count, block_count, cost, {ends}"
+    why = "streamviz ended while the stream ran"
+    assert query(f"SELECT {columns} FROM records_stream") == [("interrupted", why, 4, 2, 2, None, NOON)]
+    released = MICROSECONDS.format("released_at")
+    assert query(f"SELECT kind, name, text, length, is_truncated, {released} FROM records_block ORDER BY ordinal") == [
+        ("content", "", "Let me look.", 12, False, NOON),
+        ("tool_call", "run_shell", '{"command":"rm -rf /"}', 22, True, None),
+    ]
+
+
+def test_what_a_policy_denied_was_held(query: Query, tmp_path: Path) -> None:
+    policy = Policy(name="guard", kind="tool_rule", mode="enforce")
+    policy.save()
+    version = policy.versions.get().pk
+    denial = judged(STREAM, verdict(version, ordinal=1))
+    frames = sent(STREAM, [*passed([0, 1]), Frame(b"no", None, "guard")])
+    left_behind(tmp_path, [opened(STREAM), received(STREAM, RAWS), denial, frames])
+    move(tmp_path)
+    assert query("SELECT held_at IS NULL, released_at IS NULL FROM records_block ORDER BY ordinal") == [
+        (True, False),
+        (False, True),
+    ]
+    assert query("SELECT decision FROM records_verdict") == [("deny",)]
+
+
+def test_a_stream_with_nothing_in_it_ends_when_it_began(query: Query, tmp_path: Path) -> None:
+    left_behind(tmp_path, [opened(STREAM)])
+    move(tmp_path)
+    columns = f"outcome, chunk_count, {MICROSECONDS.format('ended_at')}"
+    assert query(f"SELECT {columns} FROM records_stream") == [("interrupted", 0, NOON)]
+
+
+def test_an_answer_that_was_no_stream_is_read_as_one(query: Query, tmp_path: Path) -> None:
+    body = b'{"choices":[{"index":0,"message":{"role":"assistant","content":"Whole"},"finish_reason":"stop"}]}'
+    left_behind(tmp_path, [opened(STREAM, is_streaming=False), received(STREAM, [body])])
+    move(tmp_path)
+    assert query("SELECT kind, text, is_truncated FROM records_block") == [("content", "Whole", False)]
+    assert query("SELECT finish_reason FROM records_stream") == [("stop",)]
+
+
+def test_what_ended_stays_as_it_ended(query: Query, tmp_path: Path) -> None:
+    left_behind(tmp_path, [opened(STREAM), closed(STREAM)])
+    move(tmp_path)
+    assert query("SELECT outcome, chunk_count FROM records_stream") == [("completed", 2)]
+
+
+def test_the_streams_of_a_living_worker_stay_open_and_its_journal_stays(query: Query, tmp_path: Path) -> None:
+    journal = journal_of(tmp_path, [opened(STREAM)])
+    other = uuid.uuid4()
+    left_behind(tmp_path, [opened(other)])
+    move(tmp_path)
+    assert dict(query("SELECT id, outcome FROM records_stream")) == {STREAM: "", other: "interrupted"}
+    assert folder.journals(tmp_path) == [journal.path]
+    journal.close()
+    move(tmp_path)
+    assert dict(query("SELECT id, outcome FROM records_stream")) == {STREAM: "interrupted", other: "interrupted"}
+    assert folder.journals(tmp_path) == []
+
+
+def test_what_cannot_be_read_behind_some_chunk_is_kept_and_makes_no_block(query: Query, tmp_path: Path) -> None:
+    left_behind(tmp_path, [opened(STREAM), received(STREAM, [RAWS[0], b"data: {nonsense\n\n", RAWS[1]])])
+    move(tmp_path)
+    assert query("SELECT text FROM records_block") == [("Let me ",)]
+    assert query("SELECT count(*) FROM records_chunk") == [(3,)]
+
+
+@pytest.fixture
+def entries() -> list[AnyEntry]:
+    """A stream that ended and one that did not, a read at a time."""
+    second = uuid.UUID(int=2)
+    story: list[AnyEntry] = [opened(STREAM), opened(second)]
+    for n, raw in enumerate(RAWS):
+        story += [received(STREAM, [raw], n), sent(STREAM, passed([n]), n), received(second, [raw], n)]
+    return [*story, closed(STREAM, chunk_count=len(RAWS), frame_count=len(RAWS))]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_journal_cut_anywhere_gives_the_same_record_however_often_it_is_read(
+    query: Query, tmp_path: Path, entries: list[AnyEntry], data: st.DataObject
+) -> None:
+    query("TRUNCATE records_session, records_stream, records_upstreamrun, records_clientrun CASCADE")
+    root = tmp_path / str(uuid.uuid4())
+    path = folder.segment(left_behind(root, entries), 1)
+    whole = path.read_bytes()
+    cut = whole[: data.draw(st.integers(0, len(whole)))]
+    path.write_bytes(cut)
+    move(root)
+    once = query(f"SELECT {EVERYTHING}")
+    assert folder.journals(root) == []
+    again = folder.segment(left_behind(root, []), 1)
+    again.write_bytes(cut)
+    move(root)
+    assert query("SELECT count(*) FROM records_stream WHERE outcome = ''") == [(0,)]
+    assert query(f"SELECT {EVERYTHING}") == once
