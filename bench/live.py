@@ -80,7 +80,7 @@ def _new_chunks(text: bytes, newest: dict[bytes, int], now: int) -> list[int]:
 
 
 def _load(gateway: gateways.Gateway, streams: int, seconds: float) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "bench.load", str(gateway.port), "paced", str(streams), str(seconds), gateway.key]
+    command = [sys.executable, "-m", "bench.load", str(gateway.port), "long", str(streams), str(seconds), gateway.key]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 

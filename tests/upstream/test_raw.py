@@ -86,6 +86,31 @@ async def test_breaking_off_is_an_error_after_all_that_came(
     assert came == simulator.get(f"/_sent/{answer.headers['x-simulator-request']}")
 
 
+async def test_silence_in_the_middle_is_an_error_after_all_that_came(simulator: Simulator) -> None:
+    client = new_client(silence_seconds=0.5)
+    answer = await ask(client, simulator, "stall?seconds=600&speed=20")
+    came = b""
+    with pytest.raises(UpstreamError) as raised:
+        async for piece in answer:
+            came += piece
+    answer.close()
+    await client.close()
+    assert raised.value.status == 504
+    assert b"data:" in came
+
+
+async def test_a_reader_that_takes_its_time_is_not_upstreams_silence(simulator: Simulator) -> None:
+    client = new_client(silence_seconds=0.2)
+    answer = await ask(client, simulator, "content?chunks=20&speed=inf")
+    pieces = aiter(answer)
+    came = await anext(pieces)
+    await asyncio.sleep(0.5)  # longer than upstream may be silent
+    came += b"".join([piece async for piece in pieces])
+    answer.close()
+    await client.close()
+    assert came == simulator.get(f"/_sent/{answer.headers['x-simulator-request']}")
+
+
 async def test_closing_ends_the_connection_in_the_middle(client: aiohttp.ClientSession, simulator: Simulator) -> None:
     answer = await ask(client, simulator, "stall?seconds=600&speed=20")
     async for _ in answer:
