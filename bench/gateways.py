@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -29,19 +29,20 @@ STOP_SECONDS = 30
 
 @dataclass
 class Gateway:
-    """A gateway that runs: where it listens, the key it wants, and the processes that work for it."""
+    """A gateway that runs: where it listens, the key it wants, its server, and the process that started all of it."""
 
     name: str
     port: int
     key: str = ""
     sign_in_link: str = ""
     server: psutil.Process | None = None
-    others: list[psutil.Process] = field(default_factory=list)
+    starter: psutil.Process | None = None
 
     def cpu_seconds(self) -> tuple[float, float]:
         """CPU time so far: the server's, and that of all processes together."""
+        started = self.starter.children(recursive=True) if self.starter else []
         own = _cpu_seconds(self.server) if self.server else 0.0
-        return own, own + sum(map(_cpu_seconds, self.others))
+        return own, own + sum(_cpu_seconds(process) for process in started if process != self.server)
 
 
 def _cpu_seconds(process: psutil.Process) -> float:
@@ -83,11 +84,10 @@ def streamviz(upstream_port: int, cpu: int | None) -> Iterator[Gateway]:
     with _running([sys.executable, "manage.py", "up"], "streamviz", environment, cpu) as process:
         said = _wait_until_it_says(r"curl -N [^\n]*Bearer (\S+?)'", process, "streamviz")
         link = re.search(r"http://\S+/sign-in/\S+", said)
-        children = psutil.Process(process.pid).children(recursive=True)
-        server = next(child for child in children if child.cmdline()[-1:] == ["serve"])
-        others = [child for child in children if child != server]
+        starter = psutil.Process(process.pid)
+        server = next(child for child in starter.children() if child.cmdline()[-1:] == ["serve"])
         key = re.findall(r"Bearer (\S+?)'", said)[-1]
-        yield Gateway("streamviz", port, key, link[0] if link else "", server, others)
+        yield Gateway("streamviz", port, key, link[0] if link else "", server, starter)
 
 
 @contextmanager

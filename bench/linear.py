@@ -1,7 +1,7 @@
-"""Whether the cost of a delta stays the same in a long stream: `python bench/linear.py`.
+"""Whether the cost of a delta stays the same in a long stream: `python -m bench.linear`.
 
-Times SSE parsing, aggregation and an empty policy chain for streams of 1,000 and of 100,000 deltas of each kind, best
-of several rounds, and prints µs a delta and their ratio. Exits with 1 where a ratio is above 1.5.
+Times SSE parsing, aggregation and an empty policy chain for streams of 1,000 and of 100,000 deltas, of each kind that a
+wire format has, best of several rounds, and prints µs a delta and their ratio. Exits with 1 where a ratio is above 1.5.
 """
 
 import asyncio
@@ -12,39 +12,110 @@ from collections.abc import Callable
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.chain import PolicyChain
-from streamviz.core.policy import StreamingContext
-from streamviz.core.processor import StreamProcessor
+from streamviz.core.composer import Composer
+from streamviz.core.context import StreamingContext
+from streamviz.core.json_value import JsonObject
+from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
 from streamviz.core.sse import SSEParser
-from streamviz.core.wire.openai_chat import OpenAIChatAggregator
+from streamviz.core.wire import AGGREGATORS
+from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
+from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
 
-SHORT, LONG, LIMIT, ROUNDS, READ = 1_000, 100_000, 1.5, 7, 16_384
+SHORT, LONG, LIMIT, ROUNDS, READ = 1_000, 100_000, 1.5, 3, 16_384
+
+Make = Callable[[int], JsonObject]
 
 
-def _call(number: int) -> dict[str, object]:
+def _chat(delta: Callable[[int], JsonObject]) -> Make:
+    return lambda number: {"choices": [{"index": 0, "delta": delta(number)}]}
+
+
+def _call(number: int) -> JsonObject:
     return {"index": number, "id": f"id-{number}", "function": {"name": "f", "arguments": "{}"}}
 
 
-DELTAS: dict[str, Callable[[int], dict[str, object]]] = {
-    "content": lambda number: {"content": "word "},
-    "thinking": lambda number: {"reasoning_content": "word "},
-    "signatures": lambda number: {"reasoning_details": [{"data": "c2lnbmF0dXJl"}]},
-    "one tool call": lambda number: {"tool_calls": [{"index": 0, "function": {"arguments": "word "}}]},
-    "many tool calls": lambda number: {"tool_calls": [_call(number)]},
-    "alternating": lambda number: {("content", "reasoning")[number % 2]: "word "},
+def _messages(index: Callable[[int], int], field: str, kind: str) -> Make:
+    return lambda number: {
+        "type": "content_block_delta",
+        "index": index(number),
+        "delta": {"type": kind, field: "word "},
+    }
+
+
+def _responses(kind: str, output_index: Callable[[int], int]) -> Make:
+    return lambda number: {
+        "type": f"response.{kind}.delta",
+        "sequence_number": number,
+        "item_id": f"item-{output_index(number)}",
+        "output_index": output_index(number),
+        "content_index": 0,
+        "delta": "word ",
+    }
+
+
+def _gemini(part: Callable[[int], JsonObject]) -> Make:
+    return lambda number: {"candidates": [{"index": 0, "content": {"role": "model", "parts": [part(number)]}}]}
+
+
+def _first(number: int) -> int:
+    return 0
+
+
+def _own(number: int) -> int:
+    return number
+
+
+DELTAS: dict[str, dict[str, Make]] = {
+    "openai_chat": {
+        "content": _chat(lambda number: {"content": "word "}),
+        "thinking": _chat(lambda number: {"reasoning_content": "word "}),
+        "signatures": _chat(lambda number: {"reasoning_details": [{"data": "c2lnbmF0dXJl"}]}),
+        "one tool call": _chat(lambda number: {"tool_calls": [{"index": 0, "function": {"arguments": "word "}}]}),
+        "many tool calls": _chat(lambda number: {"tool_calls": [_call(number)]}),
+        "alternating": _chat(lambda number: {("content", "reasoning")[number % 2]: "word "}),
+    },
+    "anthropic_messages": {
+        "content": _messages(_first, "text", "text_delta"),
+        "thinking": _messages(_first, "thinking", "thinking_delta"),
+        "one tool call": _messages(_first, "partial_json", "input_json_delta"),
+        "many tool calls": _messages(_own, "partial_json", "input_json_delta"),
+    },
+    "openai_responses": {
+        "content": _responses("output_text", _first),
+        "thinking": _responses("reasoning_summary_text", _first),
+        "one tool call": _responses("function_call_arguments", _first),
+        "many tool calls": _responses("function_call_arguments", _own),
+    },
+    "gemini": {
+        "content": _gemini(lambda number: {"text": "word "}),
+        "thinking": _gemini(lambda number: {"text": "word ", "thought": True}),
+        "many tool calls": _gemini(lambda number: {"functionCall": {"name": "f", "args": {"at": number}}}),
+        "alternating": _gemini(lambda number: {"text": "word ", "thought": number % 2 == 1}),
+    },
+}
+COMPOSERS: dict[str, Callable[[JsonObject], Composer]] = {
+    "openai_chat": OpenAIChatComposer,
+    "anthropic_messages": AnthropicMessagesComposer,
+    "openai_responses": OpenAIResponsesComposer,
 }
 
 
-def stream(kind: str, length: int) -> bytes:
+def stream(make: Make, length: int) -> bytes:
     """The bytes of a stream with so many deltas of one kind."""
-    payloads = ({"choices": [{"index": 0, "delta": DELTAS[kind](number)}]} for number in range(length))
-    return b"".join(b"data: %b\n\n" % json.dumps(payload).encode() for payload in payloads)
+    return b"".join(b"data: %b\n\n" % json.dumps(make(number)).encode() for number in range(length))
 
 
-async def take(data: bytes) -> None:
+def _callback(wire_format: str, head: JsonObject) -> OnChunk:
+    """The policy chain; no client speaks Gemini's format, so nothing composes it."""
+    composer = COMPOSERS.get(wire_format)
+    return pass_through if composer is None else PolicyChain([], composer(head)).on_chunk
+
+
+async def take(wire_format: str, data: bytes) -> None:
     """The way of a stream through the core, a socket read at a time."""
-    parser, aggregator = SSEParser(), OpenAIChatAggregator()
-    processor = StreamProcessor(PolicyChain([], OpenAIChatComposer(aggregator.head)).on_chunk, aggregator)
+    parser, aggregator = SSEParser(), AGGREGATORS[wire_format]()
+    processor = StreamProcessor(_callback(wire_format, aggregator.head), aggregator)
     context = StreamingContext("bench", lambda: 0)
     for start in range(0, len(data), READ):
         events = parser.feed(data[start : start + READ])
@@ -53,25 +124,27 @@ async def take(data: bytes) -> None:
     await processor.end(context)
 
 
-def cost(kind: str, length: int) -> float:
+def cost(wire_format: str, make: Make, length: int) -> float:
     """µs of CPU a delta, best of several rounds; a short stream is repeated, so that both do the same work in all."""
-    data = stream(kind, length)
+    data = stream(make, length)
+    repeats = LONG // length // 10 or 1
     best = float("inf")
     for _ in range(ROUNDS):
         began = time.process_time()
-        for _ in range(LONG // length // 10 or 1):
-            asyncio.run(take(data))
-        best = min(best, (time.process_time() - began) / (LONG // length // 10 or 1) / length)
+        for _ in range(repeats):
+            asyncio.run(take(wire_format, data))
+        best = min(best, (time.process_time() - began) / repeats / length)
     return best * 1e6
 
 
 def main() -> int:
     worst = 0.0
-    print(f"{'deltas':<18}{'at 1,000':>10}{'at 100,000':>12}{'ratio':>8}   (µs a delta)")
-    for kind in DELTAS:
-        short, long = cost(kind, SHORT), cost(kind, LONG)
-        worst = max(worst, long / short)
-        print(f"{kind:<18}{short:>10.2f}{long:>12.2f}{long / short:>8.2f}")
+    print(f"{'wire format':<20}{'deltas':<18}{'at 1,000':>10}{'at 100,000':>12}{'ratio':>8}   (µs a delta)")
+    for wire_format, kinds in DELTAS.items():
+        for kind, make in kinds.items():
+            short, long = cost(wire_format, make, SHORT), cost(wire_format, make, LONG)
+            worst = max(worst, long / short)
+            print(f"{wire_format:<20}{kind:<18}{short:>10.2f}{long:>12.2f}{long / short:>8.2f}", flush=True)
     return 1 if worst > LIMIT else 0
 
 

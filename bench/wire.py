@@ -3,24 +3,26 @@
 import json
 import re
 
-CHUNKS = {"paced": 50, "flooding": 200}  # stamped chunks a stream
+CHUNKS = {"paced": 50, "long": 1_000, "flooding": 200}  # stamped chunks a stream
 PACE_SECONDS = 0.02
 STAMP_DIGITS = 16
 STAMP = re.compile(rb"@@(\d{16})")  # microseconds of the monotonic clock, which all processes of a machine share
-NO_STAMP = "@@" + "0" * STAMP_DIGITS
 _ARGUMENTS = ('{"', "city", '":"', "Par", "is", '","', "unit", '":"', "celsius", '"}')
 
 
 def request_body(kind: str) -> bytes:
-    """What clients send; `kind` is `paced` or `flooding`."""
+    """What clients send; `kind` is one of CHUNKS."""
     messages = [{"role": "user", "content": "Write a story about a proxy"}]
     return json.dumps({"model": f"openai/{kind}", "stream": True, "messages": messages}).encode()
 
 
 def events(kind: str) -> list[bytes]:
-    """The chunks of an answer in their order, as server-sent events: text, two tool calls, the finish, the end."""
+    """The chunks of an answer as server-sent events: text, two tool calls, the finish, the end.
+
+    Stamps are the chunks' numbers at first: LiteLLM breaks off a stream whose chunks are all the same.
+    """
     deltas: list[dict[str, object]] = [{"role": "assistant", "content": "", "refusal": None}]
-    deltas += [{"content": f"{NO_STAMP} l"}] * CHUNKS[kind]
+    deltas += [{"content": f"{stamp(number).decode()} l"} for number in range(CHUNKS[kind])]
     for index in range(2):
         function = {"name": "get_weather", "arguments": ""}
         deltas.append(
@@ -28,6 +30,11 @@ def events(kind: str) -> list[bytes]:
         )
         deltas += [{"tool_calls": [{"index": index, "function": {"arguments": piece}}]} for piece in _ARGUMENTS]
     return [*(_event(delta, None) for delta in deltas), _event({}, "tool_calls"), b"data: [DONE]\n\n"]
+
+
+def stamp(microseconds: int) -> bytes:
+    """The mark of a chunk that left at that time."""
+    return b"@@%0*d" % (STAMP_DIGITS, microseconds)
 
 
 def _event(delta: dict[str, object], finish_reason: str | None) -> bytes:

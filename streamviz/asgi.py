@@ -5,7 +5,9 @@ from functools import partial
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
 
+from channels.layers import get_channel_layer
 from channels.routing import ProtocolTypeRouter
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 from streamviz.lifespan import Message, Receive, Send
@@ -14,6 +16,8 @@ from streamviz.lifespan import Message, Receive, Send
 django_application = get_asgi_application()
 
 from streamviz.live import asking  # noqa: E402
+from streamviz.live.hub import hub  # noqa: E402
+from streamviz.live.peers import Peers  # noqa: E402
 from streamviz.live.routing import websocket_application  # noqa: E402
 from streamviz.proxy.answers import consult  # noqa: E402
 from streamviz.proxy.asgi import application as proxy_application  # noqa: E402
@@ -31,8 +35,13 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     await receive()
     await worker.start()
     asking.ask_model = partial(consult, worker)
+    peers = Peers(hub, get_channel_layer()) if settings.REDIS_URL else None
+    if peers:
+        await peers.start()
     await send({"type": "lifespan.startup.complete"})
     await receive()
+    if peers:
+        await peers.stop()
     await worker.stop()
     await send({"type": "lifespan.shutdown.complete"})
 

@@ -61,10 +61,10 @@ class Port(tcp.Port):
 class Brake:
     """Twisted tells it when the client's socket is full; who sends waits here until there is room."""
 
-    def __init__(self, transport: Any, is_full: bool = False) -> None:
+    def __init__(self, transport: Any, starts_full: bool = False) -> None:
         self._transport = transport
         self._has_room = asyncio.Event()
-        if not is_full:
+        if not starts_full:
             self._has_room.set()
 
     def pauseProducing(self) -> None:
@@ -81,6 +81,11 @@ class Brake:
         """Called by Twisted, and by the server: the client has left."""
         self._has_room.set()
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the client has to catch up before more is sent."""
+        return not self._has_room.is_set()
+
     async def wait_for_room(self) -> None:
         """Return at once while the client keeps up, else when it has caught up or left."""
         await self._has_room.wait()
@@ -89,7 +94,12 @@ class Brake:
 class Request(WebRequest):
     """Daphne's request, for an application that reads forms itself, and may fail in the middle of its response."""
 
-    _parsePOSTFormSubmission = False
+    # It is looked up for each message: Daphne's own, which are the same in Python, cost ten times as much.
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)
 
     def handle_exception(self, exception: BaseException) -> None:
         """Answer 500 while there is no answer yet, else cut the connection: the client must not take it for whole."""
@@ -180,9 +190,13 @@ class Server(DaphneServer):
             self.release_brake(protocol)  # Twisted closes no connection that still has a producer
             await super().handle_reply(protocol, message)
             return
-        brake = self._brake(protocol)
-        await super().handle_reply(protocol, message)
-        await brake.wait_for_room()
+        brake = self._brakes.get(protocol) or self._brake(protocol)
+        if message["type"] == "http.response.body" and protocol._response_started:
+            protocol.write(message.get("body", b""))  # as Daphne does in the end
+        else:
+            await super().handle_reply(protocol, message)
+        if brake.is_full:
+            await brake.wait_for_room()
 
     def protocol_disconnected(self, protocol: Any) -> None:
         """The client has left, or its response is done: nobody waits for its socket any longer."""
@@ -206,14 +220,13 @@ class Server(DaphneServer):
         await self._lifespan.shutdown()
 
     def _is_gone(self, protocol: Any) -> bool:
-        return "disconnected" in self.connections.get(protocol, {"disconnected": 0})
+        details = self.connections.get(protocol)
+        return details is None or "disconnected" in details
 
     def _brake(self, protocol: Any) -> Brake:
-        """The brake of a request or a websocket, registered with its transport on first use."""
-        if protocol in self._brakes:
-            return self._brakes[protocol]
+        """A brake for a request or a websocket, registered with its transport."""
         if isinstance(protocol, WebRequest):
-            brake = Brake(protocol.channel.transport, is_full=protocol.channel._waitingForTransport)
+            brake = Brake(protocol.channel.transport, starts_full=protocol.channel._waitingForTransport)
             protocol.registerProducer(brake, True)
         else:
             brake = Brake(protocol.transport)

@@ -4,8 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from streamviz.core.aggregator import DONE, Chunk
-from streamviz.core.events import StreamEvent, StreamFailed
+from streamviz.core.aggregator import DONE, Aggregator, Chunk
+from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
+from streamviz.core.events import BlockDelta, BlockSealed, BlockStarted, StreamEvent, StreamFailed
+from streamviz.core.json_value import JsonObject
 
 
 class Composer(ABC):
@@ -25,6 +27,13 @@ class Composer(ABC):
     @abstractmethod
     def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
         """These events reached the client as upstream's own bytes, those of `chunk`."""
+
+    def catch_up(self, aggregator: Aggregator[Chunk, JsonObject], last: Chunk) -> None:
+        """All that `aggregator` took in reached the client as upstream's own bytes, `last` as the last of it.
+
+        For a composer that was told of none of it, because nothing was to be composed then.
+        """
+        self.passed([event for block in aggregator.state.blocks for event in _events_of(block)])
 
     @abstractmethod
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
@@ -49,3 +58,12 @@ class Composer(ABC):
     @abstractmethod
     def fail(self, failure: StreamFailed) -> bytes:
         """The frames that end a response which broke in the middle."""
+
+
+def _events_of(block: StreamBlock) -> list[StreamEvent]:
+    """What led to a block as the client has it: one that the end of input truncated has not ended there."""
+    name = block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else ""
+    label = block.label if isinstance(block, OtherStreamBlock) else ""
+    started = BlockStarted(block.ordinal, block.kind, block.choice, block.index, block.id, name, label)
+    ended = [BlockSealed(block.ordinal)] if block.is_sealed and not block.is_truncated else []
+    return [started, BlockDelta(block.ordinal, block.text), *ended]

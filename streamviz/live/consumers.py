@@ -105,7 +105,8 @@ class StreamConsumer(WatchConsumer):
     async def watch(self) -> None:
         stream = hub.feed.get(self._stream_id)
         if stream is None:
-            await self._show_record()
+            if hub.peers is None or not await hub.peers.join(self._stream_id, self.watcher):
+                await self._show_record()
         else:
 
             async def topic() -> StreamTopic:
@@ -129,3 +130,5 @@ class StreamConsumer(WatchConsumer):
     async def disconnect(self, code: int) -> None:
         await super().disconnect(code)
         hub.leave(str(self._stream_id), self.watcher)
+        if hub.peers:
+            hub.peers.leave(self._stream_id, self.watcher)

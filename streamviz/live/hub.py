@@ -4,11 +4,14 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
+from streamviz.core.policy import Decision
 from streamviz.live.feed import Feed, feed, now_us
 from streamviz.live.presentation import from_records
 from streamviz.live.topics import Topic
 from streamviz.live.wall import Wall
+from streamviz.live.wall_topic import WallTopic
 from streamviz.live.watcher import OVER, TRY_AGAIN, Message, Watcher, head
 
 log = logging.getLogger(__name__)
@@ -31,7 +34,7 @@ class Channel:
         """Bring all watchers up to date."""
         async for update in self.topic.updates(changed, now):
             self.number += 1
-            message = Message(self.number, head(self.number, "delta", now) + update.html)
+            message = Message(self.number, head(self.number, "delta", now) + update.html, is_text=update.is_text)
             for watcher in self.watchers:
                 if not watcher.wants_snapshot:
                     watcher.offer(message, now, is_text=update.is_text)
@@ -69,6 +72,29 @@ class Channel:
         self.watchers.clear()
 
 
+class Peers(Protocol):
+    """The other workers, where there are any."""
+
+    @property
+    def wants_ticks(self) -> bool:
+        """Whether they watch what is painted here."""
+
+    async def tick(self) -> None:
+        """All is painted."""
+
+    async def join(self, stream_id: uuid.UUID, watcher: Watcher) -> bool:
+        """Watch a stream that one of them runs; False where none does."""
+
+    def leave(self, stream_id: uuid.UUID, watcher: Watcher) -> None:
+        """The socket is gone."""
+
+    async def decide(self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str) -> bool:
+        """As `actions.decide`."""
+
+    async def cancel(self, stream_id: uuid.UUID, by: str) -> bool:
+        """As `actions.cancel`."""
+
+
 class Hub:
     """The channels of one worker. Used from its event loop alone."""
 
@@ -77,6 +103,12 @@ class Hub:
         self.wall = wall
         self._channels: dict[str, Channel] = {}
         self._ticker: asyncio.Task[None] | None = None
+        self.peers: Peers | None = None
+
+    @property
+    def has_wall_watchers(self) -> bool:
+        """Whether anybody here watches the Live page."""
+        return any(isinstance(channel.topic, WallTopic) for channel in self._channels.values())
 
     async def join(self, name: str, make_topic: Callable[[], Awaitable[Topic]], watcher: Watcher) -> None:
         """Watch a topic: first a snapshot, then every delta after it."""
@@ -85,7 +117,7 @@ class Hub:
             self._channels.setdefault(name, Channel(topic))  # another may have come first
         channel = self._channels[name]
         channel.watchers.add(watcher)
-        self._tick_while_watched()
+        self.tick_while_watched()
         async with channel.lock:
             await channel.publish(set(), now_us())
 
@@ -98,18 +130,27 @@ class Hub:
         if not channel.watchers:
             self._channels.pop(name, None)
 
-    def _tick_while_watched(self) -> None:
+    def tick_while_watched(self) -> None:
+        """See to it that there are ticks as long as anybody watches, here or at another worker."""
         if self._ticker is None or self._ticker.done():
             self._ticker = asyncio.create_task(self._tick(), name="live ticker")
 
     async def _tick(self) -> None:
-        while self._channels:
+        while self._channels or (self.peers and self.peers.wants_ticks):
             await asyncio.sleep(TICK_SECONDS)
             changed = self.feed.take_changed()
-            if self.wall.is_watched:
-                await self.wall.refresh(changed, now_us())
+            try:
+                await self._paint(changed)
+            except Exception:  # One row that cannot be drawn must not stop all pages.
+                log.exception("could not draw the rows of the Live page")
             for name, channel in list(self._channels.items()):
                 await self._publish(name, channel, changed)
+
+    async def _paint(self, changed: set[uuid.UUID]) -> None:
+        if self.wall.is_watched:
+            await self.wall.refresh(changed, now_us())
+        if self.peers:
+            await self.peers.tick()
 
     async def _publish(self, name: str, channel: Channel, changed: set[uuid.UUID]) -> None:
         async with channel.lock:

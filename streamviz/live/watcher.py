@@ -20,6 +20,7 @@ class Message(NamedTuple):
     number: int
     text: str
     close: int | None = None
+    is_text: bool = False
 
 
 def head(number: int, kind: str, now: int, dropped: int = 0) -> str:

@@ -61,6 +61,7 @@ class Relay:
         self._send = send
         self._has_begun = False
         self._judged = 0
+        self._last: Frame | None = None
         kind = "text/event-stream" if stream.is_streaming else "application/json"
         self._head: tuple[int, Mapping[str, str]] = (200, {"content-type": kind})
         self._composer = wire_format.composer(aggregator.head) if stream.is_streaming else wire_format.body_composer({})
@@ -102,7 +103,7 @@ class Relay:
     async def _tell(self, error: ClientFacingError) -> None:
         self._stream.status = error.status
         if self._has_begun:
-            await self._send_made(self._composer.fail(StreamFailed(error.message, error.kind, error.code or "")))
+            await self._send_made(self._last_words(StreamFailed(error.message, error.kind, error.code or "")))
             await http.body(self._send, b"")
             return
         status, headers, body = self._format.error_answer(error)
@@ -153,7 +154,7 @@ class Relay:
         await self._flush()
         await self.driver.settle()
         await self._flush()
-        await self._end(failure or self._unfinished(), composer)
+        await self._end(failure or self._unfinished())
 
     def _unfinished(self) -> StreamFailed | None:
         """What is wrong with a stream that upstream ended, where upstream did not say so itself."""
@@ -166,12 +167,19 @@ class Relay:
             return StreamFailed("upstream closed the stream before it was finished", "upstream_error")
         return None
 
-    async def _end(self, failure: StreamFailed | None, composer: Composer) -> None:
+    async def _end(self, failure: StreamFailed | None) -> None:
         if failure is not None:
-            await self._send_made(composer.fail(failure))
+            await self._send_made(self._last_words(failure))
         failure = failure or self._stream.state.failure
         self._stream.error = failure.message if failure else ""
         await http.body(self._send, b"")
+
+    def _last_words(self, failure: StreamFailed) -> bytes:
+        """The frames that end a broken stream. A composer that had nothing to do learns first what went through."""
+        if not self._policies and self._last is not None:
+            [event] = SSEParser().feed(self._last.raw) or [SSEEvent(self._last.raw, None)]
+            self._composer.catch_up(self._aggregator, Chunk(self._last.seq or 0, 0, event.raw, event.data, event.name))
+        return self._composer.fail(failure)
 
     async def _carry_body(self, answer: Answer) -> None:
         raw = b"".join([piece async for piece in answer])
@@ -180,7 +188,7 @@ class Relay:
         chunks = self._chunks_of([SSEEvent(raw, raw)])
         await self.driver.alive_during(processor.take(chunks, self._stream.context))
         failure = self._stream.state.failure
-        if failure is not None and failure.kind == MALFORMED_CHUNK:
+        if not raw or (failure is not None and failure.kind == MALFORMED_CHUNK):
             raise UpstreamError(502, "upstream answered with something that is not JSON")
         await self.driver.alive_during(processor.end(self._stream.context))
         self._stream.upstream_first_at = chunks[0].received_at
@@ -238,6 +246,7 @@ class Relay:
         self._observers.feed.changed(self._stream)
         frames, context.outbox = context.outbox, []
         if frames:
+            self._last = frames[-1]
             self._record_frames(frames)
         self._keep_record()
         if frames:

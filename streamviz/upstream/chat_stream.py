@@ -8,7 +8,7 @@ from openai import AsyncStream
 from pydantic import BaseModel
 
 from streamviz.core.errors import UpstreamError
-from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode, objects
+from streamviz.core.json_value import JsonObject, as_object, as_text, encode, objects
 from streamviz.upstream.lite import litellm
 
 
@@ -43,12 +43,16 @@ def typed_chunk(chunk: object, *, id: str | None = None, created: int | None = N
     known = {"id", "object", "created", "model", "choices", "usage"}
     return ChatChunk(
         id=as_text(fields.get("id")) if id is None else id,
-        created=(as_index(fields.get("created")) or 0) if created is None else created,
+        created=_seconds(fields.get("created")) if created is None else created,
         model=as_text(fields.get("model")),
         choices=[{"finish_reason": None, **choice} for choice in objects(fields.get("choices"))],
         usage=as_object(fields.get("usage")) or None,
         unknown={key: value for key, value in fields.items() if key not in known and value is not None},
     )
+
+
+def _seconds(value: object) -> int:
+    return int(value) if isinstance(value, int | float) else 0
 
 
 class ChatStream:

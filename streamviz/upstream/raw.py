@@ -1,5 +1,6 @@
 """The raw lane: a provider's own bytes, carried by aiohttp."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 
 import aiohttp
@@ -31,24 +32,48 @@ def new_client(silence_seconds: float) -> aiohttp.ClientSession:
 
 
 class RawAnswer:
-    """A provider's answer as it is sent."""
+    """A provider's answer as it is sent; it is given up where nothing comes for `silence_seconds`."""
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, silence_seconds: float) -> None:
         self._response = response
         self.status = response.status
         self.headers: Mapping[str, str] = passed_on(response.headers)
+        self._loop = asyncio.get_running_loop()
+        self._silence_seconds = silence_seconds
+        self._waits_since: float | None = None
+        self._watch = self._loop.call_later(silence_seconds, self._give_up_if_silent)
+        if response.connection is not None and response.connection.protocol is not None:
+            # aiohttp makes a new timer at each read, which costs a lone chunk a twentieth of its whole way.
+            response.connection.protocol.read_timeout = None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        content = self._response.content
         try:
-            async for data in self._response.content.iter_any():
+            while True:
+                self._waits_since = self._loop.time()
+                data = await content.readany()
+                self._waits_since = None
+                if not data:
+                    return
                 yield data
         except TimeoutError as error:
             raise UpstreamError(504, "upstream was silent for too long") from error
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamError(502, f"upstream broke off the answer: {_words(error)}") from error
+        finally:
+            self._watch.cancel()
 
     def close(self) -> None:
+        self._watch.cancel()
         self._response.close()
+
+    def _give_up_if_silent(self) -> None:
+        """Time spent on a client that reads slowly does not count."""
+        waited = 0.0 if self._waits_since is None else self._loop.time() - self._waits_since
+        if waited < self._silence_seconds:
+            self._watch = self._loop.call_later(self._silence_seconds - waited, self._give_up_if_silent)
+        else:
+            self._response.content.set_exception(TimeoutError())
 
 
 async def open_raw(
@@ -60,14 +85,17 @@ async def open_raw(
     """
     headers = {**target.headers, **client_headers, "content-type": "application/json", "user-agent": "streamviz"}
     try:
-        response = await client.post(target.url, data=body, headers=headers)
-        if response.status >= 400:
+        # A redirect is not followed: it would send the request to an address that no operator chose.
+        response = await client.post(target.url, data=body, headers=headers, allow_redirects=False)
+        if response.status >= 300:
             raise await _refusal(response)
     except TimeoutError as error:
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
     except (aiohttp.ClientError, OSError) as error:
         raise UpstreamError(502, f"{target.provider} could not be reached: {_words(error)}") from error
-    return RawAnswer(response)
+    silence_seconds = client.timeout.sock_read
+    assert silence_seconds is not None  # as new_client made it
+    return RawAnswer(response, silence_seconds)
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> UpstreamError:
@@ -77,6 +105,8 @@ async def _refusal(response: aiohttp.ClientResponse) -> UpstreamError:
     except ValueError:
         details = None
     message = as_text(as_object(details).get("message")) or as_json_text(details)
+    if response.status < 400:
+        return UpstreamError(502, f"upstream answered {response.status}, a redirect, which is not followed")
     return UpstreamError(
         response.status,
         message or f"upstream answered {response.status}",

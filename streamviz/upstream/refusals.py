@@ -6,8 +6,9 @@ from json import JSONDecodeError
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import as_object, as_text, decode
 
-# `litellm.RateLimitError: RateLimitError: OpenAIException - ` before what the provider said.
-_LITELLMS_WORDS = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+Exception - )?")
+# What LiteLLM puts around a provider's words.
+_BEFORE = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+Exception - )?")
+_BEHIND = re.compile(r"\.? Handle with `litellm\.\w+`\.$")
 
 
 def as_upstream_error(error: Exception) -> UpstreamError:
@@ -34,4 +35,4 @@ def _providers_words(message: str) -> str:
     except ValueError:
         body = {}
     words = as_text(as_object(body.get("error")).get("message")) or as_text(body.get("message"))
-    return words or _LITELLMS_WORDS.sub("", message) or message
+    return words or _BEHIND.sub("", _BEFORE.sub("", message)) or message

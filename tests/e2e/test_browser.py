@@ -44,9 +44,10 @@ def session() -> str:
 
 
 def open_stream(alice: Visitor, session: str) -> None:
-    """Open the page of a session's stream from the Live page."""
+    """Open the page of a session's stream from the Live page, by way of its peek."""
     alice.open("/")
     alice.page.get_by_role("link", name=session).click()
+    alice.page.locator("#peek").get_by_role("link", name="Open").click()
     alice.page.wait_for_url("**/streams/*/")
 
 

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import UpstreamError
 from streamviz.upstream.raw import RawAnswer, new_client, open_raw, passed_on
@@ -73,6 +75,21 @@ async def test_nobody_there_is_a_bad_gateway(client: aiohttp.ClientSession) -> N
     assert "openai" in raised.value.message
 
 
+async def test_a_redirect_is_not_followed(client: aiohttp.ClientSession) -> None:
+    followed: list[str] = []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        followed.append(request.path)
+        return web.Response(status=307, headers={"location": "/elsewhere"})
+
+    async with RawTestServer(answer) as server:
+        plan = simulator_plan("sim/content", "openai_chat", str(server.make_url("")).rstrip("/"))
+        with pytest.raises(UpstreamError) as raised:
+            await open_raw(client, resolve("sim/content", "openai_chat", plan), b"{}", {})
+    assert raised.value.status == 502
+    assert followed == ["/v1/chat/completions"]
+
+
 @pytest.mark.parametrize("stream", [True, False])
 async def test_breaking_off_is_an_error_after_all_that_came(
     client: aiohttp.ClientSession, simulator: Simulator, stream: bool
@@ -83,6 +100,31 @@ async def test_breaking_off_is_an_error_after_all_that_came(
         async for piece in answer:
             came += piece
     assert raised.value.status == 502
+    assert came == simulator.get(f"/_sent/{answer.headers['x-simulator-request']}")
+
+
+async def test_silence_in_the_middle_is_an_error_after_all_that_came(simulator: Simulator) -> None:
+    client = new_client(silence_seconds=0.5)
+    answer = await ask(client, simulator, "stall?seconds=600&speed=20")
+    came = b""
+    with pytest.raises(UpstreamError) as raised:
+        async for piece in answer:
+            came += piece
+    answer.close()
+    await client.close()
+    assert raised.value.status == 504
+    assert b"data:" in came
+
+
+async def test_a_reader_that_takes_its_time_is_not_upstreams_silence(simulator: Simulator) -> None:
+    client = new_client(silence_seconds=0.2)
+    answer = await ask(client, simulator, "content?chunks=20&speed=inf")
+    pieces = aiter(answer)
+    came = await anext(pieces)
+    await asyncio.sleep(0.5)  # longer than upstream may be silent
+    came += b"".join([piece async for piece in pieces])
+    answer.close()
+    await client.close()
     assert came == simulator.get(f"/_sent/{answer.headers['x-simulator-request']}")
 
 

@@ -14,6 +14,7 @@ from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_lis
 from streamviz.core.wire.openai_chat_message import THINKING_FIELDS, build_message
 
 MEDIA_FIELDS = ("audio", "images")
+_PLAIN = frozenset(("role", "content"))
 
 
 @dataclass(slots=True)
@@ -71,7 +72,14 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._finish_choice(choice, reason)
 
     def _read_delta(self, choice: _Choice, delta: JsonObject) -> None:
-        # Most deltas hold one field, so each is looked for before anything is called for it.
+        content = delta.get("content")
+        if not isinstance(content, str) or not _PLAIN.issuperset(delta):
+            self._read_fields(choice, delta, content)
+        elif content:
+            # Nearly every delta of nearly every stream.
+            self._text(choice, BlockKind.CONTENT, content)
+
+    def _read_fields(self, choice: _Choice, delta: JsonObject, content: object) -> None:
         if (
             delta.get("reasoning_content")
             or delta.get("reasoning")
@@ -79,7 +87,6 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             or delta.get("reasoning_details")
         ):
             self._read_thinking(choice, delta)
-        content = delta.get("content")
         if content and isinstance(content, str):
             self._text(choice, BlockKind.CONTENT, content)
         elif isinstance(content, list):
@@ -170,7 +177,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             return None
         is_other_call = bool(id and block.id and id != block.id)
         # Whole calls that come one after another with neither index nor id.
-        is_next_call = bool(name and not id and block.length and (index is None or name != block.name))
+        is_next_call = bool(name and not id and block.length and block.name and (index is None or name != block.name))
         return None if is_other_call or is_next_call else block
 
     def _start_call(self, choice: _Choice, index: int | None, id: str, name: str, position: int) -> ToolCallStreamBlock:

@@ -102,7 +102,7 @@ class OpenAIResponsesAggregator(Aggregator[Chunk, JsonObject]):
         if error := response.get("error"):
             self._fail(error)
         for known in self._all:
-            self._seal(known)
+            self._seal(known, is_broken=status in ("failed", "cancelled"))
         self._finish(as_text(response.get("status")) or status)
 
     def _read_final_item(self, position: int, payload: JsonObject) -> None:
@@ -277,11 +277,9 @@ class OpenAIResponsesAggregator(Aggregator[Chunk, JsonObject]):
         if is_whole:
             self._complete(block)
 
-    def _seal(self, item: _Item) -> None:
-        if item.block is not None:
-            self._end(item.block)
-        for block in item.parts.values():
-            self._end(block)
+    def _seal(self, item: _Item, is_broken: bool = False) -> None:
+        for block in (*item.parts.values(), *([item.block] if item.block is not None else [])):
+            self._end(block, truncated=is_broken)
 
     def _build(self) -> JsonObject:
         return build_response(self.state, self.head, self.items)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from streamviz.core import sse
-from streamviz.core.aggregator import DONE, Chunk
+from streamviz.core.aggregator import DONE, Aggregator, Chunk
 from streamviz.core.blocks import new_block
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
@@ -20,6 +20,7 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, decode, encode, objects
 from streamviz.core.wire.openai_chat_composer import error_body
+from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_items import (
     ITEM_TYPES,
     Frame,
@@ -108,6 +109,13 @@ class OpenAIResponsesComposer(Composer):
                     self._usage = event.usage
                 case _:
                     pass
+
+    def catch_up(self, aggregator: Aggregator[Chunk, JsonObject], last: Chunk) -> None:
+        if isinstance(aggregator, OpenAIResponsesAggregator):
+            self._learned.update(aggregator.items)
+        super().catch_up(aggregator, last)
+        number = as_index(_payload(last).get("sequence_number"))
+        self._next_number = last.seq + 1 if number is None else number + 1
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         frames = [self._write(frame) for event in events for frame in self._frames(event)]

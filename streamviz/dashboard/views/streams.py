@@ -15,6 +15,7 @@ from streamviz.dashboard import queries, roles
 from streamviz.dashboard.pages import needs, render_page
 from streamviz.live import actions, rendering
 from streamviz.live.feed import feed, now_us
+from streamviz.live.hub import hub
 from streamviz.live.presentation import from_live, from_records
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
@@ -73,7 +74,9 @@ async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     if not (ordinal.isdecimal() and len(ordinal) < 7 and decision in actions.DECISIONS):
         return _said(400, "Which block, and allow or deny?")
     by = await _user_name(request)
-    is_decided = actions.decide(feed, stream_id, int(ordinal), Decision(decision), by)
+    is_decided = actions.decide(feed, stream_id, int(ordinal), Decision(decision), by) or (
+        hub.peers is not None and await hub.peers.decide(stream_id, int(ordinal), Decision(decision), by)
+    )
     return HttpResponse(status=204) if is_decided else _said(409, "That was decided already.")
 
 
@@ -81,7 +84,10 @@ async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 @require_POST
 async def cancel(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """Stop a stream: upstream is closed, and the client told in its own format. 409 where it is over."""
-    is_cancelled = actions.cancel(feed, stream_id, await _user_name(request))
+    by = await _user_name(request)
+    is_cancelled = actions.cancel(feed, stream_id, by) or (
+        hub.peers is not None and await hub.peers.cancel(stream_id, by)
+    )
     return HttpResponse(status=204) if is_cancelled else _said(409, "That stream is over.")
 
 
@@ -122,7 +128,9 @@ async def _find(stream_id: uuid.UUID) -> Found:
         record = await sync_to_async(from_records.load)(stream_id)
     except Stream.DoesNotExist:
         raise Http404("There is no such stream.") from None
-    return Found(from_records.view_of(record), bytes(record.request), False)
+    # One that has no end in the record runs in another worker: its socket shows the rest.
+    view = from_records.view_of(record)
+    return Found(view, bytes(record.request), view.is_running and hub.peers is not None)
 
 
 def readable(body: bytes) -> str:

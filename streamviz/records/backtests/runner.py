@@ -86,8 +86,8 @@ def _run_one(runner: asyncio.Runner, stream: Stream, chunks: list[Chunk], active
         return recording
     try:
         return runner.run(rerun(recording, [active]))
-    except ValueError as error:
-        return f"cannot be read: {error}"
+    except ValueError:
+        return "it cannot be read"
 
 
 def recording_of(stream: Stream, chunks: list[Chunk] | None = None) -> Recording | str:

@@ -4,6 +4,7 @@ import errno
 import logging
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
@@ -46,7 +47,7 @@ class Journal:
 
     def why_refused(self) -> str:
         """Why no new stream may begin, as a clause; empty where one may."""
-        return self._room.why_full() if self._room.limits.refuses else ""
+        return self._why_full() if self._room.limits.refuses else ""
 
     @property
     def left_out(self) -> int:
@@ -85,7 +86,15 @@ class Journal:
         os.close(self._lock)
 
     def _why_unrecorded(self) -> str:
-        return "" if self._room.limits.refuses else self._room.why_full()
+        return "" if self._room.limits.refuses else self._why_full()
+
+    def _why_full(self) -> str:
+        why = self._room.why_full()
+        if why and self._size:
+            # The writer can remove what it has stored, all but the newest segment: there may be no other.
+            with suppress(OSError):
+                self._next_segment()
+        return why
 
     def _write(self, records: bytearray) -> None:
         """Write all of it or nothing. Raises OSError where there is no room."""

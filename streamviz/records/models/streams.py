@@ -1,7 +1,7 @@
 """Streams and what they are made of.
 
-Text here comes from models and clients: a NUL, which Postgres cannot keep in text, is stored as its picture, ␀. What
-must be kept to the byte (requests, chunks, frames) is bytea.
+Text here comes from models and clients: a NUL, which Postgres cannot keep in text, is stored as U+FFFD. What must be
+kept to the byte (requests, chunks, frames) is bytea.
 """
 
 from collections.abc import Iterator

@@ -12,8 +12,8 @@ Row = tuple[object, ...]
 
 
 def clean(text: str) -> str:
-    """Text as Postgres can keep it: ␀ for NUL, as pages show it. The journal holds no halves of surrogates."""
-    return text.replace("\x00", "\u2400")
+    """Text as Postgres can keep it: U+FFFD for NUL. The journal holds no halves of surrogate pairs."""
+    return text.replace("\x00", "\ufffd")
 
 
 def clean_json(value: object) -> object:

@@ -142,6 +142,14 @@ def test_at_its_limit_it_refuses_new_streams_and_records_the_running_ones(tmp_pa
     assert everything(worker.path) == [opened(TWO), closed(TWO)]
 
 
+def test_at_its_limit_it_begins_a_new_segment_so_that_the_old_one_can_go(tmp_path: Path) -> None:
+    worker = journal_of(tmp_path, [opened(ONE)], full(refuses=True))
+    assert folder.segments(worker.path) == [1]
+    assert worker.why_refused()
+    assert worker.why_refused()
+    assert folder.segments(worker.path) == [1, 2]
+
+
 def test_or_it_lets_new_streams_go_on_unrecorded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     journal_of(tmp_path, [opened(ONE)]).close()
     worker = Journal(tmp_path, full(refuses=False))

@@ -48,6 +48,6 @@ def remove(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("records", "0006_backtests_workers")]
+    dependencies = [("records", "0007_backtests_workers")]
 
     operations = [migrations.RunPython(add, remove)]

@@ -11,7 +11,7 @@ import streamviz.policies.registry
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("records", "0005_runs_by_day"),
+        ("records", "0006_compress_small_runs"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,0 +1,83 @@
+"""What workers tell each other about streams, over the channel layer."""
+
+import uuid
+
+import msgspec
+
+from streamviz.core.policy import Decision
+from streamviz.live.entries import Entry
+
+
+class Letter(msgspec.Struct, tag=True, frozen=True):
+    """`sender` is the worker's own channel, where it gets its answers."""
+
+    sender: str
+
+
+class WallWanted(Letter, frozen=True):
+    """Somebody watches the sender's Live page. `again`: all rows are wanted, not only what changes."""
+
+    again: bool
+
+
+class Rows(Letter, frozen=True):
+    """The sender's rows that changed. A number is missing where letters were lost; `is_all` mends that."""
+
+    number: int
+    is_all: bool
+    entries: list[Entry]
+
+
+class StreamWanted(Letter, frozen=True):
+    """Somebody watches this stream at the sender's. `again`: a snapshot is wanted."""
+
+    stream_id: uuid.UUID
+    again: bool
+
+
+class Relayed(Letter, frozen=True):
+    """A message for all who watch a stream at the receiver's: as `watcher.Message` has it."""
+
+    stream_id: uuid.UUID
+    number: int
+    text: str
+    is_text: bool
+    close: int | None
+
+
+class Decided(Letter, frozen=True):
+    """A person allowed or denied a block of a stream that another worker runs."""
+
+    question: int
+    stream_id: uuid.UUID
+    ordinal: int
+    decision: Decision
+    by: str
+
+
+class Cancelled(Letter, frozen=True):
+    """A person cancelled a stream that another worker runs."""
+
+    question: int
+    stream_id: uuid.UUID
+    by: str
+
+
+class Acted(Letter, frozen=True):
+    """What became of what a person did; only the worker that runs the stream answers."""
+
+    question: int
+    is_done: bool
+
+
+Any = WallWanted | Rows | StreamWanted | Relayed | Decided | Cancelled | Acted
+
+
+def pack(letter: Any) -> bytes:
+    """A letter as it is sent."""
+    return msgspec.msgpack.encode(letter)
+
+
+def unpack(data: bytes) -> Any:
+    """The same back. Raises msgspec.DecodeError for what no worker of this version wrote."""
+    return msgspec.msgpack.decode(data, type=Any)

@@ -1,0 +1,286 @@
+"""The other workers: their rows on our Live page and ours on theirs, their streams' pages here, and what people do."""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from time import monotonic
+
+import msgspec
+from channels.exceptions import ChannelFull
+from channels.layers import BaseChannelLayer
+from redis.exceptions import RedisError
+
+from streamviz.core.policy import Decision
+from streamviz.live import actions, letters
+from streamviz.live.exports import Exports
+from streamviz.live.feed import now_us
+from streamviz.live.hub import TICK_SECONDS, Hub
+from streamviz.live.remote_stream import RemoteStream
+from streamviz.live.stream_topic import StreamTopic
+from streamviz.live.watcher import TRY_AGAIN, Message, Watcher
+
+log = logging.getLogger(__name__)
+
+GROUP = "streamviz.workers"
+# Whoever watches says so every now and then, and is forgotten after a while of saying nothing.
+REMIND_SECONDS = 2.0
+FORGET_SECONDS = 7.0
+ANSWER_SECONDS = 2.0
+_FAILURES = (OSError, RedisError, ChannelFull)
+
+
+@dataclass(slots=True)
+class _Sender:
+    """A worker whose rows we have: the number of its last letter (None: one was lost), and which rows."""
+
+    number: int | None = None
+    heard_at: float = 0.0
+    ids: set[uuid.UUID] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Visitor:
+    """A worker that watches a stream of ours: what a socket of ours would get goes there."""
+
+    task: asyncio.Task[None]
+    watcher: Watcher
+    heard_at: float = 0.0
+
+
+class Peers:
+    """One worker's end. Letters can be lost: what is wanted is said again, and what was missed is sent again."""
+
+    def __init__(self, hub: Hub, layer: BaseChannelLayer) -> None:
+        self._hub = hub
+        self._layer = layer
+        self._tasks: list[asyncio.Task[None]] = []
+        self._exports = Exports(hub.feed, hub.wall)
+        self._visitors: dict[tuple[str, uuid.UUID], _Visitor] = {}
+        self._remote: dict[uuid.UUID, RemoteStream] = {}
+        self._senders: dict[str, _Sender] = {}
+        self._questions: dict[int, asyncio.Future[bool]] = {}
+        self._numbers = itertools.count(1)
+        self._reminded_at = 0.0
+
+    async def start(self) -> None:
+        """Join the other workers."""
+        self.name: str = await self._layer.new_channel("streamviz.worker")
+        await self._layer.group_add(GROUP, self.name)
+        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._tend())]
+        self._hub.peers = self
+
+    async def stop(self) -> None:
+        """Leave them."""
+        self._hub.peers = None
+        for task in self._tasks + [visitor.task for visitor in self._visitors.values()]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with contextlib.suppress(*_FAILURES):
+            await self._layer.group_discard(GROUP, self.name)
+
+    async def join(self, stream_id: uuid.UUID, watcher: Watcher) -> bool:
+        """Watch a stream that another worker runs; False where none answers that it does."""
+        remote = self._remote.setdefault(stream_id, RemoteStream())
+        remote.watchers.add(watcher)
+        await self._publish(letters.StreamWanted(self.name, stream_id, True))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await remote.answered.wait()
+        if not remote.answered.is_set():
+            self.leave(stream_id, watcher)
+        return remote.answered.is_set()
+
+    def leave(self, stream_id: uuid.UUID, watcher: Watcher) -> None:
+        """The socket is gone."""
+        remote = self._remote.get(stream_id)
+        if remote is None:
+            return
+        remote.watchers.discard(watcher)
+        if not remote.watchers:
+            del self._remote[stream_id]
+
+    async def decide(self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str) -> bool:
+        """As `actions.decide`, at whichever worker runs the stream."""
+        return await self._ask(lambda number: letters.Decided(self.name, number, stream_id, ordinal, decision, by))
+
+    async def cancel(self, stream_id: uuid.UUID, by: str) -> bool:
+        """As `actions.cancel`, at whichever worker runs the stream."""
+        return await self._ask(lambda number: letters.Cancelled(self.name, number, stream_id, by))
+
+    async def tick(self) -> None:
+        """Send our rows that changed to those who watch; called by the hub after each painting."""
+        if self.wants_ticks and (entries := self._exports.take()):
+            await self._publish(letters.Rows(self.name, self._exports.next_number(), False, entries))
+
+    @property
+    def wants_ticks(self) -> bool:
+        """Whether another worker's people watch our rows."""
+        return self._exports.is_wanted
+
+    async def _ask(self, letter: Callable[[int], letters.Any]) -> bool:
+        number = next(self._numbers)
+        answer = self._questions[number] = asyncio.get_running_loop().create_future()
+        await self._publish(letter(number))
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await answer
+        except TimeoutError:
+            return False
+        finally:
+            del self._questions[number]
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                received = await self._layer.receive(self.name)
+                letter = letters.unpack(received["letter"])
+                if letter.sender != self.name:
+                    await self._take(letter)
+            except (*_FAILURES, msgspec.DecodeError) as error:
+                log.warning("the other workers cannot be heard: %s", error)
+                await asyncio.sleep(REMIND_SECONDS)
+
+    async def _take(self, letter: letters.Any) -> None:
+        now = now_us()
+        match letter:
+            case letters.WallWanted(sender, again):
+                await self._show_wall(sender, again)
+            case letters.Rows():
+                self._take_rows(letter)
+            case letters.StreamWanted(sender, stream_id, again):
+                await self._show_stream(sender, stream_id, again)
+            case letters.Relayed(_, stream_id, number, text, is_text, close):
+                if remote := self._remote.get(stream_id):
+                    remote.take(Message(number, text, close), now, is_text=is_text)
+            case letters.Decided() | letters.Cancelled():
+                await self._act(letter)
+            case letters.Acted(_, question, is_done):
+                if (answer := self._questions.get(question)) and not answer.done():
+                    answer.set_result(is_done)
+
+    async def _act(self, letter: letters.Decided | letters.Cancelled) -> None:
+        feed, stream_id = self._hub.feed, letter.stream_id
+        if stream_id not in feed.running:
+            return
+        if isinstance(letter, letters.Cancelled):
+            is_done = actions.cancel(feed, stream_id, letter.by)
+        else:
+            is_done = actions.decide(feed, stream_id, letter.ordinal, letter.decision, letter.by)
+        await self._send(letter.sender, letters.Acted(self.name, letter.question, is_done))
+
+    async def _show_wall(self, sender: str, again: bool) -> None:
+        self._exports.want()
+        if again:
+            await self._hub.wall.catch_up(now_us())
+            self._hub.tick_while_watched()
+            rows = self._exports.all()
+            await self._send(sender, letters.Rows(self.name, self._exports.number, True, rows))
+
+    def _take_rows(self, letter: letters.Rows) -> None:
+        sender = self._senders.setdefault(letter.sender, _Sender())
+        sender.heard_at = monotonic()
+        if letter.is_all:
+            sender.number = letter.number
+        elif sender.number is None or letter.number != sender.number + 1:
+            sender.number = None
+            self._reminded_at = 0.0  # say at once what is wanted
+        else:
+            sender.number = letter.number
+        for entry in letter.entries:
+            sender.ids.add(entry.id)
+            self._hub.wall.put(entry)
+
+    async def _show_stream(self, sender: str, stream_id: uuid.UUID, again: bool) -> None:
+        stream = self._hub.feed.get(stream_id)
+        if stream is None:
+            return
+        visitor = self._visitors.get((sender, stream_id))
+        if visitor is None:
+            watcher = Watcher()
+            task = asyncio.create_task(self._relay(sender, stream_id, watcher))
+            visitor = self._visitors[sender, stream_id] = _Visitor(task, watcher)
+
+            async def topic() -> StreamTopic:
+                return StreamTopic(stream, self._hub.feed)
+
+            await self._hub.join(str(stream_id), topic, watcher)
+        elif again:
+            visitor.watcher.wants_snapshot = True
+        visitor.heard_at = monotonic()
+
+    async def _relay(self, sender: str, stream_id: uuid.UUID, watcher: Watcher) -> None:
+        """Send what a socket of ours would get to the worker that has the real ones."""
+        is_open = True
+        while is_open:
+            message = await watcher.outbox.get()
+            is_open = message.close is None
+            letter = letters.Relayed(self.name, stream_id, message.number, message.text, message.is_text, message.close)
+            await self._send(sender, letter)
+            watcher.confirm(message.number)
+
+    async def _tend(self) -> None:
+        """Say what is wanted, and forget who wants nothing any more."""
+        while True:
+            await asyncio.sleep(TICK_SECONDS * 2)
+            for stream_id, remote in list(self._remote.items()):
+                if remote.answered.is_set() and remote.wants_snapshot:
+                    await self._publish(letters.StreamWanted(self.name, stream_id, True))
+            if monotonic() - self._reminded_at < REMIND_SECONDS:
+                continue
+            self._reminded_at = monotonic()
+            await self._remind()
+            self._forget()
+
+    async def _remind(self) -> None:
+        if self.wants_ticks:  # silence would mean that we are gone
+            await self._publish(letters.Rows(self.name, self._exports.next_number(), False, []))
+        if self._hub.has_wall_watchers:
+            missing = not self._senders or any(sender.number is None for sender in self._senders.values())
+            await self._publish(letters.WallWanted(self.name, missing))
+        else:
+            self._senders.clear()
+        for stream_id in list(self._remote):
+            await self._publish(letters.StreamWanted(self.name, stream_id, False))
+
+    def _forget(self) -> None:
+        limit = monotonic() - FORGET_SECONDS
+        self._exports.forget(FORGET_SECONDS)
+        for key, visitor in list(self._visitors.items()):
+            if visitor.heard_at < limit or visitor.task.done():
+                visitor.task.cancel()
+                self._hub.leave(str(key[1]), visitor.watcher)
+                del self._visitors[key]
+        for name, sender in list(self._senders.items()):
+            if sender.heard_at < limit:
+                # Its streams are over, or nobody can see them: those that had ended stay among the recent ones.
+                self._drop_running(sender.ids)
+                del self._senders[name]
+        for stream_id, remote in list(self._remote.items()):
+            if remote.answered.is_set() and remote.heard_at < limit:
+                remote.close(TRY_AGAIN)
+                del self._remote[stream_id]
+
+    def _drop_running(self, ids: set[uuid.UUID]) -> None:
+        for stream_id in ids:
+            entry = self._hub.wall.entries.get(stream_id)
+            if entry and entry.ended_at is None:
+                self._hub.wall.drop(stream_id)
+
+    async def _publish(self, letter: letters.Any) -> None:
+        with self._surviving():
+            await self._layer.group_send(GROUP, {"type": "streamviz.letter", "letter": letters.pack(letter)})
+
+    async def _send(self, name: str, letter: letters.Any) -> None:
+        with self._surviving():
+            await self._layer.send(name, {"type": "streamviz.letter", "letter": letters.pack(letter)})
+
+    @contextlib.contextmanager
+    def _surviving(self) -> Iterator[None]:
+        try:
+            yield
+        except _FAILURES as error:
+            log.warning("the other workers cannot be reached: %s", error)

@@ -1,0 +1,65 @@
+"""A stream of another worker, for those who watch it here: its messages are handed on as they come."""
+
+import asyncio
+from time import monotonic
+
+from streamviz.live.watcher import Message, Watcher
+
+
+class RemoteStream:
+    """The sockets that watch it, and the number of the last message that came."""
+
+    def __init__(self) -> None:
+        self.watchers: set[Watcher] = set()
+        self.answered = asyncio.Event()
+        self.heard_at = 0.0
+        self._number: int | None = None
+
+    @property
+    def wants_snapshot(self) -> bool:
+        """Whether the worker that runs it has to send everything again."""
+        return self._number is None or any(watcher.wants_snapshot for watcher in self.watchers)
+
+    def take(self, message: Message, now: int, *, is_text: bool) -> None:
+        """Hand a message on. One that does not follow the last one is dropped: there has to be a snapshot then."""
+        self.heard_at = monotonic()
+        self.answered.set()
+        if message.close is not None:
+            self.close(message.close)
+            return
+        first, _, html = message.text.partition("\n")
+        kind = first.split(" ")[1]
+        if kind == "snapshot":
+            self._show(message.number, html, now)
+        elif kind == "delta":
+            self._offer(message, now, is_text)
+        else:
+            for watcher in self.watchers:
+                watcher.tell(message.number, kind, now)
+
+    def close(self, code: int) -> None:
+        """Send all watchers away."""
+        for watcher in self.watchers:
+            watcher.close(code)
+        self.watchers.clear()
+
+    def _show(self, number: int, html: str, now: int) -> None:
+        # Where it comes in place of messages that we were not sent, all need it.
+        is_news = number != self._number
+        self._number = number
+        for watcher in self.watchers:
+            if is_news or watcher.wants_snapshot:
+                watcher.show(number, html, now)
+
+    def _offer(self, message: Message, now: int, is_text: bool) -> None:
+        if self._number is None or message.number <= self._number:
+            return
+        if message.number != self._number + 1:
+            self._number = None
+            for watcher in self.watchers:
+                watcher.wants_snapshot = True
+            return
+        self._number = message.number
+        for watcher in self.watchers:
+            if not watcher.wants_snapshot:
+                watcher.offer(message, now, is_text=is_text)

@@ -1,0 +1,88 @@
+"""Many clients at once, each with its own tape of what it received."""
+
+import asyncio
+import threading
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import Self
+
+import aiohttp
+
+ENDED = b"data: [DONE]\n\n"
+# Paced as a model is, a little faster, and over in a few seconds.
+MODEL = "content?seed={seed}&chunks=150&pace=15"
+
+
+@dataclass
+class Tape:
+    """One call as its client saw it: the bytes, and the longest wait between two reads (s)."""
+
+    session: str
+    received: bytearray = field(default_factory=bytearray)
+    status: int = 0
+    error: str = ""
+    longest_wait: float = 0.0
+
+    @property
+    def is_whole(self) -> bool:
+        return bytes(self.received).endswith(ENDED)
+
+
+class Load:
+    """So many clients that call again and again, from a thread of their own, until `stop`."""
+
+    def __init__(self, base_url: str, key: str, clients: int, model: str = MODEL) -> None:
+        self.tapes: list[Tape] = []
+        self._url = f"{base_url}/v1/chat/completions"
+        self._key = key
+        self._clients = clients
+        self._model = model
+        self._is_over = threading.Event()
+        self._is_flowing = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
+
+    def start(self) -> Self:
+        """Return once chunks arrive."""
+        self._thread.start()
+        assert self._is_flowing.wait(60)
+        return self
+
+    def finish(self) -> list[Tape]:
+        """Begin no more calls, let those that run end by themselves, and give all tapes."""
+        self._is_over.set()
+        self._thread.join(120)
+        assert not self._thread.is_alive()
+        return self.tapes
+
+    async def _run(self) -> None:
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as http:
+            await asyncio.gather(*(self._call_again(http, n) for n in range(self._clients)))
+
+    async def _call_again(self, http: aiohttp.ClientSession, seed: int) -> None:
+        while not self._is_over.is_set():
+            tape = Tape(str(uuid.uuid4()))
+            self.tapes.append(tape)
+            try:
+                await self._call(http, tape, seed)
+            except (aiohttp.ClientError, OSError) as error:
+                tape.error = type(error).__name__
+                return
+
+    async def _call(self, http: aiohttp.ClientSession, tape: Tape, seed: int) -> None:
+        body = {
+            "model": f"sim/{self._model.format(seed=seed)}",
+            "stream": True,
+            "messages": [{"role": "user", "content": "Hello"}],
+        }
+        headers = {"authorization": f"Bearer {self._key}", "x-session-id": tape.session}
+        async with http.post(self._url, json=body, headers=headers) as response:
+            tape.status = response.status
+            read_at = time.monotonic()
+            async for data in response.content.iter_any():
+                now = time.monotonic()
+                tape.longest_wait = max(tape.longest_wait, now - read_at)
+                read_at = now
+                tape.received += data
+                self._is_flowing.set()

@@ -1,0 +1,157 @@
+"""A server and a writer as processes of their own, each of which can be killed by itself."""
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from streamviz.records.models.access import digest
+from tests.e2e.load import Tape
+from tests.e2e.proxied import CLIENT_TAPE, until
+from tests.services import ROOT, Program, clean_environment, free_port
+
+STREAMS = """
+SELECT session.label, stream.id, stream.outcome, stream.error, stream.chunk_count, stream.frame_count
+FROM records_stream AS stream JOIN records_session AS session ON session.id = session_id
+"""
+NOT_IN_ORDER = """
+SELECT stream_id FROM (
+    SELECT stream_id, seq, row_number() OVER (PARTITION BY stream_id ORDER BY seq) - 1 AS place FROM records_chunk
+) AS each WHERE seq <> place
+UNION
+SELECT stream_id FROM (
+    SELECT stream_id, number, row_number() OVER (PARTITION BY stream_id ORDER BY number) - 1 AS place FROM records_frame
+) AS each WHERE number <> place
+"""
+
+
+class Machine:
+    """What `manage.py up` starts, each part by itself."""
+
+    def __init__(self, var_dir: Path, database_url: str, simulator_port: int, **settings: str) -> None:
+        self.var_dir = var_dir
+        self.port = free_port()
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        self.key = f"sv-{secrets.token_urlsafe(32)}"
+        self.database_url = database_url
+        self.environment = clean_environment(
+            DATABASE_URL=database_url,
+            PORT=str(self.port),
+            VAR_DIR=str(var_dir),
+            SIMULATOR_URL=f"http://127.0.0.1:{simulator_port}",
+            **settings,
+        )
+        self.server: Program | None = None
+        self.writer: Program | None = None
+        self.said: list[str] = []
+
+    def prepare(self) -> None:
+        """Make the tables and a key."""
+        self.manage("migrate", "-v0")
+        with psycopg.connect(self.database_url) as connection:
+            values = ("load", self.key[:8], digest(self.key))
+            statement = "INSERT INTO records_apikey (name, prefix, digest, created_at) VALUES (%s, %s, %s, now())"
+            connection.execute(statement, values)
+
+    def manage(self, *arguments: str) -> str:
+        """Run a management command to its end: what it said."""
+        command = [sys.executable, "manage.py", *arguments]
+        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def start_server(self) -> None:
+        self.server = self._start("serve")
+        self.server.wait_for("Listening on")
+
+    def start_writer(self) -> None:
+        self.writer = self._start("write")
+
+    def kill_server(self) -> None:
+        """With no chance to tidy up."""
+        assert self.server
+        self._end(self.server, signal.SIGKILL)
+
+    def kill_writer(self) -> None:
+        """With no chance to tidy up."""
+        assert self.writer
+        self._end(self.writer, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """As `up` does: the server, then the writer, which stores all there is."""
+        for program in (self.server, self.writer):
+            if program is not None:
+                self._end(program, signal.SIGTERM)
+
+    def query(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a statement, on a connection made for it."""
+        with psycopg.connect(self.database_url) as connection:
+            return connection.execute(statement, values).fetchall()
+
+    def wait_until_stored(self, streams: int) -> None:
+        """Return once so many streams are in Postgres and none is open there."""
+
+        def is_so() -> bool:
+            [(stored, is_open)] = self.query(
+                "SELECT count(*), count(*) FILTER (WHERE outcome = '') FROM records_stream"
+            )
+            return bool(stored >= streams and not is_open)
+
+        until(is_so, 120)
+
+    def _start(self, command: str) -> Program:
+        return Program([sys.executable, "manage.py", command], self.environment)
+
+    def _end(self, program: Program, number: signal.Signals) -> None:
+        program.process.send_signal(number)
+        program.wait()
+        self.said.append(program.output())
+
+
+def check_record(machine: Machine, tapes: list[Tape]) -> dict[str, int]:
+    """Every byte that a client received is in its stream's record, once and in order; how many streams ended how.
+
+    Raises AssertionError for what is missing or comes twice.
+    """
+    assert machine.query(NOT_IN_ORDER) == []
+    streams = {row[0]: row[1:] for row in machine.query(STREAMS)}
+    outcomes: dict[str, int] = {}
+    with psycopg.connect(machine.database_url) as connection:
+        for tape in tapes:
+            if not tape.received:
+                continue
+            stream_id, outcome, *_ = streams[tape.session]
+            assert _client_tape(connection, stream_id).startswith(tape.received), tape.session
+            assert outcome == "interrupted" or tape.is_whole, (tape.session, outcome)
+            outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    return outcomes
+
+
+def _client_tape(connection: psycopg.Connection, stream_id: UUID) -> bytes:
+    row = connection.execute(CLIENT_TAPE, [stream_id]).fetchone()
+    assert row
+    return bytes(row[0])
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[None]:
+    """A file system of this size at `folder`, in memory. Needs root."""
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def can_mount() -> bool:
+    """Whether this process may mount a file system."""
+    return os.geteuid() == 0 and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0

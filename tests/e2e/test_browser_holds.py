@@ -1,0 +1,128 @@
+"""Blocks that are held for a person: allowed, denied, left to the time limit, and wanted by two people at once."""
+
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.e2e.browsing import Call, Visitor
+from tests.e2e.proxied import Proxied, until
+from tests.services import Streamviz, fresh_database
+
+GUARD = "shell-guard"
+
+
+@pytest.fixture(scope="module")
+def proxied(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+    """A streamviz whose guard asks a person."""
+    with fresh_database(postgres) as url:
+        server = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
+        try:
+            with Proxied(server.start()) as found:
+                found.sign_in()
+                yield found
+        finally:
+            server.stop()
+
+
+@pytest.fixture
+def alice(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
+    with visitor(chromium, proxied) as found:
+        yield found
+
+
+def visitor(chromium: Browser, proxied: Proxied) -> Visitor:
+    """A browser with the administrator's session."""
+    cookies = [
+        {"name": name, "value": value, "url": proxied.server.base_url} for name, value in proxied.http.cookies.items()
+    ]
+    found = Visitor(chromium, proxied.server.base_url)
+    found.context.add_cookies(cookies)  # type: ignore[arg-type]
+    return found
+
+
+def ask_a_person(proxied: Proxied, seconds: float) -> None:
+    """The guard asks a person, who has so long; else it denies."""
+    statement = "UPDATE records_policy SET by_hand = 'deny', by_hand_seconds = %s WHERE name = %s"
+    proxied.query(statement, seconds, GUARD)
+    proxied.switch(GUARD, "enforce")
+
+
+def held_call(proxied: Proxied, *visitors: Visitor) -> Call:
+    """A dangerous call that waits for a person, on everybody's page."""
+    session = uuid.uuid4().hex
+    call = Call(proxied, "dangerous?pace=10", session)
+    query = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE label = %s"
+    [(stream_id,)] = until(lambda: proxied.query(query, session))
+    for each in visitors:
+        each.open(f"/streams/{stream_id}/")
+        expect(button(each, "Allow")).to_be_visible()
+    return call
+
+
+def button(visitor: Visitor, name: str) -> Locator:
+    return visitor.page.locator("#hold-list").get_by_role("button", name=name)
+
+
+def verdict(visitor: Visitor) -> str:
+    entry = visitor.page.locator("#verdict-list > li").first
+    expect(entry).to_be_visible()
+    return entry.inner_text()
+
+
+def test_a_person_allows(proxied: Proxied, alice: Visitor) -> None:
+    ask_a_person(proxied, 60)
+    call = held_call(proxied, alice)
+    expect(alice.page.locator("#hold-list")).to_contain_text(GUARD)
+    expect(alice.page.locator("#hold-list")).to_contain_text(re.compile(r"decided without a person in \d\d"))
+    assert call.arguments == {}
+    button(alice, "Allow").click()
+    assert "rm -rf" in call.result().arguments["run_shell"]
+    assert re.search(r"allow.*by admin", verdict(alice), re.DOTALL)
+    expect(alice.page.locator("#hold-list > li")).to_have_count(0)
+
+
+def test_a_person_denies(proxied: Proxied, alice: Visitor) -> None:
+    ask_a_person(proxied, 60)
+    call = held_call(proxied, alice)
+    button(alice, "Deny").click()
+    assert call.result().arguments == {}
+    assert call.finish_reasons == ["stop"]
+    assert re.search(r"deny.*by admin", verdict(alice), re.DOTALL)
+
+
+def test_nobody_answers(proxied: Proxied, alice: Visitor) -> None:
+    ask_a_person(proxied, 4)
+    call = held_call(proxied, alice)
+    assert call.result().arguments == {}
+    assert "deny" in verdict(alice)
+    assert "by admin" not in verdict(alice)
+    expect(button(alice, "Allow")).to_have_count(0)
+
+
+def test_of_two_people_the_first_decides_and_the_other_is_told(
+    chromium: Browser, proxied: Proxied, alice: Visitor
+) -> None:
+    ask_a_person(proxied, 60)
+    with visitor(chromium, proxied) as bob:
+        call = held_call(proxied, alice, bob)
+        path = bob.page.evaluate("document.querySelector('#hold-list [hx-post]').getAttribute('hx-post')")
+        button(alice, "Deny").click()
+        assert call.result().arguments == {}
+        expect(button(bob, "Allow")).to_have_count(0)
+        bob.page.evaluate("path => { htmx.ajax('POST', path, {values: {ordinal: 1, decision: 'allow'}}); }", path)
+        expect(bob.page.get_by_role("alert")).to_contain_text("That was decided already.")
+        assert re.search(r"deny.*by admin", verdict(bob), re.DOTALL)
+
+
+def test_a_browser_that_dies_leaves_the_decision_to_others(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+    ask_a_person(proxied, 60)
+    bob = visitor(chromium, proxied)
+    call = held_call(proxied, bob, alice)
+    bob.context.close()
+    assert call.is_alive()
+    button(alice, "Allow").click()
+    assert "rm -rf" in call.result().arguments["run_shell"]

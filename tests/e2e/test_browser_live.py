@@ -1,0 +1,247 @@
+"""The live pages under what happens to real ones: lost sockets, restarts, people who come late, several workers."""
+
+import re
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.e2e.browsing import Call, Visitor, grown
+from tests.e2e.proxied import Proxied, until
+from tests.services import Program, Streamviz, free_port
+
+MakeServer = Callable[..., Streamviz]
+# Long enough for everything that a test does meanwhile.
+LONG = "content?chunks=2000&pace=20"
+PASSWORD = "nobody guesses this one"
+
+
+@pytest.fixture(scope="module")
+def proxied(running_server: Streamviz) -> Iterator[Proxied]:
+    with Proxied(running_server) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def signed_in(chromium: Browser, running_server: Streamviz) -> Any:
+    """The administrator's session, as a browser keeps it."""
+    return session_of(chromium, running_server)
+
+
+@pytest.fixture
+def alice(chromium: Browser, running_server: Streamviz, signed_in: Any) -> Iterator[Visitor]:
+    """The administrator's browser."""
+    with Visitor(chromium, running_server.base_url, storage_state=signed_in) as visitor:
+        yield visitor
+
+
+def session_of(chromium: Browser, server: Streamviz) -> Any:
+    """A session of the administrator's: with the one-time link where it is new, else with the password."""
+    with Visitor(chromium, server.base_url) as visitor:
+        visitor.open(server.sign_in_link)
+        if "/sign-in/" in visitor.page.url:
+            visitor.page.get_by_label("User name").fill("admin")
+            visitor.page.get_by_label("Password").fill(PASSWORD)
+            visitor.page.get_by_role("button", name="Sign in").click()
+        else:
+            for label in ("New password", "New password confirmation"):
+                visitor.page.get_by_label(label, exact=True).fill(PASSWORD)
+            visitor.page.get_by_role("button", name="Set it").click()
+        visitor.page.wait_for_load_state()
+        return visitor.context.storage_state()
+
+
+def another(chromium: Browser, alice: Visitor, base_url: str) -> Visitor:
+    """Another browser with the same session."""
+    return Visitor(chromium, base_url, storage_state=alice.context.storage_state())
+
+
+def stream_path(proxied: Proxied, session: str) -> str:
+    """The page of a session's stream, once it is in the record."""
+    query = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE label = %s"
+    [(stream_id,)] = until(lambda: proxied.query(query, session))
+    return f"/streams/{stream_id}/"
+
+
+def text_of(visitor: Visitor, element: str = "#b0-text") -> str:
+    return visitor.page.locator(element).text_content() or ""
+
+
+def kill_the_server(server: Streamviz) -> None:
+    """The server process dies at once; its supervisor notices and ends too."""
+    [process] = [each for each in psutil.Process(server.pid).children() if "serve" in each.cmdline()]
+    process.kill()
+    server.wait()
+
+
+def new_session() -> str:
+    return f"session-{uuid.uuid4().hex[:8]}"
+
+
+def test_a_page_opened_in_mid_stream_shows_the_same(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+    session = new_session()
+    call = Call(proxied, "thinking?pace=40&chunks=100&seed=2", session)
+    path = stream_path(proxied, session)
+    alice.open(path)
+    grown(alice.page, "#b1-text")
+    with another(chromium, alice, proxied.server.base_url) as bob:
+        bob.open(path)
+        text = call.result().text
+        for visitor in (alice, bob):
+            expect(visitor.page.locator("#pill")).to_have_text("finished")
+            assert text_of(visitor, "#b1-text") == text
+        for part in ("#block-cards", "#block-list", "#facts", "#stream-state"):
+            assert alice.page.locator(part).inner_text() == bob.page.locator(part).inner_text()
+        assert bob.complaints == []
+
+
+def test_a_dropped_socket_and_ten_seconds_offline_leave_no_gap(proxied: Proxied, alice: Visitor) -> None:
+    session = new_session()
+    call = Call(proxied, "content?chunks=900&pace=20&seed=4", session)
+    alice.open(stream_path(proxied, session))
+    grown(alice.page, "#b0-text")
+    alice.page.evaluate("document.getElementById('socket')['htmx-internal-data'].webSocket.socket.close()")
+    grown(alice.page, "#b0-text", by=200)
+    expect(alice.page.locator("#pill")).to_have_text("live")
+    alice.context.set_offline(True)
+    alice.page.evaluate("document.getElementById('socket')['htmx-internal-data'].webSocket.socket.close()")
+    expect(alice.page.locator("#pill")).to_have_text("disconnected, retrying")
+    alice.page.wait_for_timeout(10_000)  # this is what is tested: a machine that slept
+    alice.context.set_offline(False)
+    text = call.result().text
+    expect(alice.page.locator("#pill")).to_have_text(re.compile("finished|not on record"), timeout=20_000)
+    assert text_of(alice) == text
+    assert alice.page.locator("#block-cards > *").count() == 1
+
+
+def test_a_killed_and_restarted_server_ends_in_the_right_state(chromium: Browser, make_server: MakeServer) -> None:
+    server = make_server().start()
+    with Proxied(server) as proxied, Visitor(chromium, server.base_url) as alice:
+        alice.open(server.sign_in_link)
+        session = new_session()
+        Call(proxied, LONG, session)
+        path = stream_path(proxied, session)
+        alice.open(path)
+        grown(alice.page, "#b0-text", by=200)
+        with another(chromium, alice, server.base_url) as bob:
+            bob.open("/")
+            kill_the_server(server)
+            expect(alice.page.locator("#pill")).to_have_text("disconnected, retrying")
+            server.start()
+            expect(alice.page.locator("#stream-state")).to_contain_text("interrupted", timeout=30_000)
+            expect(alice.page.locator("#pill")).to_have_text("finished")
+            shown = alice.page.locator("#block-cards").inner_text()
+            alice.open(path)
+            assert alice.page.locator("#block-cards").inner_text() == shown
+
+            expect(bob.page.locator("#pill")).to_have_text("live", timeout=30_000)
+            later = new_session()
+            Call(proxied, LONG, later)
+            expect(bob.page.get_by_role("link", name=later)).to_have_count(1)
+            expect(bob.page.locator("#group-recent").get_by_role("link", name=session)).to_have_count(1)
+
+
+def test_pause_freezes_the_page_and_counts_what_is_new(proxied: Proxied, alice: Visitor) -> None:
+    session = new_session()
+    call = Call(proxied, LONG, session)
+    alice.open(stream_path(proxied, session))
+    grown(alice.page, "#b0-text")
+    alice.page.keyboard.press("p")
+    expect(alice.page.locator("#pill")).to_have_text(re.compile(r"paused, \d+ new"))
+    before = text_of(alice)
+    expect(alice.page.locator("#pill")).to_have_text(re.compile(r"paused, \d\d new"))
+    assert text_of(alice) == before
+    alice.page.keyboard.press("p")
+    expect(alice.page.locator("#pill")).to_have_text("live")
+    assert grown(alice.page, "#b0-text") > len(before)
+    assert call.is_alive()
+
+
+def test_a_row_opens_a_peek_that_grows_and_is_in_the_url(proxied: Proxied, alice: Visitor) -> None:
+    session = new_session()
+    Call(proxied, LONG, session)
+    path = stream_path(proxied, session)
+    alice.open("/")
+    alice.page.get_by_role("link", name=session).click()
+    assert grown(alice.page, "#peek #b0-text", by=100) > 0
+    assert path.split("/")[2] in alice.page.url
+    alice.page.reload()
+    grown(alice.page, "#peek #b0-text", by=100)
+    alice.page.keyboard.press("Escape")
+    expect(alice.page.locator("#peek")).to_be_hidden()
+    assert "peek" not in alice.page.url
+    expect(alice.page.get_by_role("link", name=session)).to_be_focused()
+    assert alice.complaints == []
+
+
+def test_each_socket_is_filtered_on_the_server(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+    alice.open("/?q=model:sim/tools*")
+    with another(chromium, alice, proxied.server.base_url) as bob:
+        bob.open("/")
+        sessions = [new_session(), new_session()]
+        calls = [Call(proxied, LONG, sessions[0]), Call(proxied, "tools?pace=60", sessions[1])]
+        for session in sessions:
+            expect(bob.page.get_by_role("link", name=session)).to_be_visible()
+        expect(alice.page.get_by_role("link", name=sessions[1])).to_be_visible()
+        assert alice.page.get_by_role("link", name=sessions[0]).count() == 0
+        assert calls[0].is_alive()
+
+
+def test_a_person_cancels_a_stream_and_its_client_is_told(proxied: Proxied, alice: Visitor) -> None:
+    session = new_session()
+    call = Call(proxied, LONG, session)
+    alice.open(stream_path(proxied, session))
+    grown(alice.page, "#b0-text")
+    alice.page.get_by_text("Cancel the stream").click()
+    alice.page.get_by_role("button", name="Yes, end it").click()
+    expect(alice.page.locator("#stream-state")).to_contain_text("halted")
+    call.join(20)
+    assert "cancelled by an operator" in str(call.error)
+    kept = proxied.recorded(session)
+    assert (kept.outcome, kept.error) == ("halted", "cancelled by admin")
+    sent = [each["id"] for each in proxied.open_upstream()]
+    assert proxied.query("SELECT count(*) FROM records_stream WHERE outcome = ''") == [(len(sent),)]
+
+
+def worker(server: Streamviz) -> tuple[Program, str]:
+    """Another worker of the same streamviz, and where it is."""
+    port = free_port()
+    program = Program([sys.executable, "manage.py", "serve"], server.environment | {"PORT": str(port)})
+    program.wait_for("Listening on")
+    return program, f"http://127.0.0.1:{port}"
+
+
+def test_two_workers_on_redis(chromium: Browser, make_server: MakeServer, redis_url: str) -> None:
+    server = make_server(REDIS_URL=redis_url).start()
+    program, base_url = worker(server)
+    try:
+        with Proxied(server) as proxied, Visitor(chromium, base_url) as alice:
+            alice.open(server.sign_in_link.replace(server.base_url, base_url))
+            alice.open("/")
+            session = new_session()
+            call = Call(proxied, "content?chunks=300&pace=30&seed=8", session)
+            alice.page.get_by_role("link", name=session).click()
+            grown(alice.page, "#peek #b0-text")
+            alice.open(stream_path(proxied, session))
+            grown(alice.page, "#b0-text")
+            text = call.result().text
+            expect(alice.page.locator("#pill")).to_have_text("finished")
+            assert text_of(alice) == text
+
+            second = new_session()
+            cancelled = Call(proxied, LONG, second)
+            alice.open(stream_path(proxied, second))
+            grown(alice.page, "#b0-text")
+            alice.page.get_by_text("Cancel the stream").click()
+            alice.page.get_by_role("button", name="Yes, end it").click()
+            expect(alice.page.locator("#stream-state")).to_contain_text("halted")
+            cancelled.join(20)
+            assert "cancelled by an operator" in str(cancelled.error)
+            assert alice.complaints == []
+    finally:
+        program.process.terminate()
+        program.wait()

@@ -1,0 +1,161 @@
+"""Every page: for those who cannot see it well, for those without a mouse, on a phone, and with hostile text in it."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from streamviz.simulator.scenarios import HOSTILE_TEXT
+from tests.e2e.browsing import NARROW, Call, Visitor
+from tests.e2e.proxied import MESSAGES, Proxied, until
+from tests.services import Streamviz, fresh_database
+
+GRAVE = {"serious", "critical"}
+STREAM = "SELECT s.id, session_id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE label = %s"
+
+
+class Site:
+    """A streamviz with something on every page, and the administrator's session."""
+
+    def __init__(self, chromium: Browser, proxied: Proxied) -> None:
+        self.chromium, self.proxied = chromium, proxied
+        with self.visit(signed_in=False) as visitor:
+            visitor.open(proxied.server.sign_in_link)
+            self.session = visitor.context.storage_state()
+        proxied.ask("dangerous?speed=inf", "past")
+        self.stream_id, self.session_id = self.find("past")
+
+    def visit(self, *, signed_in: bool = True, **options: Any) -> Visitor:
+        state = {"storage_state": self.session} if signed_in else {}
+        return Visitor(self.chromium, self.proxied.server.base_url, **state, **options)
+
+    def find(self, label: str) -> tuple[Any, Any]:
+        """The one stream of a session, and the session."""
+        [found] = until(lambda: self.proxied.query(STREAM, label))
+        return found[0], found[1]
+
+    @property
+    def paths(self) -> list[str]:
+        stream = f"/streams/{self.stream_id}/"
+        tabs = [stream, f"{stream}chunks/", f"{stream}request/"]
+        others = ["/", "/?q=model:nothing", "/sessions/", f"/sessions/{self.session_id}/", "/policies/", "/keys/"]
+        return [*tabs, *others, "/account/", "/no-such-page/"]
+
+
+@pytest.fixture(scope="module")
+def site(chromium: Browser, postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with fresh_database(postgres) as url:
+        server = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
+        try:
+            with Proxied(server.start()) as proxied:
+                yield Site(chromium, proxied)
+        finally:
+            server.stop()
+
+
+def faults(page: Page) -> list[str]:
+    """What axe finds to be serious, with the elements that it is about."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {node['html'][:120]}" for each in found if each["impact"] in GRAVE for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", ["wide", "narrow"])
+def test_no_page_has_a_serious_fault(site: Site, scheme: str, size: str) -> None:
+    options = {"viewport": NARROW} if size == "narrow" else {}
+    # axe is put into the page as a script, which the policy of our own pages forbids.
+    with site.visit(color_scheme=scheme, bypass_csp=True, **options) as visitor:
+        found = {path: faults(visitor.open(path)) for path in site.paths}
+        with site.visit(signed_in=False, color_scheme=scheme, bypass_csp=True, **options) as stranger:
+            found["/sign-in/"] = faults(stranger.open("/sign-in/"))
+    assert {path: each for path, each in found.items() if each} == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_runs_has_no_serious_fault_either(site: Site, scheme: str) -> None:
+    calls = [Call(site.proxied, f"{name}?pace=250", f"{name}-{scheme}") for name in ("thinking", "parallel-tools")]
+    with site.visit(color_scheme=scheme, bypass_csp=True) as visitor:
+        page = visitor.open("/")
+        page.get_by_role("link", name=f"parallel-tools-{scheme}").click()
+        expect(page.locator("#peek .arg-key").first).to_be_visible()
+        assert faults(page) == []
+        page.keyboard.press("?")
+        assert faults(page) == []
+        visitor.open(f"/streams/{site.find(f'thinking-{scheme}')[0]}/")
+        expect(page.locator("#b0")).to_be_visible()
+        assert faults(page) == []
+    assert all(call.is_alive() for call in calls)
+
+
+def test_no_page_is_wider_than_a_phone(site: Site) -> None:
+    with site.visit(viewport=NARROW) as visitor:
+        beyond = "document.documentElement.scrollWidth - window.innerWidth"
+        assert {path: over for path in site.paths if (over := visitor.open(path).evaluate(beyond)) > 0} == {}
+
+
+def test_everything_can_be_reached_by_keyboard(site: Site) -> None:
+    call = Call(site.proxied, "content?chunks=900&pace=20", "by-keyboard")
+    with site.visit() as visitor:
+        page = visitor.open("/sessions/")
+        press = page.keyboard.press
+        for letter, path in {"p": "/policies/", "k": "/keys/", "s": "/sessions/", "l": "/"}.items():
+            press("g")
+            press(letter)
+            page.wait_for_url(site.proxied.server.base_url + path)
+        expect(page.get_by_role("link", name="by-keyboard", exact=True)).to_be_visible()
+        press("/")
+        page.keyboard.type("g p by-keyboard")
+        press("Enter")
+        page.wait_for_url(re.compile(r"/\?q="))
+        page.locator(".filter-chip a").first.focus()
+        press("Enter")
+        page.wait_for_url(re.compile(r"/\?q="))
+        visitor.open("/?q=by-keyboard")
+        press("j")
+        expect(page.get_by_role("link", name="by-keyboard", exact=True)).to_be_focused()
+        press("Enter")
+        expect(page.locator("#peek #b0-text")).to_be_visible()
+        press("Enter")
+        page.wait_for_url("**/streams/*/")
+        press("?")
+        expect(page.locator("#keys-help")).to_be_visible()
+        press("Escape")
+        expect(page.locator("#keys-help")).to_be_hidden()
+        press("j")
+        expect(page.locator(".block-item").first).to_be_focused()
+    assert call.is_alive()
+
+
+def test_hostile_text_does_nothing_anywhere(site: Site) -> None:
+    label = '"><img src=x onerror=alert(1)><script>alert(2)</script>\u202eevil hx-get="/sign-out/" hx-trigger="load"'
+    model = "sim/hostile?pace=40"
+    headers = {"x-session-id": quote(label), "user-agent": "<svg onload=alert(3)>"}
+    with site.visit() as visitor:
+        page = visitor.open("/")
+        page.on("dialog", lambda dialog: visitor.complaints.append(f"a dialog: {dialog.message}"))
+        stream = site.proxied.sdk.chat.completions.create(
+            model=model, messages=MESSAGES, stream=True, extra_headers=headers
+        )
+        seen = iter(stream)
+        next(seen)
+        row = page.locator(".stream-row").first
+        expect(row.locator(".tail")).to_contain_text("script")
+        row.locator(".row-link").click()
+        expect(page.locator("#peek #b0-text")).to_contain_text("<script>alert('content')</script>")
+        for _ in seen:
+            pass
+        path = f"/streams/{site.find(quote(label))[0]}/"
+        for each in (path, f"{path}chunks/", f"{path}request/", "/sessions/", "/"):
+            visitor.open(each)
+            assert page.locator("main img, main iframe, main script, main [onerror], main [onload]").count() == 0
+        visitor.open(path)
+        shown = page.locator("#b0-text").text_content() or ""
+        assert shown.startswith(HOSTILE_TEXT[:80])
+        assert "\x00" not in shown
+        assert visitor.complaints == []

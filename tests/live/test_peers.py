@@ -1,0 +1,191 @@
+"""Several workers: what runs on one is seen, and acted on, at another."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from channels.layers import InMemoryChannelLayer
+
+from streamviz.core.policy import Decision
+from streamviz.live import peers as peers_module
+from streamviz.live.feed import Feed, now_us
+from streamviz.live.hub import Hub
+from streamviz.live.peers import Peers
+from streamviz.live.wall import Wall
+from streamviz.live.wall_topic import WallTopic
+from streamviz.live.watcher import OVER, Message, Watcher
+from tests.core.support import active, deny_names
+from tests.live.support import Page, Running
+
+
+class Worker:
+    """One worker, and browsers on it."""
+
+    def __init__(self, layer: InMemoryChannelLayer) -> None:
+        self.feed = Feed()
+        self.hub = Hub(self.feed, Wall(self.feed))
+        self.peers = Peers(self.hub, layer)
+
+    def run(self, label: str = "nightly-triage") -> Running:
+        return Running(self.feed, [active(deny_names("rm"))], now=now_us(), session_label=label)
+
+    async def watch_wall(self) -> "Browser":
+        browser = Browser()
+
+        async def topic() -> WallTopic:
+            await self.hub.wall.catch_up(now_us())
+            return WallTopic(self.hub.wall)
+
+        await self.hub.join("wall ", topic, browser.watcher)
+        return browser
+
+
+class Browser:
+    """A page fed by a watcher, as its socket would feed it."""
+
+    def __init__(self) -> None:
+        self.watcher = Watcher()
+        self.page = Page()
+        self.closed: int | None = None
+
+    async def until(self, is_so: Callable[[Page], bool]) -> None:
+        """Take messages until the page is so."""
+        async with asyncio.timeout(20):
+            while not (self.page.expected is not None and is_so(self.page)):
+                await self.take()
+
+    async def take(self) -> None:
+        message: Message = await self.watcher.outbox.get()
+        if message.close is not None:
+            self.closed = message.close
+        else:
+            self.page.receive(message.text)
+            self.watcher.confirm(message.number)
+
+
+@pytest.fixture
+async def workers(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Worker, Worker]]:
+    """Two that hear each other, and remind each other often."""
+    monkeypatch.setattr(peers_module, "REMIND_SECONDS", 0.2)
+    monkeypatch.setattr(peers_module, "FORGET_SECONDS", 1.0)
+    monkeypatch.setattr(peers_module, "ANSWER_SECONDS", 0.5)
+    layer = InMemoryChannelLayer()
+    here, there = Worker(layer), Worker(layer)
+    for worker in (here, there):
+        await worker.peers.start()
+    yield here, there
+    for worker in (here, there):
+        await worker.peers.stop()
+
+
+def labels(page: Page, group: str) -> list[str]:
+    element = page.root.find(f"group-{group}")
+    assert element is not None
+    return [each.text for each in element.walk() if each.attributes.get("class") == "row-link"]
+
+
+async def test_the_wall_shows_the_streams_of_all_workers(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    before = there.run("before")
+    browser = await here.watch_wall()
+    here.run("local")
+    await browser.until(lambda page: labels(page, "running") == ["local", "before"])
+    after = there.run("after")
+    await browser.until(lambda page: len(labels(page, "running")) == 3)
+    await before.say("its text")
+    await browser.until(lambda page: page.text(f"r-{before.id.hex}-tail") == "its text")
+    after.now = now_us()
+    await after.end()
+    await browser.until(lambda page: labels(page, "finished") == ["after"])
+    assert browser.page.text("tally") == "2 running0 held0 stalled"
+
+
+async def test_the_rows_of_a_worker_that_is_gone_go_too(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    there.run("lost")
+    browser = await here.watch_wall()
+    await browser.until(lambda page: labels(page, "running") == ["lost"])
+    await there.peers.stop()
+    await browser.until(lambda page: labels(page, "running") == [])
+
+
+async def test_a_lost_letter_is_made_up_for(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    browser = await here.watch_wall()
+    there.run("one")
+    await browser.until(lambda page: labels(page, "running") == ["one"])
+    there.peers._exports.next_number()  # as if a letter with this number had been lost
+    there.peers._exports.take()
+    there.run("two")
+    await browser.until(lambda page: labels(page, "running") == ["two", "one"])
+
+
+async def test_nobody_is_told_anything_while_nobody_watches(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    browser = await here.watch_wall()
+    there.run("one")
+    await browser.until(lambda page: labels(page, "running") == ["one"])
+    assert there.peers.wants_ticks
+    here.hub.leave("wall ", browser.watcher)
+    async with asyncio.timeout(10):
+        while there.peers.wants_ticks:
+            await asyncio.sleep(0.05)
+    assert not there.hub.wall.is_watched
+
+
+async def test_a_streams_page_grows_at_another_worker(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await there.run().say("one")
+    first = Browser()
+    assert await here.peers.join(running.id, first.watcher)
+    await first.until(lambda page: page.text("b0-text") == "one")
+    await running.say(" two")
+    await first.until(lambda page: page.text("b0-text") == "one two")
+    later = Browser()
+    assert await here.peers.join(running.id, later.watcher)
+    await later.until(lambda page: page.text("b0-text") == "one two")
+    running.now = now_us()
+    await running.say(" three")
+    await running.end()
+    for browser in (first, later):
+        while browser.closed is None:
+            await browser.take()
+        assert browser.page.text("b0-text") == "one two three"
+        assert browser.closed == OVER
+        assert "end" in browser.page.kinds
+    assert first.page.kinds.count("snapshot") <= 2
+
+
+async def test_a_stream_that_nobody_runs_is_not_joined(workers: tuple[Worker, Worker]) -> None:
+    here, _ = workers
+    stream_id = uuid.uuid4()
+    assert not await here.peers.join(stream_id, Watcher())
+    assert here.peers._remote == {}
+
+
+async def test_what_people_do_reaches_the_worker_that_runs_the_stream(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = there.run()
+    heard: list[object] = []
+    running.stream.decide = lambda *said: not heard.append(said) and len(heard) == 1  # type: ignore[func-returns-value]
+    running.stream.cancel = lambda by: by == "alice"
+    assert await here.peers.decide(running.id, 2, Decision.DENY, "alice")
+    assert not await here.peers.decide(running.id, 2, Decision.ALLOW, "bob")
+    assert heard == [(2, Decision.DENY, "alice"), (2, Decision.ALLOW, "bob")]
+    assert await here.peers.cancel(running.id, "alice")
+    assert not await here.peers.cancel(running.id, "bob")
+    assert not await here.peers.cancel(uuid.uuid4(), "alice")
+
+
+async def test_a_worker_that_watches_no_more_is_forgotten(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await there.run().say("one")
+    browser = Browser()
+    assert await here.peers.join(running.id, browser.watcher)
+    assert there.peers._visitors
+    here.peers.leave(running.id, browser.watcher)
+    async with asyncio.timeout(10):
+        while there.peers._visitors:
+            await asyncio.sleep(0.05)
+    assert str(running.id) not in there.hub._channels
