@@ -42,12 +42,34 @@ class _Stage:
         self._waiting += pieces
         if self.failure or self.halt:
             return self._all() if self.halt is None else []
+        if len(self._waiting) == 1 and not self._waiting[0].is_changed:
+            return self._feed_one(self._waiting[0], is_whole, context)
+        return self._feed_all(is_whole, context)
+
+    def _feed_one(self, piece: Piece, is_whole: bool, context: StreamingContext) -> list[Piece]:
+        """As nearly always: nothing waits, and nothing is found."""
+        tail = Tail(self._before + piece.text, len(self._before), is_whole)
+        began = context.now()
+        reading = self._read(tail, context)
+        self._took += context.now() - began
+        if reading.safe < len(tail.text) or reading.edits or reading.verdict is not None:
+            return self._apply(reading, piece.text, is_whole)
+        self._gone += len(piece.text)
+        self._before = tail.text[-_CONTEXT:]
+        self._waiting.clear()
+        return [piece]
+
+    def _feed_all(self, is_whole: bool, context: StreamingContext) -> list[Piece]:
         waiting = "".join(piece.text for piece in self._waiting)
         if not waiting:
             return self._all()
         began = context.now()
         reading = self._read(Tail(self._before + waiting, len(self._before), is_whole), context)
         self._took += context.now() - began
+        return self._apply(reading, waiting, is_whole)
+
+    def _apply(self, reading: Reading, waiting: str, is_whole: bool) -> list[Piece]:
+        """Let go what may go, with the edits made in it."""
         shift = len(self._before)
         safe = max(0, min(reading.safe - shift, len(waiting)))
         edits = [edit._replace(start=edit.start - shift, end=edit.end - shift) for edit in reading.edits]

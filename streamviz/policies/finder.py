@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from streamviz.core.policy import Tail
 from streamviz.policies.beginnings import Unreadable, beginnings
-from streamviz.policies.parameters import Pattern, compile_pattern, encodable
+from streamviz.policies.parameters import BytesPattern, Pattern, compile_bytes_pattern, compile_pattern, encodable
 
 # So much is read at once of a text that is there as a whole, and more where a match may be longer.
 _SLICE = 1024
@@ -41,11 +41,14 @@ class Finder:
         self._shapes = [
             (shape, compile_pattern(flags + shape.pattern, f"{field}.{number}")) for number, shape in enumerate(shapes)
         ]
-        self._any = compile_pattern(flags + "|".join(f"(?:{shape.pattern})" for shape in shapes), field)
-        self._start = _start_pattern([shape.pattern for shape in shapes], flags, field)
+        any_of = "|".join(f"(?:{shape.pattern})" for shape in shapes)
+        self._any = compile_pattern(flags + any_of, field)
+        self._start, self._touched = _start_patterns(any_of, [shape.pattern for shape in shapes], flags, field)
 
     def find(self, tail: Tail) -> tuple[list[Found], int]:
         """The matches that are settled, and up to where the text may go."""
+        if self._touched is not None and len(tail.text) < _SLICE and self._is_clear(self._touched, tail):
+            return [], len(tail.text)
         found: list[Found] = []
         at, end, size = tail.begin, len(tail.text), _SLICE
         while True:
@@ -60,6 +63,13 @@ class Finder:
                 found, at = self._give_up(tail.text, found, at, upto)
             if upto == end:
                 return found, at
+
+    def _is_clear(self, touched: BytesPattern, tail: Tail) -> bool:
+        """Whether there is neither a match in it nor an end that may become one, as is so of nearly all text."""
+        before = tail.text[: tail.begin].encode("utf-8", "replace")
+        data = before + tail.text[tail.begin :].encode("utf-8", "replace")
+        match = touched.search(data, len(before))
+        return match is None or match.start() == len(data)
 
     def _give_up(self, text: str, found: list[Found], at: int, upto: int) -> tuple[list[Found], int]:
         """No more may be kept back: what already is a match there is taken as it is, however it would go on."""
@@ -103,8 +113,12 @@ class Finder:
         return len(text) if match is None else match.start()
 
 
-def _start_pattern(patterns: Sequence[str], flags: str, field: str) -> Pattern | None:
+def _start_patterns(
+    any_of: str, patterns: Sequence[str], flags: str, field: str
+) -> tuple[Pattern | None, BytesPattern | None]:
+    """What finds an end that may become a match, and what finds that or a match; None where that cannot be told."""
     try:
-        return compile_pattern(f"{flags}(?:{'|'.join(map(beginnings, patterns))})\\z", field)
+        start = f"(?:{'|'.join(map(beginnings, patterns))})\\z"
     except Unreadable:
-        return None
+        return None, None
+    return compile_pattern(flags + start, field), compile_bytes_pattern(f"{flags}{any_of}|{start}", field)
