@@ -86,7 +86,7 @@ class Client(asyncio.Protocol):
         if stamps and not self._chunks:
             self._seen.first.append(now - self._asked_at)
         self._chunks += len(stamps)
-        if self._seen.kind == "paced":
+        if self._seen.kind != "flooding":
             self._seen.latencies += [now - int(stamp) for stamp in stamps]
         if data.endswith(END):
             self._stream_ended()

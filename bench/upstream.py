@@ -1,7 +1,7 @@
 """A provider that costs next to nothing: `python -m bench.upstream PORT`.
 
 It answers every request with the same stream: at once where the model's name says `flooding`, a chunk each 20 ms where
-it says `paced`. The chunks of a paced stream carry the time at which they left.
+it says `paced` or `long`. Their chunks carry the time at which they left.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ def framed(event: bytes) -> bytes:
 
 END = b"0\r\n\r\n"
 FLOOD = HEAD + b"".join(map(framed, events("flooding"))) + END
-PACED = [framed(event) for event in events("paced")]
+PACED = {kind: [framed(event) for event in events(kind)] for kind in ("paced", "long")}
 
 
 class Provider(asyncio.Protocol):
@@ -42,26 +42,26 @@ class Provider(asyncio.Protocol):
         head, found, body = self._request.partition(b"\r\n\r\n")
         if found and len(body) >= _content_length(head):
             self._request = b""
-            self._answer(b"paced" in body)
+            self._answer(next((chunks for kind, chunks in PACED.items() if kind.encode() in body), None))
 
-    def _answer(self, is_paced: bool) -> None:
-        if not is_paced:
+    def _answer(self, paced: list[bytes] | None) -> None:
+        if paced is None:
             self._transport.write(FLOOD)
             return
-        self._transport.write(HEAD + PACED[0])  # it has no text yet: what has some follows at once
-        self._send(1, self._loop.time())
+        self._transport.write(HEAD + paced[0])  # it has no text yet: what has some follows at once
+        self._send(paced, 1, self._loop.time())
 
-    def _send(self, position: int, due: float) -> None:
+    def _send(self, paced: list[bytes], position: int, due: float) -> None:
         """Send a chunk and arrange for the next; one that is late does not delay those after it."""
         if self._transport.is_closing():
             return
-        chunk = STAMP.sub(stamp(time.monotonic_ns() // 1000), PACED[position])
-        if position + 1 == len(PACED):
+        chunk = STAMP.sub(stamp(time.monotonic_ns() // 1000), paced[position])
+        if position + 1 == len(paced):
             self._transport.write(chunk + END)
             return
         self._transport.write(chunk)
         due += PACE_SECONDS
-        self._loop.call_at(due, self._send, position + 1, due)
+        self._loop.call_at(due, self._send, paced, position + 1, due)
 
 
 def _content_length(head: bytes) -> int:

@@ -3,7 +3,7 @@
 import json
 import re
 
-CHUNKS = {"paced": 50, "flooding": 200}  # stamped chunks a stream
+CHUNKS = {"paced": 50, "long": 1_000, "flooding": 200}  # stamped chunks a stream
 PACE_SECONDS = 0.02
 STAMP_DIGITS = 16
 STAMP = re.compile(rb"@@(\d{16})")  # microseconds of the monotonic clock, which all processes of a machine share
@@ -11,7 +11,7 @@ _ARGUMENTS = ('{"', "city", '":"', "Par", "is", '","', "unit", '":"', "celsius",
 
 
 def request_body(kind: str) -> bytes:
-    """What clients send; `kind` is `paced` or `flooding`."""
+    """What clients send; `kind` is one of CHUNKS."""
     messages = [{"role": "user", "content": "Write a story about a proxy"}]
     return json.dumps({"model": f"openai/{kind}", "stream": True, "messages": messages}).encode()
 

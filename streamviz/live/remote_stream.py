@@ -44,9 +44,11 @@ class RemoteStream:
         self.watchers.clear()
 
     def _show(self, number: int, html: str, now: int) -> None:
+        # Where it comes in place of messages that we were not sent, all need it.
+        is_news = number != self._number
         self._number = number
         for watcher in self.watchers:
-            if watcher.wants_snapshot:
+            if is_news or watcher.wants_snapshot:
                 watcher.show(number, html, now)
 
     def _offer(self, message: Message, now: int, is_text: bool) -> None:

@@ -1,11 +1,11 @@
 """Fragments of the pages: the same partial templates make the first paint, live updates and history."""
 
 import asyncio
+import html
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from django.template.loader import get_template
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from streamviz.live.entries import Entry
@@ -25,19 +25,17 @@ def fragment(template: str, **context: Any) -> SafeString:
 
 
 def _row_tail(view: RowView) -> SafeString:
-    return format_html('<p class="tail" id="r-{}-tail"><bdi>{}</bdi></p>', view.stream.id.hex, view.stream.tail)
+    stream = view.stream
+    return SafeString(f'<p class="tail" id="r-{stream.id.hex}-tail"><bdi>{html.escape(stream.tail)}</bdi></p>')
 
 
 def _row_time(view: RowView) -> SafeString:
     last, age = view.last, view.age
-    return format_html(
-        '<div class="row-time" id="r-{}-time"><b><span data-{}="{}">{}</span></b><span{}>{}</span></div>',
-        view.stream.id.hex,
-        "since" if view.stream.is_running else "ago",
-        last.since_ms,
-        last.text,
-        format_html(' data-since="{}"', age.since_ms) if age.since_ms else "",
-        age.text,
+    counts = "since" if view.stream.is_running else "ago"
+    since = f' data-since="{age.since_ms}"' if age.since_ms else ""
+    return SafeString(
+        f'<div class="row-time" id="r-{view.stream.id.hex}-time"><b>'
+        f'<span data-{counts}="{last.since_ms}">{last.text}</span></b><span{since}>{age.text}</span></div>'
     )
 
 
@@ -59,15 +57,15 @@ def row_part(view: RowView, part: str) -> SafeString:
     return _QUICK[part](view) if part in _QUICK else fragment(f"_row_{part}", row=view)
 
 
-def as_update(html: str) -> str:
+def as_update(part: str) -> str:
     """A part of the page as an update of what the page has: its first element has an id."""
-    return html.replace(' id="', ' hx-swap-oob="true" id="', 1)
+    return part.replace(' id="', ' hx-swap-oob="true" id="', 1)
 
 
 def row(entry: Entry) -> SafeString:
     """A whole row of the Live page."""
     # The parts were made by the functions above, here or in another worker, and are escaped.
-    parts = {name: SafeString(html) for name, html in entry.parts.items()}
+    parts = {name: SafeString(part) for name, part in entry.parts.items()}
     return fragment("_row", entry=entry, parts=parts)
 
 

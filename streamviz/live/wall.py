@@ -20,6 +20,8 @@ from streamviz.live.presentation.views import StreamView
 SECOND = 1_000_000
 # So many that ended longer ago stay in a list at the bottom; history has the others.
 MOST_RECENT = 20
+# Of those that have only just ended.
+MOST_FINISHED = 40
 
 
 class Listener(Protocol):
@@ -115,17 +117,18 @@ class Wall:
             self._touch(stream_id)
 
     def _age(self, now: int) -> None:
-        """Those that finished a while ago are moved to the list of recent ones, which is kept short."""
+        """Those that finished a while ago, or when many finish the older ones, are moved to the list of recent ones,
+        which is kept short too: history has them all."""
         self._feed.forget_old(now)
         limit = now - RECENT_SECONDS * SECOND
         over = sorted((entry for entry in self.entries.values() if entry.ended_at), key=lambda entry: entry.order)
-        old = [entry for entry in over if entry.ended_at and entry.ended_at < limit]
-        for entry in old:
+        fresh = sum(entry.ended_at is not None and entry.ended_at >= limit for entry in over[:MOST_FINISHED])
+        for place, entry in enumerate(over[fresh:]):
             self._painters.pop(entry.id, None)
-        for entry in old[:MOST_RECENT]:
-            self.put(msgspec.structs.replace(entry, group="recent"))
-        for entry in old[MOST_RECENT:]:
-            self.drop(entry.id)
+            if place >= MOST_RECENT:
+                self.drop(entry.id)
+            elif entry.group != "recent":
+                self.put(msgspec.structs.replace(entry, group="recent"))
 
     def _touch(self, stream_id: uuid.UUID) -> None:
         for listener in self._listeners:

@@ -151,6 +151,12 @@ async def _carry(
         answer.close()
 
 
+def _how_far(stream: LiveStream) -> str:
+    """In words, how much of upstream's answer a client was sent that has left."""
+    last = next((seq for seq in reversed(stream.sent_seqs) if seq >= 0), None)
+    return "the client left before the answer began" if last is None else f"the client left after chunk {last}"
+
+
 async def _until_client_leaves(
     call: Coroutine[None, None, None], receive: ASGIReceiveCallable, stream: LiveStream, relay: Relay
 ) -> None:
@@ -165,7 +171,7 @@ async def _until_client_leaves(
         if running.done():
             running.result()
         elif leaving.done():
-            stream.outcome = Outcome.CLIENT_DISCONNECTED
+            stream.outcome, stream.error = Outcome.CLIENT_DISCONNECTED, _how_far(stream)
         else:
             await _cancel(running, leaving, relay.cancelled(stopping.result()))
     finally:

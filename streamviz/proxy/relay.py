@@ -188,7 +188,7 @@ class Relay:
         chunks = self._chunks_of([SSEEvent(raw, raw)])
         await self.driver.alive_during(processor.take(chunks, self._stream.context))
         failure = self._stream.state.failure
-        if failure is not None and failure.kind == MALFORMED_CHUNK:
+        if not raw or (failure is not None and failure.kind == MALFORMED_CHUNK):
             raise UpstreamError(502, "upstream answered with something that is not JSON")
         await self.driver.alive_during(processor.end(self._stream.context))
         self._stream.upstream_first_at = chunks[0].received_at

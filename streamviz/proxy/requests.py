@@ -48,7 +48,7 @@ def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
     try:
         fields = _values.decode(body)
     except msgspec.ValidationError as error:
-        raise RequestError(400, "The request body must be a JSON object.", code="invalid_json") from error
+        raise RequestError(400, f"The request body must be a JSON object: {error}", code="invalid_json") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError(400, f"The request body is not valid JSON: {error}", code="invalid_json") from error
     model = fields.get("model")

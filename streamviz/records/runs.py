@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 # A row holds at most so many: docs/performance.md has what other sizes cost.
-RUN = 64
+RUN = 128
 
 
 class StoredChunk(NamedTuple):

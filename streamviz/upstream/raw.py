@@ -85,8 +85,9 @@ async def open_raw(
     """
     headers = {**target.headers, **client_headers, "content-type": "application/json", "user-agent": "streamviz"}
     try:
-        response = await client.post(target.url, data=body, headers=headers)
-        if response.status >= 400:
+        # A redirect is not followed: it would send the request to an address that no operator chose.
+        response = await client.post(target.url, data=body, headers=headers, allow_redirects=False)
+        if response.status >= 300:
             raise await _refusal(response)
     except TimeoutError as error:
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
@@ -104,6 +105,8 @@ async def _refusal(response: aiohttp.ClientResponse) -> UpstreamError:
     except ValueError:
         details = None
     message = as_text(as_object(details).get("message")) or as_json_text(details)
+    if response.status < 400:
+        return UpstreamError(502, f"upstream answered {response.status}, a redirect, which is not followed")
     return UpstreamError(
         response.status,
         message or f"upstream answered {response.status}",

@@ -216,7 +216,9 @@ def test_upstream_is_closed_when_the_client_leaves(proxied: Proxied, session: st
     tape = proxied.client_tape(kept)
     assert kept.outcome == "client_disconnected"
     assert tape.startswith(came)
-    assert kept.chunk_count >= len(proxied.passed(kept)) > 0
+    passed = proxied.passed(kept)
+    assert kept.chunk_count >= len(passed) > 0
+    assert kept.error == f"the client left after chunk {passed[-1]}"
 
 
 # The client reads slowly

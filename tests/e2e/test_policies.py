@@ -40,6 +40,7 @@ class Guarded(Proxied):
 
     def remove(self) -> None:
         """Switch all of them off."""
+        self.query("UPDATE records_policyversion SET mode = 'off' WHERE mode <> 'off'")
         self.query("UPDATE records_policy SET mode = 'off' WHERE mode <> 'off'")
         until(lambda: not self.in_force())
 

@@ -337,7 +337,8 @@ def test_upstream_is_closed_when_the_client_leaves_before_the_first_byte(proxied
         client.request("POST", "/v1/chat/completions", body, headers)
         [waiting] = until(lambda: [each for each in proxied.open_upstream() if each["id"] not in before])
     assert proxied.simulator.get_json(f"/_ended/{waiting['id']}")["closed_early"] is True
-    assert proxied.recorded(session).outcome == "client_disconnected"
+    kept = proxied.recorded(session)
+    assert (kept.outcome, kept.error) == ("client_disconnected", "the client left before the answer began")
 
 
 # Policies

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import UpstreamError
 from streamviz.upstream.raw import RawAnswer, new_client, open_raw, passed_on
@@ -71,6 +73,21 @@ async def test_nobody_there_is_a_bad_gateway(client: aiohttp.ClientSession) -> N
         await open_raw(client, resolve("sim/content", "openai_chat", plan), b"{}", {})
     assert raised.value.status == 502
     assert "openai" in raised.value.message
+
+
+async def test_a_redirect_is_not_followed(client: aiohttp.ClientSession) -> None:
+    followed: list[str] = []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        followed.append(request.path)
+        return web.Response(status=307, headers={"location": "/elsewhere"})
+
+    async with RawTestServer(answer) as server:
+        plan = simulator_plan("sim/content", "openai_chat", str(server.make_url("")).rstrip("/"))
+        with pytest.raises(UpstreamError) as raised:
+            await open_raw(client, resolve("sim/content", "openai_chat", plan), b"{}", {})
+    assert raised.value.status == 502
+    assert followed == ["/v1/chat/completions"]
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -9,7 +9,7 @@ from streamviz.live.presentation.views import BlockView, StreamView
 # Per cent of the width for each doubling of a block's length: a block of 1,000 characters gets some 18 per cent.
 _UNIT = 3.0
 _LEAST_CHARACTERS = 16
-_STEPS = 6  # for each doubling: a strip changes in steps that can be seen, and not with every character
+_STEPS = 4  # for each doubling: a strip changes in steps that can be seen, and not with every character
 _GAP = 0.35
 _FULL = 98.0
 

@@ -15,6 +15,8 @@ def printable(text: str) -> str:
 
 def _name(match: re.Match[str]) -> str:
     code = ord(match[0])
+    if code == 0:
+        return "\ufffd"  # as in the record: Postgres' texts cannot hold it
     if code < 0x20:
         return chr(0x2400 + code)
     return f"⟨U+{code:04X}⟩"

@@ -16,9 +16,9 @@ from streamviz.records.recorder import (
 from streamviz.records.writer.tapes import Chunks, Frames
 
 # A stream's entries wait so long for more of them, so that a run holds some tens of chunks at a usual pace,
-DUE_SECONDS = 2.0
-# or until there are so many: the last run of those that come together is rarely full, and so one in five at most.
-DUE_CHUNKS = 256
+DUE_SECONDS = 5.0
+# or until there are so many.
+DUE_CHUNKS = 512
 
 
 @dataclass(slots=True)

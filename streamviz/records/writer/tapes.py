@@ -149,10 +149,11 @@ def _in_step(entry: FramesSent) -> list[tuple[str, bytes] | None]:
 
 
 def _cuts(times: list[int]) -> Iterator[tuple[int, int]]:
-    """Where runs begin and end."""
+    """Where runs begin and end: as few of them as may be, and about the same in each."""
+    size = -(-len(times) // -(-len(times) // RUN)) if times else 0
     start = 0
     while start < len(times):
-        end = min(start + RUN, len(times))
+        end = min(start + size, len(times))
         while times[end - 1] - times[start] > RUN_MICROSECONDS:
             end -= 1
         yield start, end

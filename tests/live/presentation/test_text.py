@@ -10,7 +10,7 @@ from streamviz.live.presentation import text
     [
         ("plain text, – é 漢 👩‍💻", "plain text, – é 漢 👩‍💻"),
         ("line\nline\ttab\r\n", "line\nline\ttab\r\n"),
-        ("nul\x00 bell\x07 escape\x1b[31m", "nul␀ bell␇ escape␛[31m"),
+        ("nul\x00 bell\x07 escape\x1b[31m", "nul� bell␇ escape␛[31m"),
         ("\u202egnp.exe", "⟨U+202E⟩gnp.exe"),
         ("half \ud83d a pair", "half ⟨U+D83D⟩ a pair"),
         ("\x7f\x85", "⟨U+007F⟩⟨U+0085⟩"),

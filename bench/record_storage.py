@@ -1,0 +1,134 @@
+"""What a chunk takes on disk, and what writing it costs: `python -m bench.record_storage`.
+
+Stores the recorded OpenAI chat streams in an empty Postgres (one of its own, or DATABASE_URL's server) as the writer
+does, in runs of several sizes and flushed at several intervals, and prints for each the bytes a chunk on disk and the
+chunks a second. `--streams` names the folder of recordings.
+"""
+
+import argparse
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import UUID
+
+import psycopg
+
+ROOT = Path(__file__).resolve().parent.parent
+RUNS = (16, 32, 64, 128, 256)
+# A model's usual pace, in chunks a second.
+PACE = 40
+INTERVALS = (1, 2, 5, 10)
+LEAST_CHUNKS = 200_000
+TABLES = ("records_upstreamrun", "records_clientrun")
+SIZE = """
+SELECT sum(pg_table_size(relid)), sum(pg_indexes_size(relid))
+FROM unnest(%s::text[]) AS parent, pg_partition_tree(parent::regclass)
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.record_storage", description=__doc__)
+    parser.add_argument("--streams", type=Path, default=ROOT.parent / "shared" / "streams" / "openai_chat")
+    parser.add_argument("--least", type=int, default=1, help="only streams of at least so many chunks")
+    asked = parser.parse_args()
+    with _database() as url:
+        os.environ["DATABASE_URL"] = url
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+
+        call_command("migrate", verbosity=0)
+        streams = [stream for stream in _recorded(asked.streams) if len(stream) >= asked.least]
+        raw = sum(len(chunk) for stream in streams for chunk in stream) / sum(map(len, streams))
+        print(f"{len(streams)} streams, {sum(map(len, streams))} chunks of {raw:.0f} bytes\n")
+        print("| run | flushed each | a row | upstream tape | client tape | index | of raw | chunks a second |")
+        print("|---|---|---|---|---|---|---|---|")
+        with psycopg.connect(url, autocommit=True) as connection:
+            for run in RUNS:
+                for interval in INTERVALS:
+                    _measure(connection, streams, run, interval, raw)
+
+
+def _measure(connection: psycopg.Connection, streams: list[list[bytes]], run: int, interval: int, raw: float) -> None:
+    from streamviz.records.writer import tapes
+
+    tapes.RUN = run
+    for table in TABLES:
+        connection.execute(f"TRUNCATE {table}")
+    began = time.perf_counter()
+    chunks, rows = _store(connection, streams, interval)
+    seconds = time.perf_counter() - began
+    sizes = [connection.execute(SIZE, [[table]]).fetchone() for table in TABLES]
+    upstream, client = (float(size[0]) / chunks for size in sizes if size)
+    index = sum(float(size[1]) for size in sizes if size) / chunks
+    each = f"{interval} s | {chunks / rows:.0f} | {upstream:.1f} | {client:.1f} | {index:.1f}"
+    print(f"| {run} | {each} | 1/{raw / (upstream + client + index):.1f} | {chunks / seconds:,.0f} |", flush=True)
+
+
+def _store(connection: psycopg.Connection, streams: list[list[bytes]], interval: int) -> tuple[int, int]:
+    """Each stream in flushes of so many seconds; gives how many chunks and how many rows of them there are."""
+    from streamviz.records.writer.store import copy_runs
+
+    chunks = rows = 0
+    while chunks < LEAST_CHUNKS:
+        for start in range(0, len(streams), 32):
+            batches = [batch for stream in streams[start : start + 32] for batch in _batches(stream, interval)]
+            with connection.transaction(), connection.cursor() as cursor:
+                copy_runs(cursor, batches)
+            chunks += sum(batch.chunk_count for batch in batches)
+            rows += sum(1 for batch in batches for piece in batch.chunks for _ in piece.runs())
+    return chunks, rows
+
+
+def _batches(stream: list[bytes], interval: int) -> Iterator["Batch"]:  # type: ignore[name-defined] # noqa: F821
+    """A stream's chunks and frames, as they fall due: a read a chunk, at a usual pace."""
+    from streamviz.core.context import Frame
+    from streamviz.records.ids import uuid7
+    from streamviz.records.recorder import ChunksReceived, FramesSent
+    from streamviz.records.writer.pending import Batch
+
+    stream_id, at = uuid7(), time.time_ns() // 1000
+    for first in range(0, len(stream), PACE * interval):
+        batch = Batch(stream_id, UUID(int=0))
+        for seq, raw in enumerate(stream[first : first + PACE * interval], first):
+            at += 1_000_000 // PACE + (hash(raw) & 0xFFF)
+            batch.add(ChunksReceived(stream_id, seq, at, [raw]))
+            batch.add(FramesSent.of(stream_id, seq, at + 60 + (hash(raw) & 0x3F), [Frame(raw, seq)]))
+        yield batch
+
+
+def _recorded(folder: Path) -> list[list[bytes]]:
+    from streamviz.core.sse import SSEParser
+
+    streams = []
+    for path in sorted(folder.glob("*.sse")):
+        parser = SSEParser()
+        streams.append([event.raw for event in (*parser.feed(path.read_bytes()), *parser.close())])
+    return streams
+
+
+@contextmanager
+def _database() -> Iterator[str]:
+    from streamviz.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
+
+    if given := os.environ.get("DATABASE_URL"):
+        yield given
+        return
+    folder = Path(tempfile.mkdtemp(prefix="streamviz-bench-"))
+    server = EmbeddedPostgres(folder / "postgres")
+    try:
+        server.start()
+        yield f"postgresql://{USER}@/{DATABASE}?host={socket_dir(server.data)}"
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
