@@ -122,6 +122,7 @@ class Block(models.Model):
 
     class Meta:
         ordering = ["ordinal"]
+        indexes = [models.Index(fields=["held_at"], condition=models.Q(held_at__isnull=False), name="block_held")]
         constraints = [models.UniqueConstraint(fields=["stream", "ordinal"], name="block_ordinal")]
 
 
@@ -149,6 +150,7 @@ class Verdict(models.Model):
 
     class Meta:
         ordering = ["number"]
+        indexes = [models.Index(fields=["policy_version", "-at"], name="verdict_newest")]
         constraints = [models.UniqueConstraint(fields=["stream", "number"], name="verdict_number")]
 
 
