@@ -11,7 +11,8 @@ from streamviz.core.wire.gemini import GeminiAggregator
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_composer import OpenAIChatBodyComposer, OpenAIChatComposer
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
-from streamviz.core.wire.openai_responses_composer import OpenAIResponsesBodyComposer, OpenAIResponsesComposer
+from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
+from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
 
 AGGREGATORS: dict[str, type[Aggregator[Chunk, JsonObject]]] = {
     "openai_chat": OpenAIChatAggregator,
