@@ -8,7 +8,7 @@ import pytest
 from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.judgements import ModelSaid, NotRun, PersonDecided, Subject, Unanswered
+from streamviz.core.judgements import ModelSaid, PersonDecided, Subject, Unanswered
 from streamviz.core.policy import (
     ActivePolicy,
     BlockScope,
@@ -365,10 +365,6 @@ def test_a_request_waits_for_a_judge() -> None:
     judging.answer(question.number, ModelSaid("allow"))
     assert judging.is_settled
     assert judging.call.model == "b"
-
-
-def test_who_did_not_run_is_told_with_the_reason() -> None:
-    assert NotRun("rule", 1, Mode.ENFORCE, "the model is outside its scope").why
 
 
 def test_a_context_keeps_what_a_policy_remembers_of_one_stream() -> None:
