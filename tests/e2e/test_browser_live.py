@@ -84,7 +84,7 @@ def new_session() -> str:
 
 def test_a_page_opened_in_mid_stream_shows_the_same(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
     session = new_session()
-    call = Call(proxied, "thinking?pace=40&chunks=100&seed=2", session)
+    call = Call(proxied, "thinking?pace=40&chunks=400&seed=2", session)
     path = stream_path(proxied, session)
     alice.open(path)
     grown(alice.page, "#b1-text")
