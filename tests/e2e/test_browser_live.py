@@ -142,7 +142,7 @@ def test_a_killed_and_restarted_server_ends_in_the_right_state(chromium: Browser
             later = new_session()
             Call(proxied, LONG, later)
             expect(bob.page.get_by_role("link", name=later)).to_have_count(1)
-            expect(bob.page.locator("#group-recent").get_by_role("link", name=session)).to_have_count(1)
+            expect(bob.page.get_by_role("link", name=session)).to_have_count(1, timeout=20_000)
 
 
 def test_pause_freezes_the_page_and_counts_what_is_new(proxied: Proxied, alice: Visitor) -> None:
