@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
 
@@ -10,6 +10,7 @@ from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import as_json_text, decode
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
@@ -25,7 +26,11 @@ _paths = _Paths(strict=True)
 
 
 def compile_path(path: str, field: str) -> JSONPath:
-    """Raises PolicyParametersError for what is no JSON path (RFC 9535), such as one that does not begin with `$`."""
+    """Raises PolicyParametersError for what is no JSON path (RFC 9535), such as one that does not begin with `$`, and
+    for one that goes through everything for each thing: arguments can be long."""
+    bare = _QUOTED.sub("", path)
+    if bare.count("..") > 1 or bare.count("$") > 1:
+        raise PolicyParametersError(f"{field}: at most one `..`, and no `$` but the first", field)
     try:
         compiled = _paths.compile(path)
     except JSONPathError as error:
@@ -48,7 +53,7 @@ class Arguments:
             self._value = None
         self._whole: list[str] | None = None
 
-    def texts(self, path: JSONPath | None) -> list[str]:
+    def texts(self, path: JSONPath | None) -> Iterable[str]:
         """The texts at `path`; everything where there is none, or where these are not the members of one JSON object.
 
         What cannot be read as it should may still be read by the client, so a path does not let it slip by.
@@ -56,7 +61,8 @@ class Arguments:
         if path is None or not isinstance(self._value, dict):
             return self._everything()
         try:
-            return [as_json_text(value) for value in path.findall(self._value)]
+            # One by one: values lie within values, and all their texts can come to a hundred times the arguments.
+            return map(as_json_text, path.findall(self._value))
         except JSONPathError:
             return self._everything()
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
@@ -20,6 +20,13 @@ LOOK_BACK = 8000
 _IN = ("request", "content", "tool_call")
 # What a request's texts are in; its other fields say how to answer.
 _READ = ("messages", "input", "system", "instructions", "prompt")
+_SIGNED = frozenset({"signature", "encrypted_content", "thought_signature"})
+# So long may be what stands before the bytes in the URL of a picture.
+_HEAD = 100
+
+
+# Of a member (its key, its value, the object it is in): whether it stays as it is.
+Spared = Callable[[str, object, JsonObject], bool]
 
 
 class Redact(Policy):
@@ -76,7 +83,8 @@ class Redact(Policy):
             return None
         counts: Counter[str] = Counter()
         fields = {
-            name: self._masked(value, counts) if name in _READ else value for name, value in request.fields.items()
+            name: self._masked(value, counts, _is_opaque) if name in _READ else value
+            for name, value in request.fields.items()
         }
         if not counts:
             return ALLOW
@@ -99,8 +107,9 @@ class Redact(Policy):
             masked = json.dumps(self._masked(value, counts), ensure_ascii=False)
         return replaced(masked, counts, ()) if counts else ALLOW
 
-    def _masked(self, value: object, counts: Counter[str]) -> object:
-        """A JSON value with all its texts masked; the very same where nothing was found in it."""
+    def _masked(self, value: object, counts: Counter[str], spared: Spared | None = None) -> object:
+        """A JSON value with all its texts masked but those of members that are spared; the very same where nothing was
+        found in it."""
         before = counts.total()
         made: object = value
         if isinstance(value, str):
@@ -110,9 +119,14 @@ class Redact(Policy):
         elif isinstance(value, int):
             made = self._mask_text(str(value), counts)
         elif isinstance(value, dict):
-            made = {self._mask_text(key, counts): self._masked(item, counts) for key, item in value.items()}
+            made = {
+                self._mask_text(key, counts): (
+                    item if spared and spared(key, item, value) else self._masked(item, counts, spared)
+                )
+                for key, item in value.items()
+            }
         elif isinstance(value, list):
-            made = [self._masked(item, counts) for item in value]
+            made = [self._masked(item, counts, spared) for item in value]
         return made if counts.total() > before else value
 
     def _mask_text(self, text: str, counts: Counter[str]) -> str:
@@ -126,3 +140,12 @@ class Redact(Policy):
 
     def _mask_of(self, kind: str) -> str:
         return self._mask.replace("{kind}", kind)
+
+
+def _is_opaque(key: str, item: object, around: JsonObject) -> bool:
+    """Whether a member of a request is nothing that anybody reads: what the provider signed, or the bytes of a file."""
+    if key in _SIGNED:
+        return True
+    if key == "data":
+        return around.get("type") in ("base64", "redacted_thinking") or "format" in around
+    return isinstance(item, str) and item.startswith("data:") and ";base64," in item[:_HEAD]

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import Decision
+from streamviz.core.policy import Decision, Verdict
 from streamviz.core.request import ModelCall
 from streamviz.policies import build
 from tests.core.support import Run, active, call, calls, chunks, delta, told
@@ -107,3 +107,23 @@ def test_it_looks_for_what_it_was_told_and_where() -> None:
     assert judge(policy, block(f'["bob@example.com", "{KEY}"]')).text == f'["<e-mail>", "{KEY}"]'
     assert not policy.watches(block(kind=BlockKind.CONTENT))
     assert policy.on_request(ModelCall("openai_chat", {"messages": [{"content": KEY}]}), context()) is None
+
+
+def test_what_nobody_reads_in_a_request_stays_as_it_is_and_in_arguments_does_not() -> None:
+    policy = build("redact", {})
+    parts = [
+        {"type": "thinking", "thinking": "t", "signature": f"a-{KEY}"},
+        {"type": "image", "source": {"type": "base64", "data": f"a/{KEY}"}},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,a/{KEY}"}},
+        {"type": "input_audio", "input_audio": {"data": f"a/{KEY}", "format": "wav"}},
+    ]
+    request = {"messages": [{"role": "user", "content": parts}]}
+    verdict = policy.on_request(ModelCall("openai_chat", request), context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.decision is Decision.ALLOW
+    text = {"type": "document", "source": {"type": "text", "data": KEY}}
+    masked = policy.on_request(ModelCall("anthropic_messages", {"messages": [{"content": [text, *parts]}]}), context())
+    assert isinstance(masked, Verdict)
+    assert masked.evidence == {"counts": {"api key": 1}}
+    for hidden in ({"signature": KEY}, {"type": "base64", "data": KEY}, {"url": f"data:x;base64,{KEY}"}):
+        assert KEY not in judge(policy, block(json.dumps(hidden), name="f")).text

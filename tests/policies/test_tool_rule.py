@@ -70,6 +70,7 @@ def test_name_and_arguments_must_both_match() -> None:
         ("$.args[0]", {"args": ["ls", "rm -rf"]}, False),
         ("$.args", {"args": ["rm -rf"]}, True),
         ("$['a b']", {"a b": "rm -rf"}, True),
+        ("$..['$..x']", {"a": {"$..x": "rm -rf"}}, True),
         (None, {"a": {"b": ["x", "rm -rf"]}}, True),
         (None, {"rm -rf": 1}, True),
     ],
@@ -135,7 +136,9 @@ def test_only_tool_calls_are_held_and_judged() -> None:
 def test_the_reason_tells_name_and_pattern_and_never_the_arguments() -> None:
     verdict = judge({"names": ["run_*"], "arguments": [RM]}, block(arguments='{"command":"rm -rf / secret"}'))
     assert verdict == Verdict(
-        Decision.DENY, r"run_shell is denied: its name matches run_* and its arguments match rm\s+-rf at $.command."
+        Decision.DENY,
+        r"run_shell is denied: its name matches run_* and its arguments match rm\s+-rf at $.command.",
+        evidence={"name": "run_*", "rule": r"rm\s+-rf at $.command", "start": 0, "end": 6},
     )
     everything = judge({}, block("n" * 1000))
     assert everything is not None
@@ -162,6 +165,8 @@ def test_the_text_for_the_client_is_a_parameter() -> None:
         ({"arguments": [{"pattern": "a", "path": "command"}]}, "arguments.0.path"),
         ({"arguments": [{"pattern": "a", "path": "$.a."}]}, "arguments.0.path"),
         ({"arguments": [{"pattern": "a", "path": "$[?search(@.a, '(a+)+$')]"}]}, "arguments.0.path"),
+        ({"arguments": [{"pattern": "a", "path": "$..a..b"}]}, "arguments.0.path"),
+        ({"arguments": [{"pattern": "a", "path": "$.a[?$..b == @]"}]}, "arguments.0.path"),
         ({"text": None}, "text"),
     ],
 )

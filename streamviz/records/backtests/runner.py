@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from django.db.models import Q, QuerySet
 
+from streamviz.bounded import within
 from streamviz.core.aggregator import Chunk
 from streamviz.core.json_value import as_object, decode
 from streamviz.core.policy import ActivePolicy, Mode
@@ -19,6 +21,7 @@ from streamviz.core.wire import COMPOSERS
 from streamviz.records.backtests.figures import Decisions, Figures
 from streamviz.records.models import Stream, UpstreamRun, Verdict
 from streamviz.records.standing import ScopedPolicy
+from streamviz.upstream.prices import price
 
 # So many streams are in memory at once, whatever the length of the run.
 BATCH = 50
@@ -85,7 +88,7 @@ def _run_one(runner: asyncio.Runner, stream: Stream, chunks: list[Chunk], active
     if isinstance(recording, str):
         return recording
     try:
-        return runner.run(rerun(recording, [active]))
+        return runner.run(rerun(recording, [active], within=within))
     except ValueError:
         return "it cannot be read"
 
@@ -102,7 +105,8 @@ def recording_of(stream: Stream, chunks: list[Chunk] | None = None) -> Recording
         fields = as_object(decode(bytes(stream.request)))
     except ValueError:
         return "its request was not kept"
-    return Recording(ModelCall(stream.wire_format, fields), chunks, stream.is_streaming and len(chunks) > 1)
+    cost = partial(price, stream.upstream_model, stream.provider)
+    return Recording(ModelCall(stream.wire_format, fields), chunks, stream.is_streaming and len(chunks) > 1, cost)
 
 
 def _chunks(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk]]:
