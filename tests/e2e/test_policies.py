@@ -268,9 +268,11 @@ def test_what_is_masked_in_a_request_is_kept_nowhere(guarded: Guarded, before: l
 def test_who_counts_tokens_reads_what_a_model_would(guarded: Guarded) -> None:
     guarded.add("redact", {}, **SCOPE)
     body = {"model": CALL, "messages": SAYS}
+    before = guarded.simulator.get_json("/_requests")["requests"]
     counted = guarded.post(body, "/v1/messages/count_tokens")
     assert counted.status == 200
-    assert SECRET not in json.dumps(guarded.simulator.get_json("/_requests"))
+    asked = [each["body"] for each in guarded.simulator.get_json("/_requests")["requests"] if each not in before]
+    assert [each["messages"][0]["content"] for each in asked] == ["My key is [api key removed]."]
     guarded.add("request_rule", {"patterns": [{"pattern": "removed"}], "text": "no keys"}, order=300, **SCOPE)
     denied = guarded.post(body, "/v1/messages/count_tokens")
     assert (denied.status, json.loads(denied.body)["error"]["message"]) == (403, "no keys")
@@ -318,16 +320,17 @@ def test_a_policy_that_changes_or_goes_while_a_stream_runs_ends_it_as_it_began(
     guarded: Guarded, session: str, change: str
 ) -> None:
     name = guarded.add("tool_rule", {"names": ["run_shell"], "text": "[no]"}, **SCOPE)
+    mode, wanted = ("off", b"run_shell") if change == "gone" else ("enforce", b"[other]")
     with ThreadPoolExecutor(1) as threads:
-        running = threads.submit(guarded.ask, "dangerous?pace=40", session)
+        running = threads.submit(guarded.ask, "dangerous?pace=80", session)
         until(guarded.open_upstream)
-        if change == "gone":
-            guarded.query("UPDATE records_policy SET mode = 'off' WHERE name = %s", name)
-        guarded.query("UPDATE records_policyversion SET mode = 'off', parameters = '{}' WHERE policy_id ="
-                      " (SELECT id FROM records_policy WHERE name = %s)", name)  # fmt: skip
-        until(lambda: name not in guarded.in_force())
+        changed = "UPDATE records_policyversion v SET mode = %s, parameters = %s FROM records_policy p"
+        guarded.query(f"{changed} WHERE p.id = policy_id AND name = %s", mode, '{"text": "[other]"}', name)
+        guarded.query("UPDATE records_policy SET mode = %s WHERE name = %s", mode, name)
+        until(lambda: wanted in guarded.ask("dangerous?speed=inf", uuid.uuid4().hex).body)
+        assert not running.done()
         assert b"[no]" in running.result().body
-    assert [row[0] for row in guarded.verdicts(guarded.recorded(session))] == [name]
+    assert {row[0] for row in guarded.verdicts(guarded.recorded(session))} == {name}
 
 
 def test_a_policy_of_ones_own_that_exits_or_never_returns_takes_no_stream_with_it(
