@@ -11,6 +11,23 @@ from streamviz.policies.parameters import BytesPattern, Pattern, compile_bytes_p
 _SLICE = 1024
 
 
+# A match, and what looks like one and is none, takes some 50 µs.
+MOST_MATCHES = 10_000
+
+
+class Budget:
+    """How many matches may still be looked at."""
+
+    def __init__(self) -> None:
+        self._left = MOST_MATCHES
+
+    def spend(self) -> None:
+        """One is looked at. Raises ValueError where that is one too many."""
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError(f"there are more than {MOST_MATCHES} places to look at")
+
+
 class Shape(NamedTuple):
     """What to look for: `check` says of a match whether it is one (a checksum, for one)."""
 
@@ -45,8 +62,12 @@ class Finder:
         self._any = compile_pattern(flags + any_of, field)
         self._start, self._touched = _start_patterns(any_of, [shape.pattern for shape in shapes], flags, field)
 
-    def find(self, tail: Tail) -> tuple[list[Found], int]:
-        """The matches that are settled, and up to where the text may go."""
+    def find(self, tail: Tail, budget: Budget | None = None) -> tuple[list[Found], int]:
+        """The matches that are settled, and up to where the text may go. Raises ValueError where there are too many:
+        `budget` is for several texts, each has its own without one."""
+        budget = budget or Budget()
+        if tail.is_whole and not tail.begin and self._any.search(encodable(tail.text)) is None:
+            return [], len(tail.text)
         if self._touched is not None and len(tail.text) < _SLICE and self._is_clear(self._touched, tail):
             return [], len(tail.text)
         found: list[Found] = []
@@ -55,12 +76,12 @@ class Finder:
             # With one character before it, so that a pattern can tell where a word begins.
             before, upto = max(0, at - 1), min(at + size, end)
             piece = encodable(tail.text[before:upto])
-            matches, safe = self._read(piece, at - before, is_whole=tail.is_whole and upto == end)
+            matches, safe = self._read(piece, at - before, budget, is_whole=tail.is_whole and upto == end)
             found += [Found(match.start + before, match.end + before, match.label) for match in matches]
             size = size * 2 if safe + before == at else _SLICE
             at = safe + before
             if upto - at > self._look_back:
-                found, at = self._give_up(tail.text, found, at, upto)
+                found, at = self._give_up(tail.text, found, at, upto, budget)
             if upto == end:
                 return found, at
 
@@ -71,10 +92,10 @@ class Finder:
         match = touched.search(data, len(before))
         return match is None or match.start() == len(data)
 
-    def _give_up(self, text: str, found: list[Found], at: int, upto: int) -> tuple[list[Found], int]:
+    def _give_up(self, text: str, found: list[Found], at: int, upto: int, budget: Budget) -> tuple[list[Found], int]:
         """No more may be kept back: what already is a match there is taken as it is, however it would go on."""
         before = max(0, at - 1)
-        matches, _ = self._read(encodable(text[before:upto]), at - before, is_whole=True)
+        matches, _ = self._read(encodable(text[before:upto]), at - before, budget, is_whole=True)
         least = upto - self._look_back
         taken = [Found(each.start + before, each.end + before, each.label) for each in matches]
         taken = [each for each in taken if each.start < least]
@@ -82,10 +103,11 @@ class Finder:
         before = at - 1
         return found + taken, before + self._safe(encodable(text[before:upto]), 1)
 
-    def _read(self, text: str, at: int, *, is_whole: bool) -> tuple[list[Found], int]:
+    def _read(self, text: str, at: int, budget: Budget, *, is_whole: bool) -> tuple[list[Found], int]:
         found: list[Found] = []
         safe = len(text) if is_whole else self._safe(text, at)
         while (match := self._any.search(text, at)) is not None and match.start() < safe:
+            budget.spend()
             settled = self._settle(text, match.start())
             if settled is None:
                 at = match.start() + 1

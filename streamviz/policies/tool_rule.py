@@ -40,7 +40,8 @@ class ToolRule(Policy):
     `names` are globs (`run_*`); with none, every name matches. Each of `arguments` has a `pattern`, a regular
     expression of RE2, and may have a `path`, a JSON path (RFC 9535, `$.command`, `$..path`); without a path the
     pattern is looked for everywhere. With no `arguments` the name decides alone. Arguments that are not one JSON
-    object with different keys are searched as a whole, whatever the path. `text` is what the client gets instead of
+    object with different keys are searched as a whole, whatever the path. `allow_only` is strict with a path: all that
+    is there must match, and arguments that are not one JSON object never do. `text` is what the client gets instead of
     the call; where it is empty, a line that names the policy.
 
     Each tool call is held until it is whole and judged. Raises PolicyParametersError for other parameters.
@@ -96,7 +97,8 @@ class ToolRule(Policy):
             return None
         name = next((name for name in self._names if fnmatchcase(block.name, name)), None)
         is_named = name is not None or not self._names
-        found = _matching(self._rules, block.arguments) if is_named else None
+        look = _allowing if self._allows_only else _matching
+        found = look(self._rules, block.arguments) if is_named else None
         is_match = is_named and (found is not None or not self._rules)
         if is_match is self._allows_only:
             return ALLOW
@@ -123,6 +125,23 @@ def _matching(rules: Sequence[ArgumentRule], raw: str) -> Found | None:
         for text in arguments.texts(rule.path):
             if match := rule.pattern.search(encodable(text)):
                 return Found(rule, match.start(), match.end())
+    return None
+
+
+def _allowing(rules: Sequence[ArgumentRule], raw: str) -> Found | None:
+    """The first rule that allows these arguments: all that is at its path has the pattern, as every client reads it."""
+    arguments = Arguments(raw)
+    for rule in rules:
+        if rule.path is None:
+            found = _matching([rule], raw)
+        elif not arguments.is_one_object:
+            continue
+        else:
+            matches = [rule.pattern.search(encodable(text)) for text in arguments.texts(rule.path)]
+            first = matches[0] if matches and all(matches) else None
+            found = None if first is None else Found(rule, first.start(), first.end())
+        if found is not None:
+            return found
     return None
 
 

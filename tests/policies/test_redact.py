@@ -127,3 +127,22 @@ def test_what_nobody_reads_in_a_request_stays_as_it_is_and_in_arguments_does_not
     assert masked.evidence == {"counts": {"api key": 1}}
     for hidden in ({"signature": KEY}, {"type": "base64", "data": KEY}, {"url": f"data:x;base64,{KEY}"}):
         assert KEY not in judge(policy, block(json.dumps(hidden), name="f")).text
+
+
+@pytest.mark.parametrize(
+    "arguments", [f'{{"k": "{KEY}", "k": "x"}}', f'{{"k": "x", "k": "{KEY}"}}', f'{{"k": "{KEY}"', f'[1, "{KEY}"'],
+)  # fmt: skip
+def test_arguments_that_clients_may_read_differently_are_masked_as_text(arguments: str) -> None:
+    policy = build("redact", {})
+    assert judge(policy, block(arguments, name="f")).text == arguments.replace(KEY, "[api key removed]")
+    with pytest.raises(ValueError, match="cannot be masked"):
+        judge(policy, block(arguments.replace("A", "\\u0041"), name="f"))
+
+
+def test_more_than_can_be_looked_at_in_time_is_a_failure() -> None:
+    policy = build("redact", {})
+    mails = json.dumps({"to": ["a@b.co"] * 20_000})
+    with pytest.raises(ValueError, match="more than 10000 places"):
+        judge(policy, block(mails, name="f"))
+    numbers = json.dumps({"list": list(range(200_000))})
+    assert judge(policy, block(numbers, name="f")).decision is Decision.ALLOW

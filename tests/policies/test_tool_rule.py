@@ -193,3 +193,29 @@ async def test_in_a_stream_it_denies_the_dangerous_call_and_lets_the_other_throu
     assert b"-rf" not in it.tape
     harmless = calls(call(0, "x", "run_shell", '{"command":"ls"}'))
     assert (await run([rule], harmless)).tape == sse(harmless)
+
+
+ONLY_TMP = {"action": "allow_only", "names": ["read"], "arguments": [{"path": "$..path", "pattern": "^/tmp/"}]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "denied"),
+    [
+        ({"path": "/tmp/x"}, False),
+        ({"path": "/etc/x"}, True),
+        ({"path": "/tmp/x", "more": {"path": "/etc/x"}}, True),
+        ({"other": "/tmp/x"}, True),
+        ('{"path":"/etc/x","path":"/tmp/x"}', True),
+        ('"/tmp/x"', True),
+        ('/tmp/x {"path":"/etc/x"}', True),
+    ],
+)
+def test_what_alone_is_allowed_is_all_of_it_and_readable(arguments: object, denied: bool) -> None:
+    assert denies(ONLY_TMP, arguments, "read") is denied
+
+
+def test_too_many_values_for_a_path_are_a_failure() -> None:
+    raw = json.dumps({"list": [0] * 60_000, "command": "rm -rf /"})
+    with pytest.raises(ValueError, match="too many values"):
+        denies({"arguments": [RM]}, raw)
+    assert denies({"arguments": [{"pattern": "rm -rf"}]}, raw)

@@ -21,7 +21,6 @@ from streamviz.core.wire import COMPOSERS
 from streamviz.records.backtests.figures import Decisions, Figures
 from streamviz.records.models import Stream, UpstreamRun, Verdict
 from streamviz.records.standing import ScopedPolicy
-from streamviz.upstream.prices import price
 
 # So many streams are in memory at once, whatever the length of the run.
 BATCH = 50
@@ -105,8 +104,15 @@ def recording_of(stream: Stream, chunks: list[Chunk] | None = None) -> Recording
         fields = as_object(decode(bytes(stream.request)))
     except ValueError:
         return "its request was not kept"
-    cost = partial(price, stream.upstream_model, stream.provider)
+    cost = partial(_price, stream.upstream_model, stream.provider)
     return Recording(ModelCall(stream.wire_format, fields), chunks, stream.is_streaming and len(chunks) > 1, cost)
+
+
+def _price(model: str, provider: str, input_tokens: int, output_tokens: int) -> float | None:
+    # LiteLLM takes seconds to import, and only limits on cost ask for prices.
+    from streamviz.upstream.prices import price
+
+    return price(model, provider, input_tokens, output_tokens)
 
 
 def _chunks(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk]]:
