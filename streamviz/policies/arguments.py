@@ -65,7 +65,7 @@ class Arguments:
         What cannot be read as it should may still be read by the client, so a path does not let it slip by. Raises
         ValueError where there are so many values that to follow the path would take too long.
         """
-        if path is None or not self.is_one_object:
+        if path is None or not isinstance(self._value, dict):
             return self._everything()
         if self._raw.count(",") > MOST_VALUES:
             raise ValueError("there are too many values in the arguments")

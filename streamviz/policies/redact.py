@@ -125,8 +125,8 @@ class _Masking:
         return edited(text, [_edit(each, self._mask) for each in found]) if found else text
 
     def unreadable(self, text: str) -> str:
-        """Arguments that are no JSON, or not the same to every client. Raises ValueError where what is in them is written
-        in escapes: it cannot be masked there."""
+        """Arguments that are no JSON, or not the same to every client. Raises ValueError where what is in them is
+        written in escapes: it cannot be masked there."""
         masked = self.text(text)
         if "\\" in masked and self._finder.find(Tail(unescaped(masked), 0, is_whole=True), self._budget)[0]:
             raise ValueError("arguments that are no JSON hold what cannot be masked")
