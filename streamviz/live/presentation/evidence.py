@@ -7,13 +7,13 @@ from streamviz.live.presentation.text import one_line
 
 _SHOWN_SPANS = 5
 _LONGEST = 120
-# Said by the reason already, or told together with another.
+# Told by the reason, or together with another.
 _ELSEWHERE = {"counts", "spans", "start", "end", "length", "explanation"}
 
 
-def evidence_text(evidence: Mapping[str, object]) -> str:
-    """One line; empty where there is nothing to tell."""
-    return " · ".join([*_places(evidence), *_facts(evidence)])
+def evidence_text(evidence: Mapping[str, object], reason: str) -> str:
+    """One line of what `reason` does not say already; empty where there is nothing more to tell."""
+    return " · ".join([*_places(evidence), *_facts(evidence, reason)])
 
 
 def _places(evidence: Mapping[str, object]) -> Iterator[str]:
@@ -32,8 +32,10 @@ def _place(span: Mapping[str, object]) -> str:
     return str(start) if end is None else f"{start}–{end}"
 
 
-def _facts(evidence: Mapping[str, object]) -> Iterator[str]:
+def _facts(evidence: Mapping[str, object], reason: str) -> Iterator[str]:
     for name, value in evidence.items():
-        if name not in _ELSEWHERE and isinstance(value, str | int | float):
-            shown = f"{value:g}" if isinstance(value, float) else str(value)
+        if name in _ELSEWHERE or not isinstance(value, str | int | float):
+            continue
+        shown = f"{value:g}" if isinstance(value, float) else str(value)
+        if shown not in reason:
             yield f"{one_line(name, _LONGEST)} {one_line(shown, _LONGEST)}"

@@ -89,7 +89,7 @@ def _verdict(stream: LiveStream, number: int) -> VerdictView:
         took=judgement.took,
         by=judgement.by,
         client_had=judgement.client_had,
-        evidence=evidence_text(judgement.verdict.evidence),
+        evidence=evidence_text(judgement.verdict.evidence, judgement.verdict.reason),
     )
 
 

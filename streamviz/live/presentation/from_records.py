@@ -138,7 +138,7 @@ def _verdict(verdict: Verdict, names: dict[int, str]) -> VerdictView:
         took=verdict.took_us,
         by=verdict.by,
         client_had=verdict.client_had,
-        evidence=evidence_text(verdict.evidence),
+        evidence=evidence_text(verdict.evidence, verdict.reason),
     )
 
 
