@@ -235,8 +235,8 @@ class Relay:
         stream.received_at.extend([now] * len(chunks))
         recorder = self._observers.recorder
         recorder.append(ChunksReceived.of(stream.id, chunks))
-        if self._policies:
-            recorder.flush()  # what a policy does with them, and how long it takes, is not known
+        if self.driver.chain is not None and self.driver.chain.may_wait:
+            recorder.flush()  # a policy may keep them for long
         return chunks
 
     async def _flush(self) -> None:
