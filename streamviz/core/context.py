@@ -27,7 +27,10 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class SessionCounts:
-    """What the earlier streams of a session add up to. `cost` is in US dollars, `began_at` in µs since the epoch."""
+    """What the earlier streams of a session add up to. `cost` is in US dollars, `began_at` in µs since the epoch.
+
+    `is_estimate` says that a provider did not tell the tokens of one; `unpriced` counts those of unknown price.
+    """
 
     began_at: int = 0
     streams: int = 0
@@ -35,6 +38,8 @@ class SessionCounts:
     tool_calls: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    is_estimate: bool = False
+    unpriced: int = 0
 
 
 Price = Callable[[int, int], float | None]

@@ -40,6 +40,11 @@ class ModelCall:
         return turns + [turn for item in as_list(said) for turn in _turns_of(as_object(item))]
 
     @property
+    def length(self) -> int:
+        """Characters of all that the model is to read."""
+        return sum(len(text) for turn in self.turns for text in turn.texts)
+
+    @property
     def tool_schemas(self) -> dict[str, object]:
         """The schema of each tool's arguments that the request declares, by the tool's name."""
         found: dict[str, object] = {}

@@ -6,6 +6,9 @@ from streamviz.core.json_value import JsonObject, as_index, as_object
 
 Path = tuple[str, ...]
 
+# What a token is on average, where the provider has not said how many there were.
+CHARACTERS_A_TOKEN = 4
+
 
 class Usage(NamedTuple):
     """Tokens as upstream counted them; None is unknown, which is not 0.

@@ -6,11 +6,11 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.policy import Decision, Policy, Reading, Tail, Verdict
 from streamviz.core.request import ModelCall
-from streamviz.core.usage import normalise
+from streamviz.core.usage import CHARACTERS_A_TOKEN, normalise
 from streamviz.policies.parameters import check, number
 
-# What a token is on average, where the provider has not said yet how many there were.
-CHARACTERS_A_TOKEN = 4
+_OF_TOKENS = ("output_tokens", "cost")
+_NO_PRICE = "what the model costs is not known"
 _AMOUNT: JsonObject = {"type": "number", "exclusiveMinimum": 0}
 _SHARED: JsonObject = {
     "blocks": {**_AMOUNT, "description": "Blocks of any kind."},
@@ -74,7 +74,10 @@ class Limits(Policy):
         }
         for name, most in self._session.items():
             if reached[name] >= most:
-                return self._over(Decision.DENY, "session", name, reached[name], most)
+                is_estimate = name in _OF_TOKENS and counts.is_estimate
+                return self._over(Decision.DENY, "session", name, reached[name], most, is_estimate=is_estimate)
+        if "cost" in self._session and counts.unpriced:
+            raise ValueError(_NO_PRICE)
         return Verdict(Decision.ALLOW)
 
     def watches(self, block: StreamBlock) -> bool:
@@ -91,7 +94,7 @@ class Limits(Policy):
         for name, most in self._stream.items():
             reached = self._reached(name, block, context)
             if reached > most:
-                is_estimate = name in ("output_tokens", "cost") and not _is_told(context.state)
+                is_estimate = name in _OF_TOKENS and not _is_told(context.state)
                 return self._over(Decision.HALT, "stream", name, reached, most, is_estimate=is_estimate)
         return None
 
@@ -150,14 +153,9 @@ def _cost(context: StreamingContext, memory: dict[str, object]) -> float:
     asked = usage.input_tokens if usage is not None else None
     if asked is None:
         known = memory.get("asked")
-        asked = known if isinstance(known, int) else _estimated(context.request)
+        asked = known if isinstance(known, int) else context.request.length // CHARACTERS_A_TOKEN
         memory["asked"] = asked
     cost = context.price(asked, _output_tokens(context.state))
     if cost is None:
-        raise ValueError("what the model costs is not known")
+        raise ValueError(_NO_PRICE)
     return cost
-
-
-def _estimated(request: ModelCall) -> int:
-    """The tokens of what the model is to read."""
-    return sum(len(text) for turn in request.turns for text in turn.texts) // CHARACTERS_A_TOKEN

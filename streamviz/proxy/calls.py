@@ -13,7 +13,7 @@ from streamviz.core.context import StreamingContext
 from streamviz.core.errors import ClientFacingError, UpstreamError
 from streamviz.core.events import BlockKind
 from streamviz.core.request import ModelCall
-from streamviz.core.usage import normalise
+from streamviz.core.usage import CHARACTERS_A_TOKEN, Usage, normalise
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http, recording
 from streamviz.proxy.answers import consult, open_answer
@@ -216,14 +216,21 @@ async def _cancel(
 
 def _count(stream: LiveStream) -> None:
     """Add a stream that ended to what its session comes to."""
-    counts, blocks = stream.context.session, stream.state.blocks
-    usage = normalise(stream.state.usage)
+    counts, state = stream.context.session, stream.state
     counts.streams += 1
-    counts.blocks += len(blocks)
-    counts.tool_calls += sum(block.kind is BlockKind.TOOL_CALL for block in blocks)
-    if usage is not None:
-        counts.output_tokens += usage.output_tokens or 0
-        counts.cost += price(stream.upstream_model, stream.provider, usage.input_tokens, usage.output_tokens) or 0.0
+    counts.blocks += len(state.blocks)
+    counts.tool_calls += sum(block.kind is BlockKind.TOOL_CALL for block in state.blocks)
+    if not state.blocks and state.usage is None:
+        return
+    usage = normalise(state.usage) or Usage()
+    asked, said = usage.input_tokens, usage.output_tokens
+    counts.is_estimate |= asked is None or said is None
+    asked = stream.context.request.length // CHARACTERS_A_TOKEN if asked is None else asked
+    said = state.length // CHARACTERS_A_TOKEN if said is None else said
+    cost = price(stream.upstream_model, stream.provider, asked, said)
+    counts.output_tokens += said
+    counts.cost += cost or 0.0
+    counts.unpriced += cost is None
 
 
 def _leave(worker: Worker, stream: LiveStream, relay: Relay) -> None:

@@ -347,3 +347,12 @@ def test_a_policy_of_ones_own_that_exits_or_never_returns_takes_no_stream_with_i
     assert [failure for (failure,) in guarded.query(query, kept.id)] == [
         "RuntimeError: SystemExit: 5", "SystemExit: 4", "TimeoutError: it took longer than 0.3 s",
     ]  # fmt: skip
+
+
+def test_a_session_is_counted_where_the_provider_tells_no_tokens(guarded: Guarded, session: str) -> None:
+    guarded.add("limits", {"session": {"output_tokens": 20}}, **SCOPE)
+    assert guarded.ask("dangerous?speed=inf", session).status == 200
+    refused = guarded.ask("dangerous?speed=inf", session)
+    assert refused.status == 403
+    told = "SELECT 1 FROM records_verdict WHERE reason LIKE 'The session is at %% output tokens, as estimated%%'"
+    until(lambda: guarded.query(told))

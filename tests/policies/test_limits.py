@@ -137,3 +137,14 @@ async def test_many_calls_are_counted_once_each() -> None:
     it.processor.state.blocks = Counted()
     await it.finish(chunks(*(calls(call(number, f"id-{number}", "f", "{}")) for number in range(200))))
     assert looked == 200
+
+
+def test_of_a_session_too_what_is_not_known_is_said() -> None:
+    cost, tokens = (build("limits", {"session": {name: 5}}) for name in ("cost", "output_tokens"))
+    with pytest.raises(ValueError, match="not known"):
+        cost.on_request(ModelCall(), context(session=SessionCounts(cost=1, unpriced=1)))
+    counted = SessionCounts(cost=6, unpriced=1, output_tokens=9, is_estimate=True)
+    for policy, reached in ((cost, "6 cost"), (tokens, "9 output tokens")):
+        verdict = policy.on_request(ModelCall(), context(session=counted))
+        assert isinstance(verdict, Verdict)
+        assert f"{reached}, as estimated" in verdict.reason
