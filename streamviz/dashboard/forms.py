@@ -16,7 +16,11 @@ WHY = "Kept with the version that this change makes."
 
 def wrong_with(form: forms.BaseForm) -> str:
     """What is wrong with a form, in a line."""
-    return " ".join(f"{name}: {' '.join(map(str, errors))}" for name, errors in form.errors.items())
+    return " ".join(f"{_label(form, name)}{' '.join(map(str, errors))}" for name, errors in form.errors.items())
+
+
+def _label(form: forms.BaseForm, name: str) -> str:
+    return f"{form[name].label}: " if name in form.fields else ""
 
 
 class WhyForm(forms.Form):

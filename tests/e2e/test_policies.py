@@ -227,21 +227,20 @@ def test_where_a_policy_did_not_run_the_stream_says_so(guarded: Guarded, session
     ]
 
 
-SECRET = "AKIAIOSFODNN7EXAMPLE"
+SECRET, CONTROL = "AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7CONTROL"
 SAYS: Any = [{"role": "user", "content": f"My key is {SECRET}."}]
 
 
-def stored(guarded: Guarded) -> list[str]:
-    """Where the secret is in all that is kept: the tables of the record and the journal's files."""
+def stored(guarded: Guarded, secret: str) -> list[str]:
+    """Where a secret is in all that is kept: the tables of the record and the journal's files."""
     found = []
     for (table,) in guarded.query("SELECT tablename FROM pg_tables WHERE tablename LIKE 'records_%%'"):
-        [(count,)] = guarded.query(f"SELECT count(*) FROM {table} row WHERE row::text ~* %s", f"{SECRET}|{HEX}")
+        [(count,)] = guarded.query(
+            f"SELECT count(*) FROM {table} row WHERE row::text ~* %s", f"{secret}|{secret.encode().hex()}"
+        )
         found += [table] if count else []
     var = Path(guarded.server.environment["VAR_DIR"])
-    return found + [str(path) for path in var.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
-
-
-HEX = SECRET.encode().hex()
+    return found + [str(path) for path in var.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
 
 
 @pytest.mark.parametrize(
@@ -261,8 +260,11 @@ def test_what_is_masked_in_a_request_is_kept_nowhere(guarded: Guarded, before: l
     [(_, label, request)] = kept
     assert label == "My key is [api key removed]."
     assert json.loads(request)["messages"][0]["content"] == "My key is [api key removed]."
-    assert stored(guarded) == []
+    assert stored(guarded, SECRET) == []
     assert SECRET not in guarded.server.output()
+    # Where no policy masks it, it would be found.
+    guarded.post({"model": "sim/content?speed=inf", "messages": [{"role": "user", "content": CONTROL}]})
+    until(lambda: "records_stream" in stored(guarded, CONTROL))
 
 
 def test_who_counts_tokens_reads_what_a_model_would(guarded: Guarded) -> None:

@@ -86,6 +86,23 @@ async def test_no_text_follows_an_allowed_call() -> None:
     legal.check_messages(payloads(tape))
 
 
+async def test_text_after_a_denied_call_stays_behind_what_stands_in_its_place() -> None:
+    script = [*call(0, "rm"), start(1), text("then", 1), stop(1), *call(2, "look")]
+    tape = await through(chunks(begin(), *script, finish("tool_use"), STOP), "rm")
+    assert [block[:2] for block in told(read(tape).state)] == [
+        ("content", "[not allowed]"), ("content", "then"), ("tool_call", "t2"),
+    ]  # fmt: skip
+    assert read(tape).state.finish_reason == "tool_use"
+    legal.check_messages(payloads(tape))
+
+
+@pytest.mark.parametrize("reason", ["max_tokens", "refusal", "stop_sequence", "end_turn", "pause_turn"])
+async def test_a_stop_reason_other_than_tool_use_is_left_alone(reason: str) -> None:
+    tape = await through(chunks(begin(), *call(0, "rm"), finish(reason), STOP), "rm")
+    assert read(tape).state.finish_reason == reason
+    assert told(read(tape).state) == [("content", "[not allowed]")]
+
+
 async def test_a_call_in_the_first_event_is_denied_too() -> None:
     content = [{"type": "tool_use", "id": "t", "name": "rm", "input": {"a": 1}}]
     tape = await through(chunks(begin(content=content, stop_reason="tool_use"), STOP), "rm")
