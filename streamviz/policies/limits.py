@@ -9,6 +9,8 @@ from streamviz.core.request import ModelCall
 from streamviz.core.usage import CHARACTERS_A_TOKEN, normalise
 from streamviz.policies.parameters import check, number
 
+# To look a price up takes a hundred times as long as all else, so it is done once for so many tokens.
+PRICED_TOKENS = 16
 _OF_TOKENS = ("output_tokens", "cost")
 _NO_PRICE = "what the model costs is not known"
 _AMOUNT: JsonObject = {"type": "number", "exclusiveMinimum": 0}
@@ -149,13 +151,13 @@ def _output_tokens(state: StreamState) -> int:
 
 def _cost(context: StreamingContext, memory: dict[str, object]) -> float:
     """Raises ValueError where the price is not known."""
+    said, known = _output_tokens(context.state), memory.get("priced")
+    if isinstance(known, tuple) and said - int(known[0]) < PRICED_TOKENS:
+        return float(known[1])
     usage = normalise(context.state.usage)
     asked = usage.input_tokens if usage is not None else None
-    if asked is None:
-        known = memory.get("asked")
-        asked = known if isinstance(known, int) else context.request.length // CHARACTERS_A_TOKEN
-        memory["asked"] = asked
-    cost = context.price(asked, _output_tokens(context.state))
+    cost = context.price(context.request.length // CHARACTERS_A_TOKEN if asked is None else asked, said)
     if cost is None:
         raise ValueError(_NO_PRICE)
+    memory["priced"] = (said, cost)
     return cost

@@ -32,11 +32,11 @@ async def test_too_many_tool_calls_halt_the_stream_before_the_one_too_many() -> 
 
 @pytest.mark.parametrize(
     ("limit", "words"),
-    [({"output_tokens": 5}, "10 output tokens, as estimated"), ({"cost": 0.005}, "0.01 cost, as estimated"),
+    [({"output_tokens": 5}, "30 output tokens, as estimated"), ({"cost": 0.005}, "0.03 cost, as estimated"),
      ({"blocks": 1}, "2 blocks")],
 )  # fmt: skip
 async def test_a_text_that_goes_beyond_is_cut_where_it_does(limit: dict[str, float], words: str) -> None:
-    it = await run(limit, delta(reasoning_content="short"), delta(content="x" * 35), delta(content="more"))
+    it = await run(limit, delta(reasoning_content="short"), delta(content="x" * 115), delta(content="more"))
     assert b"more" not in it.tape
     assert it.tape.endswith(b"data: [DONE]\n\n")
     assert words in it.context.judgements[-1].verdict.reason
@@ -148,3 +148,11 @@ def test_of_a_session_too_what_is_not_known_is_said() -> None:
         verdict = policy.on_request(ModelCall(), context(session=counted))
         assert isinstance(verdict, Verdict)
         assert f"{reached}, as estimated" in verdict.reason
+
+
+async def test_a_price_is_looked_up_once_for_some_tokens() -> None:
+    asked: list[int] = []
+    it = Run([active(build("limits", {"stream": {"cost": 5}}))])
+    it.context.price = lambda _, written: asked.append(written) or 0.0  # type: ignore[func-returns-value]
+    await it.finish(chunks(*[delta(content="four")] * 100, delta(finish="stop"), "[DONE]"))
+    assert asked == [1, 17, 33, 49, 65, 81, 97]
