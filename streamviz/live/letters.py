@@ -63,6 +63,12 @@ class Cancelled(Letter, frozen=True):
     by: str
 
 
+class Held(Letter, frozen=True):
+    """How many of the sender's streams wait for a verdict."""
+
+    count: int
+
+
 class Acted(Letter, frozen=True):
     """What became of what a person did; only the worker that runs the stream answers."""
 
@@ -70,7 +76,7 @@ class Acted(Letter, frozen=True):
     is_done: bool
 
 
-Any = WallWanted | Rows | StreamWanted | Relayed | Decided | Cancelled | Acted
+Any = WallWanted | Rows | StreamWanted | Relayed | Decided | Cancelled | Acted | Held
 
 
 def pack(letter: Any) -> bytes:

@@ -21,6 +21,7 @@ from streamviz.live.feed import now_us
 from streamviz.live.hub import TICK_SECONDS, Hub
 from streamviz.live.remote_stream import RemoteStream
 from streamviz.live.stream_topic import StreamTopic
+from streamviz.live.topics import count_held_here
 from streamviz.live.watcher import TRY_AGAIN, Message, Watcher
 
 log = logging.getLogger(__name__)
@@ -65,6 +66,8 @@ class Peers:
         self._questions: dict[int, asyncio.Future[bool]] = {}
         self._numbers = itertools.count(1)
         self._reminded_at = 0.0
+        self._held_told = 0
+        self._held: dict[str, tuple[int, float]] = {}
 
     async def start(self) -> None:
         """Join the other workers."""
@@ -158,6 +161,9 @@ class Peers:
                     remote.take(Message(number, text, close), now, is_text=is_text)
             case letters.Decided() | letters.Cancelled():
                 await self._act(letter)
+            case letters.Held(sender, count):
+                self._held[sender] = (count, monotonic())
+                self._count_held()
             case letters.Acted(_, question, is_done):
                 if (answer := self._questions.get(question)) and not answer.done():
                     answer.set_result(is_done)
@@ -229,13 +235,24 @@ class Peers:
             for stream_id, remote in list(self._remote.items()):
                 if remote.answered.is_set() and remote.wants_snapshot:
                     await self._publish(letters.StreamWanted(self.name, stream_id, True))
+            if (held := count_held_here(self._hub.feed)) != self._held_told:
+                await self._tell_held(held)
             if monotonic() - self._reminded_at < REMIND_SECONDS:
                 continue
             self._reminded_at = monotonic()
             await self._remind()
             self._forget()
 
+    async def _tell_held(self, held: int) -> None:
+        self._held_told = held
+        await self._publish(letters.Held(self.name, held))
+
+    def _count_held(self) -> None:
+        self._hub.feed.held_elsewhere = sum(count for count, _ in self._held.values())
+
     async def _remind(self) -> None:
+        if self._held_told:
+            await self._tell_held(self._held_told)
         if self.wants_ticks:  # silence would mean that we are gone
             await self._publish(letters.Rows(self.name, self._exports.next_number(), False, []))
         if self._hub.has_wall_watchers:
@@ -249,6 +266,8 @@ class Peers:
     def _forget(self) -> None:
         limit = monotonic() - FORGET_SECONDS
         self._exports.forget(FORGET_SECONDS)
+        self._held = {name: told for name, told in self._held.items() if told[0] and told[1] > limit}
+        self._count_held()
         for key, visitor in list(self._visitors.items()):
             if visitor.heard_at < limit or visitor.task.done():
                 visitor.task.cancel()

@@ -12,6 +12,7 @@ from streamviz.live import peers as peers_module
 from streamviz.live.feed import Feed, now_us
 from streamviz.live.hub import Hub
 from streamviz.live.peers import Peers
+from streamviz.live.topics import count_held
 from streamviz.live.wall import Wall
 from streamviz.live.wall_topic import WallTopic
 from streamviz.live.watcher import OVER, Message, Watcher
@@ -189,3 +190,16 @@ async def test_a_worker_that_watches_no_more_is_forgotten(workers: tuple[Worker,
         while there.peers._visitors:
             await asyncio.sleep(0.05)
     assert str(running.id) not in there.hub._channels
+
+
+async def test_what_is_held_elsewhere_counts_everywhere(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await there.run().call("{}", "rm")
+    async with asyncio.timeout(10):
+        while count_held(here.feed) != 1:
+            await asyncio.sleep(0.02)
+    assert count_held(there.feed) == 1
+    await running.end()
+    async with asyncio.timeout(10):
+        while count_held(here.feed):
+            await asyncio.sleep(0.02)

@@ -9,7 +9,9 @@ from django.db.models import Prefetch, QuerySet
 from django.db.models.functions import Right
 
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import Decision
+from streamviz.core.judgements import NotRun
+from streamviz.core.policy import Decision, Mode
+from streamviz.live.presentation.evidence import evidence_text
 from streamviz.live.presentation.standing import Kept, deciding, state_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
@@ -102,6 +104,7 @@ def _view_of(stream: Stream, texts: list[str], received_at: list[int], sent: lis
         verdicts=verdicts,
         received_at=received_at,
         sent=sent,
+        not_run=[NotRun(each["policy"], each["version"], Mode(each["mode"]), each["why"]) for each in stream.not_run],
     )
 
 
@@ -135,6 +138,7 @@ def _verdict(verdict: Verdict, names: dict[int, str]) -> VerdictView:
         took=verdict.took_us,
         by=verdict.by,
         client_had=verdict.client_had,
+        evidence=evidence_text(verdict.evidence, verdict.reason),
     )
 
 
