@@ -11,7 +11,7 @@ from django.db import DatabaseError
 from streamviz.core.policy import Decision
 from streamviz.live.feed import Feed, feed, now_us
 from streamviz.live.presentation import from_records
-from streamviz.live.topics import Topic
+from streamviz.live.topics import Topic, count_held
 from streamviz.live.wall import Wall
 from streamviz.live.wall_topic import WallTopic
 from streamviz.live.watcher import OVER, TRY_AGAIN, Message, Watcher, head
@@ -82,6 +82,10 @@ class Peers(Protocol):
     def wants_ticks(self) -> bool:
         """Whether they watch what is painted here."""
 
+    @property
+    def held(self) -> int:
+        """How many streams of theirs have something held."""
+
     async def tick(self) -> None:
         """All is painted."""
 
@@ -113,6 +117,10 @@ class Hub:
     def has_wall_watchers(self) -> bool:
         """Whether anybody here watches the Live page."""
         return any(isinstance(channel.topic, WallTopic) for channel in self._channels.values())
+
+    def count_held(self) -> int:
+        """How many running streams have something held, here and at the other workers."""
+        return count_held(self.feed) + (self.peers.held if self.peers else 0)
 
     async def join(self, name: str, make_topic: Callable[[], Awaitable[Topic]], watcher: Watcher) -> None:
         """Watch a topic: first a snapshot, then every delta after it."""
