@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.1
 _ALIVE_US = 5_000_000
+# A snapshot is dear, and a browser may ask for one as often as it likes.
+_SNAPSHOT_US = 500_000
 _LOOK_US = 5_000_000
 
 
@@ -51,14 +53,16 @@ class Channel:
 
     async def _show_again(self, now: int) -> None:
         """Snapshots for those who asked for one, or had something left out and have caught up."""
-        wanting = [watcher for watcher in self.watchers if watcher.wants_snapshot or self._misses(watcher)]
+        wanting = [watcher for watcher in self.watchers if self._is_shown_again(watcher, now)]
         if wanting:
             html = await self.topic.snapshot(now)
             for watcher in wanting:
                 watcher.show(self.number, html, now)
 
-    def _misses(self, watcher: Watcher) -> bool:
-        return self.topic.is_over and watcher.dropped > 0
+    def _is_shown_again(self, watcher: Watcher, now: int) -> bool:
+        if self.topic.is_over:
+            return watcher.wants_snapshot or watcher.dropped > 0
+        return watcher.wants_snapshot and now - watcher.shown_at >= _SNAPSHOT_US
 
     def _tell(self, kind: str, now: int) -> None:
         for watcher in self.watchers:
