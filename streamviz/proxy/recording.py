@@ -64,6 +64,7 @@ def closed(stream: LiveStream, ended_at: int) -> StreamClosed:
             {"policy": each.policy, "version": each.version, "mode": str(each.mode), "why": each.why}
             for each in context.not_run
         ],
+        client_waits=stream.client_waits,
     )
 
 

@@ -130,6 +130,8 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class StreamClosed(Entry, frozen=True, tag="closed"):
     """A stream ended. `usage` is JSON text, `not_run` the policies that did not judge it and why.
 
+    `client_waits` tells from when to when its client did not take what it was sent.
+
     Times are µs since the epoch; what is not known is None.
     """
 
@@ -152,6 +154,7 @@ class StreamClosed(Entry, frozen=True, tag="closed"):
     itl_p95: int | None
     blocks: list[BlockRecord]
     not_run: list[dict[str, object]] = []
+    client_waits: list[tuple[int, int]] | None = None
 
 
 AnyEntry = StreamOpened | ChunksReceived | FramesSent | VerdictsGiven | StreamClosed

@@ -105,6 +105,7 @@ def _view_of(stream: Stream, texts: list[str], received_at: list[int], sent: lis
         verdicts=verdicts,
         received_at=received_at,
         sent=sent,
+        client_waits=[(since, until) for since, until in stream.client_waits or ()],
     )
 
 

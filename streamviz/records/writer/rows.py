@@ -78,6 +78,7 @@ def closed_row(entry: StreamClosed) -> Row:
         entry.itl_p50,
         entry.itl_p95,
         Jsonb(clean_json(entry.not_run)),
+        None if entry.client_waits is None else Jsonb(entry.client_waits),
         entry.stream_id,
     )
 
