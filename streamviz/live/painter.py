@@ -10,7 +10,6 @@ from streamviz.live.entries import Entry
 from streamviz.live.filters import Facts
 from streamviz.live.presentation.from_live import tail_of, view_of
 from streamviz.live.presentation.rows import RowText, RowView, last_of, row_of
-from streamviz.live.presentation.strip import weight_of
 from streamviz.live.streams import LiveStream
 
 SECOND = 1_000_000
@@ -76,16 +75,11 @@ def _second_of(stream: LiveStream, now: int) -> int:
 def _standing_of(stream: LiveStream) -> tuple[object, ...]:
     """What a row shows beside its text, in short: while it is the same, only the text can have changed.
 
-    Rarer things, such as a name that comes late, are seen when all is painted again.
+    Lesser things, such as a block's length or a name that comes late, are seen when all is painted again.
     """
-    context, newest = stream.context, stream.state.current_block
-    return (
-        stream.outcome,
-        len(stream.state.blocks),
-        None if newest is None else (newest.ordinal, weight_of(newest.length)),
-        len(context.judgements),
-        [(hold.released_at, hold.until) for hold in context.holds.values()],
-    )
+    context = stream.context
+    holds = [(hold.released_at, hold.until) for hold in context.holds.values()]
+    return stream.outcome, len(stream.state.blocks), len(context.judgements), holds
 
 
 def _text_of(stream: LiveStream, now: int) -> RowText:

@@ -47,7 +47,7 @@ class _Sender:
 class _Held(NamedTuple):
     """How many streams of a worker are held, and when it said so."""
 
-    count: int
+    streams: int
     heard_at: float
 
 
@@ -136,7 +136,7 @@ class Peers:
     @property
     def held(self) -> int:
         """How many streams of the other workers have something held."""
-        return sum(held.count for held in list(self._held.values()))
+        return sum(held.streams for held in list(self._held.values()))
 
     async def _ask(self, letter: Callable[[int], letters.Any]) -> bool:
         number = next(self._numbers)

@@ -1,12 +1,12 @@
 """Fragments of the pages: the same partial templates make the first paint, live updates and history."""
 
-import html
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from django.template.loader import get_template
 from django.utils.safestring import SafeString
 
+from streamviz.live import row_markup
 from streamviz.live.entries import Entry
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.arguments import tree_of
@@ -37,35 +37,17 @@ def _by_template(name: str) -> Callable[[RowView], str]:
     return lambda row: fragment(f"_row_{name}", row=row)
 
 
-def _age(row: RowView) -> str:
-    age = row.age
-    since = f' data-since="{age.since_ms}"' if age.since_ms else ""
-    return f'<span id="r-{row.stream.id.hex}-age"{since}>{age.text}</span>'
-
-
-def _tail(text: RowText) -> str:
-    return f'<p class="tail" id="r-{text.stream_id.hex}-tail"><bdi>{html.escape(text.tail)}</bdi></p>'
-
-
-def _last(text: RowText) -> str:
-    counts = "since" if text.is_running else "ago"
-    return f'<b id="r-{text.stream_id.hex}-last" data-{counts}="{text.last.since_ms}">{text.last.text}</b>'
-
-
 ROW_PARTS: dict[str, Part[RowView]] = {
     "who": Part(lambda row: row.state, _by_template("who")),
-    "strip": Part(lambda row: row.strip, _by_template("strip")),
-    "rate": Part(
-        lambda row: row.stream.is_running and row.now // 1_000_000,
-        _by_template("rate"),
-    ),
-    "age": Part(lambda row: row.stream.is_running, _age),
+    "strip": Part(lambda row: row.strip, row_markup.blocks),
+    "rate": Part(lambda row: row.stream.is_running and row.now // 1_000_000, row_markup.rate),
+    "age": Part(lambda row: row.stream.is_running, row_markup.age),
     "verdicts": Part(lambda row: ([badge._replace(age="") for badge in row.badges], row.why), _by_template("verdicts")),
 }
-# These change with almost every chunk, and a template costs ten times as much.
+# These change with almost every chunk.
 TEXT_PARTS: dict[str, Part[RowText]] = {
-    "tail": Part(lambda text: text.tail, _tail),
-    "last": Part(lambda text: (text.last.since_ms, text.is_running), _last),
+    "tail": Part(lambda text: text.tail, row_markup.tail),
+    "last": Part(lambda text: (text.last.since_ms, text.is_running), row_markup.last),
 }
 
 

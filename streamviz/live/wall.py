@@ -24,8 +24,8 @@ MOST_FINISHED = 40
 class Listener(Protocol):
     """Is told which rows changed."""
 
-    def touch(self, stream_id: uuid.UUID) -> None:
-        """This row changed, came or went."""
+    def touch(self, stream_ids: set[uuid.UUID]) -> None:
+        """These rows changed, came or went."""
 
 
 class Wall:
@@ -94,12 +94,16 @@ class Wall:
         if now // SECOND != self._second:
             self._second = now // SECOND
             self._age(now)
-        pace = Pace()
+        touched, pace = set(), Pace()
         for stream_id in changed.union(self._due(now)):
             stream, entry = self._feed.get(stream_id), self.entries.get(stream_id)
             if stream and not (entry and entry.group == "recent"):
-                self.put(self._painters.setdefault(stream_id, Painter()).paint(stream, now))
+                painted = self._painters.setdefault(stream_id, Painter()).paint(stream, now)
+                if painted is not entry:
+                    self.entries[stream_id] = painted
+                    touched.add(stream_id)
                 await pace.rest()
+        self._touch(touched)
 
     def _due(self, now: int) -> list[uuid.UUID]:
         """Running streams of which all has to be painted."""
@@ -110,12 +114,12 @@ class Wall:
         """A row came or changed."""
         if self.entries.get(entry.id) != entry:
             self.entries[entry.id] = entry
-            self._touch(entry.id)
+            self._touch({entry.id})
 
     def drop(self, stream_id: uuid.UUID) -> None:
         """A row is gone."""
         if self.entries.pop(stream_id, None):
-            self._touch(stream_id)
+            self._touch({stream_id})
 
     def _age(self, now: int) -> None:
         """Those that finished a while ago, or when many finish the older ones, are moved to the list of recent ones,
@@ -131,6 +135,6 @@ class Wall:
             elif entry.group != "recent":
                 self.put(msgspec.structs.replace(entry, group="recent"))
 
-    def _touch(self, stream_id: uuid.UUID) -> None:
+    def _touch(self, stream_ids: set[uuid.UUID]) -> None:
         for listener in self._listeners:
-            listener.touch(stream_id)
+            listener.touch(stream_ids)

@@ -32,9 +32,9 @@ class WallTopic:
                 self._place(entry)
         wall.listen(self)
 
-    def touch(self, stream_id: uuid.UUID) -> None:
+    def touch(self, stream_ids: set[uuid.UUID]) -> None:
         """Called by the wall."""
-        self._pending.add(stream_id)
+        self._pending |= stream_ids
 
     async def updates(self, changed: set[uuid.UUID], now: int) -> AsyncIterator[Update]:
         pending, self._pending = self._pending, set()

@@ -46,13 +46,8 @@ def strip_of(stream: StreamView) -> Strip:
     return Strip(segments, f"{x:.1f}%" if stream.is_running else None, words)
 
 
-def weight_of(length: int) -> float:
-    """How wide a block of so many characters is, beside others."""
-    return round(log2(2 + length / _LEAST_CHARACTERS) * _STEPS) / _STEPS
-
-
 def _widths(blocks: Sequence[BlockView]) -> list[float]:
-    weights = [weight_of(block.length) for block in blocks]
+    weights = [round(log2(2 + block.length / _LEAST_CHARACTERS) * _STEPS) / _STEPS for block in blocks]
     room = _FULL - _GAP * len(blocks)
     unit = min(_UNIT, max(room, 1.0) / max(sum(weights), 1.0))
     return [unit * weight for weight in weights]
