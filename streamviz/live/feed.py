@@ -25,8 +25,6 @@ class Feed:
     def __init__(self) -> None:
         self.running: dict[uuid.UUID, LiveStream] = {}
         self.finished: dict[uuid.UUID, LiveStream] = {}
-        # How many streams wait for a verdict in the other workers, as far as these have said.
-        self.held_elsewhere = 0
         self._changed: set[uuid.UUID] = set()
 
     def opened(self, stream: LiveStream) -> None:
