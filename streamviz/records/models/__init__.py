@@ -12,6 +12,7 @@ from streamviz.records.models.streams import (
     UpstreamRun,
     Verdict,
 )
+from streamviz.records.models.upkeep import RetentionRun
 
 __all__ = [
     "ApiKey",
@@ -21,6 +22,7 @@ __all__ = [
     "Outcome",
     "Policy",
     "PolicyVersion",
+    "RetentionRun",
     "Route",
     "Session",
     "Stream",

@@ -1,0 +1,52 @@
+"""Full-text search. Words are found whole, and the last of each term by its beginning; a path or a name is a phrase."""
+
+from uuid import UUID
+
+from streamviz.records.queries.filters import Conditions
+from streamviz.records.queries.rows import rows
+
+# Up to so many streams that match are looked for first and sorted then. Where there are more, the newest streams are
+# looked through instead: a page of matches is then found soon.
+FEW = 2000
+
+# Index block_search.
+_MATCHING_STREAMS = """
+SELECT DISTINCT stream_id FROM (
+    SELECT stream_id FROM records_block WHERE search @@ streamviz_query(%(text)s) LIMIT %(most)s
+) AS each
+"""
+# Index session_search.
+_MATCHING_SESSIONS = """
+SELECT id FROM records_session
+WHERE to_tsvector('simple'::regconfig, streamviz_words(label)) @@ streamviz_query(%(text)s) LIMIT %(most)s
+"""
+_ID = "({s}.id = %(id)s OR {s}.session_id = %(id)s)"
+# Indexes of the primary key and stream_in_session.
+_FEW = "({s}.id = ANY(%(found_streams)s) OR {s}.session_id = ANY(%(found_sessions)s))"
+# A subquery of one value is asked stream by stream, in whatever order the streams come. Index block_ordinal.
+_MANY = """coalesce(
+    (SELECT true FROM records_block AS found
+    WHERE found.stream_id = {s}.id AND found.search @@ streamviz_query(%(text)s) LIMIT 1),
+    {s}.session_id = ANY(%(found_sessions)s)
+)"""
+
+
+def text_conditions(text: str) -> Conditions:
+    """The condition that a stream matches a text; an id is taken for one."""
+    if (wanted := _as_id(text)) is not None:
+        return Conditions(_ID, {"id": wanted})
+    values = {"text": text.replace("\x00", " "), "most": FEW + 1}
+    if not rows("SELECT streamviz_query(%(text)s) <> ''::tsquery", values)[0][0]:
+        return Conditions("true", {})
+    sessions = [row[0] for row in rows(_MATCHING_SESSIONS, values)]
+    streams = [row[0] for row in rows(_MATCHING_STREAMS, values)]
+    if len(streams) > FEW or len(sessions) > FEW:
+        return Conditions(_MANY, {"text": values["text"], "found_sessions": sessions})
+    return Conditions(_FEW, {"found_streams": streams, "found_sessions": sessions})
+
+
+def _as_id(text: str) -> UUID | None:
+    try:
+        return UUID(text.strip())
+    except ValueError:
+        return None
