@@ -37,7 +37,7 @@ DROP FUNCTION streamviz_words(text);
 # Statistics read this index alone. Requests lie beside the rows, which are read far more often than those.
 STATISTICS = """
 CREATE INDEX stream_statistics ON records_stream (requested_at) INCLUDE (
-    outcome, requested_model, provider, key_id, session_id, input_tokens, output_tokens, cost, upstream_first_at,
+    id, outcome, requested_model, provider, key_id, session_id, input_tokens, output_tokens, cost, upstream_first_at,
     client_first_at, ended_at, itl_p50_us
 );
 ALTER TABLE records_stream SET (toast_tuple_target = 512, fillfactor = 90);

@@ -10,5 +10,5 @@ def rows(statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[
     """All rows of a statement."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
+        found: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
     return found

@@ -2,12 +2,23 @@
 
 from uuid import UUID
 
-from streamviz.records.queries.filters import Conditions
+import psycopg
+from django.db import OperationalError, transaction
+
+from streamviz.records.queries.filters import Conditions, Values
 from streamviz.records.queries.rows import rows
 
 # Up to so many streams that match are looked for first and sorted then. Where there are more, the newest streams are
 # looked through instead: a page of matches is then found soon.
 FEW = 2000
+
+# A phrase of words that nearly every block has, and hardly any has in this order, has them all looked at.
+SECONDS = 5
+
+
+class SearchTooBroad(Exception):
+    """A search was given up after SECONDS: more, or rarer, words would help."""
+
 
 # Index block_search.
 _MATCHING_STREAMS = """
@@ -32,17 +43,29 @@ _MANY = """coalesce(
 
 
 def text_conditions(text: str) -> Conditions:
-    """The condition that a stream matches a text; an id is taken for one."""
+    """The condition that a stream matches a text; an id is taken for one. Raises SearchTooBroad."""
     if (wanted := _as_id(text)) is not None:
         return Conditions(_ID, {"id": wanted})
     values = {"text": text.replace("\x00", " "), "most": FEW + 1}
     if not rows("SELECT streamviz_query(%(text)s) <> ''::tsquery", values)[0][0]:
         return Conditions("true", {})
-    sessions = [row[0] for row in rows(_MATCHING_SESSIONS, values)]
-    streams = [row[0] for row in rows(_MATCHING_STREAMS, values)]
+    sessions = _ids(_MATCHING_SESSIONS, values)
+    streams = _ids(_MATCHING_STREAMS, values)
     if len(streams) > FEW or len(sessions) > FEW:
         return Conditions(_MANY, {"text": values["text"], "found_sessions": sessions})
     return Conditions(_FEW, {"found_streams": streams, "found_sessions": sessions})
+
+
+def _ids(statement: str, values: Values) -> list[UUID]:
+    try:
+        with transaction.atomic():
+            # Of words that many blocks have Postgres would look for some by reading all blocks from the first on.
+            rows(f"SET LOCAL statement_timeout = '{SECONDS}s'; SET LOCAL enable_seqscan = off")
+            return [row[0] for row in rows(statement, values)]
+    except OperationalError as error:
+        if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            raise SearchTooBroad from error
+        raise
 
 
 def _as_id(text: str) -> UUID | None:

@@ -1,8 +1,8 @@
-"""Statistics of streams by time and by what they have in common. All read the index stream_statistics alone."""
+"""Statistics of streams by time and by what they have in common, from the index stream_statistics; and of policies."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import wanted_streams
@@ -43,6 +43,14 @@ class Bucket(NamedTuple):
     tpot_p50: float | None
 
 
+class Statistics(NamedTuple):
+    """Buckets by time and group. Times in them are those of a `share` of the streams, from 0 to 1: all of them, unless
+    there are very many."""
+
+    buckets: list[Bucket]
+    share: float
+
+
 class PolicyBucket(NamedTuple):
     """What a policy did in a stretch of time: verdicts, those that intervened, failures, and µs that they took."""
 
@@ -54,14 +62,15 @@ class PolicyBucket(NamedTuple):
     took_p95: float
 
 
-_US = "extract(epoch FROM {} - {})::float * 1000000"
-_TTFT_UPSTREAM = _US.format("s.upstream_first_at", "s.requested_at")
-_TTFT_CLIENT = _US.format("s.client_first_at", "s.requested_at")
-_TPOT = f"{_US.format('s.ended_at', 's.upstream_first_at')} / nullif(greatest(s.output_tokens - 1, 0), 0)"
-_BUCKETS = f"""
+# Times of more streams than this are estimated from about so many: sorting is what takes long.
+SAMPLE = 10_000
+_SHARES = 65_536
+
+_COUNT = "SELECT count(*) FROM records_stream AS s WHERE {conditions}"
+_COUNTS = """
 SELECT
-    date_bin(%(step)s, s.requested_at, %(origin)s) AS at,
-    {{group}} AS group_name,
+    date_bin(%(step)s, s.requested_at, %(origin)s),
+    {group},
     count(*),
     count(*) FILTER (WHERE outcome = ''),
     count(*) FILTER (WHERE outcome = 'completed'),
@@ -71,17 +80,32 @@ SELECT
     count(*) FILTER (WHERE outcome = 'interrupted'),
     sum(input_tokens)::bigint,
     sum(output_tokens)::bigint,
-    sum(cost)::float,
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY {_TTFT_UPSTREAM}),
-    percentile_cont(0.95) WITHIN GROUP (ORDER BY {_TTFT_UPSTREAM}),
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY {_TTFT_CLIENT}),
-    percentile_cont(0.95) WITHIN GROUP (ORDER BY {_TTFT_CLIENT}),
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY itl_p50_us::float),
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY {_TPOT})
+    sum(cost)::float
 FROM records_stream AS s
-WHERE {{conditions}}
+WHERE {conditions}
 GROUP BY 1, 2 ORDER BY 1, 2
-"""  # noqa: S608
+"""
+# The last bytes of an id are random: they choose the sample, always the same one.
+_TIMES = """
+SELECT at, group_name,
+    percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY upstream),
+    percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY client),
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY itl),
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY tpot)
+FROM (
+    SELECT
+        date_bin(%(step)s, s.requested_at, %(origin)s) AS at,
+        {group} AS group_name,
+        extract(epoch FROM upstream_first_at - s.requested_at)::float * 1000000 AS upstream,
+        extract(epoch FROM client_first_at - s.requested_at)::float * 1000000 AS client,
+        itl_p50_us::float AS itl,
+        extract(epoch FROM ended_at - upstream_first_at)::float * 1000000
+            / nullif(greatest(output_tokens - 1, 0), 0) AS tpot
+    FROM records_stream AS s
+    WHERE {conditions} AND get_byte(uuid_send(s.id), 14) * 256 + get_byte(uuid_send(s.id), 15) < %(most)s
+) AS each
+GROUP BY 1, 2
+"""
 # Index verdict_at.
 _POLICIES = """
 SELECT
@@ -101,11 +125,21 @@ GROUP BY 1, 2 ORDER BY 1, 2
 _ORIGIN = "2024-01-01 00:00:00+00"
 
 
-def by_time(filters: Filters, step: timedelta, grouping: Grouping = Grouping.NOTHING) -> list[Bucket]:
+def by_time(filters: Filters, step: timedelta, grouping: Grouping = Grouping.NOTHING) -> Statistics:
     """The streams that are asked for, in buckets of `step`; a bucket with none of them is left out."""
     wanted = wanted_streams(filters)
-    sql = _BUCKETS.format(group=grouping.value, conditions=wanted.of("s"))
-    return [Bucket(*row) for row in rows(sql, {**wanted.values, "step": step, "origin": _ORIGIN})]
+    sql = {"group": grouping.value, "conditions": wanted.of("s")}
+    values = {**wanted.values, "step": step, "origin": _ORIGIN}
+    [(streams,)] = rows(_COUNT.format(**sql), values)
+    most = _SHARES if streams <= SAMPLE else -(-_SHARES * SAMPLE // streams)
+    times = {row[:2]: _flat(row[2:]) for row in rows(_TIMES.format(**sql), values | {"most": most})}
+    counts = rows(_COUNTS.format(**sql), values)
+    return Statistics([Bucket(*row, *times.get(row[:2], (None,) * 6)) for row in counts], most / _SHARES)
+
+
+def _flat(percentiles: tuple[Any, ...]) -> tuple[float | None, ...]:
+    upstream, client, *others = percentiles
+    return (*(upstream or (None, None)), *(client or (None, None)), *others)
 
 
 def policies_by_time(since: datetime, until: datetime, step: timedelta) -> list[PolicyBucket]:

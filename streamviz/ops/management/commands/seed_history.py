@@ -34,4 +34,4 @@ class Command(BaseCommand):
         size = Size(*(options[name] for name in sizes))
         with psycopg.connect(conninfo(), autocommit=True) as connection:
             seed(connection, size, datetime.now(UTC), options["seed"], version.pk, self.stdout.write)
-            connection.execute("ANALYZE")
+            connection.execute("VACUUM ANALYZE")
