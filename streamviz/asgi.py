@@ -1,6 +1,7 @@
 """The ASGI application: what a request is answered by, according to its protocol and path."""
 
 import os
+from functools import partial
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
 
@@ -14,10 +15,12 @@ from streamviz.lifespan import Message, Receive, Send
 # Django must be set up before anything that has models is imported.
 django_application = get_asgi_application()
 
+from streamviz.live import asking  # noqa: E402
 from streamviz.live.hub import hub  # noqa: E402
 from streamviz.live.peers import Peers  # noqa: E402
 from streamviz.live.routing import websocket_application  # noqa: E402
 from streamviz.ops import health  # noqa: E402
+from streamviz.proxy.answers import consult  # noqa: E402
 from streamviz.proxy.asgi import application as proxy_application  # noqa: E402
 from streamviz.proxy.worker import worker  # noqa: E402
 
@@ -37,6 +40,7 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     """Called by the server once, around all requests."""
     await receive()
     await worker.start()
+    asking.ask_model = partial(consult, worker)
     peers = Peers(hub, get_channel_layer()) if settings.REDIS_URL else None
     if peers:
         await peers.start()

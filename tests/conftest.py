@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings
 from playwright.sync_api import Browser, sync_playwright
@@ -14,6 +15,10 @@ from playwright.sync_api import Browser, sync_playwright
 from streamviz import environment
 from streamviz.embedded_postgres import EmbeddedPostgres, django_settings
 from tests.services import Redis, Streamviz, fresh_database
+
+# How long an example takes says how busy the machine is, and must not decide whether a test passes.
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("untimed")
 
 TIERS = ("unit", "integration", "e2e")
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}

@@ -1,16 +1,133 @@
 """What people fill in on the pages."""
 
+from typing import Any
+
 from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 
 from streamviz.core.policy import Mode
-from streamviz.records.models import ApiKey
+from streamviz.dashboard.parameter_fields import PREFIX, ReadableJSON, fields_of, parameters_in
+from streamviz.policies.registry import REGISTRY
+from streamviz.records.models import ApiKey, Policy
+
+WHY = "Kept with the version that this change makes."
 
 
-class PolicyModeForm(forms.Form):
+def wrong_with(form: forms.Form) -> str:
+    """What is wrong with a form, in a line."""
+    return " ".join(f"{name}: {' '.join(map(str, errors))}" for name, errors in form.errors.items())
+
+
+class WhyForm(forms.Form):
+    """Why something is changed."""
+
+    reason = forms.CharField(max_length=500, label="Why")
+
+
+class PolicyModeForm(WhyForm):
     """A policy's new mode, and why."""
 
     mode = forms.ChoiceField(choices=[(mode.value, mode.value) for mode in Mode])
-    reason = forms.CharField(max_length=500, label="Why")
+
+
+class PolicyForm(forms.ModelForm):
+    """A policy of one kind: its parameters as its kind's schema has them, and how it runs. `reason` says why."""
+
+    reason = forms.CharField(max_length=500, label="Why", help_text=WHY)
+
+    class Meta:
+        model = Policy
+        fields = (
+            "name",
+            "mode",
+            "order",
+            "models_scope",
+            "keys_scope",
+            "kinds_scope",
+            "tools_scope",
+            "fail_open",
+            "time_limit",
+            "by_hand",
+            "by_hand_seconds",
+        )
+
+    def __init__(self, *args: Any, kind: str, by: User | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._by = by
+        self.instance.kind = kind
+        self._schema = REGISTRY[kind].schema
+        self.fields.update(fields_of(self._schema, self.instance.parameters))
+        if self.instance.pk:
+            # Verdicts, holds and the audit trail know it by its name.
+            del self.fields["name"]
+
+    @property
+    def parameter_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.fields if name.startswith(PREFIX)]
+
+    @property
+    def running_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.fields if not name.startswith(PREFIX) and name != "reason"]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        self.instance.parameters = parameters_in(self._schema, cleaned)
+        return cleaned
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        try:
+            self.instance.require_may_change(self._by, self.instance.versions.first() if self.instance.pk else None)
+        except ValidationError as error:
+            self.add_error(None, error)
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        """What a kind says of a parameter is told at that parameter's field."""
+        for name in self._names_in(error):
+            if name in self.fields:
+                super().add_error(name, error.error_dict["parameters"])
+                return
+        super().add_error(field, error)
+
+    def _names_in(self, error: Any) -> list[str]:
+        """The fields that an error about the parameters may be about, the innermost first."""
+        found = getattr(error, "error_dict", {}).get("parameters")
+        if not found or "parameters" in self.fields:
+            return []
+        path = (found[0].params or {}).get("field", "").split(".")
+        names = [PREFIX + ".".join(path[:end]) for end in range(len(path), 0, -1)]
+        return [*names, next(iter(name for name in self.fields if name.startswith(PREFIX)))]
+
+
+class TryOutForm(forms.Form):
+    """What a policy is to be tried on: a recorded stream, or something pasted."""
+
+    stream = forms.UUIDField(required=False, label="A recorded stream's id")
+    subject = forms.ChoiceField(
+        choices=[("content", "a text"), ("thinking", "thinking"), ("tool_call", "a tool call")], required=False
+    )
+    name = forms.CharField(required=False, max_length=200, label="The tool's name")
+    text = forms.CharField(
+        required=False,
+        max_length=200_000,
+        label="The text, or the call's arguments",
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 5}),
+    )
+    tools = ReadableJSON(
+        required=False,
+        label="The tools that the request declares (JSON)",
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+
+class BacktestForm(forms.Form):
+    """Over which streams a policy is run once more."""
+
+    version = forms.IntegerField(min_value=1, label="Version")
+    streams = forms.IntegerField(min_value=1, max_value=1_000_000, initial=1000, label="Newest streams")
+    days = forms.FloatField(min_value=0.01, max_value=3650, required=False, label="Not older than (days)")
 
 
 class KeyForm(forms.ModelForm):

@@ -3,7 +3,7 @@
 | role | may |
 |---|---|
 | viewer | see every page |
-| operator | also switch a policy's mode, here and in the admin; send and cancel streams; decide about held blocks |
+| operator | also change, try out and back-test policies; send and cancel streams; decide about held blocks |
 | administrator | everything, in the admin too |
 """
 
@@ -11,7 +11,9 @@ from typing import Any
 
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q
+from django.http import HttpRequest
 
 from streamviz.records.models import Stream
 
@@ -21,13 +23,14 @@ VIEW = "records.view_stream"
 VIEW_POLICIES = "records.view_policy"
 VIEW_KEYS = "records.view_apikey"
 CHANGE_POLICY = "records.change_policy"
+ADD_POLICY = "records.add_policy"
 ISSUE_KEYS = "records.add_apikey"
 REVOKE_KEYS = "records.change_apikey"
 SIMULATE = "records.simulate_stream"
 DECIDE = "records.decide_block"
 CANCEL = "records.cancel_stream"
 
-_SEEN = ("session", "stream", "block", "verdict", "policy", "policyversion", "apikey", "route")
+_SEEN = ("session", "stream", "block", "verdict", "policy", "policyversion", "backtest", "apikey", "route")
 _OWN_PERMISSIONS = {
     "simulate_stream": "Can send simulated streams",
     "decide_block": "Can allow and deny held blocks by hand",
@@ -59,6 +62,12 @@ def keep_staff_in_step(instance: Any, action: str, reverse: bool, pk_set: set[in
     User.objects.filter(pk__in=users.filter(is_operator).values("pk")).update(is_staff=True)
     left = users.exclude(pk__in=User.objects.filter(is_operator).values("pk")).filter(is_superuser=False)
     left.update(is_staff=False)
+
+
+def require(request: HttpRequest, permission: str) -> None:
+    """Raises PermissionDenied, in a view that those without the permission may read."""
+    if not request.user.has_perm(permission):
+        raise PermissionDenied
 
 
 def role_of(user: User) -> str:

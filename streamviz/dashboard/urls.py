@@ -4,7 +4,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from streamviz.dashboard.views import accounts, errors, keys, live, policies, sessions, streams
+from streamviz.dashboard.views import accounts, errors, keys, live, policies, sessions, streams, tryouts
 
 urlpatterns = [
     path("", live.live, name="live"),
@@ -19,7 +19,15 @@ urlpatterns = [
     path("sessions/", sessions.sessions, name="sessions"),
     path("sessions/<uuid:session_id>/", sessions.session, name="session"),
     path("policies/", policies.policies, name="policies"),
+    path("policies/new/<slug:kind>/", policies.new_policy, name="new_policy"),
+    path("policies/<slug:name>/", policies.policy, name="policy"),
     path("policies/<slug:name>/mode/", policies.policy_mode, name="policy_mode"),
+    path("policies/<slug:name>/spread/", policies.policy_spread, name="policy_spread"),
+    path("policies/<slug:name>/try-out/", tryouts.try_out, name="try_out"),
+    path("policies/<slug:name>/roll-back/<int:number>/", policies.roll_back, name="roll_back"),
+    path("policies/<slug:name>/back-tests/", tryouts.start_backtest, name="start_backtest"),
+    path("policies/<slug:name>/back-tests/<int:job_id>/", tryouts.backtest, name="backtest"),
+    path("policies/<slug:name>/back-tests/<int:job_id>/cancel/", tryouts.cancel_backtest, name="cancel_backtest"),
     path("keys/", keys.keys, name="keys"),
     path("keys/<int:key_id>/revoke/", keys.revoke_key, name="revoke_key"),
     path("sign-in/", accounts.sign_in, name="sign_in"),

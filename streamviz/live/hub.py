@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from django.db import DatabaseError
+
 from streamviz.core.policy import Decision
 from streamviz.live.feed import Feed, feed, now_us
 from streamviz.live.presentation import from_records
@@ -18,6 +20,7 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.1
 _ALIVE_US = 5_000_000
+_LOOK_US = 5_000_000
 
 
 class Channel:
@@ -103,6 +106,7 @@ class Hub:
         self.wall = wall
         self._channels: dict[str, Channel] = {}
         self._ticker: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
         self.peers: Peers | None = None
 
     @property
@@ -149,8 +153,20 @@ class Hub:
     async def _paint(self, changed: set[uuid.UUID]) -> None:
         if self.wall.is_watched:
             await self.wall.refresh(changed, now_us())
+            self._look_at_record(now_us())
         if self.peers:
             await self.peers.tick()
+
+    def _look_at_record(self, now: int) -> None:
+        """Beside the ticks: a slow database must not stop them."""
+        if now - self.wall.looked_at > _LOOK_US and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.create_task(self._look(now), name="recent streams")
+
+    async def _look(self, now: int) -> None:
+        try:
+            await self.wall.look_at_record(now)
+        except DatabaseError as error:
+            log.warning("the newest streams of the record cannot be read: %s", error)
 
     async def _publish(self, name: str, channel: Channel, changed: set[uuid.UUID]) -> None:
         async with channel.lock:

@@ -62,6 +62,7 @@ class Wall:
         self._painters: dict[uuid.UUID, Painter] = {}
         self._listeners: WeakSet[Listener] = WeakSet()
         self._second = 0
+        self.looked_at = 0
 
     @property
     def is_watched(self) -> bool:
@@ -87,11 +88,22 @@ class Wall:
 
     async def catch_up(self, now: int) -> None:
         """Look at everything, for somebody who begins to watch."""
-        if self._load_recent is not None and not self.is_watched:
-            for view in await self._load_recent():
-                if view.id not in self.entries:
-                    self.put(entry_of(row_of(view, now), Painter()))
+        if not self.is_watched:
+            await self.look_at_record(now)
         await self.refresh({*self._feed.running, *self._feed.finished}, now)
+
+    async def look_at_record(self, now: int) -> None:
+        """Show what has ended without this worker, as the streams of one that was killed have."""
+        self.looked_at = now
+        if self._load_recent is None:
+            return
+        for view in await self._load_recent():
+            if view.id not in self.entries and self._is_recent(view):
+                self.put(entry_of(row_of(view, now), Painter()))
+
+    def _is_recent(self, view: StreamView) -> bool:
+        ends = sorted((entry.ended_at for entry in self.entries.values() if entry.ended_at), reverse=True)
+        return len(ends) < MOST_RECENT or (view.ended_at or 0) > ends[MOST_RECENT - 1]
 
     async def refresh(self, changed: set[uuid.UUID], now: int) -> None:
         """Paint what changed; once a second all that runs, because rates, and what is stalled, change with time."""

@@ -11,6 +11,7 @@ from streamviz.core.wire import (
     AGGREGATORS,
     anthropic_messages_composer,
     openai_chat_composer,
+    openai_responses_body_composer,
     openai_responses_composer,
 )
 
@@ -66,7 +67,7 @@ OPENAI_RESPONSES = WireFormat(
     path="/v1/responses",
     turns="input",
     composer=openai_responses_composer.OpenAIResponsesComposer,
-    body_composer=openai_responses_composer.OpenAIResponsesBodyComposer,
+    body_composer=openai_responses_body_composer.OpenAIResponsesBodyComposer,
     error_body=_openai_error,
 )
 WIRE_FORMATS = (OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_RESPONSES)

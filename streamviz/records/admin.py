@@ -6,14 +6,17 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import action, display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from streamviz.core.policy import Mode
+from streamviz.records import policy_changes
 from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
 
 MODE_COLOURS = {Mode.OFF.value: "info", Mode.SHADOW.value: "warning", Mode.ENFORCE.value: "success"}
@@ -41,6 +44,15 @@ class PolicyForm(forms.ModelForm):
         help_text="Kept with the version that this change makes.",
         widget=UnfoldAdminTextInputWidget(),
     )
+
+    by: User | None = None
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        for name in ("kind", "parameters"):
+            setattr(self.instance, name, cleaned.get(name, getattr(self.instance, name)))
+        self.instance.require_may_change(self.by, self.instance.versions.first() if self.instance.pk else None)
+        return cleaned
 
     class Meta:
         model = Policy
@@ -79,8 +91,8 @@ class PolicyAdmin(NoDeletion, ModelAdmin):
     fieldsets = (
         (None, {"fields": ("name", "mode", "why")}),
         ("Rule", {"fields": ("kind", "parameters")}),
-        ("Scope", {"fields": ("models_scope", "keys_scope")}),
-        ("Running", {"fields": ("order", "fail_open")}),
+        ("Scope", {"fields": ("models_scope", "keys_scope", "kinds_scope", "tools_scope")}),
+        ("Running", {"fields": ("order", "fail_open", "time_limit", "by_hand", "by_hand_seconds")}),
     )
 
     @display(description="mode", ordering="mode", label=MODE_COLOURS)
@@ -100,26 +112,47 @@ class PolicyAdmin(NoDeletion, ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Policy]:
         return super().get_queryset(request).prefetch_related("versions__changed_by")
 
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change, **kwargs)
+        form.by = _signed_in(request)
+        return form
+
     def save_model(self, request: HttpRequest, obj: Policy, form: Any, change: bool) -> None:
         obj.save(by=_signed_in(request), reason=form.cleaned_data["why"])
 
     @action(description="Switch off", permissions=["change"])
-    def switch_off(self, request: HttpRequest, policies: QuerySet[Policy]) -> None:
-        self._switch(request, policies, Mode.OFF)
+    def switch_off(self, request: HttpRequest, policies: QuerySet[Policy]) -> HttpResponse | None:
+        return self._switch(request, policies, Mode.OFF)
 
     @action(description="Switch to shadow: judge, change nothing", permissions=["change"])
-    def switch_to_shadow(self, request: HttpRequest, policies: QuerySet[Policy]) -> None:
-        self._switch(request, policies, Mode.SHADOW)
+    def switch_to_shadow(self, request: HttpRequest, policies: QuerySet[Policy]) -> HttpResponse | None:
+        return self._switch(request, policies, Mode.SHADOW)
 
     @action(description="Switch to enforce", permissions=["change"])
-    def switch_to_enforce(self, request: HttpRequest, policies: QuerySet[Policy]) -> None:
-        self._switch(request, policies, Mode.ENFORCE)
+    def switch_to_enforce(self, request: HttpRequest, policies: QuerySet[Policy]) -> HttpResponse | None:
+        return self._switch(request, policies, Mode.ENFORCE)
 
-    def _switch(self, request: HttpRequest, policies: QuerySet[Policy], mode: Mode) -> None:
+    def _switch(self, request: HttpRequest, policies: QuerySet[Policy], mode: Mode) -> HttpResponse | None:
+        """Ask why first; the page that asks sends the same action again, with the answer."""
+        why = request.POST.get("why", "").strip()
+        if not why:
+            context = {
+                **self.admin_site.each_context(request),
+                "title": f"Switch to {mode}",
+                "policies": policies,
+                "mode": mode,
+                "action": request.POST.get("action", ""),
+                "opts": self.model._meta,
+            }
+            return TemplateResponse(request, "admin/records/policy/switch.html", context)
         for policy in policies:
-            policy.mode = mode.value
-            policy.save(by=_signed_in(request), reason=f"Switched to {mode} in the list.")
-        messages.success(request, f"{len(policies)} switched to {mode}, for every request from now on.")
+            try:
+                changed = policy_changes.switch(policy.pk, mode, _signed_in(request), why)
+            except ValidationError as error:
+                messages.error(request, f"{policy.name} stays {policy.mode}: {policy_changes.errors_of(error)}")
+            else:
+                messages.success(request, f"{changed.name} is now {mode}, as v{changed.version}.")
+        return None
 
 
 @admin.register(ApiKey)

@@ -13,3 +13,8 @@ def uuid7() -> uuid.UUID:
     value = (value & ~(0xF << 76)) | (0x7 << 76)
     value = (value & ~(0x3 << 62)) | (0x2 << 62)
     return uuid.UUID(int=value)
+
+
+def milliseconds_of(made: uuid.UUID) -> int:
+    """When a UUID version 7 was made: milliseconds since the epoch."""
+    return made.int >> 80

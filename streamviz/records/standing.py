@@ -15,15 +15,17 @@ import psycopg
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, close_old_connections
 from django.db.models import F
+from psycopg.types.json import Jsonb
 
 from streamviz import policies
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import NotRun
 from streamviz.core.policy import ActivePolicy, BlockScope, ByHand, Decision, Mode
-from streamviz.records.models import ApiKey, PolicyVersion, Route
+from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
 from streamviz.records.models.access import digest
 from streamviz.records.models.policies import PolicyFields, words
+from streamviz.records.models.workers import LIFE
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,14 @@ CHANNEL = "streamviz_changed"
 RETRY_SECONDS = 1.0
 # A lost notification cannot be noticed, so everything is read again now and then.
 RELOAD_SECONDS = 60.0
+
+_ENROL = "INSERT INTO records_worker (started_at, policies) VALUES (now(), '{}') RETURNING id"
+_ACKNOWLEDGE = "UPDATE records_worker SET policies = %s WHERE id = %s"
+_FORGET = """
+DELETE FROM records_worker WHERE id <> %s AND started_at < now() - interval '1 minute' AND NOT EXISTS (
+    SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = records_worker.id AND granted
+)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +97,12 @@ def _matches(value: str, globs: tuple[str, ...]) -> bool:
 
 @dataclass(slots=True)
 class Standing:
-    """The keys by digest, the routes by name, the policies in their order."""
+    """The keys by digest, the routes by name, the policies in their order, and the version of each that is in force."""
 
     keys: dict[str, KnownKey] = field(default_factory=dict)
     routes: dict[str, KnownRoute] = field(default_factory=dict)
     policies: tuple[ScopedPolicy, ...] = ()
+    versions: dict[str, int] = field(default_factory=dict)
     on_reload: list[Callable[[], None]] = field(default_factory=list)
     _task: asyncio.Task[None] | None = None
 
@@ -123,7 +134,7 @@ class Standing:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def reload(self) -> None:
-        self.keys, self.routes, self.policies = await sync_to_async(_read)()
+        self.keys, self.routes, self.policies, self.versions = await sync_to_async(_read)()
         for callback in self.on_reload:
             callback()
 
@@ -138,37 +149,53 @@ class Standing:
     async def _listen(self, conninfo: str) -> None:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
             await connection.execute(f"LISTEN {CHANNEL}")
+            number = await _enrol(connection)
             while True:
                 await self.reload()
+                await connection.execute(_ACKNOWLEDGE, [Jsonb(self.versions), number])
                 # stop_after=1 gives every notification that is there, so that a burst costs one reading.
                 async for _ in connection.notifies(timeout=RELOAD_SECONDS, stop_after=1):
                     pass
 
 
-def _read() -> tuple[dict[str, KnownKey], dict[str, KnownRoute], tuple[ScopedPolicy, ...]]:
+async def _enrol(connection: psycopg.AsyncConnection) -> int:
+    """Be among the workers that live for as long as the connection does; those that do not are forgotten."""
+    row = await (await connection.execute(_ENROL)).fetchone()
+    assert row is not None
+    await connection.execute("SELECT pg_advisory_lock(%s, %s)", [LIFE, row[0]])
+    await connection.execute(_FORGET, [row[0], LIFE])
+    return int(row[0])
+
+
+Read = tuple[dict[str, KnownKey], dict[str, KnownRoute], tuple[ScopedPolicy, ...], dict[str, int]]
+
+
+def _read() -> Read:
     close_old_connections()
+    # First, so that what is acknowledged is never newer than what is in force.
+    versions = dict(Policy.objects.values_list("name", "version"))
     keys = {key.digest: KnownKey(key.pk, key.name) for key in ApiKey.objects.filter(revoked_at=None)}
     routes = {route.name: KnownRoute(route.target, route.base_url, route.credential) for route in Route.objects.all()}
     # In one query: a policy can be changed, or go, at any moment.
     running = PolicyVersion.objects.filter(number=F("policy__version")).exclude(mode=Mode.OFF.value)
     running = running.select_related("policy").order_by("order", "policy__name")
-    return keys, routes, tuple(map(_scoped, running))
+    return keys, routes, tuple(map(_scoped, running)), versions
 
 
 def _scoped(version: PolicyVersion) -> ScopedPolicy:
-    name = version.policy.name
-    scoped = ScopedPolicy(
-        name,
-        version.number,
-        Mode(version.mode),
-        words(version.models_scope),
-        words(version.keys_scope),
-    )
-    try:
-        return replace(scoped, active=active_policy(name, version, version.pk, version.number))
-    except PolicyParametersError as error:
+    scoped = scoped_policy(version.policy.name, version, version.number, version.pk)
+    if scoped.trouble:
         # It was checked when it was saved; a newer release may still refuse it. Nothing may pass as judged by it.
-        log.error("policy %s v%d cannot run: %s", name, version.number, error)
+        log.error("policy %s v%d: %s", scoped.name, scoped.version, scoped.trouble)
+    return scoped
+
+
+def scoped_policy(name: str, fields: PolicyFields, number: int = 0, version_id: int = 0) -> ScopedPolicy:
+    """A policy with what it is for; `trouble` says why it cannot run, where it cannot."""
+    scoped = ScopedPolicy(name, number, Mode(fields.mode), words(fields.models_scope), words(fields.keys_scope))
+    try:
+        return replace(scoped, active=active_policy(name, fields, version_id, number))
+    except PolicyParametersError as error:
         return replace(scoped, trouble=f"it cannot run: {error}")
 
 

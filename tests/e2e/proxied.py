@@ -165,11 +165,17 @@ class Proxied:
         page = "/admin/records/policy/"
         action = "switch_off" if mode == "off" else f"switch_to_{mode}"
         self.http.get(page)
-        form = {"action": action, "_selected_action": str(pk), "csrfmiddlewaretoken": self.http.cookies["csrftoken"]}
+        csrf = self.http.cookies["csrftoken"]
+        form = {"action": action, "_selected_action": str(pk), "why": "A test.", "csrfmiddlewaretoken": csrf}
         assert self.http.post(page, data=form).status_code == 302
         [(found, version)] = self.query("SELECT mode, version FROM records_policy WHERE id = %s", pk)
         assert found == mode
+        self.wait_for_version(policy, version)
         return int(version)
+
+    def wait_for_version(self, policy: str, version: int) -> None:
+        """Return once a worker has that version of a policy in force."""
+        until(lambda: self.query("SELECT id FROM records_worker WHERE (policies->>%s)::int = %s", policy, version))
 
     def sign_in(self) -> None:
         """Use the administrator's one-time link."""

@@ -95,7 +95,7 @@ def test_a_person_denies(proxied: Proxied, alice: Visitor) -> None:
 
 
 def test_nobody_answers(proxied: Proxied, alice: Visitor) -> None:
-    ask_a_person(proxied, 4)
+    ask_a_person(proxied, 10)
     call = held_call(proxied, alice)
     assert call.result().arguments == {}
     assert "deny" in verdict(alice)

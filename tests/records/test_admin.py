@@ -47,6 +47,8 @@ def form(policy: Policy, **changes: str) -> dict[str, str]:
         "models_scope": "",
         "keys_scope": "",
         "order": "100",
+        "time_limit": "30",
+        "by_hand_seconds": "120",
     }
     return {**inline, **fields, **changes}
 
@@ -85,12 +87,15 @@ def test_a_policy_can_be_added(alice: Client, policy: Policy) -> None:
 @pytest.mark.parametrize(("action", "mode"), [("switch_to_enforce", "enforce"), ("switch_to_shadow", "shadow")])
 def test_policies_are_switched_in_the_list_and_back(alice: Client, policy: Policy, action: str, mode: str) -> None:
     for name in (action, "switch_off"):
-        response = alice.post(POLICIES, {"action": name, "_selected_action": [str(policy.pk)]})
-        assert response.status_code == 302
+        asked = {"action": name, "_selected_action": [str(policy.pk)]}
+        before = Policy.objects.get(pk=policy.pk).version
+        assert "Why" in alice.post(POLICIES, asked).content.decode()
+        assert Policy.objects.get(pk=policy.pk).version == before
+        assert alice.post(POLICIES, {**asked, "why": "it is time"}).status_code == 302
     versions = policy.versions.all()
     assert [(version.number, version.mode) for version in versions] == [(3, "off"), (2, mode), (1, "off")]
     assert {version.changed_by.get_username() for version in versions if version.changed_by} == {"alice"}
-    assert all(version.reason for version in versions[:2])
+    assert [version.reason for version in versions[:2]] == ["it is time", "it is time"]
 
 
 def test_the_list_and_a_policys_page_show_mode_version_and_history(alice: Client, policy: Policy) -> None:
@@ -159,7 +164,7 @@ def in_role(name: str, role: str) -> Client:
 def test_an_operator_switches_policies_and_makes_neither_keys_nor_routes(policy: Policy) -> None:
     bob = in_role("bob", OPERATOR)
     assert bob.post(f"{POLICIES}{policy.pk}/change/", form(policy, mode="enforce", why="now")).status_code == 302
-    bob.post(POLICIES, {"action": "switch_off", "_selected_action": [str(policy.pk)]})
+    bob.post(POLICIES, {"action": "switch_off", "_selected_action": [str(policy.pk)], "why": "enough"})
     versions = policy.versions.all()
     assert [version.mode for version in versions] == ["off", "enforce", "off"]
     assert {version.changed_by.get_username() for version in versions if version.changed_by} == {"bob"}
@@ -183,7 +188,7 @@ def test_staff_who_may_only_look_cannot_act_on_the_list(policy: Policy) -> None:
     charlie = in_role("charlie", VIEWER)
     User.objects.filter(username="charlie").update(is_staff=True)
     assert charlie.get(POLICIES).status_code == 200
-    charlie.post(POLICIES, {"action": "switch_to_enforce", "_selected_action": [str(policy.pk)]})
+    charlie.post(POLICIES, {"action": "switch_to_enforce", "_selected_action": [str(policy.pk)], "why": "?"})
     assert charlie.post(f"{POLICIES}{policy.pk}/change/", form(policy, mode="enforce", why="?")).status_code == 403
     assert policy.versions.count() == 1
 

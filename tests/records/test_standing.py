@@ -166,7 +166,7 @@ async def test_a_policy_that_cannot_be_built_is_not_run_and_stops_no_other(
     [not_run] = chosen.not_run
     assert (not_run.policy, not_run.version, not_run.mode) == ("broken", 1, Mode.ENFORCE)
     assert not_run.why.startswith("it cannot run: ")
-    assert "policy broken v1 cannot run" in caplog.text
+    assert "policy broken v1: it cannot run" in caplog.text
 
 
 async def test_it_goes_on_following_when_its_connection_is_killed(follower: Follower, query: Query) -> None:

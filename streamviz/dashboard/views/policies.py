@@ -1,40 +1,123 @@
-"""The policies, and switching their mode in place."""
+"""The policies: all of them, one of them, and changing them."""
 
 from django.contrib import messages
-from django.db import transaction
-from django.db.models import Prefetch
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from streamviz.core.policy import Mode
-from streamviz.dashboard import roles
-from streamviz.dashboard.forms import PolicyModeForm
+from streamviz.dashboard import policy_facts, roles
+from streamviz.dashboard.forms import BacktestForm, PolicyForm, PolicyModeForm, TryOutForm, WhyForm
 from streamviz.dashboard.pages import needs, signed_in_user
-from streamviz.records.models import Policy, PolicyVersion
+from streamviz.policies.registry import REGISTRY, kinds
+from streamviz.records import policy_changes
+from streamviz.records.models import Policy, spread_of
+
+ONLY = ("intervened", "shadow", "failed")
 
 
 @needs(roles.VIEW_POLICIES)
 @require_safe
 def policies(request: HttpRequest) -> HttpResponse:
     """All policies in the order in which they run."""
-    versions = PolicyVersion.objects.select_related("changed_by")
-    found = Policy.objects.prefetch_related(Prefetch("versions", versions))
-    rows = [(policy, policy.versions.all()[0]) for policy in found]
-    return render(request, "dashboard/policies.html", {"page": "policies", "rows": rows, "modes": list(Mode)})
+    context = {"page": "policies", "rows": policy_facts.policy_rows(), "modes": list(Mode), "kinds": kinds()}
+    return render(request, "dashboard/policies.html", context)
 
 
 @needs(roles.CHANGE_POLICY)
 @require_POST
 def policy_mode(request: HttpRequest, name: str) -> HttpResponse:
     """Switch a policy's mode, which makes a version of it and acts on the next request."""
+    policy = get_object_or_404(Policy, name=name)
     form = PolicyModeForm(request.POST)
     if not form.is_valid():
         messages.error(request, "Choose a mode and say why.")
         return redirect("policies")
-    with transaction.atomic():
-        policy = get_object_or_404(Policy.objects.select_for_update(), name=name)
-        policy.mode = form.cleaned_data["mode"]
-        policy.save(by=signed_in_user(request), reason=form.cleaned_data["reason"])
+    mode = Mode(form.cleaned_data["mode"])
+    try:
+        policy = policy_changes.switch(policy.pk, mode, signed_in_user(request), form.cleaned_data["reason"])
+    except ValidationError as error:
+        messages.error(request, f"{policy.name} stays {policy.mode}: {policy_changes.errors_of(error)}")
+        return redirect("policies")
     messages.success(request, f"{policy.name} is now {policy.mode}, as v{policy.version}.")
     return redirect("policies")
+
+
+@needs(roles.VIEW_POLICIES)
+@require_safe
+def policy_spread(request: HttpRequest, name: str) -> HttpResponse:
+    """Whether every worker has a policy's newest version in force; asked again until that is so."""
+    policy = get_object_or_404(Policy, name=name)
+    context = {"policy": policy, "spread": spread_of(policy.name, policy.version)}
+    return render(request, "dashboard/_policy_spread.html", context)
+
+
+@needs(roles.VIEW_POLICIES)
+@require_http_methods(["GET", "HEAD", "POST"])
+def policy(request: HttpRequest, name: str) -> HttpResponse:
+    """A policy: its form, what it did, its versions."""
+    found = get_object_or_404(Policy, name=name)
+    form = PolicyForm(request.POST or None, instance=found, kind=found.kind, by=signed_in_user(request))
+    if request.method == "POST":
+        roles.require(request, roles.CHANGE_POLICY)
+        if form.is_valid():
+            saved = form.save(commit=False)
+            saved.save(by=signed_in_user(request), reason=form.cleaned_data["reason"])
+            messages.success(request, f"{saved.name} is saved as v{saved.version}.")
+            return redirect("policy", saved.name)
+        found = Policy.objects.get(pk=found.pk)
+    return render(request, "dashboard/policy.html", _context(request, found, form))
+
+
+def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str, object]:
+    only = request.GET.get("verdicts", "")
+    return {
+        "page": "policies",
+        "policy": found,
+        "about": REGISTRY[found.kind].about if found.kind in REGISTRY else "",
+        "form": form,
+        "spread": spread_of(found.name, found.version),
+        "versions": policy_facts.version_rows(found),
+        "verdicts": policy_facts.recent_verdicts(found, only),
+        "only": only,
+        "filters": ONLY,
+        "where_not": policy_facts.where_not(found),
+        "try_out": TryOutForm(),
+        "backtest": BacktestForm(initial={"version": found.version}),
+        "backtests": found.backtests.select_related("created_by")[:5],
+    }
+
+
+@needs(roles.ADD_POLICY)
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_policy(request: HttpRequest, kind: str) -> HttpResponse:
+    """Make a policy of one kind."""
+    if kind not in REGISTRY:
+        raise Http404
+    form = PolicyForm(request.POST or None, kind=kind, by=signed_in_user(request))
+    if request.method == "POST" and form.is_valid():
+        saved = form.save(commit=False)
+        saved.save(by=signed_in_user(request), reason=form.cleaned_data["reason"])
+        return redirect("policy", saved.name)
+    context = {"page": "policies", "kind": kind, "about": REGISTRY[kind].about, "form": form}
+    return render(request, "dashboard/new_policy.html", context)
+
+
+@needs(roles.CHANGE_POLICY)
+@require_POST
+def roll_back(request: HttpRequest, name: str, number: int) -> HttpResponse:
+    """Make a policy what it was in one of its versions."""
+    found = get_object_or_404(Policy, name=name)
+    version = get_object_or_404(found.versions, number=number)
+    form = WhyForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Say why it is rolled back.")
+        return redirect("policy", name)
+    try:
+        saved = policy_changes.roll_back(version, signed_in_user(request), form.cleaned_data["reason"])
+    except ValidationError as error:
+        messages.error(request, f"It cannot be rolled back: {policy_changes.errors_of(error)}")
+    else:
+        messages.success(request, f"{name} is what it was in v{number}, as v{saved.version}.")
+    return redirect("policy", name)

@@ -1,5 +1,6 @@
 """A stream's pages: its blocks, its chunks, its request. From memory while it runs, from Postgres afterwards."""
 
+import asyncio
 import contextlib
 import json
 import uuid
@@ -19,9 +20,12 @@ from streamviz.live.hub import hub
 from streamviz.live.presentation import from_live, from_records
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
+from streamviz.records.ids import milliseconds_of
 from streamviz.records.models import Stream
 
 _REQUEST_CHARACTERS = 500_000
+# How long after its beginning a stream is in the record at the latest, unless the database is slow.
+_MOST_LAG_MS = 5000
 
 
 @needs(roles.VIEW)
@@ -124,13 +128,22 @@ async def _find(stream_id: uuid.UUID) -> Found:
     if running := feed.get(stream_id):
         view = from_live.whole_view_of(running, from_live.view_of(running))
         return Found(view, running.request, view.is_running)
-    try:
-        record = await sync_to_async(from_records.load)(stream_id)
-    except Stream.DoesNotExist:
-        raise Http404("There is no such stream.") from None
+    record = await _recorded(stream_id)
     # One that has no end in the record runs in another worker: its socket shows the rest.
     view = from_records.view_of(record)
     return Found(view, bytes(record.request), view.is_running and hub.peers is not None)
+
+
+async def _recorded(stream_id: uuid.UUID) -> Stream:
+    """Raises Http404. One that has just begun in another worker is seen live before the writer has stored it."""
+    while True:
+        try:
+            return await sync_to_async(from_records.load)(stream_id)
+        except Stream.DoesNotExist:
+            age_ms = now_us() // 1000 - milliseconds_of(stream_id)
+            if hub.peers is None or not 0 <= age_ms < _MOST_LAG_MS:
+                raise Http404("There is no such stream.") from None
+        await asyncio.sleep(0.1)
 
 
 def readable(body: bytes) -> str:

@@ -1,6 +1,7 @@
 """The tables of the record, and of what an operator sets up: keys, routes and policies."""
 
 from streamviz.records.models.access import ApiKey, Route
+from streamviz.records.models.backtests import Backtest, BacktestState
 from streamviz.records.models.policies import Policy, PolicyVersion
 from streamviz.records.models.streams import (
     Block,
@@ -13,9 +14,12 @@ from streamviz.records.models.streams import (
     Verdict,
 )
 from streamviz.records.models.upkeep import RetentionRun
+from streamviz.records.models.workers import Spread, Worker, spread_of
 
 __all__ = [
     "ApiKey",
+    "Backtest",
+    "BacktestState",
     "Block",
     "ClientRun",
     "DeletedStream",
@@ -25,7 +29,10 @@ __all__ = [
     "RetentionRun",
     "Route",
     "Session",
+    "Spread",
     "Stream",
     "UpstreamRun",
     "Verdict",
+    "Worker",
+    "spread_of",
 ]

@@ -15,6 +15,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.policy import DEFAULT_SECONDS, Mode
 
 BY_HAND = [("", "no"), ("deny", "yes; denied when nobody answers"), ("allow", "yes; allowed when nobody answers")]
+OWN_CODE = "python"
 MODES = [(mode.value, mode.value) for mode in Mode]
 
 
@@ -92,7 +93,14 @@ class Policy(PolicyFields):
         try:
             policies.build(self.kind, self.parameters)
         except PolicyParametersError as error:
-            raise ValidationError({"parameters": str(error)}) from error
+            told = ValidationError(str(error), params={"field": error.field})
+            raise ValidationError({"parameters": [told]}) from error
+
+    def require_may_change(self, by: User | None, newest: "PolicyVersion | None") -> None:
+        """Raises ValidationError where somebody but an administrator would choose what code the server runs."""
+        is_same = newest is not None and (newest.kind, newest.parameters) == (self.kind, self.parameters)
+        if self.kind == OWN_CODE and by is not None and not by.is_superuser and not is_same:
+            raise ValidationError({"parameters": "Only an administrator may choose the code that the server runs."})
 
     @transaction.atomic
     def save(self, *args: Any, by: User | None = None, reason: str = "", **kwargs: Any) -> None:
@@ -101,6 +109,9 @@ class Policy(PolicyFields):
         # Asked for anew: `versions` may have been read, and kept, before the lock.
         newest = PolicyVersion.objects.filter(policy=self.pk).first() if self.pk else None
         is_changed = newest is None or newest.fields() != self.fields()
+        self.require_may_change(by, newest)
+        if is_changed and by is not None and not reason.strip():
+            raise ValidationError({"why": "Say why: it is kept with the version that this makes."})
         if is_changed:
             self.version = newest.number + 1 if newest else 1
         super().save(*args, **kwargs)

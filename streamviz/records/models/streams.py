@@ -131,6 +131,7 @@ class Block(models.Model):
         ordering = ["ordinal"]
         constraints = [models.UniqueConstraint(fields=["stream", "ordinal"], name="block_ordinal")]
         indexes = [
+            models.Index(fields=["held_at"], condition=models.Q(held_at__isnull=False), name="block_held"),
             models.Index(fields=["name", "stream"], condition=models.Q(kind="tool_call"), name="block_of_tool"),
         ]
 
@@ -161,6 +162,7 @@ class Verdict(models.Model):
         ordering = ["number"]
         constraints = [models.UniqueConstraint(fields=["stream", "number"], name="verdict_number")]
         indexes = [
+            models.Index(fields=["policy_version", "-at"], name="verdict_newest"),
             models.Index(
                 fields=["stream"],
                 condition=models.Q(mode="enforce") & ~models.Q(decision="allow"),

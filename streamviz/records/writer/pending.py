@@ -59,8 +59,13 @@ class Batch:
                 self.closed = entry
 
     def is_due(self, now: float) -> bool:
-        """Whether it is to be stored without waiting for more. `now` is on the monotonic clock."""
-        return self.closed is not None or self.chunk_count >= DUE_CHUNKS or now - self.since >= DUE_SECONDS
+        """Whether it is to be stored without waiting for more. `now` is on the monotonic clock.
+
+        A stream's beginning does not wait: people find a stream in the record while it runs, from any worker.
+        """
+        if self.opened is not None or self.closed is not None:
+            return True
+        return self.chunk_count >= DUE_CHUNKS or now - self.since >= DUE_SECONDS
 
     def reached(self) -> tuple[int, int]:
         """The numbers behind the last chunk and the last frame of it, 0 where it has none."""

@@ -9,7 +9,8 @@ from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamFailed
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
-from streamviz.core.wire.openai_responses_composer import OpenAIResponsesBodyComposer, OpenAIResponsesComposer
+from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
+from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
 from tests.core.support import active, chunks, deny_names, needs_recordings, parse, recorded, told
 from tests.core.wire import legal
 from tests.core.wire.official import payloads, read_back

@@ -102,7 +102,8 @@ def test_it_keeps_the_client_tape_and_the_bytes_of_what_was_made(query: Query, s
 def test_it_cuts_long_streams_into_runs(query: Query, stream_id: uuid.UUID) -> None:
     raws = [b"%d" % n for n in range(2 * RUN + 1)]
     write([opened(stream_id), received(stream_id, raws), sent(stream_id, passed(range(len(raws))))])
-    assert query("SELECT first_seq FROM records_upstreamrun ORDER BY 1") == [(0,), (RUN,), (2 * RUN,)]
+    third = -(-len(raws) // 3)
+    assert query("SELECT first_seq FROM records_upstreamrun ORDER BY 1") == [(0,), (third,), (2 * third,)]
     assert chunks_of(query, stream_id) == raws
     assert [seq for _, seq, _, _ in query(FRAMES, stream_id)] == list(range(len(raws)))
 
@@ -280,23 +281,29 @@ def test_what_waits_to_become_a_run_keeps_its_segment(
 ) -> None:
     monkeypatch.setattr("streamviz.records.journal.journal.SEGMENT_BYTES", 1)
     other = uuid.uuid4()
-    journal = journal_of(tmp_path, [opened(stream_id), opened(other), closed(other)])
+    journal = journal_of(tmp_path, [opened(stream_id), received(stream_id, [b"a"]), opened(other), closed(other)])
     writer = Writer(tmp_path, conninfo)
     while writer.turn():
         pass
-    assert query("SELECT id FROM records_stream") == [(other,)]
-    assert folder.segments(journal.path) == [1, 2, 3]
+    assert query("SELECT outcome FROM records_stream WHERE id = %s", other) == [("completed",)]
+    assert chunks_of(query, stream_id) == []
+    assert folder.segments(journal.path) == [2, 3, 4]
     writer.finish()
-    assert folder.segments(journal.path) == [3]
+    assert chunks_of(query, stream_id) == [b"a"]
+    assert folder.segments(journal.path) == [4]
 
 
-def test_a_stream_that_ended_is_stored_in_the_turn_that_reads_it(query: Query, tmp_path: Path) -> None:
+def test_the_beginning_and_the_end_of_a_stream_are_stored_in_the_turn_that_reads_them(
+    query: Query, tmp_path: Path
+) -> None:
     ended, running = uuid.uuid4(), uuid.uuid4()
     journal_of(tmp_path, [opened(ended), opened(running), closed(ended)])
     writer = Writer(tmp_path, conninfo)
-    writer.turn()
-    assert query("SELECT id FROM records_stream") == [(ended,)]
-    writer.finish()
+    try:
+        writer.turn()
+        assert set(query("SELECT id, outcome FROM records_stream")) == {(ended, "completed"), (running, "")}
+    finally:
+        writer.finish()
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ ALTER TABLE records_stream SET (toast_tuple_target = 512, fillfactor = 90);
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("records", "0006_compress_small_runs"),
+        ("records", "0008_starter_set"),
     ]
 
     operations = [

@@ -1,0 +1,118 @@
+"""A recorded response run through policies once more: what the client would have got, and when."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import StreamState
+from streamviz.core.chain import PolicyChain
+from streamviz.core.context import Frame, StreamingContext
+from streamviz.core.json_value import as_object, decode
+from streamviz.core.judgements import Answer, Judgement, Question, Unanswered
+from streamviz.core.policy import ActivePolicy, Verdict
+from streamviz.core.processor import StreamProcessor
+from streamviz.core.request import ModelCall
+from streamviz.core.request_judging import RequestJudging
+from streamviz.core.sse import SSEParser
+from streamviz.core.wire import AGGREGATORS, BODY_COMPOSERS, COMPOSERS
+
+Asking = Callable[[Question], Awaitable[Answer]]
+
+
+class Recording(NamedTuple):
+    """A recorded call: its request, and its chunks as they came (times in µs since the epoch)."""
+
+    call: ModelCall
+    chunks: Sequence[Chunk]
+    is_streaming: bool
+
+
+@dataclass(slots=True)
+class Rerun:
+    """What came of it. `denied` is the verdict that kept the request from going upstream; nothing follows it then.
+
+    `longest_wait` is for how long a chunk would have been kept back (µs), judges taken to answer at once. `asked` are
+    the questions that came up.
+    """
+
+    state: StreamState
+    judgements: list[Judgement]
+    frames: list[Frame] = field(default_factory=list)
+    call: ModelCall | None = None
+    denied: tuple[ActivePolicy, Verdict] | None = None
+    halted_by: str = ""
+    longest_wait: int = 0
+    asked: int = 0
+
+
+def chunks_of(data: bytes) -> list[Chunk]:
+    """The chunks of a recorded stream that has no times."""
+    parser = SSEParser()
+    events = parser.feed(data) + parser.close()
+    return [Chunk(seq, 0, event.raw, event.data, event.name) for seq, event in enumerate(events)]
+
+
+async def nobody(question: Question) -> Answer:
+    """The answer where no model is to be asked."""
+    return Unanswered("nobody was asked")
+
+
+async def rerun(recording: Recording, policies: Sequence[ActivePolicy], ask: Asking = nobody) -> Rerun:
+    """Run a recording through policies; the clock is the recording's own."""
+    chunks = recording.chunks
+    now = [chunks[0].received_at if chunks else 0]
+    aggregator = AGGREGATORS[recording.call.wire_format]()
+    context = StreamingContext("rerun", lambda: now[0], recording.call, state=aggregator.state, began_at=now[0])
+    made = Rerun(aggregator.state, context.judgements)
+    judging = RequestJudging(policies, recording.call, context)
+    while not judging.is_settled:
+        await _answer(context, made, ask, judging.answer)
+    made.call, made.denied = judging.call, judging.denied
+    if judging.denied is not None or not chunks:
+        return made
+    head = as_object(decode(chunks[0].data or b"{}")) if not recording.is_streaming else aggregator.head
+    composers = COMPOSERS if recording.is_streaming else BODY_COMPOSERS
+    chain = PolicyChain(policies, composers[recording.call.wire_format](head))
+    processor = StreamProcessor(chain.on_chunk, aggregator)
+
+    def tell(number: int, answer: Answer) -> None:
+        chain.answer(number, answer, aggregator.state, context)
+
+    for chunk in chunks:
+        now[0] = chunk.received_at
+        await processor.take((chunk,), context)
+        await _answer(context, made, ask, tell)
+        _collect(context, made, chunks, now[0])
+        if context.is_terminated:
+            break
+    await processor.end(context)
+    while context.questions:
+        await _answer(context, made, ask, tell)
+    _collect(context, made, chunks, now[0])
+    made.halted_by = context.halted_by
+    return made
+
+
+async def _answer(context: StreamingContext, made: Rerun, ask: Asking, tell: Callable[[int, Answer], None]) -> None:
+    for number, question in list(context.questions.items()):
+        made.asked += 1
+        tell(number, await ask(question))
+
+
+def _collect(context: StreamingContext, made: Rerun, chunks: Sequence[Chunk], now: int) -> None:
+    for frame in context.outbox:
+        if frame.seq is not None:
+            made.longest_wait = max(made.longest_wait, now - chunks[frame.seq - chunks[0].seq].received_at)
+    made.frames += context.outbox
+    context.outbox = []
+
+
+def told(wire_format: str, frames: Sequence[Frame], *, is_streaming: bool = True) -> StreamState:
+    """What a client reads in these frames."""
+    aggregator = AGGREGATORS[wire_format]()
+    raw = b"".join(frame.raw for frame in frames)
+    for chunk in chunks_of(raw) if is_streaming else [Chunk(0, 0, raw, raw)]:
+        aggregator.aggregate(chunk)
+    aggregator.close()
+    return aggregator.state

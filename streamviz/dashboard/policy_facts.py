@@ -1,0 +1,118 @@
+"""What the pages of the policies tell about them: verdicts, holds, changes."""
+
+import difflib
+import json
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db import connection
+from django.db.models import Count, Prefetch, Q
+from django.utils import timezone
+
+from streamviz.core.policy import Decision, Mode
+from streamviz.records.models import Policy, PolicyVersion, Stream, Verdict
+
+DAY = timedelta(days=1)
+RECENT_VERDICTS = 50
+
+_HOLDS = """
+SELECT holder, percentile_cont(0.95) WITHIN GROUP (
+    ORDER BY extract(epoch FROM coalesce(released_at, completed_at) - held_at) * 1e6
+) FROM records_block, unnest(held_by) AS holder WHERE held_at >= %s GROUP BY holder
+"""
+
+
+class PolicyRow(NamedTuple):
+    """A policy with its last day. `hold` is the p95 of how long blocks that it held waited (µs, None: it held none)."""
+
+    policy: Policy
+    version: PolicyVersion
+    verdicts: int
+    intervened: int
+    failures: int
+    hold: int | None
+
+
+def policy_rows() -> list[PolicyRow]:
+    """All policies in the order in which they run, in four queries."""
+    since = timezone.now() - DAY
+    versions = PolicyVersion.objects.select_related("changed_by")
+    policies = Policy.objects.prefetch_related(Prefetch("versions", versions))
+    counts = {row["policy_version__policy"]: row for row in _counts(since)}
+    holds = _holds(since)
+    return [_row(policy, counts.get(policy.pk, {}), holds.get(policy.name)) for policy in policies]
+
+
+def _row(policy: Policy, counts: dict[str, Any], hold: int | None) -> PolicyRow:
+    newest = policy.versions.all()[0]
+    verdicts, intervened, failures = (counts.get(name, 0) for name in ("verdicts", "intervened", "failures"))
+    return PolicyRow(policy, newest, verdicts, intervened, failures, hold)
+
+
+def _counts(since: datetime) -> Iterable[dict[str, Any]]:
+    return (
+        Verdict.objects.filter(at__gte=since)
+        .order_by()
+        .values("policy_version__policy")
+        .annotate(
+            verdicts=Count("pk"),
+            intervened=Count("pk", filter=~Q(decision=Decision.ALLOW.value)),
+            failures=Count("pk", filter=~Q(failure="")),
+        )
+    )
+
+
+def _holds(since: datetime) -> dict[str, int]:
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLDS, [since])
+        return {name: int(hold) for name, hold in cursor.fetchall() if hold is not None}
+
+
+def recent_verdicts(policy: Policy, only: str) -> list[Verdict]:
+    """The newest; `only` is `shadow` (what it would have done), `intervened`, `failed`, or empty."""
+    found = Verdict.objects.filter(policy_version__policy=policy).select_related("policy_version", "stream__session")
+    wanted = {
+        "shadow": ~Q(decision=Decision.ALLOW.value) & Q(mode=Mode.SHADOW.value),
+        "intervened": ~Q(decision=Decision.ALLOW.value),
+        "failed": ~Q(failure=""),
+    }.get(only, Q())
+    return list(found.filter(wanted).order_by("-at")[:RECENT_VERDICTS])
+
+
+def where_not(policy: Policy) -> list[tuple[str, int]]:
+    """Why it did not run on streams of the last day, and on how many."""
+    streams = Stream.objects.filter(requested_at__gte=timezone.now() - DAY, not_run__contains=[{"policy": policy.name}])
+    found: dict[str, int] = {}
+    for not_run in streams.order_by().values_list("not_run", flat=True).iterator():
+        for each in not_run:
+            if each["policy"] == policy.name:
+                found[each["why"]] = found.get(each["why"], 0) + 1
+    return sorted(found.items(), key=lambda row: -row[1])
+
+
+class VersionRow(NamedTuple):
+    """A version, and how it differs from the one before: lines that begin with + or -."""
+
+    version: PolicyVersion
+    changes: list[str]
+
+
+def version_rows(policy: Policy) -> list[VersionRow]:
+    """Newest first."""
+    versions = list(policy.versions.select_related("changed_by"))
+    before = [*versions[1:], None]
+    return [VersionRow(version, _changes(older, version)) for version, older in zip(versions, before, strict=True)]
+
+
+def _changes(older: PolicyVersion | None, newer: PolicyVersion) -> list[str]:
+    if older is None:
+        return []
+    lines = difflib.unified_diff(_lines(older), _lines(newer), n=0, lineterm="")
+    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+
+
+def _lines(version: PolicyVersion) -> list[str]:
+    fields = version.fields()
+    shown = json.dumps(fields.pop("parameters"), indent=2, ensure_ascii=False).splitlines()
+    return [*(f"{name.replace('_', ' ')}: {value}" for name, value in fields.items()), *shown]

@@ -1,0 +1,104 @@
+"""Trying a policy on something: what the client would have got."""
+
+import json
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
+from streamviz.core.json_value import JsonObject
+from streamviz.core.judgements import Answer, Judgement, ModelSaid, Question, Unanswered
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.request import ModelCall
+from streamviz.core.rerun import Recording, Rerun, chunks_of, rerun, told
+from streamviz.live import asking
+from streamviz.records.backtests.runner import recording_of
+from streamviz.records.models import Stream
+
+
+class BlockShown(NamedTuple):
+    """A block as people read it."""
+
+    kind: str
+    name: str
+    text: str
+
+
+class TryOut(NamedTuple):
+    """What came of it: what upstream sent and what the client would have got."""
+
+    verdicts: list[Judgement]
+    upstream: list[BlockShown]
+    client: list[BlockShown]
+    finish_reason: str
+    denied: bool
+    is_untouched: bool
+    longest_wait: int
+
+
+async def try_on(recording: Recording, active: ActivePolicy) -> TryOut:
+    """Run a policy over a recording; a judge's model is really asked."""
+    made = await rerun(recording, [active], _ask)
+    wire_format, is_streaming = recording.call.wire_format, recording.is_streaming
+    client = told(wire_format, made.frames, is_streaming=is_streaming) if made.frames else StreamState()
+    return TryOut(
+        made.judgements,
+        _shown(made.state),
+        _shown(client),
+        client.finish_reason or "",
+        made.denied is not None,
+        _is_untouched(made, recording),
+        made.longest_wait,
+    )
+
+
+async def recorded(stream_id: UUID) -> Recording | str:
+    """A stream of the record, or why it cannot be run again."""
+    stream = await Stream.objects.select_related("key").filter(pk=stream_id).afirst()
+    if stream is None:
+        return "there is no such stream in the record"
+    from asgiref.sync import sync_to_async
+
+    return await sync_to_async(recording_of)(stream)
+
+
+def pasted(subject: str, name: str, text: str, tools: Any) -> Recording:
+    """A stream in which the model says this, in a few pieces."""
+    fields: JsonObject = {"model": "pasted", "messages": [], "tools": tools if isinstance(tools, list) else []}
+    pieces = [text[at : at + 20] for at in range(0, len(text), 20)] or [""]
+    if subject == "tool_call":
+        call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": ""}}
+        deltas: list[Any] = [{"tool_calls": [call]}]
+        deltas += [{"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in pieces]
+    else:
+        field = "reasoning_content" if subject == "thinking" else "content"
+        deltas = [{field: piece} for piece in pieces]
+    finish = "tool_calls" if subject == "tool_call" else "stop"
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": finish})
+    data = "".join(f"data: {json.dumps({'id': 'pasted', 'choices': [choice]})}\n\n" for choice in choices)
+    return Recording(ModelCall("openai_chat", fields), chunks_of(f"{data}data: [DONE]\n\n".encode()), True)
+
+
+async def _ask(question: Question) -> Answer:
+    if question.consult is None or asking.ask_model is None:
+        return Unanswered("nobody was asked")
+    try:
+        return ModelSaid(await asking.within(asking.ask_model(question.consult), question.seconds))
+    except Exception as error:
+        return Unanswered(f"the model could not be asked: {error}")
+
+
+def _is_untouched(made: Rerun, recording: Recording) -> bool:
+    sent = b"".join(frame.raw for frame in made.frames)
+    chunks: list[Chunk] = list(recording.chunks)
+    return sent == b"".join(chunk.raw for chunk in chunks)
+
+
+def _shown(state: StreamState) -> list[BlockShown]:
+    return [_block(block) for block in state.blocks]
+
+
+def _block(block: StreamBlock) -> BlockShown:
+    name = block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else ""
+    return BlockShown(str(block.kind), name, block.text)

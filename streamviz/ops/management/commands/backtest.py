@@ -1,0 +1,79 @@
+"""`manage.py backtest POLICY`: what a policy would have done to the newest streams of the record."""
+
+import json
+import resource
+import time
+from argparse import ArgumentParser
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from streamviz.records.backtests.figures import Figures
+from streamviz.records.backtests.jobs import run_job
+from streamviz.records.backtests.runner import Scope, run
+from streamviz.records.models import Backtest, Policy, PolicyVersion
+from streamviz.records.standing import scoped_policy
+
+
+class Command(BaseCommand):
+    """Changes nothing. Ctrl-C ends it and prints what it has found so far."""
+
+    help = "Run a policy over recorded streams and print what it would have denied, allowed and held."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("policy", nargs="?", help="its name")
+        parser.add_argument("--streams", type=int, default=1000, help="over so many of the newest streams")
+        parser.add_argument("--days", type=float, help="over none that is older")
+        parser.add_argument("--policy-version", dest="number", type=int, help="as it was in this version")
+        parser.add_argument("--parameters", type=Path, help="with the parameters in this JSON file: a draft")
+        parser.add_argument("--examples", action="store_true", help="print the examples too")
+        parser.add_argument("--job", type=int, help="run a back-test that a page asked for")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["job"] is not None:
+            run_job(Backtest.objects.select_related("policy").get(pk=options["job"]))
+            return
+        version = _version(options["policy"], options["number"])
+        if options["parameters"]:
+            version.parameters = json.loads(options["parameters"].read_text())
+        scoped = scoped_policy(version.policy.name, version, version.number)
+        if scoped.trouble:
+            raise CommandError(scoped.trouble)
+        since = timezone.now() - timedelta(days=options["days"]) if options["days"] else None
+        scope = Scope(options["streams"], since)
+        self._began, self._total, self._figures = time.monotonic(), scope.size(), Figures()
+        try:
+            self._figures = run(scoped, version.policy_id, scope, self._progress)
+        except KeyboardInterrupt:
+            self.stderr.write("cancelled")
+        self._print(examples=options["examples"])
+
+    def _progress(self, figures: Figures, done: int) -> bool:
+        self._figures = figures
+        rate = done / (time.monotonic() - self._began)
+        self.stderr.write(f"\r{done} of {self._total} streams, {rate:.0f} a second", ending="")
+        return True
+
+    def _print(self, *, examples: bool) -> None:
+        self.stderr.write("")
+        seconds = time.monotonic() - self._began
+        # In KiB on Linux.
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        found = self._figures.as_json() | {"seconds": round(seconds, 1), "memory_mib": round(memory)}
+        if examples:
+            found["examples"] = self._figures.examples
+        self.stdout.write(json.dumps(found, indent=2))
+
+
+def _version(name: str | None, number: int | None) -> PolicyVersion:
+    policy = Policy.objects.filter(name=name).first()
+    if policy is None:
+        known = ", ".join(Policy.objects.values_list("name", flat=True))
+        raise CommandError(f"There is no policy called {name}. There are: {known}.")
+    try:
+        return policy.versions.select_related("policy").get(number=number or policy.version)
+    except PolicyVersion.DoesNotExist:
+        raise CommandError(f"{name} has no version {number}.") from None

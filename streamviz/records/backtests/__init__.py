@@ -1,0 +1,1 @@
+"""Back-tests: a policy run over the record."""

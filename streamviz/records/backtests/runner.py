@@ -1,0 +1,128 @@
+"""Running a policy over the newest streams of the record."""
+
+import asyncio
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db.models import Q, QuerySet
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.json_value import as_object, decode
+from streamviz.core.policy import ActivePolicy, Mode
+from streamviz.core.request import ModelCall
+from streamviz.core.rerun import Recording, Rerun, chunks_of, rerun
+from streamviz.core.wire import COMPOSERS
+from streamviz.records.backtests.figures import Decisions, Figures
+from streamviz.records.models import Stream, UpstreamRun, Verdict
+from streamviz.records.standing import ScopedPolicy
+
+# So many streams are in memory at once, whatever the length of the run.
+BATCH = 50
+
+Progress = Callable[[Figures, int], bool]
+
+
+class Scope(NamedTuple):
+    """The streams that a back-test goes over: the newest `streams`, none from before `since`."""
+
+    streams: int
+    since: datetime | None = None
+
+    def size(self) -> int:
+        """How many there are of them now."""
+        return min(self.streams, self._found().count())
+
+    def batches(self) -> Iterator[list[Stream]]:
+        """Newest first."""
+        left, last = self.streams, None
+        while left:
+            found = self._found()
+            if last is not None:
+                earlier = Q(requested_at__lt=last.requested_at) | Q(requested_at=last.requested_at, pk__lt=last.pk)
+                found = found.filter(earlier)
+            batch = list(found[: min(BATCH, left)])
+            if not batch:
+                return
+            yield batch
+            left -= len(batch)
+            last = batch[-1]
+
+    def _found(self) -> QuerySet[Stream]:
+        found = Stream.objects.exclude(outcome="").select_related("key")
+        return found if self.since is None else found.filter(requested_at__gte=self.since)
+
+
+def run(scoped: ScopedPolicy, policy_id: int, scope: Scope, go_on: Progress) -> Figures:
+    """Run a policy over the streams of `scope`, as if it were enforced and alone.
+
+    `go_on` is told how far it is after each batch, and ends it by saying False. Models are not asked.
+    """
+    figures = Figures()
+    assert scoped.active is not None
+    active = replace(scoped.active, mode=Mode.ENFORCE, by_hand=None)
+    with asyncio.Runner() as runner:
+        for batch in scope.batches():
+            chunks, recorded = _chunks(batch), _recorded(batch, policy_id)
+            for stream in batch:
+                why = scoped.why_not(stream.requested_model, stream.key.name if stream.key else "")
+                made = why or _run_one(runner, stream, chunks[stream.pk], active)
+                if isinstance(made, str):
+                    figures.skip(made)
+                else:
+                    figures.add(str(stream.pk), made, recorded[stream.pk])
+            if not go_on(figures, figures.streams):
+                break
+    return figures
+
+
+def _run_one(runner: asyncio.Runner, stream: Stream, chunks: list[Chunk], active: ActivePolicy) -> Rerun | str:
+    """What came of it, or why it could not be run."""
+    recording = recording_of(stream, chunks)
+    if isinstance(recording, str):
+        return recording
+    try:
+        return runner.run(rerun(recording, [active]))
+    except ValueError:
+        return "it cannot be read"
+
+
+def recording_of(stream: Stream, chunks: list[Chunk] | None = None) -> Recording | str:
+    """A stream of the record as it can be run again, or why it cannot."""
+    if chunks is None:
+        chunks = _chunks([stream])[stream.pk]
+    if stream.wire_format not in COMPOSERS:
+        return "no policy runs on this format"
+    if not chunks:
+        return "nothing of it was kept"
+    try:
+        fields = as_object(decode(bytes(stream.request)))
+    except ValueError:
+        return "its request was not kept"
+    return Recording(ModelCall(stream.wire_format, fields), chunks, stream.is_streaming and len(chunks) > 1)
+
+
+def _chunks(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk]]:
+    """The upstream tapes of these streams; empty where bytes were not kept."""
+    found: dict[uuid.UUID, list[Chunk]] = {stream.pk: [] for stream in batch}
+    lost: set[uuid.UUID] = set()
+    streaming = {stream.pk for stream in batch if stream.is_streaming}
+    for run_ in UpstreamRun.objects.filter(stream__in=list(found)).order_by("stream_id", "first_seq").iterator():
+        for stored in run_.chunks():
+            if stored.raw is None:
+                lost.add(run_.stream_id)
+                break
+            chunk = chunks_of(stored.raw)[0] if run_.stream_id in streaming else Chunk(0, 0, stored.raw, stored.raw)
+            found[run_.stream_id].append(Chunk(stored.seq, stored.received_at, stored.raw, chunk.data, chunk.name))
+    return {pk: [] if pk in lost else chunks for pk, chunks in found.items()}
+
+
+def _recorded(batch: Sequence[Stream], policy_id: int) -> dict[uuid.UUID, Decisions]:
+    found: dict[uuid.UUID, Decisions] = defaultdict(dict)
+    verdicts = Verdict.objects.filter(stream__in=[stream.pk for stream in batch], policy_version__policy=policy_id)
+    for stream_id, ordinal, decision in verdicts.order_by("number").values_list("stream_id", "ordinal", "decision"):
+        found[stream_id][ordinal] = decision
+    return found

@@ -1,0 +1,230 @@
+"""The policies' pages: switching, changing, trying out, rolling back and back-testing, by those who may."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from streamviz.policies.registry import REGISTRY
+from streamviz.records.backtests.jobs import cancel, run_job
+from streamviz.records.models import Backtest, Policy
+from tests.dashboard.conftest import Cast
+
+Form = dict[str, Any]
+
+
+@pytest.fixture
+def alice(cast: Cast) -> Client:
+    return cast["alice"]
+
+
+@pytest.fixture
+def administrator(cast: Cast) -> Client:
+    return cast["administrator"]
+
+
+def form(**changes: Any) -> Form:
+    """What the page of the guard sends."""
+    usual = {
+        "mode": "off", "order": 100, "models_scope": "", "keys_scope": "", "kinds_scope": "", "tools_scope": "",
+        "time_limit": 30, "by_hand": "", "by_hand_seconds": 120, "reason": "a try", "p.names": "run_shell\nbash",
+        "p.arguments": "", "p.action": "deny", "p.text": "",
+    }  # fmt: skip
+    return usual | changes
+
+
+def text(response: Any) -> str:
+    assert response.status_code == 200, response.status_code
+    return str(response.content.decode())
+
+
+@pytest.mark.parametrize("name", ["alice", "bob", "administrator"])
+def test_everybody_with_a_role_sees_them(cast: Cast, guard: Policy, name: str) -> None:
+    listing, page = text(cast[name].get("/policies/")), text(cast[name].get("/policies/guard/"))
+    assert "guard" in listing
+    assert ("policy-form" in page) is (name != "bob")
+
+
+CHANGES = ["/policies/guard/", "/policies/guard/mode/", "/policies/guard/try-out/", "/policies/guard/roll-back/1/",
+           "/policies/guard/back-tests/"]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", [*CHANGES, "/policies/new/tool_rule/"])
+@pytest.mark.parametrize("name", ["stranger", "charlie", "bob"])
+def test_who_may_not_cannot(cast: Cast, guard: Policy, name: str, path: str) -> None:
+    response = cast[name].post(path, {**form(mode="enforce"), "streams": 10, "version": 1})
+    assert response.status_code == (302 if name == "stranger" else 403)
+    assert Policy.objects.get(name="guard").version == 1
+    assert not Backtest.objects.exists()
+
+
+def test_an_operator_makes_none(alice: Client) -> None:
+    assert alice.post("/policies/new/tool_rule/", form(name="mine")).status_code == 403
+    assert not Policy.objects.filter(name="mine").exists()
+
+
+def test_a_mode_is_switched_with_a_reason_and_not_without(alice: Client, guard: Policy) -> None:
+    alice.post("/policies/guard/mode/", {"mode": "enforce", "reason": " "})
+    assert Policy.objects.get(name="guard").version == 1
+    alice.post("/policies/guard/mode/", {"mode": "enforce", "reason": "it is time"})
+    version = guard.versions.all()[0]
+    assert (version.number, version.mode, version.reason) == (2, "enforce", "it is time")
+    assert version.changed_by == User.objects.get(username="alice")
+
+
+def test_what_cannot_run_cannot_be_switched_on(alice: Client, db: None) -> None:
+    Policy(name="broken", kind="text_rule", parameters={"patterns": ["("]}).save()
+    page = alice.post("/policies/broken/mode/", {"mode": "enforce", "reason": "now"}, follow=True)
+    assert "not a regular expression" in text(page)
+    assert Policy.objects.get(name="broken").mode == "off"
+
+
+def test_its_form_changes_parameters_and_scope(alice: Client, guard: Policy) -> None:
+    arguments = [{"path": "$.command", "pattern": "rm"}]
+    sent = form(mode="shadow", tools_scope="run_*", fail_open="on") | {"p.arguments": json.dumps(arguments)}
+    assert alice.post("/policies/guard/", sent).status_code == 302
+    changed = Policy.objects.get(name="guard")
+    assert changed.parameters == {"names": ["run_shell", "bash"], "arguments": arguments, "action": "deny"}
+    assert (changed.mode, changed.tools_scope, changed.fail_open, changed.version) == ("shadow", "run_*", True, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"p.arguments": '[{"pattern": "("}]'}, "p.arguments", "not a regular expression"),
+        ({"p.arguments": "{no"}, "p.arguments", "valid JSON"),
+        ({"kinds_scope": "wishful"}, "kinds_scope", "no kind of block"),
+        ({"time_limit": 0}, "time_limit", "greater than"),
+        ({"reason": ""}, "reason", "required"),
+    ],
+)
+def test_what_is_wrong_is_told_at_its_field(
+    alice: Client, guard: Policy, changes: Form, field: str, words: str
+) -> None:
+    response = alice.post("/policies/guard/", form(**changes))
+    assert words in " ".join(response.context["form"].errors[field])
+    assert words in text(response)
+    assert Policy.objects.get(name="guard").version == 1
+
+
+def test_an_expression_is_checked_at_its_field(administrator: Client) -> None:
+    sent = {**form(name="mine"), "p.expression": "blok == 1", "p.on": ["tool_call"], "p.decision": "deny"}
+    response = administrator.post("/policies/new/cel_rule/", sent)
+    assert "blok is not known" in " ".join(response.context["form"].errors["p.expression"])
+    assert administrator.post("/policies/new/cel_rule/", sent | {"p.expression": "true"}).status_code == 302
+    assert Policy.objects.get(name="mine").parameters == {
+        "expression": "true", "on": ["tool_call"], "decision": "deny",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REGISTRY)
+def test_each_kind_has_a_form(administrator: Client, kind: str) -> None:
+    page = text(administrator.get(f"/policies/new/{kind}/"))
+    properties = REGISTRY[kind].schema["properties"]
+    assert isinstance(properties, dict)
+    for name in properties:
+        assert f'name="p.{name}' in page
+    assert administrator.get("/policies/new/wishful/").status_code == 404
+
+
+def test_limits_are_filled_in_one_by_one(administrator: Client) -> None:
+    sent = {**form(name="capped"), "p.stream.tool_calls": "5", "p.session.cost": "0.5", "p.text": ""}
+    assert administrator.post("/policies/new/limits/", sent).status_code == 302
+    assert Policy.objects.get(name="capped").parameters == {"stream": {"tool_calls": 5}, "session": {"cost": 0.5}}
+
+
+def test_only_an_administrator_chooses_code(cast: Cast) -> None:
+    sent = {**form(name="mine"), "p.path": "tests.policies.test_python.Mine", "p.parameters": ""}
+    assert cast["administrator"].post("/policies/new/python/", sent).status_code == 302
+    refused = cast["alice"].post("/policies/mine/", sent | {"p.path": "tests.core.support.Opinion"})
+    assert "Only an administrator" in text(refused)
+    assert (
+        cast["alice"].post("/policies/mine/", {**sent, "mode": "shadow", "p.path": sent["p.path"]}).status_code == 302
+    )
+    admin = cast["alice"].post(
+        f"/admin/records/policy/{Policy.objects.get(name='mine').pk}/change/",
+        {"name": "mine", "kind": "python", "parameters": '{"path": "os.path.Evil"}', "mode": "off", "why": "x",
+         "order": 1, "time_limit": 30, "by_hand_seconds": 120, "versions-TOTAL_FORMS": 0, "versions-INITIAL_FORMS": 0},
+    )  # fmt: skip
+    assert admin.status_code == 200
+    assert Policy.objects.get(name="mine").parameters == {"path": sent["p.path"]}
+
+
+def test_it_is_rolled_back_as_a_version_of_its_own(alice: Client, guard: Policy) -> None:
+    alice.post("/policies/guard/", form(mode="enforce", order=7))
+    page = text(alice.get("/policies/guard/"))
+    assert "-mode: off" in page
+    assert "+mode: enforce" in page
+    alice.post("/policies/guard/roll-back/1/", {"reason": ""})
+    assert Policy.objects.get(name="guard").version == 2
+    alice.post("/policies/guard/roll-back/1/", {"reason": "too strict"})
+    back = Policy.objects.get(name="guard")
+    assert (back.version, back.mode, back.order, back.parameters) == (3, "off", 100, {"names": ["run_shell"]})
+    assert back.versions.all()[0].reason == "too strict"
+
+
+TRIES: list[tuple[str, Form, Form, str]] = [
+    ("tool_rule", {"names": ["run_shell"], "text": "[no]"},
+     {"subject": "tool_call", "name": "run_shell", "text": "{}"}, "[no]"),
+    ("text_rule", {"patterns": ["secret"], "replacement": "[gone]"},
+     {"subject": "content", "text": "a secret."}, "a [gone]."),
+    ("redact", {}, {"subject": "content", "text": "AKIAIOSFODNN7EXAMPLE."}, "[api key removed]."),
+    ("tool_schema", {}, {"subject": "tool_call", "name": "f", "text": "{}", "tools": "[]"}, "no tool called f"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "parameters", "tried", "words"), TRIES, ids=[each[0] for each in TRIES])
+def test_it_is_tried_on_what_is_pasted(alice: Client, kind: str, parameters: Form, tried: Form, words: str) -> None:
+    Policy(name="mine", kind=kind, parameters=parameters).save()
+    sent = {f"p.{name}": "\n".join(value) if isinstance(value, list) else value for name, value in parameters.items()}
+    page = text(alice.post("/policies/mine/try-out/", {**form(), **sent, **tried}))
+    assert words in page
+    assert Policy.objects.get(name="mine").version == 1
+
+
+def test_it_is_tried_as_it_is_filled_in_not_as_it_is_saved(alice: Client, guard: Policy) -> None:
+    tried = {"subject": "tool_call", "name": "read_file", "text": "{}"}
+    assert "every byte" in text(alice.post("/policies/guard/try-out/", {**form(), **tried}))
+    draft = {**form(), **tried, "p.names": "read_*", "p.text": "[draft]"}
+    assert "[draft]" in text(alice.post("/policies/guard/try-out/", draft))
+    assert "not a regular expression" in text(
+        alice.post("/policies/guard/try-out/", {**draft, "p.arguments": '[{"pattern": "("}]'})
+    )
+
+
+def test_there_is_no_such_stream_to_try_it_on(alice: Client, guard: Policy) -> None:
+    tried = {**form(), "stream": "01a2b3c4-0000-7000-8000-000000000000"}
+    assert "no such stream" in text(alice.post("/policies/guard/try-out/", tried))
+
+
+def test_a_back_test_of_an_empty_record(alice: Client, guard: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(
+        "streamviz.dashboard.views.tryouts.subprocess.Popen", lambda command, **_: started.append(command)
+    )
+    response = alice.post("/policies/guard/back-tests/", {"version": 1, "streams": 10})
+    job = Backtest.objects.get()
+    assert response.status_code == 302
+    assert started[0][-2:] == ["--job", str(job.pk)]
+    assert "waiting" in text(alice.get(response["location"]))
+    run_job(job)
+    job.refresh_from_db()
+    assert (job.state, job.figures["streams"], job.ended_at is not None) == ("done", 0, True)
+    page = text(alice.get(response["location"], headers={"hx-request": "true"}))
+    assert "<html" not in page
+    assert "hx-get" not in page
+
+
+def test_a_back_test_is_cancelled(cast: Cast, guard: Policy) -> None:
+    job = Backtest.objects.create(policy=guard, **guard.fields())
+    path = f"/policies/guard/back-tests/{job.pk}/cancel/"
+    assert cast["bob"].post(path).status_code == 403
+    assert cast["alice"].post(path).status_code == 302
+    job.refresh_from_db()
+    assert job.state == "cancelled"
+    run_job(job)
+    cancel(job)
+    job.refresh_from_db()
+    assert (job.state, job.figures) == ("cancelled", {})

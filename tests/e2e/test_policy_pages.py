@@ -1,0 +1,126 @@
+"""The policies' pages in a real browser: switch, change, try out, roll back, back-test."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browsing import NARROW, Visitor
+from tests.e2e.proxied import Proxied
+from tests.services import Streamviz, fresh_database
+
+
+@pytest.fixture(scope="module")
+def proxied(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+    """A streamviz of these tests' own, with something in its record."""
+    with fresh_database(postgres) as url:
+        server = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
+        try:
+            with Proxied(server.start()) as found:
+                for number in range(6):
+                    found.ask(
+                        "dangerous?speed=inf" if number % 2 else "content?speed=inf&chunks=9", f"session-{number}"
+                    )
+                for number in range(6):
+                    found.recorded(f"session-{number}")
+                yield found
+        finally:
+            server.stop()
+
+
+@pytest.fixture(scope="module")
+def profile(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
+    """The administrator's browser."""
+    with Visitor(chromium, proxied.server.base_url) as visitor:
+        visitor.open(proxied.server.sign_in_link)
+        yield visitor
+
+
+@pytest.fixture
+def visitor(profile: Visitor) -> Iterator[Visitor]:
+    profile.complaints.clear()
+    yield profile
+    assert profile.complaints == []
+
+
+def switch(page: Page, mode: str, why: str) -> None:
+    row = page.locator("tr", has_text="shell-guard")
+    row.locator("summary.mode").click()
+    row.locator("label", has_text=mode).click()
+    row.locator("input[name=reason]").fill(why)
+    row.get_by_role("button", name="Switch").click()
+
+
+def test_a_mode_is_switched_in_place_and_says_when_every_worker_has_it(visitor: Visitor, proxied: Proxied) -> None:
+    page = visitor.open("/policies/")
+    switch(page, "enforce", "It is time.")
+    expect(page.get_by_role("status").filter(has_text="shell-guard is now enforce, as v2.")).to_be_visible()
+    row = page.locator("tr", has_text="shell-guard")
+    expect(row.locator(".spread")).to_contain_text("in force")
+    assert b"run_shell" not in proxied.ask("dangerous?speed=inf", "switched").body
+    switch(page, "off", "Enough.")
+    expect(row.locator("summary.mode")).to_contain_text("off")
+
+
+def test_without_a_reason_nothing_is_switched(visitor: Visitor) -> None:
+    page = visitor.open("/policies/")
+    switch(page, "shadow", "")
+    expect(page.locator("tr", has_text="shell-guard").locator("summary.mode")).to_contain_text("off")
+
+
+def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(visitor: Visitor, proxied: Proxied) -> None:
+    page = visitor.open("/policies/shell-guard/")
+    page.locator("[name='p.text']").fill("[drafted]")
+    page.get_by_label("Subject").select_option("tool_call")
+    page.get_by_label("The text, or the call's arguments").fill('{"command": "rm -rf /"}')
+    page.get_by_label("The tool's name").fill("run_shell")
+    page.get_by_role("button", name="Try it").click()
+    result = page.locator("#try-out-result")
+    expect(result).to_contain_text("its name matches run_shell")
+    expect(result.locator("section").nth(1)).to_contain_text("[drafted]")
+    expect(result).to_contain_text("another stream, which ends with stop")
+
+    page.get_by_label("A recorded stream's id").fill(str(proxied.recorded("session-0").id))
+    page.get_by_role("button", name="Try it").click()
+    expect(result).to_contain_text("every byte as upstream sent it")
+
+
+def test_what_is_wrong_is_told_at_its_field_and_what_is_right_is_saved(visitor: Visitor) -> None:
+    page = visitor.open("/policies/shell-guard/")
+    page.locator("[name='p.arguments']").fill('[{"pattern": "("}]')
+    page.locator("#policy-form [name=reason]").fill("Wrong.")
+    page.get_by_role("button", name="Save as").click()
+    expect(page.locator(".policy-field.has-errors")).to_contain_text("not a regular expression")
+    page.locator("[name='p.arguments']").fill('[{"pattern": "rm -rf"}]')
+    page.get_by_role("button", name="Save as").click()
+    expect(page.locator(".versions li").first).to_contain_text("Wrong.")
+    expect(page.locator(".versions li").first.locator(".diff")).to_contain_text('+      "pattern": "rm -rf"')
+
+
+def test_it_is_rolled_back(visitor: Visitor) -> None:
+    page = visitor.open("/policies/shell-guard/")
+    first = page.locator("#v1")
+    first.get_by_text("Roll back to v1").click()
+    first.locator("input[name=reason]").fill("As it was.")
+    first.get_by_role("button", name="Roll back", exact=True).click()
+    expect(page.get_by_role("status").filter(has_text="is what it was in v1")).to_be_visible()
+    expect(page.locator(".versions li").first).to_contain_text("As it was.")
+
+
+def test_a_back_test_runs_and_says_what_would_be_denied(visitor: Visitor) -> None:
+    page = visitor.open("/policies/shell-guard/")
+    page.get_by_role("button", name="Run it").click()
+    expect(page.locator(".backtest-head")).to_contain_text("done", timeout=60_000)
+    expect(page.locator(".facts div", has_text="Newly denied")).to_contain_text(re.compile("[1-9]"))
+    expect(page.locator("tbody tr").first).to_contain_text("deny")
+
+
+def test_the_pages_fit_a_narrow_screen(chromium: Browser, visitor: Visitor, proxied: Proxied) -> None:
+    state = visitor.context.storage_state()
+    with Visitor(chromium, proxied.server.base_url, viewport=NARROW, storage_state=state) as narrow:
+        for path in ("/policies/", "/policies/shell-guard/", "/policies/new/limits/"):
+            narrow.open(path)
+            assert narrow.page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert narrow.complaints == []

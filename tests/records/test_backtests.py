@@ -1,0 +1,142 @@
+"""Back-tests over a record: what would be denied now and was not then, in each format, changing nothing."""
+
+import json
+from datetime import datetime
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from streamviz.records.backtests.figures import Figures
+from streamviz.records.backtests.runner import BATCH, Scope, run
+from streamviz.records.models import Policy, Stream, UpstreamRun, Verdict
+from streamviz.records.standing import scoped_policy
+from tests.core.support import call, calls, delta, sse
+from tests.dashboard.conftest import recorded
+
+NOON_US = 1_790_000_000_000_000
+
+
+def tape(stream: Stream, *payloads: Any, gap: int = 10_000) -> Stream:
+    """Give a stream these chunks, one each 10 ms."""
+    raws = [sse(payload) for payload in payloads] if stream.is_streaming else [json.dumps(payloads[0]).encode()]
+    UpstreamRun.objects.create(
+        stream=stream, first_seq=0, first_at=NOON_US, offsets=[n * gap for n in range(len(raws))],
+        lengths=[len(raw) for raw in raws], payload=b"".join(raws),
+    )  # fmt: skip
+    return stream
+
+
+def shell(minutes: int = 0, **changes: Any) -> Stream:
+    """A stream with a call of run_shell."""
+    start, rest = calls(call(0, "x", "run_shell", '{"a":')), calls(call(0, arguments="1}"))
+    return tape(recorded(minutes=minutes, **changes), start, rest, delta(finish="tool_calls"), "[DONE]")
+
+
+@pytest.fixture
+def guard(transactional_db: None) -> Policy:
+    policy = Policy(name="guard", kind="tool_rule", parameters={"names": ["run_shell"]})
+    policy.save()
+    return policy
+
+
+def back_test(policy: Policy, streams: int = 1000, since: datetime | None = None) -> Figures:
+    return run(scoped_policy(policy.name, policy, 1), policy.pk, Scope(streams, since), lambda figures, done: True)
+
+
+def test_what_would_newly_be_denied_and_for_how_long_it_would_be_held(guard: Policy) -> None:
+    stream = shell()
+    tape(recorded(), delta(content="text"), delta(finish="stop"), "[DONE]")
+    figures = back_test(guard)
+    assert (figures.streams, figures.judged, figures.newly_denied, figures.newly_allowed) == (2, 1, 1, 0)
+    assert figures.decisions == {"deny": 1}
+    [example] = figures.examples
+    assert (example["stream"], example["ordinal"], example["was"], example["now"]) == (str(stream.pk), 0, "", "deny")
+    assert Verdict.objects.count() == 0
+
+
+def test_holding_is_told_in_the_recordings_own_time(guard: Policy) -> None:
+    shell()
+    guard.parameters = {"names": ["other"]}
+    found = back_test(guard).as_json()
+    assert (found["held"], found["wait_max"], found["decisions"]) == (1, 20_000, {"allow": 1})
+
+
+@pytest.mark.parametrize(("was", "newly"), [("deny", (0, 0)), ("allow", (1, 0))])
+def test_it_compares_with_what_the_policy_said_then(guard: Policy, was: str, newly: tuple[int, int]) -> None:
+    stream = shell()
+    verdict = {"policy_version": guard.versions.get(), "mode": "enforce", "at": stream.requested_at, "took_us": 1}
+    Verdict.objects.create(stream=stream, number=0, ordinal=0, decision=was, **verdict)
+    figures = back_test(guard)
+    assert (figures.newly_denied, figures.newly_allowed) == newly
+    guard.parameters = {"names": ["other"]}
+    assert back_test(guard).newly_allowed == (1 if was == "deny" else 0)
+
+
+def test_what_it_cannot_run_over_it_says(guard: Policy) -> None:
+    shell(requested_model="other")
+    recorded()
+    shell(wire_format="gemini")
+    tape(recorded(), "{broken")
+    guard.models_scope = "coder-*"
+    assert back_test(guard).skipped == {
+        "the model is outside its scope": 1, "nothing of it was kept": 1, "no policy runs on this format": 1,
+        "it cannot be read": 1,
+    }  # fmt: skip
+
+
+def test_a_whole_answer_is_judged_too(guard: Policy) -> None:
+    message = {"role": "assistant", "content": None, "tool_calls": [call(None, "x", "run_shell", "{}")]}
+    body = {"id": "1", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    tape(recorded(is_streaming=False), body)
+    assert back_test(guard).decisions == {"deny": 1}
+
+
+def test_a_judge_is_not_asked_and_counts_for_nothing(guard: Policy) -> None:
+    shell()
+    judge = Policy(name="judge", kind="llm_judge", parameters={"model": "m", "instructions": "x"})
+    judge.save()
+    figures = back_test(judge)
+    assert (figures.asked, figures.judged, figures.decisions) == (1, 0, {})
+
+
+def test_it_goes_over_the_newest_in_batches_and_no_further(guard: Policy) -> None:
+    for minute in range(BATCH + 5):
+        shell(minutes=minute)
+    assert back_test(guard).streams == BATCH + 5
+    assert back_test(guard, streams=7).streams == 7
+    newest = Stream.objects.order_by("-requested_at")[2].requested_at
+    assert back_test(guard, since=newest).streams == 3
+    seen: list[int] = []
+    scoped = scoped_policy(guard.name, guard, 1)
+    run(scoped, guard.pk, Scope(1000), lambda figures, done: bool(seen.append(done)))
+    assert seen == [BATCH]
+
+
+def command(*arguments: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command("backtest", *arguments, stdout=out, stderr=StringIO())
+    found: dict[str, Any] = json.loads(out.getvalue())
+    return found
+
+
+def test_the_command_prints_the_figures(guard: Policy, tmp_path: Path) -> None:
+    shell()
+    found = command("guard", "--examples")
+    assert (found["streams"], found["newly_denied"], len(found["examples"])) == (1, 1, 1)
+    draft = tmp_path / "draft.json"
+    draft.write_text('{"names": ["other"]}')
+    assert command("guard", "--parameters", str(draft))["newly_denied"] == 0
+    guard.parameters = {"names": ["other"]}
+    guard.save()
+    assert command("guard")["newly_denied"] == 0
+    assert command("guard", "--policy-version", "1")["newly_denied"] == 1
+    assert command("guard", "--days", "0.0001")["streams"] == 0
+
+
+@pytest.mark.parametrize("arguments", [["nobody"], ["guard", "--policy-version", "9"]])
+def test_the_command_says_what_there_is_not(guard: Policy, arguments: list[str]) -> None:
+    with pytest.raises(CommandError):
+        command(*arguments)
