@@ -21,6 +21,11 @@ class Backlog(NamedTuple):
     full: str
     set_aside: int
 
+    @property
+    def lag_microseconds(self) -> int | None:
+        """The lag, as pages show times."""
+        return None if self.lag is None else round(self.lag * 1_000_000)
+
 
 def backlog(root: Path, limits: Limits) -> Backlog:
     """Looks into the files, so it takes a millisecond or some more."""

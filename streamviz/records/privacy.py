@@ -50,7 +50,10 @@ class Discretion:
 
 
 def shape_of(entry: AnyEntry) -> AnyEntry:
-    """An entry without anything that a model or a user wrote."""
+    """An entry without anything that a model, a user or a provider wrote; names of models and of tools stay.
+
+    Reasons go too: a model that judges gives its own.
+    """
     match entry:
         case StreamOpened():
             label = entry.session_label if entry.session_id.version == _NAMED_BY_CLIENT else ""
@@ -60,9 +63,9 @@ def shape_of(entry: AnyEntry) -> AnyEntry:
         case FramesSent():
             return replace(entry, made=[(origin, b"") for origin, _ in entry.made])
         case VerdictsGiven():
-            return replace(entry, verdicts=[replace(verdict, evidence={}) for verdict in entry.verdicts])
+            return replace(entry, verdicts=[replace(verdict, reason="", evidence={}) for verdict in entry.verdicts])
         case StreamClosed():
-            return replace(entry, blocks=[_shape_of_block(block) for block in entry.blocks])
+            return replace(entry, error="", blocks=[_shape_of_block(block) for block in entry.blocks])
 
 
 def _shape_of_block(block: BlockRecord) -> BlockRecord:

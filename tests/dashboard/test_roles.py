@@ -25,6 +25,7 @@ PAGES = {
     "session": {"session_id"},
     "policies": {},
     "keys": {},
+    "system": {},
 }
 FORMS = {
     "policy_mode": (OPERATORS, {"mode": "shadow", "reason": "a try"}),

@@ -42,7 +42,15 @@ class Site:
     def paths(self) -> list[str]:
         stream = f"/streams/{self.stream_id}/"
         tabs = [stream, f"{stream}chunks/", f"{stream}request/"]
-        others = ["/", "/?q=model:nothing", "/sessions/", f"/sessions/{self.session_id}/", "/policies/", "/keys/"]
+        others = [
+            "/",
+            "/?q=model:nothing",
+            "/sessions/",
+            f"/sessions/{self.session_id}/",
+            "/policies/",
+            "/keys/",
+            "/system/",
+        ]
         return [*tabs, *others, "/account/", "/no-such-page/"]
 
 

@@ -1,7 +1,11 @@
 """Deleting a session: nothing of it is left, and nothing of it comes back."""
 
 import uuid
+from io import StringIO
 from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
 
 from streamviz.records.deletion import delete_session
 from tests.records.conftest import Query
@@ -44,3 +48,14 @@ def test_a_stream_that_runs_meanwhile_does_not_come_back(query: Query, tmp_path:
 
 def test_what_is_not_there_cannot_be_deleted(query: Query) -> None:
     assert delete_session(uuid.uuid4()) == 0
+    with pytest.raises(CommandError, match="There is no session"):
+        call_command("delete_session", uuid.uuid4())
+
+
+def test_the_command_says_what_it_deleted(query: Query) -> None:
+    store(story(day(1), session="gone"), story(day(2), session="gone"))
+    [(session,)] = query("SELECT id FROM records_session")
+    call_command("delete_session", session, stdout=(said := StringIO()))
+    assert said.getvalue() == f"{session}: 2 streams deleted\n"
+    for table in (*TABLES, "session"):
+        assert query(f"SELECT count(*) FROM records_{table}") == [(0,)]

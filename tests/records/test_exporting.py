@@ -123,9 +123,71 @@ NOT_EXPORTS = {
 
 @pytest.mark.parametrize("lines", NOT_EXPORTS.values(), ids=NOT_EXPORTS)
 def test_what_is_no_export_is_refused(query: Query, lines: list[bytes]) -> None:
-    with pytest.raises(NotAnExport, match=f"Line {len(lines)} "):
+    with pytest.raises(NotAnExport, match=f"Line {len(lines)},"):
         take(lines)
     assert query("SELECT count(*) FROM records_stream") == [(0,)]
+
+
+STREAM_FAULTS: dict[str, tuple[str, dict[str, object]]] = {
+    "a time that is none": ("stream", {"requested_at": "soon"}),
+    "a time beyond all calendars": ("stream", {"requested_at": 10**30}),
+    "a status that is none": ("stream", {"status": 10**6}),
+    "no model": ("stream", {"requested_model": None}),
+    "text for a number": ("block", {"ordinal": "first"}),
+    "a length below none": ("block", {"length": -1}),
+    "a chunk that is no text": ("chunk", {"raw": 7}),
+    "a chunk that is no base64": ("chunk", {"raw": {"base64": "?"}}),
+    "a chunk at no place": ("chunk", {"seq": None}),
+    "a chunk of another century": ("chunk", {"received_at": 10**25}),
+    "a frame that nobody made": ("frame", {"seq": None}),
+    "a decision that there is not": ("verdict", {"decision": "x" * 50}),
+    "a policy of a kind that there is not": ("verdict", {"policy": {"name": "p", "number": 1, "kind": "nonsense"}}),
+    "a policy that is none": ("verdict", {"policy": "p"}),
+    "a session that is none": ("session", {"id": "x"}),
+    "a star that is none": ("session", {"is_starred": "perhaps"}),
+}
+
+
+@pytest.mark.parametrize(("what", "changes"), STREAM_FAULTS.values(), ids=STREAM_FAULTS)
+def test_a_damaged_value_is_refused_and_nothing_of_its_stream_is_stored(
+    query: Query, what: str, changes: dict[str, object]
+) -> None:
+    store(story(day(1), session="nightly", denied=make_policy()))
+    [(session,)] = query("SELECT id FROM records_session")
+    lines = list(export([session]))
+    delete_session(session)
+    place = next(n for n, line in enumerate(lines) if what in msgspec.json.decode(line))
+    fields = msgspec.json.decode(lines[place])[what]
+    lines[place] = msgspec.json.encode({what: fields | changes})
+    with pytest.raises(NotAnExport):
+        take(lines)
+    for table in ("stream", "block", "verdict", "upstreamrun", "clientrun"):
+        assert query(f"SELECT count(*) FROM records_{table}") == [(0,)], table
+
+
+def test_of_a_file_that_is_cut_short_the_whole_streams_are_stored(query: Query, session: uuid.UUID) -> None:
+    before = everything(query)["chunk"]
+    whole = b"".join(export([session]))
+    delete_session(session)
+    with pytest.raises(NotAnExport):
+        take(whole[:-20].splitlines(keepends=True))
+    stored = query("SELECT count(*) FROM records_stream WHERE outcome <> ''")
+    assert stored == [(2,)]
+    assert take(whole.splitlines(keepends=True)) == 3
+    assert everything(query)["chunk"] == before
+
+
+def test_a_file_says_nothing_of_the_code_that_runs_here(query: Query, session: uuid.UUID) -> None:
+    lines = list(export([session]))
+    delete_session(session)
+    place = next(n for n, line in enumerate(lines) if b'{"verdict"' in line)
+    verdict = msgspec.json.decode(lines[place])
+    verdict["verdict"]["policy"] |= {"kind": "python", "parameters": {"path": "os.system"}}
+    lines[place] = msgspec.json.encode(verdict)
+    take(lines)
+    imported = Policy.objects.get(name="imported-guard")
+    assert (imported.kind, imported.parameters, imported.mode) == ("python", {}, "off")
+    assert imported.versions.get().parameters == {}
 
 
 def test_the_commands(query: Query, session: uuid.UUID, tmp_path: Path) -> None:

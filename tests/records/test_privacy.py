@@ -30,9 +30,13 @@ def entries(stream_id: uuid.UUID, version_id: int, model: str) -> list[AnyEntry]
             request=SECRET.encode(),
         ),
         received(stream_id, [raw, raw]),
-        judged(stream_id, verdict(version_id, evidence={"found": SECRET})),
+        judged(stream_id, verdict(version_id, reason=SECRET, evidence={"found": SECRET})),
         sent(stream_id, [*passed([0]), Frame(raw, None, "guard")]),
-        closed(stream_id, blocks=[block(text=SECRET, length=len(SECRET), signature=SECRET, name="read_file")]),
+        closed(
+            stream_id,
+            error=SECRET,
+            blocks=[block(text=SECRET, length=len(SECRET), signature=SECRET, name="read_file")],
+        ),
     ]
 
 
@@ -86,7 +90,8 @@ def test_of_some_streams_only_shapes_and_times_are_kept(query: Query, tmp_path: 
         (1, None, "guard", b""),
     ]
     assert query("SELECT kind, name, length, text FROM records_block") == [("content", "read_file", len(SECRET), "")]
-    assert query("SELECT decision, reason FROM records_verdict") == [("deny", "not that")]
+    assert query("SELECT decision, reason FROM records_verdict") == [("deny", "")]
+    assert query("SELECT outcome, status, error FROM records_stream") == [("completed", 200, "")]
 
 
 @pytest.mark.parametrize(

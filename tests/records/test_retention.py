@@ -1,7 +1,6 @@
 """Retention: what goes, what stays, and what a dry run says of it; seen in the tables."""
 
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
 
@@ -23,15 +22,11 @@ STREAMS_WITH = "SELECT DISTINCT stream_id FROM records_{}"
 
 
 @pytest.fixture(autouse=True)
-def partitions(query: Query) -> Iterator[None]:
-    """A partition for each day that these tests have streams of; dropped at the end."""
+def partitions(query: Query) -> None:
+    """A partition for each day that these tests have streams of."""
     made = [day(days_ago).date() for days_ago in (200, 100, 15, 14, 1, 0)]
     with psycopg.connect(conninfo(), autocommit=True) as connection:
         make_days(connection, made)
-    yield
-    for each in days():
-        for table in ("upstreamrun", "clientrun"):
-            query(f"DROP TABLE records_{table}_{each:%Y%m%d}")
 
 
 def streams_with(query: Query, table: str) -> set[object]:

@@ -16,6 +16,7 @@ register.filter("exact", text.exact)
 register.filter("printable", text.printable)
 register.filter("one_line", text.one_line)
 register.filter("plural", text.plural)
+register.filter("count", text.count)
 
 _PERIODS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 

@@ -10,7 +10,7 @@ Values = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Filters:
     """What is asked for; what is empty or None is not. Names are exact, `text` is searched for in content, thinking,
-    tool names, arguments, labels and ids."""
+    tool names, arguments, labels, ids and the names of models."""
 
     since: datetime | None = None
     until: datetime | None = None

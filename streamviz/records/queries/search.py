@@ -1,5 +1,6 @@
 """Full-text search. Words are found whole, and the last of each term by its beginning; a path or a name is a phrase."""
 
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -31,14 +32,29 @@ _MATCHING_SESSIONS = """
 SELECT id FROM records_session
 WHERE to_tsvector('simple'::regconfig, streamviz_words(label)) @@ streamviz_query(%(text)s) LIMIT %(most)s
 """
+# Index stream_of_model, once for each name that there is.
+_MATCHING_MODELS = """
+WITH RECURSIVE model(name) AS (
+    (SELECT requested_model FROM records_stream ORDER BY requested_model LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT requested_model FROM records_stream WHERE requested_model > name ORDER BY requested_model LIMIT 1
+    ) FROM model WHERE name IS NOT NULL
+)
+SELECT name FROM (SELECT name FROM model LIMIT %(most)s) AS each
+WHERE to_tsvector('simple'::regconfig, streamviz_words(name)) @@ streamviz_query(%(text)s)
+"""
 _ID = "({s}.id = %(id)s OR {s}.session_id = %(id)s)"
-# Indexes of the primary key and stream_in_session.
-_FEW = "({s}.id = ANY(%(found_streams)s) OR {s}.session_id = ANY(%(found_sessions)s))"
+# Indexes of the primary key, stream_in_session and stream_of_model.
+_FEW = (
+    "({s}.id = ANY(%(found_streams)s) OR {s}.session_id = ANY(%(found_sessions)s)"
+    " OR {s}.requested_model = ANY(%(found_models)s))"
+)
 # A subquery of one value is asked stream by stream, in whatever order the streams come. Index block_ordinal.
 _MANY = """coalesce(
     (SELECT true FROM records_block AS found
     WHERE found.stream_id = {s}.id AND found.search @@ streamviz_query(%(text)s) LIMIT 1),
-    {s}.session_id = ANY(%(found_sessions)s)
+    {s}.session_id = ANY(%(found_sessions)s) OR {s}.requested_model = ANY(%(found_models)s)
 )"""
 
 
@@ -49,14 +65,15 @@ def text_conditions(text: str) -> Conditions:
     values = {"text": text.replace("\x00", " "), "most": FEW + 1}
     if not rows("SELECT streamviz_query(%(text)s) <> ''::tsquery", values)[0][0]:
         return Conditions("true", {})
-    sessions = _ids(_MATCHING_SESSIONS, values)
-    streams = _ids(_MATCHING_STREAMS, values)
+    sessions = _found(_MATCHING_SESSIONS, values)
+    streams = _found(_MATCHING_STREAMS, values)
+    found = {"found_sessions": sessions, "found_models": _found(_MATCHING_MODELS, values)}
     if len(streams) > FEW or len(sessions) > FEW:
-        return Conditions(_MANY, {"text": values["text"], "found_sessions": sessions})
-    return Conditions(_FEW, {"found_streams": streams, "found_sessions": sessions})
+        return Conditions(_MANY, {"text": values["text"], **found})
+    return Conditions(_FEW, {"found_streams": streams, **found})
 
 
-def _ids(statement: str, values: Values) -> list[UUID]:
+def _found(statement: str, values: Values) -> list[Any]:
     try:
         with transaction.atomic():
             # Of words that many blocks have Postgres would look for some by reading all blocks from the first on.

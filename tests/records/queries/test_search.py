@@ -21,7 +21,7 @@ def wanted(query: Query) -> uuid.UUID:
     """The stream that is looked for, among others."""
     thinking = [sse(delta(reasoning_content="Perhaps a deadlock?")), *tool_stream(TEXT, "edit_file", ARGUMENTS)]
     plain = story(day(2), [sse(delta(content="Something else."))], session="Other", number=1)
-    found = story(day(1), thinking, session="Why does the nightly build fail?")
+    found = story(day(1), thinking, session="Why does the nightly build fail?", requested_model="acme/coder-large")
     return store(plain, found)[1]
 
 
@@ -47,6 +47,8 @@ FINDS = {
     "letters of all kinds": "über_uns naïve",
     "an id of upstream's": "call-1",
     "a session's label": "nightly build",
+    "a model": "coder-large",
+    "a part of a model's name": "acme",
     "marks between words": "(look) & 'into' | !",
 }
 MISSES = ["ook", "look elsewhere", "src/settings.py", "data/srv", "settings_app", "zebra"]
