@@ -1,25 +1,24 @@
-"""How long the pages' queries take on a large record: `DATABASE_URL=… python -m bench.record_queries`.
+"""How long pages and their queries take on a large record: `DATABASE_URL=… python -m bench.record_queries`.
 
-Runs each query some tens of times on what the database has (`manage.py seed_history` makes a history), prints the
-median and the 95th percentile, and, where Postgres scans a big table from its beginning to its end, says so.
+Asks for each some tens of times, on what the database has (`manage.py seed_history` makes a history), prints the median
+and the 95th percentile, and, where Postgres reads a big table from its beginning to its end, says so. Pages are asked
+for as an administrator who is made for that and deleted at the end.
 """
 
 import argparse
 import os
 import random
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
-BIG = (
-    "records_stream",
-    "records_block",
-    "records_verdict",
-    "records_session",
-    "records_upstreamrun",
-    "records_clientrun",
-)
+BIG = 10_000  # rows, about
+SCANNED = re.compile(r"Seq Scan on (\w+)")
+SIZE = "SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = to_regclass(%s)"
+VISITOR = "bench-record-queries"
 
 
 def main() -> None:
@@ -30,12 +29,24 @@ def main() -> None:
     import django
 
     django.setup()
-    print("| query | median ms | p95 ms | scans |")
-    print("|---|---|---|---|")
-    for name, run in _queries().items():
-        taken = sorted(_milliseconds(run) for _ in range(asked.times))
-        p95 = taken[int(len(taken) * 0.95)]
-        print(f"| {name} | {taken[len(taken) // 2]:.1f} | {p95:.1f} | {', '.join(_scans(run)) or '-'} |", flush=True)
+    from django.contrib.auth.models import User
+    from django.test import Client
+
+    visitor, _ = User.objects.get_or_create(username=VISITOR, is_superuser=True)
+    client = Client(SERVER_NAME="localhost")
+    client.force_login(visitor)
+    try:
+        print("| page or query | median ms | p95 ms | scans |")
+        print("|---|---:|---:|---|")
+        for name, run in (_pages(client) | _queries()).items():
+            run()
+            taken = sorted(_milliseconds(run) for _ in range(asked.times))
+            p95 = taken[int(len(taken) * 0.95)]
+            scans = ", ".join(_scans(run)) or "-"
+            print(f"| {name} | {taken[len(taken) // 2]:.1f} | {p95:.1f} | {scans} |", flush=True)
+    finally:
+        client.logout()
+        visitor.delete()
 
 
 def _milliseconds(run: Callable[[], Any]) -> float:
@@ -51,15 +62,49 @@ def _scans(run: Callable[[], Any]) -> set[str]:
     found: set[str] = set()
 
     def explained(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        if sql.lstrip().upper().startswith("SELECT"):
+        if sql.lstrip().upper().startswith(("SELECT", "WITH")):
             with connection.cursor().cursor as cursor:
                 cursor.execute(f"EXPLAIN {sql}", params)
-                plan = [row[0] for row in cursor.fetchall()]
-            found.update(table for line in plan if "Seq Scan" in line for table in BIG if f" on {table}" in line)
+                names = {name for row in cursor.fetchall() for name in SCANNED.findall(row[0])}
+                found.update(name for name in names if cursor.execute(SIZE, [name]).fetchone()[0] >= BIG)
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(explained):
         run()
+    return found
+
+
+def _pages(client: Any) -> dict[str, Callable[[], Any]]:
+    """Pages as Django answers for them, from its middleware to the last byte."""
+    from streamviz.records.models import Stream
+
+    long = _long_stream()
+    chance = random.Random(4)  # noqa: S311
+    streams = Stream.objects.count()
+    paths: dict[str, Callable[[], str]] = {
+        "page: sessions": lambda: "/sessions/",
+        "page: sessions, a model": lambda: "/sessions/?q=o4-mini",
+        "page: sessions, a search for one stream": lambda: f"/sessions/?q=case-{chance.randrange(streams):08d}",
+        "page: sessions, a search for a common word": lambda: "/sessions/?q=worker",
+        "page: a session": lambda: f"/sessions/{long.session_id}/",
+        f"page: a stream of {long.chunk_count:,} chunks": lambda: f"/streams/{long.pk}/",
+        "page: 200 of its chunks": lambda: f"/streams/{long.pk}/chunks/?from=1400",
+        "page: system": lambda: "/system/",
+    }
+
+    def ask(path: Callable[[], str]) -> None:
+        status = client.get(path()).status_code
+        assert status == 200, status
+
+    return {name: partial(ask, path) for name, path in paths.items()}
+
+
+def _long_stream() -> Any:
+    """One of about 3,000 chunks, or of as many as there are."""
+    from streamviz.records.models import Stream
+
+    found = Stream.objects.filter(chunk_count__lte=3_100).order_by("-chunk_count").first()
+    assert found is not None
     return found
 
 
@@ -77,8 +122,7 @@ def _queries() -> dict[str, Callable[[], Any]]:
     streams = Stream.objects.count()
     newest = Stream.objects.aggregate(Max("requested_at"))["requested_at__max"]
     day, week, month = (newest - timedelta(days=days) for days in (1, 7, 30))
-    long = Stream.objects.filter(chunk_count__lte=3000).order_by("-chunk_count").first()
-    assert long is not None
+    long = _long_stream()
     middle = newest - timedelta(days=3)
     sessions = list(Session.objects.order_by("-last_at")[:50])
 
