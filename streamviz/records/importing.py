@@ -3,7 +3,7 @@
 import struct
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC
 from typing import Any, TypeVar
 from uuid import UUID
@@ -166,7 +166,9 @@ class Importing:
         if batch is None or batch.opened is None or self._session is None:
             return
         DeletedStream.objects.filter(stream_id=batch.stream_id).delete()
-        make_days(self._store.connection, {as_datetime(batch.opened.requested_at).astimezone(UTC).date()})
+        # Where streams of that day have outlived it there can be no partition for it any more.
+        with suppress(psycopg.errors.CheckViolation):
+            make_days(self._store.connection, {as_datetime(batch.opened.requested_at).astimezone(UTC).date()})
         self._store.write([batch])
         session = Session.objects.get(pk=batch.opened.session_id)
         session.is_starred |= self._session.is_starred

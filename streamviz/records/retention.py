@@ -16,6 +16,7 @@ from streamviz.records.rules import Retention
 
 BATCH = 1000
 TABLES = ("records_upstreamrun", "records_clientrun")
+LOCK_SECONDS = 5
 FORGET_DELETIONS_AFTER = timedelta(days=30)
 EVERY = timedelta(days=1)
 _LOCK = 0x5245_5441_494E
@@ -123,7 +124,7 @@ class Retaining:
         size = _size_of_day(day)
         with transaction.atomic(), connection.cursor() as cursor:
             # Whoever reads or writes chunks waits meanwhile, so it must not queue behind somebody who takes long.
-            cursor.execute("SET LOCAL lock_timeout = '5s'")
+            cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
             kept = [row[0] for row in _rows(KEPT_OF_DAY, self._values(day=datetime.combine(day, time(), UTC)))]
             for table in TABLES:
                 child = partition(table, day)
@@ -191,7 +192,11 @@ def _rows(statement: str, values: Any = None) -> list[tuple[Any, ...]]:
 
 
 def run_retention(retention: Retention, now: datetime, say: Say, is_over: Callable[[], bool] = lambda: False) -> bool:
-    """Apply retention and note that in RetentionRun; False where it is being applied by somebody else just now."""
+    """Apply retention and note that in RetentionRun; False where it is being applied by somebody else just now.
+
+    Raises DatabaseError where somebody uses the oldest chunks for long. The run has no end then, nor when it is told to
+    stop: the rest is due at once.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
         if cursor.fetchone() != (True,):
@@ -199,7 +204,7 @@ def run_retention(retention: Retention, now: datetime, say: Say, is_over: Callab
         try:
             run = RetentionRun.objects.create(started_at=now)
             run.freed = [each._asdict() for each in Retaining(retention, now).apply(say, is_over)]
-            run.ended_at = datetime.now(UTC)
+            run.ended_at = None if is_over() else datetime.now(UTC)
             run.save()
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
@@ -207,6 +212,6 @@ def run_retention(retention: Retention, now: datetime, say: Say, is_over: Callab
 
 
 def is_due(now: datetime) -> bool:
-    """Whether a day has passed since retention was last applied."""
-    last = RetentionRun.objects.values_list("started_at", flat=True).first()
+    """Whether a day has passed since retention was last applied, to its end."""
+    last = RetentionRun.objects.filter(ended_at__isnull=False).values_list("started_at", flat=True).first()
     return last is None or now - last >= EVERY

@@ -177,6 +177,19 @@ def test_of_a_file_that_is_cut_short_the_whole_streams_are_stored(query: Query, 
     assert everything(query)["chunk"] == before
 
 
+def test_a_stream_comes_back_to_a_day_that_was_dropped(query: Query, session: uuid.UUID) -> None:
+    before = everything(query)
+    lines = list(export([session]))
+    delete_session(session)
+    other = id_at(day(1), 99)
+    # Another stream of one of the days has outlived it.
+    store((other, [opened(other), ChunksReceived(other, 0, NOON, [b"x"]), closed(other, chunk_count=1)]))
+    assert take(lines) == 3
+    assert query("SELECT count(*) FROM records_upstreamrun_default WHERE stream_id <> %s", other) != [(0,)]
+    delete_session(query("SELECT session_id FROM records_stream WHERE id = %s", other)[0][0])
+    assert everything(query) == before
+
+
 def test_a_file_says_nothing_of_the_code_that_runs_here(query: Query, session: uuid.UUID) -> None:
     lines = list(export([session]))
     delete_session(session)

@@ -6,8 +6,10 @@ from io import StringIO
 
 import psycopg
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
+from django.db import OperationalError
 
+from streamviz.records import retention
 from streamviz.records.database import conninfo
 from streamviz.records.models import DeletedStream, RetentionRun, Session
 from streamviz.records.partitions import make_days
@@ -146,6 +148,27 @@ def test_a_run_is_noted_and_the_next_is_due_a_day_later(query: Query) -> None:
     ]
     assert not is_due(NOW + timedelta(hours=23))
     assert is_due(NOW + timedelta(hours=24))
+
+
+def test_what_was_stopped_or_failed_is_due_again_at_once(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    store(story(day(15)))
+    assert run_retention(RULES, NOW, lambda _: None, lambda: True)
+    assert RetentionRun.objects.get().ended_at is None
+    assert is_due(NOW)
+    monkeypatch.setattr(retention, "LOCK_SECONDS", 0.1)
+    said: list[str] = []
+    with psycopg.connect(conninfo()) as reader:
+        reader.execute("SELECT count(*) FROM records_upstreamrun")
+        with pytest.raises(OperationalError):
+            run_retention(RULES, NOW, said.append)
+        with pytest.raises(CommandError, match="Not all of it could be applied"):
+            call_command("retention")
+    assert said == []
+    assert is_due(NOW)
+    assert day(15).date() in days()
+    assert run_retention(RULES, NOW, said.append)
+    assert not is_due(NOW)
+    assert day(15).date() not in days()
 
 
 def test_two_do_not_apply_it_at_once(query: Query) -> None:

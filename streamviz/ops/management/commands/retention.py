@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 
 from streamviz.records.retention import Retaining, megabytes, run_retention
 
@@ -22,7 +23,12 @@ class Command(BaseCommand):
         now = datetime.now(UTC)
         if options["dry_run"]:
             self._show(now)
-        elif not run_retention(settings.RETENTION, now, self.stdout.write):
+            return
+        try:
+            is_applied = run_retention(settings.RETENTION, now, self.stdout.write)
+        except OperationalError as error:
+            raise CommandError(f"Not all of it could be applied: {error}".strip()) from error
+        if not is_applied:
             raise CommandError("Retention is being applied by another process just now.")
 
     def _show(self, now: datetime) -> None:
