@@ -37,8 +37,8 @@ PREFIX = "imported-"
 
 # What a file that no `export` wrote, or that was damaged since, comes to.
 _FAULTS = (
-    *(msgspec.DecodeError, KeyError, TypeError, ValueError, OverflowError, struct.error, ValidationError),
-    *(DataError, IntegrityError, psycopg.DataError, psycopg.IntegrityError),
+    *(msgspec.DecodeError, KeyError, TypeError, ValueError, OverflowError, AttributeError, struct.error),
+    *(ValidationError, DataError, IntegrityError, psycopg.DataError, psycopg.IntegrityError),
 )
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
@@ -144,14 +144,14 @@ class Importing:
 
     def _version(self, value: Line) -> int:
         """The id here of a policy's version there; made where there is none."""
-        name, number = f"{PREFIX}{value['name']}"[:60], value["number"]
+        name, number = f"{PREFIX}{value['name'].removeprefix(PREFIX)}"[:60], value["number"]
         if (name, number) not in self._versions:
             names = {field.name for field in PolicyFields._meta.local_fields}
             fields = {key: each for key, each in value.items() if key in names}
             if fields["kind"] == OWN_CODE:
                 # What code runs here is not for a file to say.
                 fields["parameters"] = {}
-            PolicyVersion(number=number, **fields).clean_fields(exclude=["policy"])
+            PolicyVersion(number=number, **fields).clean_fields(exclude=["policy", "changed_by"])
             policy = Policy.objects.filter(name=name).first()
             if policy is None:
                 # Not by `save`, which would make a version of its own.
