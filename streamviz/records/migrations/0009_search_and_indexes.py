@@ -34,12 +34,16 @@ DROP FUNCTION streamviz_query(text);
 DROP FUNCTION streamviz_words(text);
 """
 
-# Statistics read this index alone. Requests lie beside the rows, which are read far more often than those.
+# Statistics read these indexes alone: the first for what is counted and added up, the second, which has one stream in
+# 16, for times. Requests lie beside the rows, which are read far more often than those.
 STATISTICS = """
 CREATE INDEX stream_statistics ON records_stream (requested_at) INCLUDE (
-    id, outcome, requested_model, provider, key_id, session_id, input_tokens, output_tokens, cost, upstream_first_at,
-    client_first_at, ended_at, itl_p50_us
+    outcome, requested_model, provider, key_id, session_id, input_tokens, output_tokens, cost
 );
+CREATE INDEX stream_sample ON records_stream (requested_at) INCLUDE (
+    requested_model, provider, key_id, session_id, output_tokens, upstream_first_at, client_first_at, ended_at,
+    itl_p50_us
+) WHERE get_byte(uuid_send(id), 15) < 16;
 ALTER TABLE records_stream SET (toast_tuple_target = 512, fillfactor = 90);
 """
 
@@ -125,5 +129,5 @@ class Migration(migrations.Migration):
             index=models.Index(fields=["at"], name="verdict_at"),
         ),
         migrations.RunSQL(SEARCH, DROP_SEARCH),
-        migrations.RunSQL(STATISTICS, "DROP INDEX stream_statistics"),
+        migrations.RunSQL(STATISTICS, "DROP INDEX stream_sample; DROP INDEX stream_statistics"),
     ]

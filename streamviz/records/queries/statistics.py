@@ -1,12 +1,15 @@
-"""Statistics of streams by time and by what they have in common, from the index stream_statistics; and of policies."""
+"""Statistics of streams by time and by what they have in common, and of policies by time."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from streamviz.records.models import Outcome
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import wanted_streams
-from streamviz.records.queries.rows import rows
+from streamviz.records.queries.rows import planned, rows
 
 
 class Grouping(StrEnum):
@@ -17,6 +20,25 @@ class Grouping(StrEnum):
     PROVIDER = "s.provider"
     KEY = "coalesce((SELECT name FROM records_apikey WHERE id = s.key_id), '')"
     SESSION = "(SELECT label FROM records_session WHERE id = s.session_id)"
+
+
+# What rows are added up by before the group's name is looked up; it has the name by which that is done.
+_COLUMNS = {
+    Grouping.NOTHING: "'' AS nothing",
+    Grouping.MODEL: "s.requested_model",
+    Grouping.PROVIDER: "s.provider",
+    Grouping.KEY: "s.key_id",
+    Grouping.SESSION: "s.session_id",
+}
+# In the order of Bucket's fields.
+_OUTCOMES = (
+    "",
+    Outcome.COMPLETED.value,
+    Outcome.HALTED.value,
+    Outcome.UPSTREAM_ERROR.value,
+    Outcome.CLIENT_DISCONNECTED.value,
+    Outcome.INTERRUPTED.value,
+)
 
 
 class Bucket(NamedTuple):
@@ -62,30 +84,29 @@ class PolicyBucket(NamedTuple):
     took_p95: float
 
 
-# Times of more streams than this are estimated from about so many: sorting is what takes long.
+# The times of more streams than this are estimated from one in 16 of them: sorting is what takes long.
 SAMPLE = 10_000
-_SHARES = 65_536
+SHARE = 1 / 16
 
-_COUNT = "SELECT count(*) FROM records_stream AS s WHERE {conditions}"
+# Index stream_statistics. What a group is called is looked up once for all of its streams.
 _COUNTS = """
-SELECT
-    date_bin(%(step)s, s.requested_at, %(origin)s),
-    {group},
-    count(*),
-    count(*) FILTER (WHERE outcome = ''),
-    count(*) FILTER (WHERE outcome = 'completed'),
-    count(*) FILTER (WHERE outcome = 'halted'),
-    count(*) FILTER (WHERE outcome = 'upstream_error'),
-    count(*) FILTER (WHERE outcome = 'client_disconnected'),
-    count(*) FILTER (WHERE outcome = 'interrupted'),
-    sum(input_tokens)::bigint,
-    sum(output_tokens)::bigint,
-    sum(cost)::float
-FROM records_stream AS s
-WHERE {conditions}
-GROUP BY 1, 2 ORDER BY 1, 2
+SELECT at, {group}, outcome, sum(streams)::bigint, sum(input)::bigint, sum(output)::bigint, sum(cost)::float
+FROM (
+    SELECT
+        date_bin(%(step)s, s.requested_at, %(origin)s) AS at,
+        {column},
+        outcome,
+        count(*) AS streams,
+        sum(input_tokens) AS input,
+        sum(output_tokens) AS output,
+        sum(cost) AS cost
+    FROM records_stream AS s
+    WHERE {conditions}
+    GROUP BY 1, 2, 3
+) AS s
+GROUP BY 1, 2, 3
 """
-# The last bytes of an id are random: they choose the sample, always the same one.
+# Index stream_sample, or stream_newest.
 _TIMES = """
 SELECT at, group_name,
     percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY upstream),
@@ -102,10 +123,13 @@ FROM (
         extract(epoch FROM ended_at - upstream_first_at)::float * 1000000
             / nullif(greatest(output_tokens - 1, 0), 0) AS tpot
     FROM records_stream AS s
-    WHERE {conditions} AND get_byte(uuid_send(s.id), 14) * 256 + get_byte(uuid_send(s.id), 15) < %(most)s
+    WHERE {conditions} AND {sample}
 ) AS each
 GROUP BY 1, 2
 """
+# The last byte of an id is random: it chooses the sample, always the same one.
+_SAMPLED = "get_byte(uuid_send(s.id), 15) < 16"
+_NO_TIMES = (None,) * 6
 # Index verdict_at.
 _POLICIES = """
 SELECT
@@ -128,13 +152,36 @@ _ORIGIN = "2024-01-01 00:00:00+00"
 def by_time(filters: Filters, step: timedelta, grouping: Grouping = Grouping.NOTHING) -> Statistics:
     """The streams that are asked for, in buckets of `step`; a bucket with none of them is left out."""
     wanted = wanted_streams(filters)
-    sql = {"group": grouping.value, "conditions": wanted.of("s")}
+    sql = {"group": grouping.value, "column": _COLUMNS[grouping], "conditions": wanted.of("s")}
     values = {**wanted.values, "step": step, "origin": _ORIGIN}
-    [(streams,)] = rows(_COUNT.format(**sql), values)
-    most = _SHARES if streams <= SAMPLE else -(-_SHARES * SAMPLE // streams)
-    times = {row[:2]: _flat(row[2:]) for row in rows(_TIMES.format(**sql), values | {"most": most})}
-    counts = rows(_COUNTS.format(**sql), values)
-    return Statistics([Bucket(*row, *times.get(row[:2], (None,) * 6)) for row in counts], most / _SHARES)
+    # Postgres takes each time for a group of its own, and would sort all streams rather than add them up at once.
+    with planned("enable_seqscan = off", "work_mem = '64MB'", "jit = off"):
+        counts = _by_bucket(rows(_COUNTS.format(**sql), values))
+        is_all = sum(count[0] for bucket in counts.values() for count in bucket.values()) <= SAMPLE
+        found = rows(_TIMES.format(sample="true" if is_all else _SAMPLED, **sql), values)
+    times = {row[:2]: _flat(row[2:]) for row in found}
+    buckets = [_bucket(place, counts[place], times.get(place, _NO_TIMES)) for place in sorted(counts)]
+    return Statistics(buckets, 1.0 if is_all else SHARE)
+
+
+def _by_bucket(found: list[tuple[Any, ...]]) -> dict[tuple[datetime, str], dict[str, tuple[Any, ...]]]:
+    """What was added up, by bucket and outcome."""
+    counts: dict[tuple[datetime, str], dict[str, tuple[Any, ...]]] = defaultdict(dict)
+    for at, group, outcome, *added in found:
+        counts[at, group][outcome] = tuple(added)
+    return counts
+
+
+def _bucket(place: tuple[datetime, str], counts: dict[str, tuple[Any, ...]], times: tuple[float | None, ...]) -> Bucket:
+    streams = {outcome: added[0] for outcome, added in counts.items()}
+    sums = [_sum(added[n] for added in counts.values()) for n in (1, 2, 3)]
+    return Bucket(*place, sum(streams.values()), *(streams.get(each, 0) for each in _OUTCOMES), *sums, *times)
+
+
+def _sum(known: Iterable[Any]) -> Any:
+    """None where nothing is known."""
+    values = [value for value in known if value is not None]
+    return sum(values) if values else None
 
 
 def _flat(percentiles: tuple[Any, ...]) -> tuple[float | None, ...]:

@@ -55,12 +55,13 @@ def test_times_are_percentiles(query: Query) -> None:
 
 def test_very_many_are_sampled_but_all_are_counted(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statistics, "SAMPLE", 10)
-    # The last bytes of these ids are spread over all that there are.
-    store(*(story(NOW, number=n * 1600) for n in range(40)))
+    # Of these the ids' last bytes are 0, 8, 16 and so on: the first two are the sample.
+    firsts = [as_microseconds(NOW) + (100_000 if n < 2 else 900_000) for n in range(11)]
+    store(*(story(NOW, number=8 * n, upstream_first_at=first) for n, first in enumerate(firsts)))
     found = by_time(Filters(), HOUR)
-    assert found.share == pytest.approx(0.25)
-    assert found.buckets[0].streams == 40
-    assert found.buckets[0].ttft_upstream_p50 == pytest.approx(200_000)
+    assert found.share == 1 / 16
+    assert found.buckets[0].streams == 11
+    assert found.buckets[0].ttft_upstream_p50 == pytest.approx(100_000)
 
 
 GROUPS = {
