@@ -50,6 +50,16 @@ class StreamBlock:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0] if self._pieces else ""
 
+    def ending(self, most: int) -> str:
+        """The last `most` characters, without joining all that came before them."""
+        pieces, length = [], 0
+        for piece in reversed(self._pieces):
+            pieces.append(piece)
+            length += len(piece)
+            if length >= most:
+                break
+        return "".join(reversed(pieces))[-most:]
+
     @property
     def length(self) -> int:
         """Characters so far; costs nothing."""

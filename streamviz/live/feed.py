@@ -25,8 +25,6 @@ class Feed:
     def __init__(self) -> None:
         self.running: dict[uuid.UUID, LiveStream] = {}
         self.finished: dict[uuid.UUID, LiveStream] = {}
-        # How many streams wait for a verdict in the other workers, as far as these have said.
-        self.held_elsewhere = 0
         self._changed: set[uuid.UUID] = set()
 
     def opened(self, stream: LiveStream) -> None:
@@ -64,6 +62,8 @@ class Feed:
             if len(self.finished) <= MOST_RECENT and (oldest.ended_at or 0) >= limit:
                 return
             del self.finished[oldest.id]
+            # Nobody takes them while nobody watches.
+            self._changed.discard(oldest.id)
 
 
 feed = Feed()

@@ -28,6 +28,12 @@ class Rows(Letter, frozen=True):
     entries: list[Entry]
 
 
+class HeldCounted(Letter, frozen=True):
+    """How many of the sender's streams have something held."""
+
+    held: int
+
+
 class StreamWanted(Letter, frozen=True):
     """Somebody watches this stream at the sender's. `again`: a snapshot is wanted."""
 
@@ -63,12 +69,6 @@ class Cancelled(Letter, frozen=True):
     by: str
 
 
-class Held(Letter, frozen=True):
-    """How many of the sender's streams wait for a verdict."""
-
-    count: int
-
-
 class Acted(Letter, frozen=True):
     """What became of what a person did; only the worker that runs the stream answers."""
 
@@ -76,7 +76,7 @@ class Acted(Letter, frozen=True):
     is_done: bool
 
 
-Any = WallWanted | Rows | StreamWanted | Relayed | Decided | Cancelled | Acted | Held
+Any = WallWanted | Rows | HeldCounted | StreamWanted | Relayed | Decided | Cancelled | Acted
 
 
 def pack(letter: Any) -> bytes:

@@ -29,12 +29,7 @@ class Topic(Protocol):
 
 
 def count_held(feed: Feed) -> int:
-    """How many streams wait for a verdict, in all workers. May be called from any thread."""
-    return count_held_here(feed) + feed.held_elsewhere
-
-
-def count_held_here(feed: Feed) -> int:
-    """How many running streams of this worker have a block that waits for its verdict."""
+    """How many running streams have a block that waits for its verdict. May be called from any thread."""
     # Lists are made in one step, so that nothing can be added while they are walked.
     return sum(
         any(hold.released_at is None for hold in list(stream.context.holds.values()))

@@ -64,6 +64,7 @@ def closed(stream: LiveStream, ended_at: int) -> StreamClosed:
         itl_p50=itl.p50,
         itl_p95=itl.p95,
         blocks=[_block(block, context) for block in state.blocks],
+        client_waits=stream.client_waits,
     )
 
 

@@ -135,6 +135,8 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class StreamClosed(Entry, frozen=True, tag="closed"):
     """A stream ended. `usage` is JSON text.
 
+    `client_waits` tells from when to when its client did not take what it was sent.
+
     Times are µs since the epoch; what is not known is None.
     """
 
@@ -156,6 +158,7 @@ class StreamClosed(Entry, frozen=True, tag="closed"):
     itl_p50: int | None
     itl_p95: int | None
     blocks: list[BlockRecord]
+    client_waits: list[tuple[int, int]] | None = None
 
 
 AnyEntry = StreamOpened | ChunksReceived | FramesSent | VerdictsGiven | StreamClosed

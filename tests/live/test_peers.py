@@ -12,7 +12,6 @@ from streamviz.live import peers as peers_module
 from streamviz.live.feed import Feed, now_us
 from streamviz.live.hub import Hub
 from streamviz.live.peers import Peers
-from streamviz.live.topics import count_held
 from streamviz.live.wall import Wall
 from streamviz.live.wall_topic import WallTopic
 from streamviz.live.watcher import OVER, Message, Watcher
@@ -179,6 +178,30 @@ async def test_what_people_do_reaches_the_worker_that_runs_the_stream(workers: t
     assert not await here.peers.cancel(uuid.uuid4(), "alice")
 
 
+async def test_what_is_held_is_counted_at_all_workers(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    held = there.run()
+    await held.call("{", "rm")
+    async with asyncio.timeout(10):
+        while here.hub.count_held() != 1:
+            await asyncio.sleep(0.05)
+    await there.peers.stop()  # its count is not kept for ever
+    async with asyncio.timeout(10):
+        while here.hub.count_held():
+            await asyncio.sleep(0.05)
+
+
+async def test_a_page_opened_again_shows_the_rows_of_all_workers_again(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    browser = await here.watch_wall()
+    there.run("one")
+    await browser.until(lambda page: labels(page, "running") == ["one"])
+    here.hub.leave("wall ", browser.watcher)
+    del browser
+    again = await here.watch_wall()
+    await again.until(lambda page: labels(page, "running") == ["one"])
+
+
 async def test_a_worker_that_watches_no_more_is_forgotten(workers: tuple[Worker, Worker]) -> None:
     here, there = workers
     running = await there.run().say("one")
@@ -190,16 +213,3 @@ async def test_a_worker_that_watches_no_more_is_forgotten(workers: tuple[Worker,
         while there.peers._visitors:
             await asyncio.sleep(0.05)
     assert str(running.id) not in there.hub._channels
-
-
-async def test_what_is_held_elsewhere_counts_everywhere(workers: tuple[Worker, Worker]) -> None:
-    here, there = workers
-    running = await there.run().call("{}", "rm")
-    async with asyncio.timeout(10):
-        while count_held(here.feed) != 1:
-            await asyncio.sleep(0.02)
-    assert count_held(there.feed) == 1
-    await running.end()
-    async with asyncio.timeout(10):
-        while count_held(here.feed):
-            await asyncio.sleep(0.02)

@@ -78,6 +78,7 @@ def closed_row(entry: StreamClosed) -> Row:
         moment(entry.ended_at),
         entry.itl_p50,
         entry.itl_p95,
+        None if entry.client_waits is None else Jsonb(entry.client_waits),
         entry.stream_id,
     )
 

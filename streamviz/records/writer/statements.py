@@ -27,7 +27,7 @@ UPDATE records_stream SET
     usage = %s, input_tokens = %s, output_tokens = %s,
     cost = %s, chunk_count = greatest(chunk_count, %s), frame_count = greatest(frame_count, %s),
     block_count = %s, upstream_first_at = %s, client_first_at = %s,
-    ended_at = %s, itl_p50_us = %s, itl_p95_us = %s
+    ended_at = %s, itl_p50_us = %s, itl_p95_us = %s, client_waits = %s
 WHERE id = %s
 """
 

@@ -29,7 +29,9 @@ class Command(BaseCommand):
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
+        upkeep = Upkeep(settings.RETENTION, stop)
         try:
-            Writer(settings.JOURNAL_DIR, conninfo).run(stop, Upkeep().tend)
+            Writer(settings.JOURNAL_DIR, conninfo).run(stop, upkeep.tend)
+            upkeep.end()
         except Fault as fault:
             sys.exit(f"streamviz: {fault}")
