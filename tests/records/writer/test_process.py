@@ -100,6 +100,18 @@ def test_it_keeps_the_client_tape_and_the_bytes_of_what_was_made(query: Query, s
     ]
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_request_that_was_settled_late_is_kept_once_it_is(query: Query, stream_id: uuid.UUID, at_once: bool) -> None:
+    not_run = [{"policy": "guard", "version": 1, "mode": "enforce", "why": "the model is outside its scope"}]
+    first = opened(stream_id, request=b"", session_label="", not_run=not_run)
+    settled = opened(stream_id, request=b'{"model":"m"}', session_label="My key is [removed].", not_run=not_run)
+    write([first, settled, closed(stream_id)]) if at_once else write([first], [settled], [first, closed(stream_id)])
+    stream = "SELECT request, label, not_run, outcome FROM records_stream s JOIN records_session n ON n.id = session_id"
+    [(request, label, told, outcome)] = query(f"{stream} WHERE s.id = %s", stream_id)
+    assert (bytes(request), label, outcome) == (b'{"model":"m"}', "My key is [removed].", "completed")
+    assert told == not_run
+
+
 def test_it_cuts_long_streams_into_runs(query: Query, stream_id: uuid.UUID) -> None:
     raws = [b"%d" % n for n in range(2 * RUN + 1)]
     write([opened(stream_id), received(stream_id, raws), sent(stream_id, passed(range(len(raws))))])
