@@ -66,8 +66,7 @@ class Consult:
     read: Callable[[str], Verdict]
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(NamedTuple):
     """The end of a running text: what was not let go yet, from `begin` on; what stands before it is only context.
 
     `is_whole`: nothing more comes.
@@ -87,8 +86,7 @@ class Edit(NamedTuple):
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What a policy makes of a Tail. Places are in its text.
 
     What stands before `safe` may go, with `edits` made in it, which are in order and do not overlap. A `verdict` that

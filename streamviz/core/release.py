@@ -93,7 +93,11 @@ class Release:
 
     def pump(self, state: StreamState, context: StreamingContext) -> None:
         """Send all that need not wait."""
-        while self._pending and not context.is_terminated and not self._waits(self._pending[0].events):
+        while self._pending and not context.is_terminated:
+            if self._pass_text(context):
+                continue
+            if self._waits(self._pending[0].events):
+                return
             item = self._pending.popleft()
             if item.halt is not None:
                 self._halt(*item.halt, [], state, context)
@@ -105,6 +109,21 @@ class Release:
                 self._send_untouched(item, context)
             if context.holds:
                 _mark_released(item.events, context)
+
+    def _pass_text(self, context: StreamingContext) -> bool:
+        """Send the next chunk where it is a piece of running text and all of that may go as it came."""
+        chunk, events, _, _ = self._pending[0]
+        if chunk is None or len(events) != 1 or self._is_rewriting:
+            return False
+        event = events[0]
+        if not isinstance(event, BlockDelta) or (running := self.running.get(event.ordinal)) is None:
+            return False
+        if running.halted_by is not None or not running.take_plain(len(event.text)):
+            return False
+        self._pending.popleft()
+        self._composer.passed(events, chunk)
+        context.send(chunk)
+        return True
 
     def _waits(self, events: Sequence[StreamEvent]) -> bool:
         if self.undecided and any(

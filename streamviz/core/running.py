@@ -181,6 +181,15 @@ class RunningText:
         self._ready += pieces
         self._released += sum(piece.source for piece in pieces)
 
+    def take_plain(self, source: int) -> bool:
+        """Take so many of upstream's characters where they are all that may go, as they came; as nearly always."""
+        ready = self._ready
+        if len(ready) != 1 or ready[0].source != source or ready[0].is_changed:
+            return False
+        ready.clear()
+        self._released = 0
+        return True
+
     def take(self, source: int) -> tuple[str, bool]:
         """What the client gets for so many of upstream's characters, and whether that differs from them."""
         self._released -= source

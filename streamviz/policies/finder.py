@@ -65,11 +65,11 @@ class Finder:
     def find(self, tail: Tail, budget: Budget | None = None) -> tuple[list[Found], int]:
         """The matches that are settled, and up to where the text may go. Raises ValueError where there are too many:
         `budget` is for several texts, each has its own without one."""
-        budget = budget or Budget()
-        if tail.is_whole and not tail.begin and self._any.search(encodable(tail.text)) is None:
-            return [], len(tail.text)
         if self._touched is not None and len(tail.text) < _SLICE and self._is_clear(self._touched, tail):
             return [], len(tail.text)
+        if tail.is_whole and not tail.begin and self._any.search(encodable(tail.text)) is None:
+            return [], len(tail.text)
+        budget = budget or Budget()
         found: list[Found] = []
         at, end, size = tail.begin, len(tail.text), _SLICE
         while True:
@@ -87,9 +87,9 @@ class Finder:
 
     def _is_clear(self, touched: BytesPattern, tail: Tail) -> bool:
         """Whether there is neither a match in it nor an end that may become one, as is so of nearly all text."""
-        before = tail.text[: tail.begin].encode("utf-8", "replace")
-        data = before + tail.text[tail.begin :].encode("utf-8", "replace")
-        match = touched.search(data, len(before))
+        data = tail.text.encode("utf-8", "replace")
+        begin = tail.begin and len(tail.text[: tail.begin].encode("utf-8", "replace"))
+        match = touched.search(data, begin)
         return match is None or match.start() == len(data)
 
     def _give_up(self, text: str, found: list[Found], at: int, upto: int, budget: Budget) -> tuple[list[Found], int]:
