@@ -178,8 +178,9 @@ class RunningText:
             if stage.halt is not None and self.halted_by is None:
                 self.halted_by = (stage.active, stage.halt)
                 break
-        self._ready += pieces
-        self._released += sum(piece.source for piece in pieces)
+        for piece in pieces:
+            self._ready.append(piece)
+            self._released += piece.source
 
     def take_plain(self, source: int) -> bool:
         """Take so many of upstream's characters where they are all that may go, as they came; as nearly always."""

@@ -94,6 +94,8 @@ class Redact(Policy):
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         found, safe = self._finder.find(tail)
+        if not found:
+            return Reading(safe)
         return Reading(safe, tuple(_edit(each, self._mask) for each in found))
 
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:

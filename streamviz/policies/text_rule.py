@@ -71,7 +71,9 @@ class TextRule(Policy):
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         found, safe = self._finder.find(tail)
-        if found and self._halts:
+        if not found:
+            return Reading(safe)
+        if self._halts:
             first = found[0]
             evidence = {"label": first.label, "length": first.end - first.start}
             verdict = Verdict(Decision.HALT, f"Found a {first.label}.", self._text, evidence)
