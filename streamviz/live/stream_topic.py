@@ -34,9 +34,10 @@ class StreamTopic:
         if self._stream.id in changed:
             before, self._shown = self._shown, view_of(self._stream)
             self._is_over = self._stream.is_closed
-            if blocks := "".join(_changed_blocks(before, self._shown)):
+            # Many can come in one chunk.
+            if blocks := "".join(await rendering.paced(_changed_blocks(before, self._shown))):
                 yield Update(blocks + "".join(self._changed_parts(now)), is_text=False)
-            if text := "".join(_grown_text(before, self._shown)):
+            if text := "".join(await rendering.paced(_grown_text(before, self._shown))):
                 yield Update(text, is_text=True)
         second = now // _SECOND
         if second != self._second or self.is_over:
