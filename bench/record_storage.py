@@ -7,17 +7,19 @@ chunks a second. `--streams` names the folder of recordings.
 
 import argparse
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import psycopg
 
-ROOT = Path(__file__).resolve().parent.parent
+from bench.recordings import OPENAI_CHAT, empty_database, recorded_streams
+
+if TYPE_CHECKING:
+    from streamviz.records.writer.pending import Batch
+
 RUNS = (16, 32, 64, 128, 256)
 # A model's usual pace, in chunks a second.
 PACE = 40
@@ -32,10 +34,10 @@ FROM unnest(%s::text[]) AS parent, pg_partition_tree(parent::regclass)
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.record_storage", description=__doc__)
-    parser.add_argument("--streams", type=Path, default=ROOT.parent / "shared" / "streams" / "openai_chat")
+    parser.add_argument("--streams", type=Path, default=OPENAI_CHAT)
     parser.add_argument("--least", type=int, default=1, help="only streams of at least so many chunks")
     asked = parser.parse_args()
-    with _database() as url:
+    with empty_database() as url:
         os.environ["DATABASE_URL"] = url
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
         import django
@@ -44,7 +46,7 @@ def main() -> None:
         from django.core.management import call_command
 
         call_command("migrate", verbosity=0)
-        streams = [stream for stream in _recorded(asked.streams) if len(stream) >= asked.least]
+        streams = [stream for stream in recorded_streams(asked.streams) if len(stream) >= asked.least]
         raw = sum(len(chunk) for stream in streams for chunk in stream) / sum(map(len, streams))
         print(f"{len(streams)} streams, {sum(map(len, streams))} chunks of {raw:.0f} bytes\n")
         print("| run | flushed each | a row | upstream tape | client tape | index | of raw | chunks a second |")
@@ -86,7 +88,7 @@ def _store(connection: psycopg.Connection, streams: list[list[bytes]], interval:
     return chunks, rows
 
 
-def _batches(stream: list[bytes], interval: int) -> Iterator["Batch"]:  # type: ignore[name-defined] # noqa: F821
+def _batches(stream: list[bytes], interval: int) -> "Iterator[Batch]":
     """A stream's chunks and frames, as they fall due: a read a chunk, at a usual pace."""
     from streamviz.core.context import Frame
     from streamviz.records.ids import uuid7
@@ -101,33 +103,6 @@ def _batches(stream: list[bytes], interval: int) -> Iterator["Batch"]:  # type: 
             batch.add(ChunksReceived(stream_id, seq, at, [raw]))
             batch.add(FramesSent.of(stream_id, seq, at + 60 + (hash(raw) & 0x3F), [Frame(raw, seq)]))
         yield batch
-
-
-def _recorded(folder: Path) -> list[list[bytes]]:
-    from streamviz.core.sse import SSEParser
-
-    streams = []
-    for path in sorted(folder.glob("*.sse")):
-        parser = SSEParser()
-        streams.append([event.raw for event in (*parser.feed(path.read_bytes()), *parser.close())])
-    return streams
-
-
-@contextmanager
-def _database() -> Iterator[str]:
-    from streamviz.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
-
-    if given := os.environ.get("DATABASE_URL"):
-        yield given
-        return
-    folder = Path(tempfile.mkdtemp(prefix="streamviz-bench-"))
-    server = EmbeddedPostgres(folder / "postgres")
-    try:
-        server.start()
-        yield f"postgresql://{USER}@/{DATABASE}?host={socket_dir(server.data)}"
-    finally:
-        server.stop()
-        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

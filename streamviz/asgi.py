@@ -19,15 +19,21 @@ from streamviz.live import asking  # noqa: E402
 from streamviz.live.hub import hub  # noqa: E402
 from streamviz.live.peers import Peers  # noqa: E402
 from streamviz.live.routing import websocket_application  # noqa: E402
+from streamviz.ops import health  # noqa: E402
 from streamviz.proxy.answers import consult  # noqa: E402
 from streamviz.proxy.asgi import application as proxy_application  # noqa: E402
 from streamviz.proxy.worker import worker  # noqa: E402
 
+PROBES = ("/healthz", "/readyz")
+
 
 async def http(scope: Message, receive: Receive, send: Send) -> None:
-    """The proxy's endpoints pass no middleware; every other page is Django's."""
-    application = proxy_application if scope["path"].startswith("/v1/") else django_application
-    await application(scope, receive, send)
+    """The proxy's endpoints and the probes pass no middleware; every other page is Django's."""
+    if scope["path"] in PROBES:
+        await health.application(scope, send)
+    else:
+        application = proxy_application if scope["path"].startswith("/v1/") else django_application
+        await application(scope, receive, send)
 
 
 async def lifespan(scope: Message, receive: Receive, send: Send) -> None:

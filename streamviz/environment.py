@@ -55,6 +55,14 @@ def amount(name: str, default: float, meaning: str) -> float:
     return value
 
 
+def count(name: str, default: int) -> int:
+    """A whole number, 0 included. Raises ImproperlyConfigured for anything else."""
+    word = text(name, str(default))
+    if not word.isdecimal():
+        raise ImproperlyConfigured(f"{name} must be a whole number, not {word!r}.")
+    return int(word)
+
+
 def words(name: str) -> list[str]:
     """A list written with commas; empty when the variable is unset."""
     return [word.strip() for word in text(name).split(",") if word.strip()]

@@ -6,6 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from streamviz import admin_look, embedded_postgres, environment
 from streamviz.records.journal.room import Limits
+from streamviz.records.rules import Privacy, Retention
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = (BASE_DIR / environment.text("VAR_DIR", "var")).resolve()
@@ -45,6 +46,17 @@ JOURNAL_LIMITS = Limits(
     most_bytes=int(environment.amount("JOURNAL_MAX_MB", 4096, "a number of megabytes") * 2**20),
     most_seconds=environment.amount("JOURNAL_MAX_HOURS", 48, "a number of hours") * 3600,
     refuses=environment.choice("JOURNAL_FULL", ("REFUSE", "UNRECORDED"), "REFUSE") == "REFUSE",
+)
+
+RETENTION = Retention(
+    chunk_days=environment.count("RETAIN_CHUNK_DAYS", 14),
+    stream_days=environment.count("RETAIN_STREAM_DAYS", 180),
+    kept_days=environment.count("RETAIN_KEPT_DAYS", 0),
+)
+PRIVACY = Privacy(
+    keeps_requests=environment.flag("STORE_REQUESTS", default=True),
+    shapes_of_models=tuple(environment.words("SHAPES_ONLY_MODELS")),
+    shapes_of_keys=tuple(environment.words("SHAPES_ONLY_KEYS")),
 )
 
 # When the server is told to stop, streams that run may go on for so long.

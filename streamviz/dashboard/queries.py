@@ -6,37 +6,21 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, Max, Q
 
 from streamviz.core.policy import Decision, Mode
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.from_records import outlines
 from streamviz.records.models import Block, ClientRun, Session, Stream, UpstreamRun, Verdict
-from streamviz.records.moments import as_datetime, as_microseconds
+from streamviz.records.moments import as_microseconds
+from streamviz.records.queries import pages
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.pages import Place
 from streamviz.records.runs import RUN
 
 SESSIONS_A_PAGE = 50
 STREAMS_A_PAGE = 100
 CHUNKS_A_PAGE = 200
-
-
-class Cursor(NamedTuple):
-    """A place in a list that is ordered by a time and an id."""
-
-    at: datetime
-    id: uuid.UUID
-
-    @classmethod
-    def read(cls, text: str) -> "Cursor | None":
-        """From a URL's parameter; None where it is none, or not ours."""
-        microseconds, _, row_id = text.partition("_")
-        try:
-            return cls(as_datetime(int(microseconds)), uuid.UUID(row_id))
-        except (ValueError, OverflowError):
-            return None
-
-    def __str__(self) -> str:
-        return f"{as_microseconds(self.at)}_{self.id}"
 
 
 class SessionRow(NamedTuple):
@@ -55,28 +39,14 @@ class SessionRow(NamedTuple):
         return None if self.ended_at is None else (self.ended_at - self.session.started_at) // timedelta(microseconds=1)
 
 
-def session_page(search: str, before: Cursor | None) -> tuple[list[SessionRow], Cursor | None]:
-    """The newest sessions before a place, and the place of the next page (None: this is the last)."""
-    found = _searched(Session.objects.select_related("key"), search.strip())
-    if before:
-        found = found.filter(Q(last_at__lt=before.at) | Q(last_at=before.at, id__lt=before.id))
-    page = list(found[: SESSIONS_A_PAGE + 1])
-    following = page[SESSIONS_A_PAGE - 1] if len(page) > SESSIONS_A_PAGE else None
-    rows = with_totals(page[:SESSIONS_A_PAGE])
-    return rows, Cursor(following.last_at, following.pk) if following else None
+def session_page(search: str, before: Place | None) -> tuple[list[SessionRow], Place | None]:
+    """The newest sessions before a place, and the place of the next page (None: this is the last).
 
-
-def _searched(sessions: QuerySet[Session], search: str) -> QuerySet[Session]:
-    if not search:
-        return sessions
-    streams = Stream.objects.filter(session=OuterRef("pk"))
-    with_model = Exists(streams.filter(requested_model__icontains=search))
-    wanted = Q(with_model) | Q(label__icontains=search)
-    try:
-        wanted_id = uuid.UUID(search)
-    except ValueError:
-        return sessions.filter(wanted)
-    return sessions.filter(wanted | Q(pk=wanted_id) | Q(Exists(streams.filter(pk=wanted_id))))
+    Raises SearchTooBroad.
+    """
+    page = pages.session_page(Filters(text=search), before, SESSIONS_A_PAGE)
+    sessions = Session.objects.select_related("key").in_bulk(page.ids)
+    return with_totals([sessions[session_id] for session_id in page.ids if session_id in sessions]), page.following
 
 
 def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
@@ -117,14 +87,14 @@ def _decisions(session_ids: list[uuid.UUID]) -> dict[uuid.UUID, Counter[Decision
     return counts
 
 
-def streams_of(session: Session, after: Cursor | None) -> tuple[list[Stream], Cursor | None]:
+def streams_of(session: Session, after: Place | None) -> tuple[list[Stream], Place | None]:
     """A session's streams in the order in which they were asked for, and the place of the next page."""
     found = outlines(session.streams.order_by("requested_at", "id"))
     if after:
         found = found.filter(Q(requested_at__gt=after.at) | Q(requested_at=after.at, id__gt=after.id))
     page = list(found[: STREAMS_A_PAGE + 1])
     last = page[STREAMS_A_PAGE - 1] if len(page) > STREAMS_A_PAGE else None
-    return page[:STREAMS_A_PAGE], Cursor(last.requested_at, last.pk) if last else None
+    return page[:STREAMS_A_PAGE], Place(last.requested_at, last.pk) if last else None
 
 
 class ChunkRow(NamedTuple):

@@ -4,7 +4,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from streamviz.dashboard.views import accounts, keys, live, policies, sessions, streams, tryouts
+from streamviz.dashboard.views import accounts, keys, live, policies, sessions, streams, system, tryouts
 
 urlpatterns = [
     path("", live.live, name="live"),
@@ -30,6 +30,7 @@ urlpatterns = [
     path("policies/<slug:name>/back-tests/<int:job_id>/cancel/", tryouts.cancel_backtest, name="cancel_backtest"),
     path("keys/", keys.keys, name="keys"),
     path("keys/<int:key_id>/revoke/", keys.revoke_key, name="revoke_key"),
+    path("system/", system.system, name="system"),
     path("sign-in/", accounts.sign_in, name="sign_in"),
     path("sign-in/link/<str:uidb64>/<str:token>/", accounts.sign_in_link, name="sign_in_link"),
     path("sign-out/", accounts.sign_out, name="sign_out"),

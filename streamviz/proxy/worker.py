@@ -14,8 +14,10 @@ from streamviz.proxy import http
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.relay import Observers
 from streamviz.proxy.sessions import Sessions
+from streamviz.proxy.turns import Turns
 from streamviz.records.database import conninfo
 from streamviz.records.journal.journal import Journal
+from streamviz.records.privacy import Discretion
 from streamviz.records.standing import KnownKey, Standing
 from streamviz.upstream.raw import new_client
 from streamviz.upstream.targets import SIMULATOR_PREFIX, RoutePlan, Target, resolve, simulator_plan
@@ -32,6 +34,7 @@ class Worker:
     def __init__(self) -> None:
         self.standing = Standing()
         self.sessions = Sessions()
+        self.turns = Turns()
         self._targets: dict[tuple[str, str], Target] = {}
         self._calls: set[asyncio.Task[object]] = set()
         self._is_draining = False
@@ -41,7 +44,8 @@ class Worker:
         """Called once, in the event loop, before the first request."""
         self.client = new_client(settings.UPSTREAM_SILENCE_SECONDS)
         self.journal = Journal(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
-        self.observers = Observers(self.journal, feed, Clock())
+        recorder = Discretion(self.journal, settings.PRIVACY, self.standing.key_name)
+        self.observers = Observers(recorder, feed, Clock())
         self.standing.on_reload.append(self._targets.clear)
         await self.standing.start(conninfo)
         # LiteLLM's first look-up of a model takes half a second, which no client is to wait for.

@@ -109,6 +109,10 @@ class Standing:
     def key_for(self, secret: str) -> KnownKey | None:
         return self.keys.get(digest(secret))
 
+    def key_name(self, key_id: int | None) -> str:
+        """The name of a key that is in use; empty for any other."""
+        return next((key.name for key in self.keys.values() if key.id == key_id), "")
+
     def policies_for(self, model: str, key_name: str) -> Chosen:
         chosen = Chosen([], [])
         for scoped in self.policies:

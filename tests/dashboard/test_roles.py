@@ -31,6 +31,7 @@ PAGES = {
     "backtest": VIEWERS,
     "new_policy": ADMINISTRATORS,
     "keys": VIEWERS,
+    "system": VIEWERS,
     "account": {*VIEWERS, "charlie"},
 }
 FORMS = {

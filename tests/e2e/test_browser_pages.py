@@ -43,8 +43,8 @@ class Site:
         stream = f"/streams/{self.stream_id}/"
         tabs = [stream, f"{stream}chunks/", f"{stream}request/"]
         policies = ["/policies/", "/policies/shell-guard/", "/policies/new/limits/"]
-        others = ["/", "/?q=model:nothing", "/sessions/", f"/sessions/{self.session_id}/", "/keys/", "/account/"]
-        return [*tabs, *policies, *others, "/no-such-page/"]
+        others = ["/", "/?q=model:nothing", "/sessions/", f"/sessions/{self.session_id}/", "/keys/", "/system/"]
+        return [*tabs, *policies, *others, "/account/", "/no-such-page/"]
 
 
 @pytest.fixture(scope="module")

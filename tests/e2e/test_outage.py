@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+import httpx
 import psutil
 import pytest
 
@@ -81,6 +82,26 @@ def test_clients_notice_nothing_of_a_database_that_is_away(
     assert check_record(machine, tapes) == {"completed": len(tapes)}
 
 
+def test_probes_say_what_is_wrong(machine: Machine, server: EmbeddedPostgres) -> None:
+    def ask(path: str) -> tuple[int, dict[str, str]]:
+        answer = httpx.get(f"{machine.base_url}{path}", timeout=30)
+        return answer.status_code, answer.json()
+
+    def is_ready() -> bool:
+        return ask("/readyz") == (200, {"database": "ok", "channel_layer": "ok", "journal": "ok"})
+
+    machine.start_server()
+    nobody = "nobody moves it into the database: start `manage.py write`"
+    assert ask("/readyz") == (503, {"database": "ok", "channel_layer": "ok", "journal": nobody})
+    machine.start_writer()
+    until(is_ready)
+    kill(server)
+    assert ask("/readyz") == (503, {"database": "cannot be reached", "channel_layer": "ok", "journal": "ok"})
+    assert ask("/healthz") == (200, {"process": "ok"})
+    server.start()
+    until(is_ready)
+
+
 @pytest.fixture
 def full_soon(machine: Machine) -> Iterator[Machine]:
     """Its journal has a disk with room for a few megabytes beyond what is kept in reserve."""
@@ -104,6 +125,7 @@ def test_with_a_full_disk_new_streams_are_refused_and_running_ones_recorded(full
     fill(full_soon)
     refused = until(lambda: [tape for tape in once(full_soon) if tape.status == 503])
     assert b"cannot record any more: the journal's disk is full" in refused[0].received
+    assert httpx.get(f"{full_soon.base_url}/readyz", timeout=30).json()["journal"] == "the journal's disk is full"
     tapes = running.finish()
     served = [tape for tape in tapes if tape.status == 200]
     assert len(served) >= 5

@@ -11,9 +11,15 @@ from streamviz.records.database import conninfo
 Query = Callable[..., list[tuple[Any, ...]]]
 
 
+DAYS = "SELECT relname FROM pg_class WHERE relname ~ '^records_(upstream|client)run_[0-9]{8}$'"
+
+
 @pytest.fixture
 def query(transactional_db: None) -> Iterator[Query]:
-    """Run SQL on a connection of the test's own and give all rows; it sees what others have committed."""
+    """Run SQL on a connection of the test's own and give all rows; it sees what others have committed.
+
+    Days' partitions that a test makes do not outlive it.
+    """
     with psycopg.connect(conninfo(), autocommit=True) as connection:
 
         def run(statement: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -21,3 +27,5 @@ def query(transactional_db: None) -> Iterator[Query]:
             return cursor.fetchall() if cursor.description else []
 
         yield run
+        for (name,) in run(DAYS):
+            run(f"DROP TABLE {name}")

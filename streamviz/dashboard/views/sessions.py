@@ -11,6 +11,8 @@ from streamviz.dashboard.pages import needs
 from streamviz.live.presentation.from_records import outline_of
 from streamviz.live.presentation.rows import row_of
 from streamviz.records.models import Session
+from streamviz.records.queries.pages import Place
+from streamviz.records.queries.search import SearchTooBroad
 
 
 @needs(roles.VIEW)
@@ -18,9 +20,12 @@ from streamviz.records.models import Session
 def sessions(request: HttpRequest) -> HttpResponse:
     """The newest sessions first, a page at a time."""
     search = request.GET.get("q", "")[:200].replace("\x00", "")
-    before = queries.Cursor.read(request.GET.get("before", ""))
-    rows, following = queries.session_page(search, before)
-    context = {"page": "sessions", "rows": rows, "following": following, "search": search, "is_first": before is None}
+    before = Place.read(request.GET.get("before", ""))
+    context = {"page": "sessions", "search": search, "is_first": before is None}
+    try:
+        context["rows"], context["following"] = queries.session_page(search, before)
+    except SearchTooBroad:
+        context["is_too_broad"] = True
     return render(request, "dashboard/sessions.html", context)
 
 
@@ -29,7 +34,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
 def session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
     """The streams of one session."""
     found = get_object_or_404(Session.objects.select_related("key"), pk=session_id)
-    page, following = queries.streams_of(found, queries.Cursor.read(request.GET.get("after", "")))
+    page, following = queries.streams_of(found, Place.read(request.GET.get("after", "")))
     views = [outline_of(stream) for stream in page]
     context = {
         "page": "sessions",

@@ -7,6 +7,7 @@ from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamB
 from streamviz.core.judgements import Judgement
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.usage import Usage, normalise
+from streamviz.live.presentation.evidence import evidence_text
 from streamviz.live.presentation.standing import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView, tail_line
@@ -57,6 +58,7 @@ def view_of(stream: LiveStream) -> StreamView:
         verdicts=verdicts,
         received_at=received_at,
         sending_since=stream.sending_since,
+        not_run=tuple(stream.context.not_run),
     )
 
 
@@ -102,6 +104,7 @@ def _verdict(stream: LiveStream, number: int) -> VerdictView:
         took=judgement.took,
         by=judgement.by,
         client_had=judgement.client_had,
+        evidence=evidence_text(judgement.verdict.evidence, judgement.verdict.reason),
     )
 
 

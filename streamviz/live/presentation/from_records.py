@@ -9,7 +9,9 @@ from django.db.models import Prefetch, QuerySet
 from django.db.models.functions import Right
 
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import Decision
+from streamviz.core.judgements import NotRun
+from streamviz.core.policy import Decision, Mode
+from streamviz.live.presentation.evidence import evidence_text
 from streamviz.live.presentation.standing import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView
@@ -105,6 +107,7 @@ def _view_of(stream: Stream, texts: list[str], received_at: list[int], sent: lis
         verdicts=verdicts,
         received_at=received_at,
         sent=sent,
+        not_run=[NotRun(each["policy"], each["version"], Mode(each["mode"]), each["why"]) for each in stream.not_run],
         client_waits=[(since, until) for since, until in stream.client_waits or ()],
     )
 
@@ -139,6 +142,7 @@ def _verdict(verdict: Verdict, names: dict[int, str]) -> VerdictView:
         took=verdict.took_us,
         by=verdict.by,
         client_had=verdict.client_had,
+        evidence=evidence_text(verdict.evidence, verdict.reason),
     )
 
 

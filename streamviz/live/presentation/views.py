@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from streamviz.core.events import BlockKind
+from streamviz.core.judgements import NotRun
 from streamviz.core.policy import Decision
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.text import age, exact, last_line, one_line, plural
@@ -23,6 +24,7 @@ class VerdictView:
     """A policy's verdict on a block, or on the request or the stream as a whole (`ordinal` is None then).
 
     `by` names the person who decided by hand; `client_had` is how much of the block the client had (characters).
+    `evidence` says what was found and where, never the thing itself.
     """
 
     number: int
@@ -38,6 +40,7 @@ class VerdictView:
     took: int
     by: str = ""
     client_had: int = 0
+    evidence: str = ""
 
     @property
     def mark(self) -> marks.DecisionMark:
@@ -210,6 +213,8 @@ class StreamView:
     client_waits: Sequence[tuple[int, int | None]] = field(default=())
     """From when to when the client took nothing of what it was sent; None: it still does not."""
     sending_since: int | None = None
+    not_run: Sequence[NotRun] = field(default=())
+    """The policies that did not judge it, and why."""
 
     @property
     def is_running(self) -> bool:

@@ -18,6 +18,7 @@ register.filter("printable", text.printable)
 register.filter("one_line", text.one_line)
 register.filter("plural", text.plural)
 register.simple_tag(row_markup.strip, name="strip")
+register.filter("count", text.count)
 
 _PERIODS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 

@@ -19,6 +19,8 @@ class Tail:
     def __init__(self, journal: Path) -> None:
         self.journal = journal
         self.number = 0
+        # Whether the last read left something that had been there before it.
+        self.is_behind = False
         self._file = -1
         self._place = 0
 
@@ -31,21 +33,15 @@ class Tail:
             # Looked for before the present segment is read: nothing is appended to that once there is a next one.
             following = self._following()
             if entries := self._read_segment():
+                self.is_behind |= following is not None
                 return entries
+            self.is_behind = False
             if following is None and not is_abandoned:
                 return []
             self._cut_the_rest()
             if following is None:
                 return []
             self._open(following)
-
-    def waiting(self) -> int:
-        """How many bytes have not been read."""
-        return sum(
-            folder.segment(self.journal, number).stat().st_size - (self._place if number == self.number else 0)
-            for number in folder.segments(self.journal)
-            if number >= self.number
-        )
 
     def remove_before(self, number: int) -> None:
         """Remove the segments before this one: all that they hold is stored."""
@@ -77,6 +73,7 @@ class Tail:
             data = os.pread(self._file, min(needed, os.fstat(self._file).st_size - self._place), self._place)
         entries, read = records_in(data)
         self._place += read
+        self.is_behind = len(data) >= READ_BYTES
         return entries
 
     def _cut_the_rest(self) -> None:

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("records", "0008_starter_set")]
+    dependencies = [("records", "0009_search_and_indexes")]
 
     operations = [
         migrations.AddField(

@@ -13,6 +13,7 @@ from streamviz.records.models.streams import (
     UpstreamRun,
     Verdict,
 )
+from streamviz.records.models.upkeep import RetentionRun
 from streamviz.records.models.workers import Spread, Worker, spread_of
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Outcome",
     "Policy",
     "PolicyVersion",
+    "RetentionRun",
     "Route",
     "Session",
     "Spread",

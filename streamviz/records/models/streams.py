@@ -53,7 +53,7 @@ class Stream(models.Model):
 
     id = models.UUIDField(primary_key=True)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="streams")
-    key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="streams")
+    key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="streams", db_index=False)
     client = models.TextField(blank=True)
     user_agent = models.TextField(blank=True)
     endpoint = models.CharField(max_length=100)
@@ -94,6 +94,13 @@ class Stream(models.Model):
             models.Index(fields=["-requested_at", "-id"], name="stream_newest"),
             models.Index(fields=["session", "requested_at"], name="stream_in_session"),
             models.Index(fields=["requested_at"], condition=models.Q(outcome=""), name="stream_open"),
+            models.Index(fields=["requested_model", "-requested_at", "-id"], name="stream_of_model"),
+            models.Index(fields=["key", "-requested_at", "-id"], name="stream_of_key"),
+            models.Index(
+                fields=["outcome", "-requested_at", "-id"],
+                condition=~models.Q(outcome="completed"),
+                name="stream_that_failed",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -103,7 +110,7 @@ class Stream(models.Model):
 class Block(models.Model):
     """A block of a stream. `text` is the arguments of a tool call, and the payload of an `other` block."""
 
-    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="blocks")
+    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="blocks", db_index=False)
     ordinal = models.PositiveIntegerField()
     kind = models.CharField(max_length=20, choices=[(kind.value, kind.value) for kind in BlockKind])
     choice = models.PositiveIntegerField(default=0)
@@ -125,8 +132,11 @@ class Block(models.Model):
 
     class Meta:
         ordering = ["ordinal"]
-        indexes = [models.Index(fields=["held_at"], condition=models.Q(held_at__isnull=False), name="block_held")]
         constraints = [models.UniqueConstraint(fields=["stream", "ordinal"], name="block_ordinal")]
+        indexes = [
+            models.Index(fields=["held_at"], condition=models.Q(held_at__isnull=False), name="block_held"),
+            models.Index(fields=["name", "stream"], condition=models.Q(kind="tool_call"), name="block_of_tool"),
+        ]
 
 
 class Verdict(models.Model):
@@ -136,7 +146,7 @@ class Verdict(models.Model):
     `by` names the person who decided by hand, `client_had` how many characters of the block the client had already.
     """
 
-    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="verdicts")
+    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="verdicts", db_index=False)
     number = models.PositiveIntegerField()
     subject = models.CharField(max_length=10, choices=[(each.value, each.value) for each in Subject], default="block")
     ordinal = models.PositiveIntegerField(null=True, help_text="The block's.")
@@ -153,8 +163,16 @@ class Verdict(models.Model):
 
     class Meta:
         ordering = ["number"]
-        indexes = [models.Index(fields=["policy_version", "-at"], name="verdict_newest")]
         constraints = [models.UniqueConstraint(fields=["stream", "number"], name="verdict_number")]
+        indexes = [
+            models.Index(fields=["policy_version", "-at"], name="verdict_newest"),
+            models.Index(
+                fields=["stream"],
+                condition=models.Q(mode="enforce") & ~models.Q(decision="allow"),
+                name="verdict_that_intervened",
+            ),
+            models.Index(fields=["at"], name="verdict_at"),
+        ]
 
 
 class UpstreamRun(models.Model):

@@ -32,9 +32,10 @@ class Moving:
         self._due: list[Batch] = []
         self.is_done = False
 
-    def waiting(self) -> int:
-        """How many bytes of it have not been read."""
-        return self._tail.waiting()
+    @property
+    def is_behind(self) -> bool:
+        """Whether the last call of `advance` left something to read."""
+        return self._tail.is_behind
 
     def advance(self, everything: bool) -> int:
         """Read some and store what is due, or `everything`; gives how many entries were read.

@@ -87,12 +87,15 @@ class Writer:
 
     def _turn(self, tend: Callable[[psycopg.Connection], None]) -> float:
         """A round, and how many seconds to wait before the next."""
+        began = time.time()
         try:
-            read = self.turn()
+            self.turn()
             tend(self._store.connection)
         except (psycopg.Error, OSError) as error:
             self._status.failed(str(error))
             self._store.close()
             return RETRY_SECONDS
-        self._status.moved(read)
-        return 0.0 if read else POLL_SECONDS
+        is_behind = any(moving.is_behind for moving in self._moving.values())
+        self._status.moved(began, is_behind)
+        # What comes meanwhile waits for the next round: many small ones would cost more than all that they store.
+        return 0.0 if is_behind else POLL_SECONDS

@@ -7,15 +7,20 @@ from pathlib import Path
 
 import msgspec
 
+from streamviz.records.journal.room import usage
+
 log = logging.getLogger(__name__)
 
 FILE = "writer.json"
 _WRITE_SECONDS = 1.0
+# A writer that is behind for so long says so, and again after so long.
+LAG_SECONDS = 10.0
+TELL_SECONDS = 60.0
 
 
 class WriterStatus(msgspec.Struct):
-    """`caught_up_at` is when all that was in the journals had been read, `at` when this was written (s since the
-    epoch); `trouble` is why nothing can be stored just now, empty where it can."""
+    """All that was in the journals at `caught_up_at` has been read; `at` is when this was written (s since the epoch).
+    `trouble` is why nothing can be stored just now, empty where it can."""
 
     pid: int
     at: float
@@ -37,12 +42,14 @@ class Status:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._status = WriterStatus(os.getpid(), 0.0, time.time())
+        self._told_at = 0.0
 
-    def moved(self, read: int) -> None:
-        """A round is done, in which so many entries were read."""
+    def moved(self, began: float, is_behind: bool) -> None:
+        """A round is done, which began then (s since the epoch); `is_behind` says that it left something to read."""
         now = time.time()
-        if not read:
-            self._status.caught_up_at = now
+        if not is_behind:
+            self._status.caught_up_at = began
+        self._tell_lag(now)
         if self._status.trouble:
             log.info("Postgres takes the record again")
         is_news = bool(self._status.trouble)
@@ -56,7 +63,20 @@ class Status:
         if not self._status.trouble:
             log.warning("Postgres cannot be written to, streams are kept in the journal: %s", why)
         self._status.trouble = why
+        self._tell_lag(time.time())
         self._save(time.time())
+
+    def _tell_lag(self, now: float) -> None:
+        lag = now - self._status.caught_up_at
+        if lag < LAG_SECONDS:
+            if self._told_at:
+                log.info("the writer has caught up")
+            self._told_at = 0.0
+        elif now - self._told_at >= TELL_SECONDS:
+            self._told_at = now
+            log.warning(
+                "the writer is %.0f s behind, %.1f MiB wait in the journal", lag, usage(self._root).size / 2**20
+            )
 
     def _save(self, now: float) -> None:
         self._status.at = now

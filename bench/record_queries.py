@@ -1,0 +1,159 @@
+"""How long pages and their queries take on a large record: `DATABASE_URL=… python -m bench.record_queries`.
+
+Asks for each some tens of times, on what the database has (`manage.py seed_history` makes a history), prints the median
+and the 95th percentile, and, where Postgres reads a big table from its beginning to its end, says so. Pages are asked
+for as an administrator who is made for that and deleted at the end.
+"""
+
+import argparse
+import os
+import random
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+BIG = 10_000  # rows, about
+SCANNED = re.compile(r"Seq Scan on (\w+)")
+SIZE = "SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = to_regclass(%s)"
+VISITOR = "bench-record-queries"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.record_queries", description=__doc__)
+    parser.add_argument("--times", type=int, default=30)
+    asked = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
+    import django
+
+    django.setup()
+    from django.contrib.auth.models import User
+    from django.test import Client
+
+    visitor, _ = User.objects.get_or_create(username=VISITOR, is_superuser=True)
+    client = Client(SERVER_NAME="localhost")
+    client.force_login(visitor)
+    try:
+        print("| page or query | median ms | p95 ms | scans |")
+        print("|---|---:|---:|---|")
+        for name, run in (_pages(client) | _queries()).items():
+            run()
+            taken = sorted(_milliseconds(run) for _ in range(asked.times))
+            p95 = taken[int(len(taken) * 0.95)]
+            scans = ", ".join(_scans(run)) or "-"
+            print(f"| {name} | {taken[len(taken) // 2]:.1f} | {p95:.1f} | {scans} |", flush=True)
+    finally:
+        client.logout()
+        visitor.delete()
+
+
+def _milliseconds(run: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    run()
+    return (time.perf_counter() - began) * 1000
+
+
+def _scans(run: Callable[[], Any]) -> set[str]:
+    """The big tables that a query scans, found by having each of its statements explained."""
+    from django.db import connection
+
+    found: set[str] = set()
+
+    def explained(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.lstrip().upper().startswith(("SELECT", "WITH")):
+            with connection.cursor().cursor as cursor:
+                cursor.execute(f"EXPLAIN {sql}", params)
+                names = {name for row in cursor.fetchall() for name in SCANNED.findall(row[0])}
+                found.update(name for name in names if cursor.execute(SIZE, [name]).fetchone()[0] >= BIG)
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(explained):
+        run()
+    return found
+
+
+def _pages(client: Any) -> dict[str, Callable[[], Any]]:
+    """Pages as Django answers for them, from its middleware to the last byte."""
+    from streamviz.records.models import Stream
+
+    long = _long_stream()
+    chance = random.Random(4)  # noqa: S311
+    streams = Stream.objects.count()
+    paths: dict[str, Callable[[], str]] = {
+        "page: sessions": lambda: "/sessions/",
+        "page: sessions, a model": lambda: "/sessions/?q=o4-mini",
+        "page: sessions, a search for one stream": lambda: f"/sessions/?q=case-{chance.randrange(streams):08d}",
+        "page: sessions, a search for a common word": lambda: "/sessions/?q=worker",
+        "page: a session": lambda: f"/sessions/{long.session_id}/",
+        f"page: a stream of {long.chunk_count:,} chunks": lambda: f"/streams/{long.pk}/",
+        "page: 200 of its chunks": lambda: f"/streams/{long.pk}/chunks/?from=1400",
+        "page: system": lambda: "/system/",
+    }
+
+    def ask(path: Callable[[], str]) -> None:
+        status = client.get(path()).status_code
+        assert status == 200, status
+
+    return {name: partial(ask, path) for name, path in paths.items()}
+
+
+def _long_stream() -> Any:
+    """One of about 3,000 chunks, or of as many as there are."""
+    from streamviz.records.models import Stream
+
+    found = Stream.objects.filter(chunk_count__lte=3_100).order_by("-chunk_count").first()
+    assert found is not None
+    return found
+
+
+def _queries() -> dict[str, Callable[[], Any]]:
+    from django.db.models import Max
+
+    from streamviz.dashboard import queries
+    from streamviz.live.presentation import from_records
+    from streamviz.records.models import Session, Stream
+    from streamviz.records.queries.filters import Filters
+    from streamviz.records.queries.pages import Place, session_page, stream_page
+    from streamviz.records.queries.statistics import Grouping, by_time, policies_by_time
+
+    chance = random.Random(3)  # noqa: S311
+    streams = Stream.objects.count()
+    newest = Stream.objects.aggregate(Max("requested_at"))["requested_at__max"]
+    day, week, month = (newest - timedelta(days=days) for days in (1, 7, 30))
+    long = _long_stream()
+    middle = newest - timedelta(days=3)
+    sessions = list(Session.objects.order_by("-last_at")[:50])
+
+    def mark() -> str:
+        return f"case-{chance.randrange(streams):08d}"
+
+    return {
+        "sessions, the newest": lambda: session_page(Filters(), None, 50),
+        "sessions, the newest of 24 h": lambda: session_page(Filters(since=day), None, 50),
+        "sessions, a page further back": lambda: session_page(Filters(), Place(middle, long.pk), 50),
+        "what 50 sessions add up to": lambda: queries.with_totals(sessions),
+        "filtered: model": lambda: session_page(Filters(models=("o4-mini",)), None, 50),
+        "filtered: a model that there is not": lambda: session_page(Filters(models=("none",)), None, 50),
+        "filtered: outcome": lambda: session_page(Filters(outcomes=("upstream_error",)), None, 50),
+        "filtered: a policy intervened": lambda: session_page(Filters(intervened=True), None, 50),
+        "filtered: tool, of 24 h": lambda: session_page(Filters(tools=("run_shell",), since=day), None, 50),
+        "filtered: cost, of a week": lambda: session_page(Filters(least_cost=0.01, since=week), None, 50),
+        "search: one stream of all": lambda: session_page(Filters(text=mark()), None, 50),
+        "search: a word that all have": lambda: session_page(Filters(text="worker"), None, 50),
+        "search: a path": lambda: session_page(Filters(text="src/handler/file.py"), None, 50),
+        "search: the beginning of a word": lambda: session_page(Filters(text="hand"), None, 50),
+        "search: nothing": lambda: session_page(Filters(text="nowhere to be found"), None, 50),
+        "streams, the newest": lambda: stream_page(Filters(), None, 100),
+        f"a stream of {long.chunk_count} chunks": lambda: from_records.view_of(from_records.load(long.pk)),
+        "200 of its chunks": lambda: queries.chunk_page(long, long.chunk_count // 2),
+        "statistics: 24 h by hour": lambda: by_time(Filters(since=day), timedelta(hours=1)),
+        "statistics: a week by 6 h and model": lambda: by_time(Filters(since=week), timedelta(hours=6), Grouping.MODEL),
+        "statistics: a month by day": lambda: by_time(Filters(since=month), timedelta(days=1)),
+        "statistics: policies, a week": lambda: policies_by_time(week, datetime.now(UTC), timedelta(days=1)),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""/healthz and /readyz: a bare ASGI application, so that a probe needs no name that Django knows, and no session."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from asgiref.sync import sync_to_async
+from asgiref.typing import ASGISendCallable, HTTPScope
+from channels.layers import get_channel_layer
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections, connection
+
+from streamviz.core.json_value import encode
+from streamviz.records.backlog import backlog
+
+SECONDS = 5.0
+OK = "ok"
+Check = Callable[[], Awaitable[str]]
+
+
+async def application(scope: HTTPScope, send: ASGISendCallable) -> None:
+    """Answer 200, or 503 where /readyz finds something that is not ok, with what it found as JSON."""
+    found = await _readiness() if scope["path"] == "/readyz" else {"process": OK}
+    status = 200 if all(each == OK for each in found.values()) else 503
+    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
+    await send({"type": "http.response.body", "body": encode(found), "more_body": False})
+
+
+async def _readiness() -> dict[str, str]:
+    checks: dict[str, Check] = {"database": _database, "channel_layer": _channel_layer, "journal": _journal}
+    answers = await asyncio.gather(*(_within_time(check) for check in checks.values()))
+    return dict(zip(checks, answers, strict=True))
+
+
+async def _within_time(check: Check) -> str:
+    try:
+        return await asyncio.wait_for(check(), SECONDS)
+    except TimeoutError:
+        return "no answer"
+
+
+async def _database() -> str:
+    return await sync_to_async(_ask_database)()
+
+
+def _ask_database() -> str:
+    close_old_connections()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:  # Why, a stranger need not know; the log says it.
+        return "cannot be reached"
+    return OK
+
+
+async def _channel_layer() -> str:
+    """A message to ourselves and back."""
+    layer = get_channel_layer()
+    try:
+        name = await layer.new_channel()
+        await layer.send(name, {"type": "probe"})
+        await layer.receive(name)
+    except OSError:
+        return "cannot be reached"
+    return OK
+
+
+async def _journal() -> str:
+    found = await asyncio.to_thread(backlog, settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
+    if found.full:
+        return found.full
+    return OK if found.is_moved else "nobody moves it into the database: start `manage.py write`"

@@ -1,0 +1,25 @@
+"""`python manage.py delete_session SESSION…`: delete sessions with all that is recorded of them."""
+
+from argparse import ArgumentParser
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+
+from streamviz.records.deletion import delete_session
+from streamviz.records.models import Session
+
+
+class Command(BaseCommand):
+    """Streams of theirs that run go on, unrecorded. There is no way back."""
+
+    help = "Delete sessions with their streams, chunks, blocks and verdicts."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("sessions", nargs="+", type=UUID, metavar="session", help="its id")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for session_id in options["sessions"]:
+            if not Session.objects.filter(pk=session_id).exists():
+                raise CommandError(f"There is no session {session_id}.")
+            self.stdout.write(f"{session_id}: {delete_session(session_id)} streams deleted")

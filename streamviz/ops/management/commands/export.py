@@ -1,0 +1,42 @@
+"""`python manage.py export`: sessions as lines of JSON, to be imported elsewhere."""
+
+from argparse import ArgumentParser
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+
+from streamviz.records.exporting import export
+from streamviz.records.models import Session
+
+
+class Command(BaseCommand):
+    """Credentials are in no record, and so in no export; requests and answers are."""
+
+    help = "Write sessions as lines of JSON to a file, or to standard output where none is given."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("sessions", nargs="*", type=UUID, metavar="session", help="its id")
+        parser.add_argument("--days", type=float, help="all sessions of so many days back")
+        parser.add_argument("--output", metavar="FILE")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        ids = self._ids(options["sessions"], options["days"])
+        if options["output"]:
+            with open(options["output"], "wb") as file:
+                file.writelines(export(ids))
+        else:
+            for line in export(ids):
+                self.stdout.write(line.decode(), ending="")
+
+    def _ids(self, named: list[UUID], days: float | None) -> list[UUID]:
+        if days is not None:
+            recent = Session.objects.filter(last_at__gte=datetime.now(UTC) - timedelta(days=days))
+            named = [*named, *recent.order_by("started_at").values_list("pk", flat=True)]
+        elif not named:
+            raise CommandError("Name sessions, or say --days.")
+        known = set(Session.objects.filter(pk__in=named).values_list("pk", flat=True))
+        if missing := [str(each) for each in named if each not in known]:
+            raise CommandError(f"There is no session {', '.join(missing)}.")
+        return list(dict.fromkeys(named))

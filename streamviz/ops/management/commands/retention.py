@@ -1,0 +1,38 @@
+"""`python manage.py retention`: free what need not be kept any longer; `--dry-run` says how much that would be."""
+
+from argparse import ArgumentParser
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
+
+from streamviz.records.retention import Retaining, megabytes, run_retention
+
+
+class Command(BaseCommand):
+    """The writer does the same once a day."""
+
+    help = "Drop the chunks and delete the streams that need not be kept any longer, as RETAIN_… say."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="only say what each rule would free")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        now = datetime.now(UTC)
+        if options["dry_run"]:
+            self._show(now)
+            return
+        try:
+            is_applied = run_retention(settings.RETENTION, now, self.stdout.write)
+        except OperationalError as error:
+            raise CommandError(f"Not all of it could be applied: {error}".strip()) from error
+        if not is_applied:
+            raise CommandError("Retention is being applied by another process just now.")
+
+    def _show(self, now: datetime) -> None:
+        plan = Retaining(settings.RETENTION, now).plan()
+        for freed in plan:
+            self.stdout.write(f"{freed.rule}: {freed.number} {freed.what}, about {megabytes(freed.size)}")
+        self.stdout.write(f"in all about {megabytes(sum(freed.size for freed in plan))}")

@@ -1,0 +1,37 @@
+"""`python manage.py seed_history`: a made-up history, to try pages and queries on."""
+
+from argparse import ArgumentParser
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+from django.core.management.base import BaseCommand, CommandError
+
+from streamviz.records.database import conninfo
+from streamviz.records.models import PolicyVersion
+from streamviz.records.seeding import Size, seed
+
+
+class Command(BaseCommand):
+    """Adds to what is there. The same arguments on an empty database give the same streams, but for their times."""
+
+    help = "Store made-up streams as if they had been recorded. Add --days and sizes to taste."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--streams", type=int, default=2_000)
+        parser.add_argument("--chunks", type=int, default=200_000, help="in all streams together, about")
+        parser.add_argument("--streams-a-session", type=int, default=10)
+        parser.add_argument("--days", type=int, default=7, help="how far back the oldest stream is")
+        parser.add_argument("--seed", type=int, default=1)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        version = PolicyVersion.objects.order_by("pk").first()
+        if version is None:
+            raise CommandError("There is no policy whose verdicts they could have; is the database migrated?")
+        sizes = ("streams", "chunks", "streams_a_session", "days")
+        if any(options[name] < 1 for name in sizes):
+            raise CommandError("Every size must be at least 1.")
+        size = Size(*(options[name] for name in sizes))
+        with psycopg.connect(conninfo(), autocommit=True) as connection:
+            seed(connection, size, datetime.now(UTC), options["seed"], version.pk, self.stdout.write)
+            connection.execute("VACUUM ANALYZE")

@@ -1,0 +1,41 @@
+"""`python manage.py verify`: check the record against itself."""
+
+from argparse import ArgumentParser
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from streamviz.records.verification import strays, verify
+from streamviz.records.writer.refused import refused
+
+_TELL_EVERY = 10_000
+
+
+class Command(BaseCommand):
+    """Ends with status 1 where anything is damaged. Changes nothing."""
+
+    help = "Check the record: gaps, blocks that are not what their chunks add up to, tapes that do not fit verdicts."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--days", type=float, help="only the streams of so many days back")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        since = None if options["days"] is None else datetime.now(UTC) - timedelta(days=options["days"])
+        damaged = streams = 0
+        for streams, found in enumerate(verify(since), 1):
+            damaged += bool(found)
+            for damage in found:
+                self.stdout.write(f"{damage.stream_id}: {damage.what}")
+            if streams % _TELL_EVERY == 0:
+                self.stderr.write(f"{streams:,} streams checked")
+        others = [f"{damage.stream_id}: {damage.what}" for damage in strays()]
+        others += [
+            f"{path.stem}: Postgres would not take it; it is in {path}" for path in refused(settings.JOURNAL_DIR)
+        ]
+        for line in others:
+            self.stdout.write(line)
+        self.stdout.write(f"{streams:,} streams checked, {damaged + len(others)} damaged")
+        if damaged or others:
+            raise CommandError("The record is damaged.")

@@ -1,0 +1,42 @@
+"""Deleting sessions and streams, whole."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db import connection, transaction
+
+LOCK = "SELECT id FROM records_stream WHERE session_id = %s ORDER BY id FOR UPDATE"
+REMEMBER = """
+INSERT INTO records_deletedstream (stream_id, deleted_at) SELECT id, now() FROM unnest(%s::uuid[]) AS id
+ON CONFLICT DO NOTHING
+"""
+# Of all the partitions only those are looked into that the ids can be in.
+DELETE_STREAMS = (
+    "DELETE FROM records_upstreamrun WHERE stream_id = ANY(%s)",
+    "DELETE FROM records_clientrun WHERE stream_id = ANY(%s)",
+    "DELETE FROM records_verdict WHERE stream_id = ANY(%s)",
+    "DELETE FROM records_block WHERE stream_id = ANY(%s)",
+    "DELETE FROM records_stream WHERE id = ANY(%s)",
+)
+
+
+@transaction.atomic
+def delete_session(session_id: UUID) -> int:
+    """Delete a session with all that is recorded of its streams, those that run included; gives how many there were.
+
+    What a journal still holds of them is not stored any more; the streams themselves go on.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK, [session_id])
+        ids = [row[0] for row in cursor.fetchall()]
+        cursor.execute(REMEMBER, [ids])
+        delete_streams(ids)
+        cursor.execute("DELETE FROM records_session WHERE id = %s", [session_id])
+    return len(ids)
+
+
+def delete_streams(ids: Sequence[UUID]) -> None:
+    """Delete streams with their chunks, frames, blocks and verdicts; to be called in a transaction."""
+    with connection.cursor() as cursor:
+        for statement in DELETE_STREAMS:
+            cursor.execute(statement, [list(ids)])

@@ -1,0 +1,204 @@
+"""Sessions from the lines that `exporting` writes, stored as the writer stores them."""
+
+import struct
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC
+from typing import Any, TypeVar
+from uuid import UUID
+
+import msgspec
+import psycopg
+from django.core.exceptions import ValidationError
+from django.db import DataError, IntegrityError
+
+from streamviz.core.json_value import encode
+from streamviz.core.policy import Mode
+from streamviz.records.exporting import BLOCK_FIELDS, BLOCK_TIMES, VERSION, Line
+from streamviz.records.models import ApiKey, DeletedStream, Policy, PolicyVersion, Session
+from streamviz.records.models.policies import OWN_CODE, PolicyFields
+from streamviz.records.moments import as_datetime
+from streamviz.records.partitions import make_days
+from streamviz.records.recorder import (
+    BlockRecord,
+    ChunksReceived,
+    FramesSent,
+    StreamClosed,
+    StreamOpened,
+    VerdictRecord,
+)
+from streamviz.records.writer.pending import Batch
+from streamviz.records.writer.rows import clean
+from streamviz.records.writer.store import Store
+
+# The policies that verdicts from elsewhere point to have names of their own and are off: they judge nothing here.
+PREFIX = "imported-"
+
+# What a file that no `export` wrote, or that was damaged since, comes to.
+_FAULTS = (
+    *(msgspec.DecodeError, KeyError, TypeError, ValueError, OverflowError, AttributeError, struct.error),
+    *(ValidationError, DataError, IntegrityError, psycopg.DataError, psycopg.IntegrityError),
+)
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+class NotAnExport(Exception):
+    """The lines are not those of an export; the text says which one is not, and why."""
+
+
+class SessionLine(msgspec.Struct):
+    """What is told of a session."""
+
+    id: UUID
+    label: str
+    is_starred: bool
+    note: str
+
+
+class Importing:
+    """Stores exported sessions. What is here already stays as it is; keys are found by their names."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._session: SessionLine | None = None
+        self._stored: Batch | None = None
+        self._versions: dict[tuple[str, int], int] = {}
+        self.streams = 0
+
+    def take(self, lines: Iterable[bytes]) -> None:
+        """Raises NotAnExport; what came before the line at fault is stored."""
+        takers: dict[str, Callable[[Line], None]] = {
+            "session": self._take_session,
+            "stream": self._take_stream,
+            "block": self._take_block,
+            "verdict": self._take_verdict,
+            "chunk": self._take_chunk,
+            "frame": self._take_frame,
+        }
+        number = 0
+        for number, line in enumerate(lines, 1):
+            with _faults_at(number):
+                [(what, value)] = msgspec.json.decode(line, type=dict[str, dict[str, Any]]).items()
+                if number == 1:
+                    _check(what, value)
+                else:
+                    takers[what](value)
+        with _faults_at(number):
+            self._store_stream()
+
+    def _take_session(self, value: Line) -> None:
+        self._store_stream()
+        self._session = msgspec.convert(value, SessionLine)
+
+    def _take_stream(self, value: Line) -> None:
+        self._store_stream()
+        if self._session is None:
+            raise ValueError("it belongs to no session")
+        stream_id = UUID(value["id"])
+        opened = StreamOpened(
+            stream_id=stream_id,
+            session_id=self._session.id,
+            session_label=self._session.label,
+            key_id=ApiKey.objects.filter(name=value["key"]).values_list("pk", flat=True).first(),
+            request=_bytes(value["request"]),
+            **{name: value[name] for name in StreamOpened.__struct_fields__ if name in value and name != "request"},
+        )
+        closed = StreamClosed(
+            stream_id=stream_id,
+            usage=None if value["usage"] is None else encode(value["usage"]),
+            itl_p50=value["itl_p50_us"],
+            itl_p95=value["itl_p95_us"],
+            blocks=[],
+            **{name: value[name] for name in StreamClosed.__struct_fields__ if name in value and name != "usage"},
+        )
+        self._stored = Batch(stream_id, UUID(int=0), opened=_checked(opened), closed=_checked(closed))
+
+    @property
+    def _batch(self) -> Batch:
+        """What belongs to the stream whose lines these are. Raises ValueError before the first stream."""
+        if self._stored is None:
+            raise ValueError("it belongs to no stream")
+        return self._stored
+
+    def _take_block(self, value: Line) -> None:
+        block = BlockRecord(**{name: value[name] for name in (*BLOCK_FIELDS, *BLOCK_TIMES)})
+        if closed := self._batch.closed:
+            closed.blocks.append(_checked(block))
+
+    def _take_verdict(self, value: Line) -> None:
+        verdicts, version_id = self._batch.verdicts, self._version(value.pop("policy"))
+        verdicts.append(_checked(VerdictRecord(policy_version_id=version_id, took=value.pop("took_us"), **value)))
+
+    def _take_chunk(self, value: Line) -> None:
+        raws = [_bytes(value["raw"])] if "raw" in value else []
+        sizes = [] if raws else [value["length"]]
+        entry = ChunksReceived(self._batch.stream_id, value["seq"], value["received_at"], raws, sizes)
+        self._batch.add(_checked(entry))
+
+    def _take_frame(self, value: Line) -> None:
+        seq = value.get("seq")
+        made = [] if seq is not None else [(value["origin"], _bytes(value["raw"]))]
+        entry = FramesSent(self._batch.stream_id, value["number"], value["sent_at"], [seq], made)
+        self._batch.add(_checked(entry))
+
+    def _version(self, value: Line) -> int:
+        """The id here of a policy's version there; made where there is none."""
+        name, number = f"{PREFIX}{value['name'].removeprefix(PREFIX)}"[:60], value["number"]
+        if (name, number) not in self._versions:
+            names = {field.name for field in PolicyFields._meta.local_fields}
+            fields = {key: each for key, each in value.items() if key in names}
+            if fields["kind"] == OWN_CODE:
+                # What code runs here is not for a file to say.
+                fields["parameters"] = {}
+            PolicyVersion(number=number, **fields).clean_fields(exclude=["policy", "changed_by"])
+            policy = Policy.objects.filter(name=name).first()
+            if policy is None:
+                # Not by `save`, which would make a version of its own.
+                off = fields | {"mode": Mode.OFF.value}
+                [policy] = Policy.objects.bulk_create([Policy(name=name, version=number, **off)])
+            version, _ = PolicyVersion.objects.get_or_create(policy=policy, number=number, defaults=fields)
+            self._versions[name, number] = version.pk
+        return self._versions[name, number]
+
+    def _store_stream(self) -> None:
+        batch, self._stored = self._stored, None
+        if batch is None or batch.opened is None or self._session is None:
+            return
+        DeletedStream.objects.filter(stream_id=batch.stream_id).delete()
+        # Where streams of that day have outlived it there can be no partition for it any more.
+        with suppress(psycopg.errors.CheckViolation):
+            make_days(self._store.connection, {as_datetime(batch.opened.requested_at).astimezone(UTC).date()})
+        self._store.write([batch])
+        session = Session.objects.get(pk=batch.opened.session_id)
+        session.is_starred |= self._session.is_starred
+        session.note = session.note or clean(self._session.note)
+        session.save(update_fields=["is_starred", "note"])
+        self.streams += 1
+
+
+@contextmanager
+def _faults_at(number: int) -> Iterator[None]:
+    try:
+        yield
+    except _FAULTS as error:
+        raise NotAnExport(f"Line {number}, or the stream before it, is not what an export has: {error!r}") from error
+
+
+def _checked(entry: _Struct) -> _Struct:
+    """The same. Raises ValidationError where a field is of another type than it should be."""
+    return msgspec.convert(msgspec.to_builtins(entry), type(entry))
+
+
+def _check(what: str, value: Line) -> None:
+    if what != "streamviz" or value.get("version") != VERSION:
+        raise ValueError(f"an export of version {VERSION} begins otherwise")
+
+
+def _bytes(value: str | dict[str, str]) -> bytes:
+    return value.encode() if isinstance(value, str) else b64decode(value["base64"], validate=True)
+
+
+def lines_of(file: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a file that are not empty."""
+    return (line for line in file if line.strip())

@@ -1,0 +1,72 @@
+"""What is not to be kept of streams: dropped before anything reaches the journal."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from streamviz.records.recorder import (
+    AnyEntry,
+    BlockRecord,
+    ChunksReceived,
+    FramesSent,
+    Recorder,
+    StreamClosed,
+    StreamOpened,
+    VerdictsGiven,
+)
+from streamviz.records.rules import Privacy
+
+# The version of UUID that a session has whose client named it; the label of any other is what the user wrote.
+_NAMED_BY_CLIENT = 5
+
+
+class Discretion:
+    """A Recorder that hands on to another what may be kept. `name_of` gives a key's name."""
+
+    def __init__(self, recorder: Recorder, privacy: Privacy, name_of: Callable[[int | None], str]) -> None:
+        self._recorder = recorder
+        self._privacy = privacy
+        self._name_of = name_of
+        # The running streams of which no content is kept.
+        self._shapes: set[UUID] = set()
+
+    def append(self, entry: AnyEntry) -> None:
+        if isinstance(entry, StreamOpened):
+            entry = self._opened(entry)
+        if entry.stream_id in self._shapes:
+            if isinstance(entry, StreamClosed):
+                self._shapes.discard(entry.stream_id)
+            entry = shape_of(entry)
+        self._recorder.append(entry)
+
+    def flush(self) -> None:
+        self._recorder.flush()
+
+    def _opened(self, entry: StreamOpened) -> StreamOpened:
+        if not self._privacy.keeps_content(entry.requested_model, self._name_of(entry.key_id)):
+            self._shapes.add(entry.stream_id)
+        return entry if self._privacy.keeps_requests else replace(entry, request=b"")
+
+
+def shape_of(entry: AnyEntry) -> AnyEntry:
+    """An entry without anything that a model, a user or a provider wrote; names of models and of tools stay.
+
+    Reasons go too: a model that judges gives its own.
+    """
+    match entry:
+        case StreamOpened():
+            label = entry.session_label if entry.session_id.version == _NAMED_BY_CLIENT else ""
+            return replace(entry, request=b"", session_label=label)
+        case ChunksReceived():
+            return replace(entry, raws=[], sizes=[len(raw) for raw in entry.raws])
+        case FramesSent():
+            return replace(entry, made=[(origin, b"") for origin, _ in entry.made])
+        case VerdictsGiven():
+            return replace(entry, verdicts=[replace(verdict, reason="", evidence={}) for verdict in entry.verdicts])
+        case StreamClosed():
+            return replace(entry, error="", blocks=[_shape_of_block(block) for block in entry.blocks])
+
+
+def _shape_of_block(block: BlockRecord) -> BlockRecord:
+    return replace(block, text="", signature="")

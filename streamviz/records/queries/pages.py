@@ -1,0 +1,84 @@
+"""Pages of streams and of sessions, the newest first, each beginning where the one before ended."""
+
+from datetime import datetime
+from typing import Any, NamedTuple, Self
+from uuid import UUID
+
+from streamviz.records.moments import as_datetime, as_microseconds
+from streamviz.records.queries.filters import Conditions, Filters, conditions
+from streamviz.records.queries.rows import rows
+from streamviz.records.queries.search import text_conditions
+
+
+class Place(NamedTuple):
+    """A place in a list that is ordered by time and id."""
+
+    at: datetime
+    id: UUID
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """From a URL's parameter; None where it is none, or not ours."""
+        microseconds, _, row_id = text.partition("_")
+        try:
+            return cls(as_datetime(int(microseconds)), UUID(row_id))
+        except (ValueError, OverflowError):
+            return None
+
+    def __str__(self) -> str:
+        return f"{as_microseconds(self.at)}_{self.id}"
+
+
+class Page(NamedTuple):
+    """The ids of a page's rows in their order, and where the next page begins; None: this is the last."""
+
+    ids: list[UUID]
+    following: Place | None
+
+
+# Index stream_newest, or that of a filter where it is rarer.
+_STREAMS = """
+SELECT s.id, s.requested_at, s.id FROM records_stream AS s
+WHERE {conditions} AND {before}
+ORDER BY s.requested_at DESC, s.id DESC LIMIT %(most)s
+"""
+# A session stands where the newest of its streams does that is asked for. Indexes stream_newest and stream_in_session.
+_SESSIONS = """
+SELECT s.session_id, s.requested_at, s.id FROM records_stream AS s
+WHERE {conditions} AND {before} AND NOT EXISTS (
+    SELECT FROM records_stream AS later
+    WHERE later.session_id = s.session_id AND (later.requested_at, later.id) > (s.requested_at, s.id) AND {later}
+)
+ORDER BY s.requested_at DESC, s.id DESC LIMIT %(most)s
+"""
+_BEFORE = "(s.requested_at, s.id) < (%(before_at)s, %(before_id)s)"
+
+
+def stream_page(filters: Filters, before: Place | None, size: int) -> Page:
+    """The newest streams that are asked for, before a place."""
+    return _page(_STREAMS, filters, before, size)
+
+
+def session_page(filters: Filters, before: Place | None, size: int) -> Page:
+    """The sessions of the newest streams that are asked for, before a place; each session once in all pages."""
+    return _page(_SESSIONS, filters, before, size)
+
+
+def _page(statement: str, filters: Filters, before: Place | None, size: int) -> Page:
+    wanted = wanted_streams(filters)
+    values: dict[str, Any] = {**wanted.values, "most": size + 1}
+    if before:
+        values |= {"before_at": before.at, "before_id": before.id}
+    sql = statement.format(conditions=wanted.of("s"), later=wanted.of("later"), before=_BEFORE if before else "true")
+    found = rows(sql, values)
+    following = Place(*found[size - 1][1:]) if len(found) > size else None
+    return Page([row[0] for row in found[:size]], following)
+
+
+def wanted_streams(filters: Filters) -> Conditions:
+    """The conditions of all filters."""
+    plain = conditions(filters)
+    if not filters.text.strip():
+        return plain
+    text = text_conditions(filters.text)
+    return Conditions(f"{plain.sql} AND {text.sql}", plain.values | text.values)

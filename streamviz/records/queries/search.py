@@ -1,0 +1,104 @@
+"""Full-text search: all words in one block, in a session's label or in a model's name.
+
+Words are found whole, and the last of each term by its beginning; a path or a name is a phrase.
+"""
+
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from django.db import OperationalError
+
+from streamviz.records.queries.filters import Conditions, Values
+from streamviz.records.queries.rows import planned, rows
+
+# Up to so many streams that match are looked for first and sorted then. Where there are more, the newest streams are
+# looked through instead: a page of matches is then found soon.
+FEW = 2000
+# The same goes for what so many of the newest streams have: its matches need not even be looked up.
+NEWEST, COMMON = 500, 25
+
+# A phrase of words that nearly every block has, and hardly any has in this order, has them all looked at.
+SECONDS = 5
+
+
+class SearchTooBroad(Exception):
+    """A search was given up after SECONDS: more, or rarer, words would help."""
+
+
+# Indexes stream_newest and block_ordinal.
+_NEWEST = """
+SELECT count(*) FROM (SELECT id FROM records_stream ORDER BY requested_at DESC, id DESC LIMIT %(newest)s) AS s
+WHERE EXISTS (
+    SELECT FROM records_block AS block WHERE block.stream_id = s.id AND block.search @@ streamviz_query(%(text)s)
+)
+"""
+# Index block_search.
+_MATCHING_STREAMS = """
+SELECT DISTINCT stream_id FROM (
+    SELECT stream_id FROM records_block WHERE search @@ streamviz_query(%(text)s) LIMIT %(most)s
+) AS each
+"""
+# Index session_search.
+_MATCHING_SESSIONS = """
+SELECT id FROM records_session
+WHERE to_tsvector('simple'::regconfig, streamviz_words(label)) @@ streamviz_query(%(text)s) LIMIT %(most)s
+"""
+# Index stream_of_model, once for each name that there is.
+_MATCHING_MODELS = """
+WITH RECURSIVE model(name) AS (
+    (SELECT requested_model FROM records_stream ORDER BY requested_model LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT requested_model FROM records_stream WHERE requested_model > name ORDER BY requested_model LIMIT 1
+    ) FROM model WHERE name IS NOT NULL
+)
+SELECT name FROM (SELECT name FROM model LIMIT %(most)s) AS each
+WHERE to_tsvector('simple'::regconfig, streamviz_words(name)) @@ streamviz_query(%(text)s)
+"""
+_ID = "({s}.id = %(id)s OR {s}.session_id = %(id)s)"
+# Indexes of the primary key, stream_in_session and stream_of_model.
+_FEW = (
+    "({s}.id = ANY(%(found_streams)s) OR {s}.session_id = ANY(%(found_sessions)s)"
+    " OR {s}.requested_model = ANY(%(found_models)s))"
+)
+# A subquery of one value is asked stream by stream, in whatever order the streams come. Index block_ordinal.
+_MANY = """coalesce(
+    (SELECT true FROM records_block AS found
+    WHERE found.stream_id = {s}.id AND found.search @@ streamviz_query(%(text)s) LIMIT 1),
+    {s}.session_id = ANY(%(found_sessions)s) OR {s}.requested_model = ANY(%(found_models)s)
+)"""
+
+
+def text_conditions(text: str) -> Conditions:
+    """The condition that a stream matches a text; an id is taken for one. Raises SearchTooBroad."""
+    if (wanted := _as_id(text)) is not None:
+        return Conditions(_ID, {"id": wanted})
+    values = {"text": text.replace("\x00", " "), "most": FEW + 1, "newest": NEWEST}
+    if not rows("SELECT streamviz_query(%(text)s) <> ''::tsquery", values)[0][0]:
+        return Conditions("true", {})
+    sessions = _found(_MATCHING_SESSIONS, values)
+    found = {"found_sessions": sessions, "found_models": _found(_MATCHING_MODELS, values)}
+    is_common = len(sessions) > FEW or _found(_NEWEST, values)[0] >= COMMON
+    streams = [] if is_common else _found(_MATCHING_STREAMS, values)
+    if is_common or len(streams) > FEW:
+        return Conditions(_MANY, {"text": values["text"], **found})
+    return Conditions(_FEW, {"found_streams": streams, **found})
+
+
+def _found(statement: str, values: Values) -> list[Any]:
+    try:
+        # Of words that many blocks have Postgres would look for some by reading all blocks from the first on.
+        with planned(f"statement_timeout = '{SECONDS}s'", "enable_seqscan = off"):
+            return [row[0] for row in rows(statement, values)]
+    except OperationalError as error:
+        if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            raise SearchTooBroad from error
+        raise
+
+
+def _as_id(text: str) -> UUID | None:
+    try:
+        return UUID(text.strip())
+    except ValueError:
+        return None

@@ -1,0 +1,37 @@
+"""How large the database is, for the System panel."""
+
+from typing import NamedTuple
+
+from streamviz.records.queries.rows import rows
+
+
+class TableSize(NamedTuple):
+    """A table with its partitions: bytes with and without its indexes, and about how many rows."""
+
+    name: str
+    size: int
+    without_indexes: int
+    rows: int
+
+
+# Reads the catalogue alone.
+_SIZES = """
+SELECT
+    root.relname,
+    sum(pg_total_relation_size(leaf.oid))::bigint,
+    sum(pg_table_size(leaf.oid))::bigint,
+    sum(greatest(leaf.reltuples, 0))::bigint
+FROM pg_class AS root
+CROSS JOIN LATERAL (
+    SELECT relid FROM pg_partition_tree(root.oid) WHERE isleaf
+    UNION SELECT root.oid WHERE root.relkind = 'r'
+) AS tree
+JOIN pg_class AS leaf ON leaf.oid = tree.relid
+WHERE root.relname LIKE 'records\\_%%' AND root.relkind IN ('r', 'p') AND NOT root.relispartition
+GROUP BY 1 ORDER BY 2 DESC
+"""
+
+
+def table_sizes() -> list[TableSize]:
+    """The record's tables, the largest first."""
+    return [TableSize(*row) for row in rows(_SIZES, {})]

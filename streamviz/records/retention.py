@@ -1,0 +1,217 @@
+"""Retention: how long what is kept, what that would free, and freeing it.
+
+Chunks go first, a day's partition at a time; blocks, verdicts and streams later. A stream that a policy intervened in,
+or whose session has a star, is kept with all of its chunks for as long as such streams are.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, NamedTuple
+
+from django.db import connection, transaction
+
+from streamviz.records.deletion import delete_streams
+from streamviz.records.models import RetentionRun
+from streamviz.records.rules import Retention
+
+BATCH = 1000
+TABLES = ("records_upstreamrun", "records_clientrun")
+LOCK_SECONDS = 5
+FORGET_DELETIONS_AFTER = timedelta(days=30)
+EVERY = timedelta(days=1)
+_LOCK = 0x5245_5441_494E
+
+Say = Callable[[str], None]
+
+
+class Freed(NamedTuple):
+    """What a rule frees: `number` of `what`, and about how many bytes."""
+
+    rule: str
+    what: str
+    number: int
+    size: int
+
+
+IS_KEPT = """
+(%(kept_days)s = 0 OR stream.requested_at >= %(now)s - %(kept_days)s * interval '1 day')
+AND (
+    EXISTS (SELECT FROM records_session AS session WHERE session.id = stream.session_id AND session.is_starred)
+    OR EXISTS (
+        SELECT FROM records_verdict AS verdict
+        WHERE verdict.stream_id = stream.id AND verdict.mode = 'enforce' AND verdict.decision <> 'allow'
+    )
+)
+"""
+KEPT_OF_DAY = f"""
+SELECT id FROM records_stream AS stream
+WHERE id >= streamviz_first_id(%(day)s) AND id < streamviz_first_id(%(day)s + interval '1 day') AND {IS_KEPT}
+"""  # noqa: S608
+EXPIRED_STREAMS = f"""
+SELECT id, session_id FROM records_stream AS stream
+WHERE requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND NOT ({IS_KEPT})
+ORDER BY requested_at LIMIT %(most)s
+"""  # noqa: S608
+COUNT_EXPIRED_STREAMS = f"""
+SELECT count(*) FROM records_stream AS stream
+WHERE requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND NOT ({IS_KEPT})
+"""  # noqa: S608
+# What outlived its day but is kept no longer. A stream that was deleted meanwhile has left nothing here.
+EXPIRED_IN_DEFAULT = f"""
+SELECT stream.id FROM records_stream AS stream
+WHERE stream.id IN (SELECT DISTINCT stream_id FROM records_upstreamrun_default)
+AND requested_at < %(now)s - %(days)s * interval '1 day' AND NOT ({IS_KEPT})
+"""  # noqa: S608
+DELETE_EMPTY_SESSIONS = """
+DELETE FROM records_session AS session WHERE id = ANY(%s) AND NOT is_starred
+AND NOT EXISTS (SELECT FROM records_stream WHERE session_id = session.id)
+"""
+SIZE_OF_TABLES = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relname = ANY(%s)"
+# About what a stream takes, with its blocks and verdicts.
+STREAM_SIZE = """
+SELECT coalesce(
+    sum(pg_total_relation_size(oid))
+    / nullif(greatest(max(reltuples) FILTER (WHERE relname = 'records_stream'), 0), 0),
+    0
+)
+FROM pg_class WHERE relname IN ('records_stream', 'records_block', 'records_verdict')
+"""
+
+
+class Retaining:
+    """Retention at one moment. `now` has a time zone."""
+
+    def __init__(self, retention: Retention, now: datetime) -> None:
+        self._retention = retention
+        self._now = now
+
+    def plan(self) -> list[Freed]:
+        """What each rule would free; nothing is changed."""
+        return [*self._plan_chunks(), *self._plan_streams()]
+
+    def apply(self, say: Say, is_over: Callable[[], bool] = lambda: False) -> list[Freed]:
+        """Free it. `say` gets a line for each step; once `is_over` says so no more steps are begun."""
+        freed = [self._drop_day(day, say) for day in self._expired_days() if not is_over()]
+        freed += self._clear_default(say)
+        freed += self._delete_streams(say, is_over)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "DELETE FROM records_deletedstream WHERE deleted_at < %s", [self._now - FORGET_DELETIONS_AFTER]
+            )
+        return freed
+
+    def _values(self, **more: object) -> dict[str, object]:
+        return {"now": self._now, "kept_days": self._retention.kept_days, **more}
+
+    def _expired_days(self) -> list[date]:
+        if not self._retention.chunk_days:
+            return []
+        first_kept = (self._now - timedelta(days=self._retention.chunk_days)).date()
+        return [day for day in days() if day < first_kept]
+
+    def _plan_chunks(self) -> Iterator[Freed]:
+        for day in self._expired_days():
+            yield Freed("chunks", f"day {day}", 1, _size_of_day(day))
+
+    def _plan_streams(self) -> Iterator[Freed]:
+        if not self._retention.stream_days:
+            return
+        [(count,)] = _rows(COUNT_EXPIRED_STREAMS, self._values(days=self._retention.stream_days))
+        if count:
+            yield Freed("streams", "streams", count, round(count * float(_rows(STREAM_SIZE)[0][0])))
+
+    def _drop_day(self, day: date, say: Say) -> Freed:
+        size = _size_of_day(day)
+        with transaction.atomic(), connection.cursor() as cursor:
+            # Whoever reads or writes chunks waits meanwhile, so it must not queue behind somebody who takes long.
+            cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+            kept = [row[0] for row in _rows(KEPT_OF_DAY, self._values(day=datetime.combine(day, time(), UTC)))]
+            for table in TABLES:
+                child = partition(table, day)
+                cursor.execute(f"ALTER TABLE {table} DETACH PARTITION {child}")
+                # There is no partition for that day any more: they go to the default one.
+                cursor.execute(f"INSERT INTO {table} SELECT * FROM {child} WHERE stream_id = ANY(%s)", [kept])  # noqa: S608
+                cursor.execute(f"DROP TABLE {child}")
+        say(f"dropped the chunks of {day}: {megabytes(size)}, {len(kept)} streams kept")
+        return Freed("chunks", f"day {day}", 1, size)
+
+    def _clear_default(self, say: Say) -> list[Freed]:
+        if not self._retention.chunk_days:
+            return []
+        ids = [row[0] for row in _rows(EXPIRED_IN_DEFAULT, self._values(days=self._retention.chunk_days))]
+        if not ids:
+            return []
+        with transaction.atomic(), connection.cursor() as cursor:
+            for table in TABLES:
+                cursor.execute(f"DELETE FROM {table}_default WHERE stream_id = ANY(%s)", [ids])  # noqa: S608
+        say(f"deleted the chunks of {len(ids)} streams that are kept no longer")
+        return [Freed("chunks", "streams kept no longer", len(ids), 0)]
+
+    def _delete_streams(self, say: Say, is_over: Callable[[], bool]) -> list[Freed]:
+        size, total = float(_rows(STREAM_SIZE)[0][0]), 0
+        while self._retention.stream_days and not is_over():
+            found = _rows(EXPIRED_STREAMS, self._values(days=self._retention.stream_days, most=BATCH))
+            if not found:
+                break
+            with transaction.atomic(), connection.cursor() as cursor:
+                delete_streams([row[0] for row in found])
+                cursor.execute(DELETE_EMPTY_SESSIONS, [list({row[1] for row in found})])
+            total += len(found)
+            say(f"deleted {total} streams")
+        return [Freed("streams", "streams", total, round(total * size))] if total else []
+
+
+def days() -> list[date]:
+    """The days that have a partition, the oldest first."""
+    statement = "SELECT relname FROM pg_class WHERE relname ~ '^records_upstreamrun_[0-9]{8}$' ORDER BY relname"
+    return [datetime.strptime(name[-8:], "%Y%m%d").date() for (name,) in _rows(statement)]  # noqa: DTZ007
+
+
+def partition(table: str, day: date) -> str:
+    """The name of a day's partition."""
+    return f"{table}_{day:%Y%m%d}"
+
+
+def megabytes(size: int) -> str:
+    """A number of bytes, for people."""
+    return f"{size / 2**20:,.1f} MiB"
+
+
+def _size_of_day(day: date) -> int:
+    names = [partition(table, day) for table in TABLES]
+    [(size,)] = _rows(
+        "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relname = ANY(%s)", [names]
+    )
+    return int(size)
+
+
+def _rows(statement: str, values: Any = None) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return cursor.fetchall()
+
+
+def run_retention(retention: Retention, now: datetime, say: Say, is_over: Callable[[], bool] = lambda: False) -> bool:
+    """Apply retention and note that in RetentionRun; False where it is being applied by somebody else just now.
+
+    Raises DatabaseError where somebody uses the oldest chunks for long. The run has no end then, nor when it is told to
+    stop: the rest is due at once.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+        if cursor.fetchone() != (True,):
+            return False
+        try:
+            run = RetentionRun.objects.create(started_at=now)
+            run.freed = [each._asdict() for each in Retaining(retention, now).apply(say, is_over)]
+            run.ended_at = None if is_over() else datetime.now(UTC)
+            run.save()
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+    return True
+
+
+def is_due(now: datetime) -> bool:
+    """Whether a day has passed since retention was last applied, to its end."""
+    last = RetentionRun.objects.filter(ended_at__isnull=False).values_list("started_at", flat=True).first()
+    return last is None or now - last >= EVERY

@@ -1,0 +1,31 @@
+"""What an installation decides about its record, apart from what carries it out: settings are made of these."""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Days that chunks are kept, that streams are with their blocks and verdicts, and that streams are, chunks
+    included, which a policy intervened in or somebody starred. 0 is for ever."""
+
+    chunk_days: int
+    stream_days: int
+    kept_days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """Whether requests are kept, and the models and keys (names, with * and ?) of whose streams no content is: only
+    how many chunks, blocks and bytes there were, and when."""
+
+    keeps_requests: bool = True
+    shapes_of_models: tuple[str, ...] = ()
+    shapes_of_keys: tuple[str, ...] = ()
+
+    def keeps_content(self, model: str, key_name: str) -> bool:
+        return not (_matches(model, self.shapes_of_models) or _matches(key_name, self.shapes_of_keys))
+
+
+def _matches(name: str, globs: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)

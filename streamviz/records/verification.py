@@ -1,0 +1,190 @@
+"""Checking the record against itself, stream by stream."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import NamedTuple
+from uuid import UUID
+
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.policy import Decision, Mode
+from streamviz.records.aggregation import aggregate, block_record
+from streamviz.records.journal.journal import INCOMPLETE
+from streamviz.records.models import Block, Outcome, Stream, Verdict
+from streamviz.records.moments import as_microseconds
+from streamviz.records.queries.rows import rows
+from streamviz.records.runs import StoredChunk, StoredFrame
+from streamviz.records.writer.rows import clean
+
+AT_ONCE = 100
+# Nobody's stream is expected to run for longer.
+_LONGEST = "1 day"
+
+
+class Damage(NamedTuple):
+    """Something that cannot be as it is in a whole record."""
+
+    stream_id: UUID
+    what: str
+
+
+class Recorded(NamedTuple):
+    """A stream with all that is checked of it."""
+
+    stream: Stream
+    chunks: list[StoredChunk]
+    frames: list[StoredFrame]
+    blocks: list[Block]
+    verdicts: list[Verdict]
+
+
+def verify(since: datetime | None = None) -> Iterator[list[Damage]]:
+    """What is damaged of the streams that have ended and were requested from `since` on; a list for each stream."""
+    found = Stream.objects.exclude(outcome="").order_by("requested_at", "id")
+    if since:
+        found = found.filter(requested_at__gte=since)
+    related = found.prefetch_related("blocks", "verdicts", "upstream_runs", "client_runs")
+    for stream in related.iterator(chunk_size=AT_ONCE):
+        yield [Damage(stream.pk, what) for what in damages(_recorded(stream))]
+
+
+def strays() -> Iterator[Damage]:
+    """What belongs to no stream, and streams that nobody runs and nobody has closed."""
+    for table in ("upstreamrun", "clientrun"):
+        for (stream_id,) in rows(
+            f"SELECT DISTINCT stream_id FROM records_{table} AS run"  # noqa: S608
+            " WHERE NOT EXISTS (SELECT FROM records_stream WHERE id = run.stream_id)"
+        ):
+            yield Damage(stream_id, f"there is no such stream, but a records_{table} of it")
+    for (stream_id,) in rows(
+        f"SELECT id FROM records_stream WHERE outcome = '' AND requested_at < now() - interval '{_LONGEST}'"  # noqa: S608
+    ):
+        yield Damage(stream_id, "it has been open for more than a day")
+
+
+def _recorded(stream: Stream) -> Recorded:
+    upstream = sorted(stream.upstream_runs.all(), key=lambda run: run.first_seq)
+    client = sorted(stream.client_runs.all(), key=lambda run: run.first_frame)
+    return Recorded(
+        stream,
+        [chunk for run in upstream for chunk in run.chunks()],
+        [frame for run in client for frame in run.frames()],
+        list(stream.blocks.all()),
+        list(stream.verdicts.all()),
+    )
+
+
+def damages(recorded: Recorded) -> Iterator[str]:
+    """What is wrong with a stream, as clauses. Chunks that retention has dropped are not missed."""
+    stream = recorded.stream
+    yield from _numbers("block", [block.ordinal for block in recorded.blocks], stream.block_count)
+    yield from _numbers("verdict", [verdict.number for verdict in recorded.verdicts], len(recorded.verdicts))
+    if stream.error == INCOMPLETE or not (recorded.chunks or recorded.frames or is_recent(stream)):
+        return
+    yield from _numbers("chunk", [chunk.seq for chunk in recorded.chunks], stream.chunk_count)
+    yield from _numbers("frame", [frame.number for frame in recorded.frames], stream.frame_count)
+    yield from _times(recorded)
+    yield from _tapes(recorded)
+    yield from _verdicts(recorded)
+    if all(chunk.raw is not None for chunk in recorded.chunks):
+        yield from _blocks(recorded)
+
+
+def is_recent(stream: Stream) -> bool:
+    """Whether its chunks are in a day's partition still, if it had any."""
+    day = stream.requested_at.strftime("%Y%m%d")
+    return rows("SELECT to_regclass(%(name)s) IS NOT NULL", {"name": f"records_upstreamrun_{day}"})[0][0] is True
+
+
+def _numbers(what: str, numbers: Sequence[int], count: int) -> Iterator[str]:
+    """From 0 on, each once, and so many as were counted."""
+    wrong = next((n for n, number in enumerate(numbers) if n != number), None)
+    if wrong is not None:
+        yield f"{what} {wrong} is missing or comes twice"
+    if len(numbers) != count:
+        yield f"there are {len(numbers)} {what}s, and {count} were counted"
+
+
+def _times(recorded: Recorded) -> Iterator[str]:
+    if any(after.received_at < before.received_at for before, after in pairwise(recorded.chunks)):
+        yield "a chunk was received before the one before it"
+    if any(after.sent_at < before.sent_at for before, after in pairwise(recorded.frames)):
+        yield "a frame was sent before the one before it"
+
+
+def _tapes(recorded: Recorded) -> Iterator[str]:
+    """What the client got of upstream's is upstream's, in its order, once, and not before it came."""
+    received = {chunk.seq: chunk.received_at for chunk in recorded.chunks}
+    sent = [(frame.seq, frame.sent_at) for frame in recorded.frames if frame.seq is not None]
+    if any(later[0] <= earlier[0] for earlier, later in pairwise(sent)):
+        yield "a chunk was sent twice or out of its order"
+    for seq, sent_at in sent:
+        if seq not in received:
+            yield f"chunk {seq} was sent and is not on the upstream tape"
+        elif sent_at < received[seq]:
+            yield f"chunk {seq} was sent before it came"
+
+
+def _verdicts(recorded: Recorded) -> Iterator[str]:
+    """What was denied before the client had any of it was not sent."""
+    sent = {frame.seq for frame in recorded.frames}
+    blocks = {block.ordinal: block for block in recorded.blocks}
+    for verdict in recorded.verdicts:
+        if verdict.ordinal is None:
+            continue
+        block = blocks.get(verdict.ordinal)
+        if block is None:
+            yield f"verdict {verdict.number} is about block {verdict.ordinal}, which there is not"
+        elif (
+            _withholds(verdict) and block.held_at is not None and not sent.isdisjoint((block.first_seq, block.last_seq))
+        ):
+            yield f"block {block.ordinal} was denied by verdict {verdict.number} and sent"
+
+
+def _withholds(verdict: Verdict) -> bool:
+    is_denial = verdict.decision in (Decision.DENY.value, Decision.HALT.value)
+    return is_denial and verdict.mode == Mode.ENFORCE.value and not verdict.client_had
+
+
+def _blocks(recorded: Recorded) -> Iterator[str]:
+    """Stored blocks are what the chunks add up to; of a stream that broke off, the beginning of that."""
+    fresh = aggregate(recorded.stream.wire_format, recorded.chunks).blocks
+    is_whole = recorded.stream.outcome == Outcome.COMPLETED
+    if is_whole and len(fresh) != len(recorded.blocks):
+        yield f"the chunks add up to {len(fresh)} blocks, and {len(recorded.blocks)} are stored"
+    elif len(fresh) < len(recorded.blocks):
+        yield f"the chunks add up to no more than {len(fresh)} blocks, and {len(recorded.blocks)} are stored"
+    for block, again in zip(recorded.blocks, fresh, strict=False):
+        if different := _differences(block, again, is_whole):
+            yield f"block {block.ordinal} is not what its chunks add up to: {', '.join(different)}"
+
+
+def _differences(block: Block, again: StreamBlock, is_whole: bool) -> Iterable[str]:
+    wanted = block_record(again)
+    stored = {
+        "kind": (block.kind, wanted.kind),
+        "choice": (block.choice, wanted.choice),
+        "first_seq": (block.first_seq, wanted.first_seq),
+        "started_at": (as_microseconds(block.started_at), wanted.started_at),
+    }
+    text = _storable(wanted.text)
+    if is_whole:
+        stored |= {
+            "index": (block.index, wanted.index),
+            "upstream_id": (block.upstream_id, _storable(wanted.upstream_id)),
+            "name": (block.name, _storable(wanted.name)),
+            "label": (block.label, _storable(wanted.label)),
+            "text": (block.text, text),
+            "length": (block.length, wanted.length),
+            "signature": (block.signature, _storable(wanted.signature)),
+            "last_seq": (block.last_seq, wanted.last_seq),
+            "is_truncated": (block.is_truncated, wanted.is_truncated),
+        }
+    else:
+        stored["text"] = (block.text, text[: len(block.text)])
+    return [name for name, (have, want) in stored.items() if have != want]
+
+
+def _storable(text: str) -> str:
+    """As the journal and Postgres keep it."""
+    return clean(text.encode("utf-8", "replace").decode())

@@ -1,0 +1,77 @@
+"""The System page: what waits, who moves it, how large the record is, what retention did."""
+
+import uuid
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+from django.template.defaultfilters import filesizeformat
+from django.utils import timezone
+
+from streamviz.records.journal import folder
+from streamviz.records.journal.room import Limits, usage
+from streamviz.records.models import RetentionRun
+from streamviz.records.rules import Retention
+from streamviz.records.writer.process import LOCK
+from tests.dashboard.conftest import Cast
+from tests.records.support import journal_of, opened
+from tests.records.test_backlog import say
+
+NOBODY = "Nobody moves this machine"
+LIMIT = "The journal is at its limit: the journal takes 0 MiB."
+
+
+@pytest.fixture(autouse=True)
+def journals(settings: LazySettings, tmp_path: Path) -> Path:
+    """A worker's journal that nobody moves."""
+    settings.JOURNAL_DIR = tmp_path
+    journal_of(tmp_path, [opened(uuid.uuid4(), request=b"x" * 5000)])
+    return tmp_path
+
+
+def page(cast: Cast) -> str:
+    return str(cast["bob"].get("/system/").content.decode())
+
+
+def test_it_says_what_waits_and_that_nobody_moves_it(cast: Cast, journals: Path) -> None:
+    shown = page(cast)
+    assert f"<dt>in the journal</dt><dd>{filesizeformat(usage(journals).size)}</dd>" in shown
+    assert "<dt>writer behind by</dt><dd>–</dd>" in shown
+    assert NOBODY in shown
+    assert LIMIT not in shown
+
+
+def test_it_says_how_far_behind_the_writer_is_and_why(cast: Cast, journals: Path) -> None:
+    say(journals, at=1_000.0, caught_up_at=970.5, trouble="<no room>")
+    with folder.open_locked(journals / LOCK):
+        shown = page(cast)
+    assert "<dt>writer behind by</dt><dd>29.5 s</dd>" in shown
+    assert "The database says: &lt;no room&gt;" in shown
+    assert NOBODY not in shown
+
+
+@pytest.mark.parametrize(("refuses", "what"), [(True, "are refused"), (False, "go on unrecorded")])
+def test_it_says_what_a_full_journal_means(cast: Cast, settings: LazySettings, refuses: bool, what: str) -> None:
+    settings.JOURNAL_LIMITS = Limits(1, 3600.0, refuses)
+    assert f"{LIMIT} New streams {what}." in page(cast)
+
+
+def test_it_counts_what_was_set_aside(cast: Cast, journals: Path) -> None:
+    (journals / "refused").mkdir()
+    (journals / "refused" / f"{uuid.uuid4()}.segment").touch()
+    assert "1 stream could not be stored and was set aside" in page(cast)
+
+
+def test_it_shows_tables_and_what_retention_did(cast: Cast, settings: LazySettings) -> None:
+    settings.RETENTION = Retention(chunk_days=14, stream_days=1, kept_days=0)
+    shown = page(cast)
+    for words in ("records_upstreamrun", "records_block", "14 days", "1 day<", "for ever", "<dd>–</dd>"):
+        assert words in shown
+    at = timezone.now() - timedelta(hours=3)
+    freed = [{"rule": "chunks", "what": "day 2026-09-01", "number": 1, "size": 5 << 20}]
+    RetentionRun.objects.create(started_at=at, freed=freed)
+    shown = page(cast)
+    assert "3 h ago" in shown
+    assert "chunks: day 2026-09-01" in shown
+    assert "5.0\xa0MB" in shown

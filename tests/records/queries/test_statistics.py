@@ -1,0 +1,110 @@
+"""Statistics: counts are exact, times are percentiles of what is known."""
+
+from datetime import timedelta
+
+import pytest
+
+from streamviz.records.models import ApiKey
+from streamviz.records.moments import as_microseconds
+from streamviz.records.queries import statistics
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.sizes import table_sizes
+from streamviz.records.queries.statistics import Grouping, by_time, policies_by_time
+from tests.records.conftest import Query
+from tests.records.history import NOW, day, make_policy, store, story
+
+HOUR = timedelta(hours=1)
+
+
+def test_streams_are_counted_by_time_and_outcome(query: Query) -> None:
+    outcomes = ["completed", "completed", "halted", "upstream_error", "client_disconnected", "interrupted"]
+    store(*(story(NOW + timedelta(minutes=n), number=n, outcome=outcome) for n, outcome in enumerate(outcomes)))
+    store(story(NOW + HOUR, cost=None, input_tokens=None, output_tokens=None))
+    first, second = by_time(Filters(since=NOW), HOUR).buckets
+    assert (first.at, first.streams) == (NOW, 6)
+    assert (first.completed, first.halted, first.failed, first.left, first.interrupted, first.running) == (
+        2,
+        1,
+        1,
+        1,
+        1,
+        0,
+    )
+    assert (first.input_tokens, first.output_tokens, first.cost) == (6, 12, 1.5)
+    assert (second.at, second.streams) == (NOW + HOUR, 1)
+    assert (second.input_tokens, second.output_tokens, second.cost) == (None, None, None)
+
+
+def test_times_are_percentiles(query: Query) -> None:
+    start = as_microseconds(NOW)
+    for n, milliseconds in enumerate([100, 200, 300]):
+        firsts = {"upstream_first_at": start + milliseconds * 1000, "client_first_at": start + milliseconds * 2000}
+        store(story(NOW, number=n, itl_p50=milliseconds, output_tokens=11, ended_at=start + 10**6, **firsts))
+    store(story(NOW, number=9, upstream_first_at=None, client_first_at=None, itl_p50=None, output_tokens=None))
+    statistics_of_all = by_time(Filters(), HOUR)
+    assert statistics_of_all.share == 1
+    [bucket] = statistics_of_all.buckets
+    assert bucket.streams == 4
+    assert bucket.ttft_upstream_p50 == pytest.approx(200_000)
+    assert bucket.ttft_upstream_p95 == pytest.approx(290_000)
+    assert bucket.ttft_client_p50 == pytest.approx(400_000)
+    assert bucket.ttft_client_p95 == pytest.approx(580_000)
+    assert bucket.itl_p50 == 200
+    assert bucket.tpot_p50 == pytest.approx(80_000)
+
+
+def test_very_many_are_sampled_but_all_are_counted(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "SAMPLE", 10)
+    # Of these the ids' last bytes are 0, 8, 16 and so on: the first two are the sample.
+    firsts = [as_microseconds(NOW) + (100_000 if n < 2 else 900_000) for n in range(11)]
+    store(*(story(NOW, number=8 * n, upstream_first_at=first) for n, first in enumerate(firsts)))
+    found = by_time(Filters(), HOUR)
+    assert found.share == 1 / 16
+    assert found.buckets[0].streams == 11
+    assert found.buckets[0].ttft_upstream_p50 == pytest.approx(100_000)
+
+
+GROUPS = {
+    Grouping.MODEL: {"a", "b"},
+    Grouping.PROVIDER: {"openai", "anthropic"},
+    Grouping.KEY: {"", "nightly"},
+    Grouping.SESSION: {"one", "two"},
+}
+
+
+@pytest.mark.parametrize(("grouping", "groups"), GROUPS.items(), ids=[each.name for each in GROUPS])
+def test_they_are_grouped(query: Query, grouping: Grouping, groups: set[str]) -> None:
+    key, _ = ApiKey.objects.issue("nightly")
+    store(
+        story(NOW, session="one", requested_model="a"),
+        story(NOW, session="two", number=1, requested_model="b", provider="anthropic", key_id=key.pk),
+    )
+    buckets = by_time(Filters(), HOUR, grouping).buckets
+    assert {bucket.group for bucket in buckets} == groups
+    assert [bucket.streams for bucket in buckets] == [1, 1]
+
+
+def test_filters_and_searches_apply(query: Query) -> None:
+    store(story(NOW, requested_model="a"), story(NOW, number=1, requested_model="b"))
+    assert [bucket.streams for bucket in by_time(Filters(models=("a",)), HOUR).buckets] == [1]
+    assert [bucket.streams for bucket in by_time(Filters(text="app.py"), HOUR).buckets] == [2]
+    assert by_time(Filters(models=("c",)), HOUR).buckets == []
+
+
+def test_policies_have_theirs(query: Query) -> None:
+    store(story(day(1), denied=make_policy("guard")), story(day(1), number=1, denied=make_policy("other")))
+    query("UPDATE records_verdict SET mode = 'shadow', failure = 'time' WHERE stream_id = %s", story(day(1))[0])
+    query("UPDATE records_verdict SET at = %s", day(1))
+    found = policies_by_time(day(2), NOW, timedelta(days=1))
+    assert [(each.policy, each.verdicts, each.interventions, each.failures, each.took_p95) for each in found] == [
+        ("guard", 1, 0, 1, 12.0),
+        ("other", 1, 1, 0, 12.0),
+    ]
+    assert policies_by_time(day(9), day(8), HOUR) == []
+
+
+def test_tables_have_sizes_with_their_partitions(query: Query) -> None:
+    store(story(day(1)))
+    sizes = {each.name: each for each in table_sizes()}
+    assert sizes["records_upstreamrun"].size > sizes["records_upstreamrun"].without_indexes > 0
+    assert not any(name.endswith("_default") for name in sizes)

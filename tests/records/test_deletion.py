@@ -1,0 +1,61 @@
+"""Deleting a session: nothing of it is left, and nothing of it comes back."""
+
+import uuid
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from streamviz.records.deletion import delete_session
+from tests.records.conftest import Query
+from tests.records.history import day, make_policy, store, story
+from tests.records.support import closed, journal_of, move, opened, received
+
+TABLES = ("stream", "block", "verdict", "upstreamrun", "clientrun")
+
+
+def test_a_session_goes_with_all_that_is_its_own(query: Query) -> None:
+    version = make_policy()
+    store(
+        story(day(1), session="gone", denied=version),
+        story(day(2), session="gone"),
+        story(day(1), session="stays", number=1, denied=version),
+    )
+    [(gone,)] = query("SELECT id FROM records_session WHERE label = 'gone'")
+    before = {table: query(f"SELECT count(*) FROM records_{table}")[0][0] for table in TABLES}
+    assert delete_session(gone) == 2
+    assert query("SELECT label FROM records_session") == [("stays",)]
+    after = {table: query(f"SELECT count(*) FROM records_{table}")[0][0] for table in TABLES}
+    assert after == {"stream": 1, "block": 2, "verdict": 1, "upstreamrun": 1, "clientrun": 1}
+    assert all(after[table] < before[table] for table in TABLES)
+
+
+def test_a_stream_that_runs_meanwhile_does_not_come_back(query: Query, tmp_path: Path) -> None:
+    stream_id = uuid.uuid4()
+    journal = journal_of(tmp_path, [opened(stream_id), received(stream_id, [b"a"])])
+    move(tmp_path)
+    [(session,)] = query("SELECT id FROM records_session")
+    assert delete_session(session) == 1
+    journal.append(received(stream_id, [b"b"], 1))
+    journal.append(closed(stream_id))
+    journal.flush()
+    # A writer that is started anew reads all that the journal still holds.
+    move(tmp_path)
+    for table in (*TABLES, "session"):
+        assert query(f"SELECT count(*) FROM records_{table}") == [(0,)]
+
+
+def test_what_is_not_there_cannot_be_deleted(query: Query) -> None:
+    assert delete_session(uuid.uuid4()) == 0
+    with pytest.raises(CommandError, match="There is no session"):
+        call_command("delete_session", uuid.uuid4())
+
+
+def test_the_command_says_what_it_deleted(query: Query) -> None:
+    store(story(day(1), session="gone"), story(day(2), session="gone"))
+    [(session,)] = query("SELECT id FROM records_session")
+    call_command("delete_session", session, stdout=(said := StringIO()))
+    assert said.getvalue() == f"{session}: 2 streams deleted\n"
+    for table in (*TABLES, "session"):
+        assert query(f"SELECT count(*) FROM records_{table}") == [(0,)]

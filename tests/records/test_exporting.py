@@ -1,0 +1,227 @@
+"""Sessions as JSONL, out of one installation and into another."""
+
+import uuid
+from io import StringIO
+from pathlib import Path
+
+import msgspec
+import pytest
+from django.core.management import CommandError, call_command
+
+from streamviz.records.database import conninfo
+from streamviz.records.deletion import delete_session
+from streamviz.records.exporting import export
+from streamviz.records.importing import Importing, NotAnExport
+from streamviz.records.models import Policy, Session
+from streamviz.records.recorder import ChunksReceived
+from streamviz.records.verification import verify
+from streamviz.records.writer.store import Store
+from tests.records.conftest import Query
+from tests.records.history import day, id_at, make_policy, store, story, tool_stream
+from tests.records.support import NOON, closed, opened
+
+ODD = [b"", b"\xff\xfe\n\n", "data: \u2028\U0001f9ea\n\n".encode()]
+TABLES = {
+    "session": "SELECT id, label, is_starred, note, started_at, last_at FROM records_session ORDER BY 1",
+    "stream": "SELECT to_jsonb(s) - 'worker' - 'key_id' FROM records_stream s ORDER BY id",
+    "block": "SELECT to_jsonb(b) - 'id' FROM records_block b ORDER BY stream_id, ordinal",
+    "verdict": "SELECT to_jsonb(v) - 'id' - 'policy_version_id' FROM records_verdict v ORDER BY stream_id, number",
+    "chunk": "SELECT stream_id, seq, received_at, length, raw FROM records_chunk ORDER BY stream_id, seq",
+    "frame": "SELECT stream_id, number, sent_at, seq, origin, made FROM records_frame ORDER BY stream_id, number",
+}
+
+
+def everything(query: Query) -> dict[str, list[tuple[object, ...]]]:
+    return {name: query(statement) for name, statement in TABLES.items()}
+
+
+def take(lines: list[bytes]) -> int:
+    importing = Importing(postgres := Store(conninfo))
+    try:
+        importing.take(lines)
+    finally:
+        postgres.close()
+    return importing.streams
+
+
+@pytest.fixture
+def session(query: Query) -> uuid.UUID:
+    """A session of a denied stream, one with odd bytes and one of which only shapes are kept."""
+    shapes = id_at(day(1), 5)
+    named = {"session_id": uuid.uuid5(uuid.NAMESPACE_URL, "nightly"), "session_label": "nightly"}
+    store(
+        story(day(2), session="nightly", denied=make_policy()),
+        story(day(1), [*ODD, *tool_stream()], session="nightly"),
+        (shapes, [opened(shapes, **named), ChunksReceived(shapes, 0, NOON, [], [7, 9]), closed(shapes)]),
+    )
+    Session.objects.update(is_starred=True, note="Look at this.")
+    return Session.objects.get().pk
+
+
+def test_what_is_exported_and_imported_is_as_it_was(query: Query, session: uuid.UUID) -> None:
+    before = everything(query)
+    lines = list(export([session]))
+    delete_session(session)
+    assert take(lines) == 3
+    assert everything(query) == before
+    assert [damage.what for found in verify() for damage in found if damage.stream_id != id_at(day(1), 5)] == []
+
+
+def test_importing_twice_changes_nothing(query: Query, session: uuid.UUID) -> None:
+    lines = list(export([session]))
+    delete_session(session)
+    take(lines)
+    before = everything(query), query("SELECT count(*) FROM records_policyversion")
+    take(lines)
+    assert (everything(query), query("SELECT count(*) FROM records_policyversion")) == before
+
+
+def test_importing_what_is_here_changes_nothing(query: Query, session: uuid.UUID) -> None:
+    before = everything(query)
+    take(list(export([session])))
+    assert everything(query) == before
+
+
+def test_policies_from_elsewhere_judge_nothing_here(query: Query, session: uuid.UUID) -> None:
+    lines = list(export([session]))
+    delete_session(session)
+    take(lines)
+    imported = Policy.objects.get(name="imported-guard")
+    assert imported.mode == "off"
+    assert imported.versions.get().mode == "enforce"
+    assert query("SELECT policy_version_id FROM records_verdict") == [(imported.versions.get().pk,)]
+    # Wherever it goes from here, it has the same name.
+    lines = list(export([session]))
+    delete_session(session)
+    take(lines)
+    assert query("SELECT policy_version_id FROM records_verdict") == [(imported.versions.get().pk,)]
+
+
+def test_each_line_is_an_object_that_says_what_it_is(session: uuid.UUID) -> None:
+    lines = [msgspec.json.decode(line) for line in export([session])]
+    kinds = [next(iter(line)) for line in lines]
+    assert kinds[:3] == ["streamviz", "session", "stream"]
+    assert {kind: kinds.count(kind) for kind in sorted(set(kinds))} == {
+        "block": 2,
+        "chunk": 15,
+        "frame": 9,
+        "session": 1,
+        "stream": 3,
+        "streamviz": 1,
+        "verdict": 1,
+    }
+    raws = [line["chunk"].get("raw") for line in lines if "chunk" in line]
+    assert {"base64": "//4KCg=="} in raws
+    assert tool_stream()[0].decode() in raws
+
+
+NOT_EXPORTS = {
+    "no JSON": [b"nonsense\n"],
+    "another version": [b'{"streamviz":{"version":99}}\n'],
+    "no beginning": [b'{"session":{"id":"x"}}\n'],
+    "an unknown line": [b'{"streamviz":{"version":1}}\n', b'{"surprise":{}}\n'],
+    "a stream of no session": [b'{"streamviz":{"version":1}}\n', b'{"stream":{"id":"x"}}\n'],
+    "a chunk of no stream": [b'{"streamviz":{"version":1}}\n', b'{"chunk":{"seq":0,"received_at":1,"raw":""}}\n'],
+    "two things in a line": [b'{"streamviz":{"version":1},"session":{}}\n'],
+}
+
+
+@pytest.mark.parametrize("lines", NOT_EXPORTS.values(), ids=NOT_EXPORTS)
+def test_what_is_no_export_is_refused(query: Query, lines: list[bytes]) -> None:
+    with pytest.raises(NotAnExport, match=f"Line {len(lines)},"):
+        take(lines)
+    assert query("SELECT count(*) FROM records_stream") == [(0,)]
+
+
+STREAM_FAULTS: dict[str, tuple[str, dict[str, object]]] = {
+    "a time that is none": ("stream", {"requested_at": "soon"}),
+    "a time beyond all calendars": ("stream", {"requested_at": 10**30}),
+    "a status that is none": ("stream", {"status": 10**6}),
+    "no model": ("stream", {"requested_model": None}),
+    "text for a number": ("block", {"ordinal": "first"}),
+    "a length below none": ("block", {"length": -1}),
+    "a chunk that is no text": ("chunk", {"raw": 7}),
+    "a chunk that is no base64": ("chunk", {"raw": {"base64": "?"}}),
+    "a chunk at no place": ("chunk", {"seq": None}),
+    "a chunk of another century": ("chunk", {"received_at": 10**25}),
+    "a frame that nobody made": ("frame", {"seq": None}),
+    "a decision that there is not": ("verdict", {"decision": "x" * 50}),
+    "a policy of a kind that there is not": ("verdict", {"policy": {"name": "p", "number": 1, "kind": "nonsense"}}),
+    "a policy that is none": ("verdict", {"policy": "p"}),
+    "a session that is none": ("session", {"id": "x"}),
+    "a star that is none": ("session", {"is_starred": "perhaps"}),
+}
+
+
+@pytest.mark.parametrize(("what", "changes"), STREAM_FAULTS.values(), ids=STREAM_FAULTS)
+def test_a_damaged_value_is_refused_and_nothing_of_its_stream_is_stored(
+    query: Query, what: str, changes: dict[str, object]
+) -> None:
+    store(story(day(1), session="nightly", denied=make_policy()))
+    [(session,)] = query("SELECT id FROM records_session")
+    lines = list(export([session]))
+    delete_session(session)
+    place = next(n for n, line in enumerate(lines) if what in msgspec.json.decode(line))
+    fields = msgspec.json.decode(lines[place])[what]
+    lines[place] = msgspec.json.encode({what: fields | changes})
+    with pytest.raises(NotAnExport):
+        take(lines)
+    for table in ("stream", "block", "verdict", "upstreamrun", "clientrun"):
+        assert query(f"SELECT count(*) FROM records_{table}") == [(0,)], table
+
+
+def test_of_a_file_that_is_cut_short_the_whole_streams_are_stored(query: Query, session: uuid.UUID) -> None:
+    before = everything(query)["chunk"]
+    whole = b"".join(export([session]))
+    delete_session(session)
+    with pytest.raises(NotAnExport):
+        take(whole[:-20].splitlines(keepends=True))
+    stored = query("SELECT count(*) FROM records_stream WHERE outcome <> ''")
+    assert stored == [(2,)]
+    assert take(whole.splitlines(keepends=True)) == 3
+    assert everything(query)["chunk"] == before
+
+
+def test_a_stream_comes_back_to_a_day_that_was_dropped(query: Query, session: uuid.UUID) -> None:
+    before = everything(query)
+    lines = list(export([session]))
+    delete_session(session)
+    other = id_at(day(1), 99)
+    # Another stream of one of the days has outlived it.
+    store((other, [opened(other), ChunksReceived(other, 0, NOON, [b"x"]), closed(other, chunk_count=1)]))
+    assert take(lines) == 3
+    assert query("SELECT count(*) FROM records_upstreamrun_default WHERE stream_id <> %s", other) != [(0,)]
+    delete_session(query("SELECT session_id FROM records_stream WHERE id = %s", other)[0][0])
+    assert everything(query) == before
+
+
+def test_a_file_says_nothing_of_the_code_that_runs_here(query: Query, session: uuid.UUID) -> None:
+    lines = list(export([session]))
+    delete_session(session)
+    place = next(n for n, line in enumerate(lines) if b'{"verdict"' in line)
+    verdict = msgspec.json.decode(lines[place])
+    verdict["verdict"]["policy"] |= {"kind": "python", "parameters": {"path": "os.system"}}
+    lines[place] = msgspec.json.encode(verdict)
+    take(lines)
+    imported = Policy.objects.get(name="imported-guard")
+    assert (imported.kind, imported.parameters, imported.mode) == ("python", {}, "off")
+    assert imported.versions.get().parameters == {}
+
+
+def test_the_commands(query: Query, session: uuid.UUID, tmp_path: Path) -> None:
+    file, said = tmp_path / "export.jsonl", StringIO()
+    call_command("export", session, output=str(file))
+    before = everything(query)
+    delete_session(session)
+    call_command("import", str(file), stdout=said)
+    assert said.getvalue() == "3 streams\n"
+    assert everything(query) == before
+    call_command("export", days=10_000.0, stdout=(out := StringIO()))
+    assert out.getvalue() == file.read_text().replace('"name":"guard"', '"name":"imported-guard"')
+
+
+def test_the_command_says_what_there_is_not(query: Query) -> None:
+    with pytest.raises(CommandError, match="There is no session"):
+        call_command("export", uuid.uuid4())
+    with pytest.raises(CommandError, match="Name sessions"):
+        call_command("export")

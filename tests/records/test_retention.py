@@ -1,0 +1,201 @@
+"""Retention: what goes, what stays, and what a dry run says of it; seen in the tables."""
+
+import threading
+from datetime import timedelta
+from io import StringIO
+
+import psycopg
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import OperationalError
+
+from streamviz.records import retention
+from streamviz.records.database import conninfo
+from streamviz.records.models import DeletedStream, RetentionRun, Session
+from streamviz.records.partitions import make_days
+from streamviz.records.retention import Retaining, days, is_due, run_retention
+from streamviz.records.rules import Retention
+from streamviz.records.upkeep import Upkeep
+from tests.records.conftest import Query
+from tests.records.history import NOW, day, make_policy, store, story
+
+RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
+STREAMS_WITH = "SELECT DISTINCT stream_id FROM records_{}"
+
+
+@pytest.fixture(autouse=True)
+def partitions(query: Query) -> None:
+    """A partition for each day that these tests have streams of."""
+    made = [day(days_ago).date() for days_ago in (200, 100, 15, 14, 1, 0)]
+    with psycopg.connect(conninfo(), autocommit=True) as connection:
+        make_days(connection, made)
+
+
+def streams_with(query: Query, table: str) -> set[object]:
+    return {row[0] for row in query(STREAMS_WITH.format(table))}
+
+
+def apply(rules: Retention = RULES) -> list[str]:
+    said: list[str] = []
+    Retaining(rules, NOW).apply(said.append)
+    return said
+
+
+def test_chunks_go_by_the_day_and_all_else_stays(query: Query) -> None:
+    old, edge, new = store(story(day(15)), story(day(14)), story(day(1)))
+    said = apply()
+    for table in ("upstreamrun", "clientrun"):
+        assert streams_with(query, table) == {edge, new}
+    assert streams_with(query, "block") == {old, edge, new}
+    assert query("SELECT count(*) FROM records_stream") == [(3,)]
+    assert day(15).date() not in days()
+    assert day(14).date() in days()
+    assert any(line.startswith(f"dropped the chunks of {day(15).date()}") for line in said)
+
+
+def test_the_chunks_of_starred_and_of_denied_streams_stay(query: Query) -> None:
+    starred, denied, plain = store(
+        story(day(15), session="starred"), story(day(15), number=1, denied=make_policy()), story(day(15), number=2)
+    )
+    Session.objects.filter(label="starred").update(is_starred=True)
+    before = query("SELECT * FROM records_chunk WHERE stream_id = %s ORDER BY seq", denied)
+    apply()
+    assert streams_with(query, "upstreamrun") == streams_with(query, "clientrun") == {starred, denied}
+    assert query("SELECT * FROM records_chunk WHERE stream_id = %s ORDER BY seq", denied) == before
+    assert plain in streams_with(query, "block")
+
+
+def test_a_shadows_denial_keeps_nothing(query: Query) -> None:
+    store(story(day(15), denied=make_policy()))
+    query("UPDATE records_verdict SET mode = 'shadow'")
+    apply()
+    assert streams_with(query, "upstreamrun") == set()
+
+
+def test_streams_go_whole_and_their_sessions_with_them(query: Query) -> None:
+    old, _ = store(story(day(200), session="one"), story(day(1), session="two"))
+    apply()
+    assert query("SELECT label FROM records_session") == [("two",)]
+    for table in ("stream", "block", "verdict", "upstreamrun", "clientrun"):
+        column = "id" if table == "stream" else "stream_id"
+        assert query(f"SELECT count(*) FROM records_{table} WHERE {column} = %s", old) == [(0,)]
+
+
+def test_a_session_with_newer_streams_stays(query: Query) -> None:
+    store(story(day(200), session="long"), story(day(1), session="long"))
+    apply()
+    assert query("SELECT label FROM records_session") == [("long",)]
+    assert query("SELECT count(*) FROM records_stream") == [(1,)]
+
+
+def test_what_is_kept_goes_when_its_time_is_over_too(query: Query) -> None:
+    store(story(day(200), session="starred"), story(day(100), session="starred"))
+    Session.objects.update(is_starred=True)
+    apply()
+    assert query("SELECT count(*) FROM records_stream") == [(2,)]
+    apply(Retention(chunk_days=14, stream_days=180, kept_days=150))
+    assert query("SELECT count(*) FROM records_stream") == [(1,)]
+    assert len(streams_with(query, "upstreamrun")) == 1
+    apply(Retention(chunk_days=14, stream_days=180, kept_days=50))
+    assert streams_with(query, "upstreamrun") == set()
+
+
+def test_for_ever_is_for_ever(query: Query) -> None:
+    store(story(day(200)))
+    apply(Retention(chunk_days=0, stream_days=0, kept_days=0))
+    assert query("SELECT count(*) FROM records_stream") == [(1,)]
+    assert len(streams_with(query, "upstreamrun")) == 1
+
+
+def test_a_dry_run_says_what_would_go_and_changes_nothing(query: Query) -> None:
+    store(story(day(200)), story(day(15)), story(day(1)))
+    query("VACUUM ANALYZE records_stream")
+    plan = Retaining(RULES, NOW).plan()
+    assert [(freed.rule, freed.what, freed.number) for freed in plan] == [
+        ("chunks", f"day {day(200).date()}", 1),
+        ("chunks", f"day {day(100).date()}", 1),
+        ("chunks", f"day {day(15).date()}", 1),
+        ("streams", "streams", 1),
+    ]
+    assert all(freed.size > 0 for freed in plan)
+    assert len(streams_with(query, "upstreamrun")) == 3
+    assert query("SELECT count(*) FROM records_stream") == [(3,)]
+
+
+def test_it_forgets_old_deletions(query: Query) -> None:
+    old, new = story(day(1))[0], story(day(2))[0]
+    DeletedStream.objects.create(stream_id=old, deleted_at=NOW - timedelta(days=31))
+    DeletedStream.objects.create(stream_id=new, deleted_at=NOW - timedelta(days=29))
+    apply()
+    assert query("SELECT stream_id FROM records_deletedstream") == [(new,)]
+
+
+def test_told_to_stop_it_begins_no_further_step(query: Query) -> None:
+    store(story(day(200)), story(day(15)))
+    Retaining(RULES, NOW).apply(lambda _: None, lambda: True)
+    assert len(days()) == 6
+    assert query("SELECT count(*) FROM records_stream") == [(2,)]
+
+
+def test_a_run_is_noted_and_the_next_is_due_a_day_later(query: Query) -> None:
+    store(story(day(15)))
+    assert is_due(NOW)
+    assert run_retention(RULES, NOW, lambda _: None)
+    run = RetentionRun.objects.get()
+    assert run.ended_at is not None
+    assert {"rule": "chunks", "what": f"day {day(15).date()}", "number": 1} in [
+        {name: each[name] for name in ("rule", "what", "number")} for each in run.freed
+    ]
+    assert not is_due(NOW + timedelta(hours=23))
+    assert is_due(NOW + timedelta(hours=24))
+
+
+def test_what_was_stopped_or_failed_is_due_again_at_once(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    store(story(day(15)))
+    assert run_retention(RULES, NOW, lambda _: None, lambda: True)
+    assert RetentionRun.objects.get().ended_at is None
+    assert is_due(NOW)
+    monkeypatch.setattr(retention, "LOCK_SECONDS", 0.1)
+    said: list[str] = []
+    with psycopg.connect(conninfo()) as reader:
+        reader.execute("SELECT count(*) FROM records_upstreamrun")
+        with pytest.raises(OperationalError):
+            run_retention(RULES, NOW, said.append)
+        with pytest.raises(CommandError, match="Not all of it could be applied"):
+            call_command("retention")
+    assert said == []
+    assert is_due(NOW)
+    assert day(15).date() in days()
+    assert run_retention(RULES, NOW, said.append)
+    assert not is_due(NOW)
+    assert day(15).date() not in days()
+
+
+def test_two_do_not_apply_it_at_once(query: Query) -> None:
+    with psycopg.connect(conninfo(), autocommit=True) as other:
+        other.execute("SELECT pg_advisory_lock(%s)", [0x5245_5441_494E])
+        assert not run_retention(RULES, NOW, lambda _: None)
+    assert RetentionRun.objects.count() == 0
+
+
+def test_the_command_shows_a_dry_run(query: Query) -> None:
+    store(story(day(200)))
+    said = StringIO()
+    call_command("retention", dry_run=True, stdout=said)
+    assert f"chunks: 1 day {day(200).date()}, about " in said.getvalue()
+    assert "in all about " in said.getvalue()
+    assert query("SELECT count(*) FROM records_stream") == [(1,)]
+
+
+def test_the_writer_makes_days_ahead_and_applies_retention_when_it_is_due(query: Query) -> None:
+    store(story(day(200)))
+    stop = threading.Event()
+    upkeep = Upkeep(RULES, stop)
+    with psycopg.connect(conninfo(), autocommit=True) as connection:
+        upkeep.tend(connection)
+        upkeep.tend(connection)
+    upkeep.end()
+    assert RetentionRun.objects.count() == 1
+    assert query("SELECT count(*) FROM records_stream") == [(0,)]
+    [(today,)] = query("SELECT (now() AT TIME ZONE 'UTC')::date")
+    assert {today - timedelta(days=1), today, today + timedelta(days=7)} <= set(days())

@@ -1,0 +1,132 @@
+"""`verify` finds nothing on a whole record, and each kind of damage on one that is not."""
+
+import uuid
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+from django.core.management import CommandError, call_command
+
+from streamviz.records.verification import strays, verify
+from tests.records.conftest import Query
+from tests.records.history import day, make_policy, store, story, tool_stream
+from tests.records.support import block, closed, journal_of, move, opened, received
+
+DAMAGE = {
+    "a run of chunks is gone": ("DELETE FROM records_upstreamrun", "there are 0 chunks, and 5 were counted"),
+    "a run of frames is gone": ("DELETE FROM records_clientrun", "there are 0 frames, and 1 were counted"),
+    "a gap in the chunks": ("UPDATE records_upstreamrun SET first_seq = 1", "chunk 0 is missing"),
+    "a gap in the frames": ("UPDATE records_clientrun SET first_frame = 1", "frame 0 is missing"),
+    "a chunk's time is wrong": (
+        "UPDATE records_upstreamrun SET offsets = ARRAY[9, 1, 2, 3, 4]",
+        "a chunk was received before the one before it",
+    ),
+    "a chunk's bytes are wrong": (
+        "UPDATE records_upstreamrun SET payload = overlay(payload PLACING '\\x58' FROM position('look' IN"
+        " convert_from(payload, 'UTF8')))",
+        "block 0 is not what its chunks add up to: text",
+    ),
+    "a frame was sent before its chunk came": (
+        "UPDATE records_clientrun SET first_at = first_at - 10",
+        "chunk 0 was sent before it came",
+    ),
+    "a frame is no chunk": (
+        "UPDATE records_clientrun SET first_seq = 9",
+        "chunk 9 was sent and is not on the upstream",
+    ),
+    "a denied block was sent": (
+        "UPDATE records_clientrun SET first_seq = 1",
+        "block 1 was denied by verdict 0 and sent",
+    ),
+    "a verdict is about no block": ("UPDATE records_verdict SET ordinal = 7", "is about block 7, which there is not"),
+    "a verdict is gone": ("UPDATE records_verdict SET number = 1", "verdict 0 is missing"),
+    "a block is gone": ("DELETE FROM records_block WHERE ordinal = 1", "there are 1 blocks, and 2 were counted"),
+    "a block too many": (
+        "INSERT INTO records_block SELECT nextval('records_block_id_seq'), 2, kind, choice, index, upstream_id, name,"
+        " label, text, signature, first_seq, last_seq, started_at, completed_at, held_at, released_at, held_by,"
+        " is_truncated, stream_id, length FROM records_block WHERE ordinal = 1",
+        "there are 3 blocks, and 2 were counted",
+    ),
+    "a block's text was changed": (
+        "UPDATE records_block SET text = 'Let me lie.' WHERE ordinal = 0",
+        "block 0 is not what its chunks add up to: text",
+    ),
+    "a block's tool was changed": (
+        "UPDATE records_block SET name = 'other' WHERE ordinal = 1",
+        "block 1 is not what its chunks add up to: name",
+    ),
+    "a block begins elsewhere": (
+        "UPDATE records_block SET first_seq = 3 WHERE ordinal = 0",
+        "block 0 is not what its chunks add up to: first_seq",
+    ),
+    "there is no such stream": (
+        "SET session_replication_role = replica; DELETE FROM records_stream",
+        "there is no such",
+    ),
+    "a stream that nobody closed": ("UPDATE records_stream SET outcome = ''", "open for more than a day"),
+}
+
+
+def found() -> list[str]:
+    return [damage.what for each in verify() for damage in each] + [damage.what for damage in strays()]
+
+
+@pytest.fixture
+def stream(query: Query) -> uuid.UUID:
+    """A whole stream, the call in which was denied."""
+    [stream_id] = store(story(day(1), denied=make_policy()))
+    assert found() == []
+    return stream_id
+
+
+@pytest.mark.parametrize(("statement", "what"), DAMAGE.values(), ids=DAMAGE)
+def test_it_finds(query: Query, stream: uuid.UUID, statement: str, what: str) -> None:
+    for each in statement.split("; "):
+        query(each)
+    assert any(what in each for each in found()), found()
+
+
+def test_it_names_the_stream(query: Query, stream: uuid.UUID) -> None:
+    query("DELETE FROM records_block")
+    assert {damage.stream_id for each in verify() for damage in each} == {stream}
+
+
+WHOLE = {
+    "an outcome that is no completion": {"outcome": "client_disconnected"},
+    "odd bytes": {"raws": [b"", b"\xff\n\n", *tool_stream("nul \\u0000, half \\ud800 of a pair")]},
+}
+
+
+@pytest.mark.parametrize("changes", WHOLE.values(), ids=WHOLE)
+def test_it_finds_nothing_wrong_with(query: Query, changes: dict[str, object]) -> None:
+    store(story(day(1), **changes))
+    assert found() == []
+
+
+def test_a_stream_that_was_cut_short_is_whole_as_far_as_it_went(query: Query, tmp_path: Path) -> None:
+    stream_id = uuid.uuid4()
+    journal_of(tmp_path, [opened(stream_id), received(stream_id, tool_stream()[:3])]).close()
+    move(tmp_path)
+    assert found() == []
+
+
+def test_what_retention_dropped_is_not_missed(query: Query) -> None:
+    store(story(day(1)))
+    query("TRUNCATE records_upstreamrun, records_clientrun")
+    assert found() == []
+
+
+def test_the_command_ends_with_a_fault_where_it_finds_damage(
+    query: Query, stream: uuid.UUID, settings: LazySettings, tmp_path: Path
+) -> None:
+    settings.JOURNAL_DIR = tmp_path
+    said = StringIO()
+    call_command("verify", stdout=said)
+    assert said.getvalue() == "1 streams checked, 0 damaged\n"
+    bad = uuid.uuid4()
+    journal_of(tmp_path, [opened(bad), closed(bad, blocks=[block(length=-1)])])
+    move(tmp_path)
+    with pytest.raises(CommandError):
+        call_command("verify", stdout=said)
+    assert f"{bad}: Postgres would not take it" in said.getvalue()

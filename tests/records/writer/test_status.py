@@ -1,0 +1,79 @@
+"""What the writer says of itself: in its file, and in the log when it falls behind."""
+
+import logging
+import time
+from pathlib import Path
+
+import pytest
+
+from streamviz.records.writer.status import LAG_SECONDS, Status, writer_status
+
+
+@pytest.fixture(autouse=True)
+def level(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+
+
+def long_ago() -> float:
+    return time.time() - LAG_SECONDS - 5
+
+
+def test_it_has_caught_up_when_a_round_left_nothing(tmp_path: Path) -> None:
+    status = Status(tmp_path)
+    status.moved(123.0, is_behind=False)
+    found = writer_status(tmp_path)
+    assert found is not None
+    assert found.caught_up_at == 123.0
+    status = Status(tmp_path)
+    status.moved(456.0, is_behind=True)
+    found = writer_status(tmp_path)
+    assert found is not None
+    assert found.caught_up_at > 456.0
+
+
+def test_it_says_once_that_it_is_behind_and_once_that_it_is_not_any_more(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    status = Status(tmp_path)
+    status.moved(time.time(), is_behind=False)
+    assert caplog.messages == []
+    status.moved(long_ago(), is_behind=False)
+    status.moved(time.time(), is_behind=True)
+    assert caplog.messages == ["the writer is 15 s behind, 0.0 MiB wait in the journal"]
+    status.moved(time.time(), is_behind=False)
+    status.moved(time.time(), is_behind=False)
+    assert caplog.messages[1:] == ["the writer has caught up"]
+
+
+def test_it_says_when_nothing_can_be_stored_and_when_it_can_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    status = Status(tmp_path)
+    status.failed("no room\nand more")
+    status.failed("no room")
+    found = writer_status(tmp_path)
+    assert found is not None
+    assert found.trouble == "no room"
+    status.moved(time.time(), is_behind=False)
+    assert caplog.messages == [
+        "Postgres cannot be written to, streams are kept in the journal: no room",
+        "Postgres takes the record again",
+    ]
+
+
+def test_it_says_how_much_waits_while_nothing_can_be_stored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    status = Status(tmp_path)
+    status.moved(long_ago(), is_behind=False)
+    caplog.clear()
+    status = Status(tmp_path)
+    status.moved(long_ago(), is_behind=False)
+    status.failed("no room")
+    assert [message for message in caplog.messages if "behind" in message] == [
+        "the writer is 15 s behind, 0.0 MiB wait in the journal"
+    ]
+
+
+def test_a_full_disk_does_not_stop_it(tmp_path: Path) -> None:
+    status = Status(tmp_path / "not there")
+    status.moved(time.time(), is_behind=False)
+    assert writer_status(tmp_path / "not there") is None
