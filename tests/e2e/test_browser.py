@@ -74,7 +74,7 @@ def verdict(alice: Visitor) -> str:
 
 def ended(alice: Visitor, outcome: str = "completed") -> None:
     """The stream's page says how it ended, whether it was opened before that or after."""
-    expect(alice.page.locator("#stream-state")).to_contain_text(outcome)
+    expect(alice.page.locator("#stream-state")).to_contain_text(outcome, timeout=20_000)
 
 
 def test_the_empty_page_sends_a_simulated_stream(proxied: Proxied, alice: Visitor) -> None:
@@ -100,9 +100,9 @@ def test_text_grows_before_the_stream_ends(proxied: Proxied, alice: Visitor, ses
 
 
 def test_arguments_grow_as_a_tree_before_the_stream_ends(proxied: Proxied, alice: Visitor, session: str) -> None:
-    call = Call(proxied, "content-tools-empty?seed=5&pace=250", session)
+    call = Call(proxied, "content-tools-empty?seed=5&pace=150", session)
     open_stream(alice, session)
-    expect(alice.page.locator("#b1-tree .arg-key").first).to_be_visible()
+    expect(alice.page.locator("#b1-tree .arg-key").first).to_be_visible(timeout=20_000)
     grown(alice.page, "#b1-tree .arg-value")
     assert call.is_alive()
     arguments = call.result().arguments
@@ -116,9 +116,9 @@ def test_arguments_grow_as_a_tree_before_the_stream_ends(proxied: Proxied, alice
 
 def test_an_enforcing_policy_holds_denies_and_says_why(proxied: Proxied, alice: Visitor, session: str) -> None:
     switch(proxied, alice, "enforce")
-    call = Call(proxied, "dangerous?pace=250", session)
+    call = Call(proxied, "dangerous?pace=150", session)
     open_stream(alice, session)
-    expect(alice.page.locator("#hold-list")).to_contain_text(GUARD)
+    expect(alice.page.locator("#hold-list")).to_contain_text(GUARD, timeout=20_000)
     expect(alice.page.locator("#stream-state")).to_contain_text("held")
     assert call.is_alive()
 
