@@ -145,7 +145,7 @@ def test_hostile_text_does_nothing_anywhere(site: Site) -> None:
         )
         seen = iter(stream)
         next(seen)
-        row = page.locator(".stream-row").first
+        row = page.locator(".stream-row").filter(has_text="evil").first
         expect(row.locator(".tail")).to_contain_text("script")
         row.locator(".row-link").click()
         expect(page.locator("#peek #b0-text")).to_contain_text("<script>alert('content')</script>")
