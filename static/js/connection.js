@@ -1,5 +1,4 @@
-// One websocket of a page. htmx's extension connects it and swaps what comes; this class sees to it that nothing is
-// shown twice or left out.
+// One websocket of a page: what of it is to be shown, so that nothing is shown twice or left out.
 //
 // A message is a line `<number> <kind> <server's time in ms> <dropped>` and then fragments. Kinds:
 //   snapshot  everything as it is after message `number`

@@ -1,6 +1,7 @@
-// The websockets of a page: its own, and that of a stream that is peeked at.
+// The websockets of a page: its own, and that of a stream that is peeked at. htmx's extension connects them.
 import { Connection } from "./connection.js";
 import { matchRaw } from "./buttons.js";
+import { swap } from "./swap.js";
 
 const NEVER_MS = 2 ** 31 - 1;
 
@@ -16,8 +17,7 @@ export function start() {
   document.addEventListener("htmx:wsConnecting", (event) => (connectionOf(event.target).socket = newest));
   document.addEventListener("htmx:wsOpen", opened);
   document.addEventListener("htmx:wsClose", closed);
-  document.addEventListener("htmx:wsBeforeMessage", before);
-  document.addEventListener("htmx:wsAfterMessage", after);
+  document.addEventListener("htmx:wsBeforeMessage", take);
   document.addEventListener("htmx:beforeCleanupElement", (event) => leave(event.target));
   document.getElementById("pause")?.addEventListener("click", pause);
   window.addEventListener("online", () => connections.forEach((connection) => connection.connectAgain()));
@@ -45,11 +45,16 @@ function leave(element) {
   connections.delete(element);
 }
 
-function before(event) {
+function take(event) {
+  event.preventDefault(); // we put it into the page ourselves
   const connection = connectionOf(event.target);
-  const kind = connection.take(event.detail.socketWrapper, event.detail.message);
-  if (kind) remember(kind);
-  else event.preventDefault();
+  const { message, socketWrapper } = event.detail;
+  const kind = connection.take(socketWrapper, message);
+  if (kind) {
+    remember(kind);
+    swap(message.slice(message.indexOf("\n") + 1));
+    settle();
+  }
   if (connection.isOver && event.target.id === "socket") document.getElementById("pause")?.remove();
   if (connection.isOver) for (const id of ["follow", "cancel"]) document.getElementById(id)?.remove();
 }
@@ -71,7 +76,7 @@ function remember(kind) {
   openDetails = kind === "snapshot" ? [...document.querySelectorAll("details[open][id]")].map((d) => d.id) : [];
 }
 
-function after() {
+function settle() {
   for (const id of openDetails) document.getElementById(id)?.setAttribute("open", "");
   openDetails = [];
   if (focused && document.activeElement === document.body) {

@@ -39,6 +39,7 @@ class Feed:
 
     def closed(self, stream: LiveStream) -> None:
         """The stream ended; `outcome` and `ended_at` are set."""
+        stream.is_closed = True
         self.running.pop(stream.id, None)
         self.finished[stream.id] = stream
         self._changed.add(stream.id)

@@ -89,5 +89,5 @@ def _term(match: re.Match[str]) -> Term:
     value = quoted if quoted is not None else word
     if field and field not in FIELDS:
         field, value = "", f"{field}:{value}"
-    written = f'"{value}"' if " " in value else value
+    written = f'"{value}"' if re.search(r"\s", value) else value
     return Term(field or "", value.lower(), bool(minus), f"{minus}{field}:{written}" if field else f"{minus}{written}")

@@ -69,7 +69,7 @@ class Painter:
 
 def _second_of(stream: LiveStream, now: int) -> int:
     """Each row's seconds begin at another moment, so that not all are painted at once; what is over stands still."""
-    return 0 if stream.outcome else (now + stream.id.int % SECOND) // SECOND
+    return 0 if stream.ended_at else (now + stream.id.int % SECOND) // SECOND
 
 
 def _standing_of(stream: LiveStream) -> tuple[object, ...]:
@@ -79,13 +79,13 @@ def _standing_of(stream: LiveStream) -> tuple[object, ...]:
     """
     context = stream.context
     holds = [(hold.released_at, hold.until) for hold in context.holds.values()]
-    return stream.outcome, len(stream.state.blocks), len(context.judgements), holds
+    return stream.ended_at, len(stream.state.blocks), len(context.judgements), holds
 
 
 def _text_of(stream: LiveStream, now: int) -> RowText:
     received_at = stream.received_at
     quiet_since = received_at[-1] if received_at else stream.requested_at
-    return RowText(stream.id, not stream.outcome, tail_of(stream), last_of(quiet_since, stream.ended_at, now))
+    return RowText(stream.id, stream.ended_at is None, tail_of(stream), last_of(quiet_since, stream.ended_at, now))
 
 
 def _order(row: RowView) -> int:

@@ -17,6 +17,7 @@ from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
 from streamviz.live.presentation.waterfall import waterfall_of
 
 _Shown = TypeVar("_Shown")
+_Text = TypeVar("_Text", bound=str)
 
 _FRAMED = {"held": " is-held", "never sent": " is-denied"}
 
@@ -130,9 +131,9 @@ async def stream(view: StreamView, now: int, *, oob: bool = False) -> SafeString
         stream=view,
         **counts(view),
         waterfall=waterfall(view, now),
-        items=await _paced(fragment("_block_item", block=block) for block in view.blocks),
-        cards=await _paced(block_card(block) for block in view.blocks),
-        verdicts=await _paced(verdict(entry) for entry in reversed(view.verdicts)),
+        items=await paced(fragment("_block_item", block=block) for block in view.blocks),
+        cards=await paced(block_card(block) for block in view.blocks),
+        verdicts=await paced(verdict(entry) for entry in reversed(view.verdicts)),
         holds=holds(view),
         oob=oob,
     )
@@ -141,7 +142,7 @@ async def stream(view: StreamView, now: int, *, oob: bool = False) -> SafeString
 async def wall(groups: Sequence[tuple[str, Sequence[Entry]]], *, is_filtered: bool, oob: bool = False) -> SafeString:
     """The Live page's list: each group's title with its rows."""
     rendered = [
-        {"name": name, "title": GROUP_TITLES[name], "rows": await _paced(row(entry) for entry in entries)}
+        {"name": name, "title": GROUP_TITLES[name], "rows": await paced(row(entry) for entry in entries)}
         for name, entries in groups
     ]
     return fragment("_wall", groups=rendered, is_filtered=is_filtered, oob=oob)
@@ -156,7 +157,7 @@ GROUP_TITLES = {
 }
 
 
-async def _paced(fragments: Iterable[SafeString]) -> list[SafeString]:
+async def paced(fragments: Iterable[_Text]) -> list[_Text]:
     """All of them, letting the event loop serve clients in between."""
     rendered, pace = [], Pace()
     for one in fragments:

@@ -22,19 +22,22 @@ class StreamTopic:
         self._stream = stream
         self._count_held = count_held  # for the navigation, which says it on every page
         self._shown = view_of(stream)
+        self._is_over = stream.is_closed
         self._second = 0
         self._parts: dict[str, str] = {}
 
     @property
     def is_over(self) -> bool:
-        return bool(self._shown.outcome)
+        return self._is_over
 
     async def updates(self, changed: set[uuid.UUID], now: int) -> AsyncIterator[Update]:
         if self._stream.id in changed:
             before, self._shown = self._shown, view_of(self._stream)
-            if blocks := "".join(_changed_blocks(before, self._shown)):
+            self._is_over = self._stream.is_closed
+            # Many can come in one chunk.
+            if blocks := "".join(await rendering.paced(_changed_blocks(before, self._shown))):
                 yield Update(blocks + "".join(self._changed_parts(now)), is_text=False)
-            if text := "".join(_grown_text(before, self._shown)):
+            if text := "".join(await rendering.paced(_grown_text(before, self._shown))):
                 yield Update(text, is_text=True)
         second = now // _SECOND
         if second != self._second or self.is_over:

@@ -21,7 +21,8 @@ class LiveStream:
     `sending_since` is when the client's socket was given what it has not taken yet, `client_waits` from when to when
     that took long enough to call the client slow.
     `request` is empty until its policies have settled what goes upstream.
-    `outcome` is empty while the stream runs. `state` and `context` are those that the core works on, not copies.
+    `outcome` is empty while the stream runs. `is_closed` is set when nothing more can be said of it: policies in shadow
+    may still judge what the client has had. `state` and `context` are those that the core works on, not copies.
     """
 
     id: uuid.UUID
@@ -49,6 +50,7 @@ class LiveStream:
     ended_at: int | None = None
     status: int | None = None
     outcome: str = ""
+    is_closed: bool = False
     error: str = ""
     cost: float | None = None
     sending_since: int | None = None

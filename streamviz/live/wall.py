@@ -94,8 +94,15 @@ class Wall:
         if now // SECOND != self._second:
             self._second = now // SECOND
             self._age(now)
-        touched, pace = set(), Pace()
-        for stream_id in changed.union(self._due(now)):
+        touched: set[uuid.UUID] = set()
+        try:
+            await self._paint(changed.union(self._due(now)), now, touched)
+        finally:  # also where whoever wanted it is gone in the midst of it
+            self._touch(touched)
+
+    async def _paint(self, stream_ids: Iterable[uuid.UUID], now: int, touched: set[uuid.UUID]) -> None:
+        pace = Pace()
+        for stream_id in stream_ids:
             stream, entry = self._feed.get(stream_id), self.entries.get(stream_id)
             if stream and not (entry and entry.group == "recent"):
                 painted = self._painters.setdefault(stream_id, Painter()).paint(stream, now)
@@ -103,7 +110,6 @@ class Wall:
                     self.entries[stream_id] = painted
                     touched.add(stream_id)
                 await pace.rest()
-        self._touch(touched)
 
     def _due(self, now: int) -> list[uuid.UUID]:
         """Running streams of which all has to be painted."""

@@ -72,6 +72,11 @@ def verdict(alice: Visitor) -> str:
     return entry.inner_text()
 
 
+def ended(alice: Visitor, outcome: str = "completed") -> None:
+    """The stream's page says how it ended, whether it was opened before that or after."""
+    expect(alice.page.locator("#stream-state")).to_contain_text(outcome, timeout=20_000)
+
+
 def test_the_empty_page_sends_a_simulated_stream(proxied: Proxied, alice: Visitor) -> None:
     page = alice.open("/")
     expect(page.get_by_role("heading", name="No streams just now")).to_be_visible()
@@ -95,9 +100,9 @@ def test_text_grows_before_the_stream_ends(proxied: Proxied, alice: Visitor, ses
 
 
 def test_arguments_grow_as_a_tree_before_the_stream_ends(proxied: Proxied, alice: Visitor, session: str) -> None:
-    call = Call(proxied, "content-tools-empty?seed=5&pace=90", session)
+    call = Call(proxied, "content-tools-empty?seed=5&pace=150", session)
     open_stream(alice, session)
-    expect(alice.page.locator("#b1-tree .arg-key").first).to_be_visible()
+    expect(alice.page.locator("#b1-tree .arg-key").first).to_be_visible(timeout=20_000)
     grown(alice.page, "#b1-tree .arg-value")
     assert call.is_alive()
     arguments = call.result().arguments
@@ -111,9 +116,9 @@ def test_arguments_grow_as_a_tree_before_the_stream_ends(proxied: Proxied, alice
 
 def test_an_enforcing_policy_holds_denies_and_says_why(proxied: Proxied, alice: Visitor, session: str) -> None:
     switch(proxied, alice, "enforce")
-    call = Call(proxied, "dangerous?pace=90", session)
+    call = Call(proxied, "dangerous?pace=150", session)
     open_stream(alice, session)
-    expect(alice.page.locator("#hold-list")).to_contain_text(GUARD)
+    expect(alice.page.locator("#hold-list")).to_contain_text(GUARD, timeout=20_000)
     expect(alice.page.locator("#stream-state")).to_contain_text("held")
     assert call.is_alive()
 
@@ -122,7 +127,7 @@ def test_an_enforcing_policy_holds_denies_and_says_why(proxied: Proxied, alice: 
     assert client.finish_reasons == ["stop"]
     assert client.text
 
-    expect(alice.page.locator("#pill")).to_have_text("finished")
+    ended(alice)
     said = verdict(alice)
     assert re.search(rf"deny\s+{GUARD}\s+v\d", said)
     assert "rm" in said
@@ -138,7 +143,7 @@ def test_in_shadow_the_client_gets_everything_and_the_verdict_is_there(
     call = Call(proxied, "dangerous?pace=40", session)
     open_stream(alice, session)
     client = call.result()
-    expect(alice.page.locator("#pill")).to_have_text("finished")
+    ended(alice)
     assert "rm -rf" in client.arguments["run_shell"]
     assert client.finish_reasons == ["tool_calls"]
     assert re.search(rf"would deny\s+{GUARD}\s+v\d", verdict(alice))
@@ -148,7 +153,7 @@ def test_the_record_shows_the_same_page_as_the_feed_did(proxied: Proxied, alice:
     call = Call(proxied, "content-tools-empty?pace=40", session)
     open_stream(alice, session)
     call.result()
-    expect(alice.page.locator("#pill")).to_have_text("finished")
+    ended(alice)
     proxied.recorded(session)
     shown = alice.page.locator("#block-cards").inner_text()
     alice.open("/sessions/")

@@ -112,7 +112,7 @@ def test_a_dropped_socket_and_ten_seconds_offline_leave_no_gap(proxied: Proxied,
     expect(alice.page.locator("#pill")).to_have_text("live")
     alice.context.set_offline(True)
     alice.page.evaluate(f"{SOCKET}.close()")
-    expect(alice.page.locator("#pill")).to_have_text("disconnected, retrying")
+    expect(alice.page.locator("#pill")).to_have_text("disconnected, retrying", timeout=20_000)
     alice.page.wait_for_timeout(10_000)  # this is what is tested: a machine that slept
     alice.context.set_offline(False)
     text = call.result().text

@@ -1,7 +1,7 @@
 """The Live page's filter language."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamviz.live.filters import EVERYTHING, FIELDS, MOST_CHARACTERS, Facts, parse_filter
@@ -61,6 +61,7 @@ def test_conditions_can_be_taken_away() -> None:
 
 
 @given(st.text(max_size=400))
+@example('"\x85"')
 def test_anything_can_be_written_and_reads_back_the_same(written: str) -> None:
     wanted = parse_filter(written)
     wanted.matches(FACTS)

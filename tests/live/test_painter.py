@@ -59,3 +59,15 @@ async def test_a_stalled_row_runs_again_with_its_next_chunk() -> None:
     assert painter.paint(running.stream, running.now).group == "stalled"
     await running.say("b")
     assert painter.paint(running.stream, running.now).group == "running"
+
+
+async def test_a_stream_is_over_when_its_client_has_had_all_of_it() -> None:
+    running = await Running().say("a")
+    painter = Painter()
+    running.stream.outcome = "halted"
+    assert painter.paint(running.stream, running.now).group == "running"
+    running.wait(0.1)
+    await running.end("halted")
+    ended = painter.paint(running.stream, running.now)
+    assert (ended.group, ended.order, ended.ended_at) == ("finished", -running.now, running.now)
+    assert ended.parts == whole(running)

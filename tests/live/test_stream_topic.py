@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamviz.core.policy import Mode
 from streamviz.live.feed import Feed
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.topics import count_held
@@ -144,3 +145,19 @@ async def test_the_end_brings_the_figures_up_to_date(watched: Watched) -> None:
     assert "7 out, 3 in" in page.text("facts")
     assert "completed" in page.text("stream-state")
     assert page.text("chunk-count") == "2"
+
+
+async def test_verdicts_that_come_after_the_end_are_shown() -> None:
+    running = await Running(policies=[active(deny_names("rm"), Mode.SHADOW)]).call("{}", "rm")
+    watched = Watched(running)
+    page = await watched.open()
+    # The client has had everything, and a policy in shadow has still to judge it.
+    running.stream.outcome, running.stream.ended_at = "completed", running.now
+    running.feed.changed(running.stream)
+    await watched.tick()
+    assert page.text("stream-state") == "completed"
+    assert not watched.topic.is_over
+    await running.end()
+    await watched.tick()
+    assert "would deny" in page.text("v0")
+    assert watched.topic.is_over

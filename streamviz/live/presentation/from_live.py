@@ -39,7 +39,8 @@ def view_of(stream: LiveStream) -> StreamView:
         client_first_at=stream.client_first_at,
         ended_at=stream.ended_at,
         last_received_at=received_at[-1] if received_at else None,
-        outcome=stream.outcome,
+        # It may be known how it ends while its client has not had all of it.
+        outcome="" if stream.ended_at is None else stream.outcome,
         finish_reason=stream.state.finish_reason or "",
         error=stream.error,
         input_tokens=usage.input_tokens,
@@ -145,7 +146,7 @@ def _block(stream: LiveStream, block: StreamBlock, verdicts: Sequence[VerdictVie
         completed_at=block.completed_at,
         first_seq=block.first_seq,
         last_seq=block.last_seq,
-        state=state_of(kept, verdict, is_running=not stream.outcome, is_complete=block.is_complete),
+        state=state_of(kept, verdict, is_running=stream.ended_at is None, is_complete=block.is_complete),
         held_at=hold.since if hold else None,
         released_at=hold.released_at if hold else None,
         held_by=hold.policies if hold else (),
