@@ -6,10 +6,12 @@ what memory it takes, with one browser among them that has stopped reading.
 
 import argparse
 import asyncio
+import contextlib
 import json
 import re
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 
@@ -23,15 +25,21 @@ from bench.wire import STAMP
 _TAIL = re.compile(rb'id="r-([0-9a-f]{32})-tail"><bdi>([^<]*)</bdi>')
 _MEASURED_EACH = 5  # to look into all messages of all browsers would load the machine more than streamviz does
 _WARM_UP_SECONDS = 3.0
+_READ_ON_SECONDS = 10.0
+_MEMORY_STEPS = 10
 
 
 @dataclass
 class Watched:
-    """What all browsers saw: how long each chunk took (µs), and how often text was left out."""
+    """What all browsers saw: how long each chunk took (µs), how often text was left out, and what was sent to the one
+    that read nothing (bytes) before it was sent away with a code."""
 
     latencies: list[int] = field(default_factory=list)
     messages: int = 0
+    size: int = 0
     behind: int = 0
+    unread: int = 0
+    sent_away: int | None = None
 
 
 async def watch(link: str, browsers: int, seconds: float) -> Watched:
@@ -50,7 +58,17 @@ async def watch(link: str, browsers: int, seconds: float) -> Watched:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            await _read_on(stopped, seen)
     return seen
+
+
+async def _read_on(socket: aiohttp.ClientWebSocketResponse, seen: Watched) -> None:
+    """What waits for one that has not read for long, to its end."""
+    with contextlib.suppress(TimeoutError, aiohttp.ClientError, ConnectionError):
+        async with asyncio.timeout(_READ_ON_SECONDS):
+            while (message := await socket.receive()).type is aiohttp.WSMsgType.TEXT:
+                seen.unread += len(message.data)
+    seen.sent_away = socket.close_code
 
 
 async def _browse(client: aiohttp.ClientSession, address: URL, seen: Watched, number: int) -> None:
@@ -61,6 +79,7 @@ async def _browse(client: aiohttp.ClientSession, address: URL, seen: Watched, nu
             text = str(message.data)
             first, kind, _ = text.split(maxsplit=2)
             seen.messages += 1
+            seen.size += len(text)
             seen.behind += kind == "behind"
             if number % _MEASURED_EACH == 0:
                 seen.latencies += _new_chunks(text.encode(), newest, now)
@@ -79,8 +98,9 @@ def _new_chunks(text: bytes, newest: dict[bytes, int], now: int) -> list[int]:
     return found
 
 
-def _load(gateway: gateways.Gateway, streams: int, seconds: float) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "bench.load", str(gateway.port), "long", str(streams), str(seconds), gateway.key]
+def start_load(gateway: gateways.Gateway, kind: str, streams: int, seconds: float) -> "subprocess.Popen[str]":
+    """So many clients at once, for so long."""
+    command = [sys.executable, "-m", "bench.load", str(gateway.port), kind, str(streams), str(seconds), gateway.key]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -90,9 +110,28 @@ def _result(load: "subprocess.Popen[str]") -> dict[str, int]:
     return found
 
 
-def _megabytes(gateway: gateways.Gateway) -> float:
-    assert gateway.server
-    return float(gateway.server.memory_info().rss) / 2**20
+class Server(threading.Thread):
+    """Notes the server's memory (MB) from time to time while it is measured, and how busy it is."""
+
+    def __init__(self, gateway: gateways.Gateway, seconds: float) -> None:
+        super().__init__(daemon=True)
+        assert gateway.server
+        self._process = gateway.server
+        self._step = seconds / _MEMORY_STEPS
+        self.megabytes: list[float] = []
+        self.load = 0.0
+
+    def run(self) -> None:
+        began, before = time.monotonic(), sum(self._process.cpu_times()[:2])
+        for _ in range(_MEMORY_STEPS):
+            time.sleep(self._step)
+            self.megabytes.append(self._process.memory_info().rss / 2**20)
+        self.load = (sum(self._process.cpu_times()[:2]) - before) / (time.monotonic() - began)
+
+    def watched(self) -> "Server":
+        """Itself, begun."""
+        self.start()
+        return self
 
 
 def main() -> None:
@@ -102,22 +141,25 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     asked = parser.parse_args()
     with gateways.upstream(None) as upstream, gateways.streamviz(upstream.port, None) as ours:
-        _result(_load(ours, asked.streams, _WARM_UP_SECONDS))
-        alone = _result(_load(ours, asked.streams, asked.seconds))
-        before = _megabytes(ours)
-        load = _load(ours, asked.streams, asked.seconds + 2 * _WARM_UP_SECONDS)
+        _result(start_load(ours, "long", asked.streams, _WARM_UP_SECONDS))
+        load = start_load(ours, "long", asked.streams, asked.seconds)
+        idle = Server(ours, asked.seconds).watched()
+        alone = _result(load)
+        load = start_load(ours, "long", asked.streams, asked.seconds + 2 * _WARM_UP_SECONDS)
+        busy = Server(ours, asked.seconds).watched()
         seen = asyncio.run(watch(ours.sign_in_link, asked.browsers, asked.seconds))
-        after = _megabytes(ours)
         watched = _result(load)
     print(f"{asked.streams} streams of 50 chunks a second, {asked.browsers} browsers and one that reads nothing\n")
-    print("| | p50 ms | p99 ms |\n|---|---|---|")
-    for name, values in (("chunk to browser's socket", seen.latencies),):
-        print(f"| {name} | {(percentile(values, 50) or 0) / 1000:.0f} | {(percentile(values, 99) or 0) / 1000:.0f} |")
+    print("| | p50 ms | p99 ms |\n|---|---:|---:|")
+    browser = [(percentile(seen.latencies, percent) or 0) / 1000 for percent in (50, 99)]
+    print(f"| chunk to browser's socket | {browser[0]:.0f} | {browser[1]:.0f} |")
     for name, load_seen in (("chunk to client, nobody watches", alone), ("chunk to client, watched", watched)):
         print(f"| {name} | {load_seen['latency_p50'] / 1000:.1f} | {load_seen['latency_p99'] / 1000:.1f} |")
-    print(
-        f"\nmemory {before:.0f} MB before, {after:.0f} MB after; {seen.messages} messages, {seen.behind} times behind"
-    )
+    print(f"\nthe server's CPU: {idle.load:.0%} while nobody watches, {busy.load:.0%} while watched")
+    for name, server in (("nobody watches", idle), ("watched", busy)):
+        print(f"memory while {name}, MB: {' '.join(f'{each:.0f}' for each in server.megabytes)}")
+    print(f"{seen.messages} messages of {seen.size / max(1, seen.messages) / 1000:.0f} kB, {seen.behind} times behind")
+    print(f"the browser that reads nothing: {seen.unread / 1000:.0f} kB waited for it, closed with {seen.sent_away}")
 
 
 if __name__ == "__main__":

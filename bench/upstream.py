@@ -1,7 +1,7 @@
 """A provider that costs next to nothing: `python -m bench.upstream PORT`.
 
 It answers every request with the same stream: at once where the model's name says `flooding`, a chunk each 20 ms where
-it says `paced` or `long`. Their chunks carry the time at which they left.
+it says `paced` or `long`, each 100 ms where it says `story`. Their chunks carry the time at which they left.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ def framed(event: bytes) -> bytes:
 
 END = b"0\r\n\r\n"
 FLOOD = HEAD + b"".join(map(framed, events("flooding"))) + END
-PACED = {kind: [framed(event) for event in events(kind)] for kind in ("paced", "long")}
+PACED = {kind: [framed(event) for event in events(kind)] for kind in PACE_SECONDS}
 
 
 class Provider(asyncio.Protocol):
@@ -42,16 +42,16 @@ class Provider(asyncio.Protocol):
         head, found, body = self._request.partition(b"\r\n\r\n")
         if found and len(body) >= _content_length(head):
             self._request = b""
-            self._answer(next((chunks for kind, chunks in PACED.items() if kind.encode() in body), None))
+            self._answer(next((kind for kind in PACED if kind.encode() in body), None))
 
-    def _answer(self, paced: list[bytes] | None) -> None:
-        if paced is None:
+    def _answer(self, kind: str | None) -> None:
+        if kind is None:
             self._transport.write(FLOOD)
             return
-        self._transport.write(HEAD + paced[0])  # it has no text yet: what has some follows at once
-        self._send(paced, 1, self._loop.time())
+        self._transport.write(HEAD + PACED[kind][0])  # it has no text yet: what has some follows at once
+        self._send(PACED[kind], PACE_SECONDS[kind], 1, self._loop.time())
 
-    def _send(self, paced: list[bytes], position: int, due: float) -> None:
+    def _send(self, paced: list[bytes], pace: float, position: int, due: float) -> None:
         """Send a chunk and arrange for the next; one that is late does not delay those after it."""
         if self._transport.is_closing():
             return
@@ -60,8 +60,8 @@ class Provider(asyncio.Protocol):
             self._transport.write(chunk + END)
             return
         self._transport.write(chunk)
-        due += PACE_SECONDS
-        self._loop.call_at(due, self._send, paced, position + 1, due)
+        due += pace
+        self._loop.call_at(due, self._send, paced, pace, position + 1, due)
 
 
 def _content_length(head: bytes) -> int:

@@ -3,8 +3,8 @@
 import json
 import re
 
-CHUNKS = {"paced": 50, "long": 1_000, "flooding": 200}  # stamped chunks a stream
-PACE_SECONDS = 0.02
+CHUNKS = {"paced": 50, "long": 1_000, "story": 3_000, "flooding": 200}  # stamped chunks a stream
+PACE_SECONDS = {"paced": 0.02, "long": 0.02, "story": 0.1}  # from one chunk to the next
 STAMP_DIGITS = 16
 STAMP = re.compile(rb"@@(\d{16})")  # microseconds of the monotonic clock, which all processes of a machine share
 _ARGUMENTS = ('{"', "city", '":"', "Par", "is", '","', "unit", '":"', "celsius", '"}')

@@ -14,19 +14,22 @@ VAR_DIR = (BASE_DIR / environment.text("VAR_DIR", "var")).resolve()
 HOST = environment.text("HOST", "127.0.0.1")
 PORT = environment.port("PORT", 8000)
 PUBLIC = not environment.is_loopback(HOST)
-DEBUG = environment.flag("DEBUG", default=not PUBLIC)
+DEBUG = environment.flag("DEBUG", default=False)
 if PUBLIC and DEBUG:
     raise ImproperlyConfigured(f"HOST={HOST} can be reached from other machines: DEBUG must be off. Unset DEBUG.")
 
 SECRET_KEY = environment.text("SECRET_KEY")
-if not SECRET_KEY and not DEBUG:
-    raise ImproperlyConfigured("DEBUG is off, so SECRET_KEY must be set, to a long random text that is kept secret.")
+if not SECRET_KEY and PUBLIC:
+    raise ImproperlyConfigured(
+        f"HOST={HOST} can be reached from other machines: SECRET_KEY must be set, to a long random text that is kept "
+        "secret."
+    )
 SECRET_KEY = SECRET_KEY or environment.kept_secret(VAR_DIR / "secret_key")
 
 LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
 ALLOWED_HOSTS = environment.words("ALLOWED_HOSTS") or [*LOOPBACK_NAMES, HOST]
 CSRF_TRUSTED_ORIGINS = environment.words("CSRF_TRUSTED_ORIGINS")
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = environment.flag("SECURE_COOKIES", default=not DEBUG)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = environment.flag("SECURE_COOKIES", default=PUBLIC)
 
 SIMULATOR_PORT = environment.port("SIMULATOR_PORT", 8001)
 SIMULATOR_URL = environment.text("SIMULATOR_URL", f"http://127.0.0.1:{SIMULATOR_PORT}")
@@ -123,6 +126,7 @@ CHANNEL_LAYERS = {
 
 UNFOLD = admin_look.UNFOLD
 
+CSRF_FAILURE_VIEW = "streamviz.dashboard.views.errors.stale_form"
 LOGIN_URL = "/sign-in/"
 LOGIN_REDIRECT_URL = "/"
 AUTH_PASSWORD_VALIDATORS = [

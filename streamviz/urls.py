@@ -3,7 +3,15 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from streamviz.dashboard.views import errors
+
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("streamviz.dashboard.urls")),
 ]
+
+# Django looks for these here alone.
+handler400 = errors.bad_request
+handler403 = errors.forbidden
+handler404 = errors.not_found
+handler500 = errors.server_error

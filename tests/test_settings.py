@@ -27,8 +27,7 @@ def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[s
 @pytest.mark.parametrize(
     ("environment", "line"),
     [
-        ({"DEBUG": "0"}, "DEBUG is off, so SECRET_KEY must be set"),
-        ({"HOST": "0.0.0.0"}, "DEBUG is off, so SECRET_KEY must be set"),
+        ({"HOST": "0.0.0.0"}, "SECRET_KEY must be set"),
         ({"HOST": "0.0.0.0", "DEBUG": "1"}, "DEBUG must be off"),
         ({"DEBUG": "perhaps"}, "DEBUG must be 1 or 0"),
         ({"PORT": "eighty"}, "PORT must be a port"),
@@ -49,7 +48,7 @@ def test_it_refuses_with_one_line(tmp_path: Path, command: str, environment: dic
 
 def test_on_this_machine_alone_nothing_need_be_set(tmp_path: Path) -> None:
     shown = json.loads(run(["-c", SHOW], VAR_DIR=str(tmp_path)).stdout)
-    assert shown["DEBUG"] is True
+    assert shown["DEBUG"] is False
     assert shown["PUBLIC"] is False
     assert shown["EMBEDDED_POSTGRES"] is True
     assert shown["SESSION_COOKIE_SECURE"] is False

@@ -7,6 +7,12 @@ export function start() {
     if (button.dataset.raw) showRaw(button);
     else copy(button);
   });
+  document.addEventListener("toggle", (event) => event.target.matches("details.confirm[open]") && ask(event.target), true);
+}
+
+// Whoever opened it with the keyboard goes on from the question.
+function ask(details) {
+  details.querySelector("button, input:not([type=hidden])")?.focus();
 }
 
 export function showRaw(button) {

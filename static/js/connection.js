@@ -108,7 +108,7 @@ export class Connection {
         return !this.#isPaused;
       case "behind":
         this.#expected = number + 1;
-        if (!this.#isPaused) this.#say(`${dropped} ${dropped === 1 ? "update" : "updates"} dropped`, "is-behind");
+        if (!this.#isPaused) this.#say(`${dropped} ${dropped === 1 ? "update" : "updates"} dropped`, "is-behind", "off");
         return false;
       case "alive":
         if (this.#expected !== null && number !== this.#expected - 1) this.#again();
@@ -144,11 +144,13 @@ export class Connection {
 
   #count() {
     this.unseen += 1;
-    this.#say(`paused, ${this.unseen} new`, "is-behind");
+    this.#say(`paused, ${this.unseen} new`, "is-behind", "off");
   }
 
-  #say(text, state = "") {
+  // What counts up is not read out.
+  #say(text, state = "", live = "polite") {
     if (!this.pill || this.pill.textContent === text) return;
+    this.pill.ariaLive = live;
     this.pill.textContent = text;
     this.pill.className = `pill ${state}`;
   }

@@ -1,7 +1,13 @@
 // What the server says about an action that did not work, as text.
 export function start() {
-  document.addEventListener("htmx:responseError", (event) => say(event.detail.xhr.responseText));
+  document.addEventListener("htmx:responseError", (event) => say(reason(event.detail.xhr)));
   document.addEventListener("htmx:sendError", () => say("The server cannot be reached."));
+}
+
+// A whole page, for people who typed an address, is nothing for a line.
+function reason(answer) {
+  const isText = answer.getResponseHeader("Content-Type")?.startsWith("text/plain");
+  return isText ? answer.responseText : `That did not work: the server answered ${answer.status}.`;
 }
 
 function say(text) {

@@ -50,6 +50,16 @@ class StreamBlock:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0] if self._pieces else ""
 
+    def ending(self, most: int) -> str:
+        """The last `most` characters, without joining all that came before them."""
+        pieces, length = [], 0
+        for piece in reversed(self._pieces):
+            pieces.append(piece)
+            length += len(piece)
+            if length >= most:
+                break
+        return "".join(reversed(pieces))[-most:]
+
     @property
     def length(self) -> int:
         """Characters so far; costs nothing."""
@@ -169,7 +179,8 @@ class StreamState:
     """A stream as far as it has come.
 
     `events`, `just_completed` and `just_sealed` are what the latest chunk brought; several blocks can complete
-    in one chunk. `finish_reasons` is by choice. `usage` is the last that upstream sent, never a sum.
+    in one chunk. `finish_reasons` is by choice. `usage` is the last that upstream sent, never a sum. `length` counts
+    the characters of all blocks.
     """
 
     blocks: list[StreamBlock] = field(default_factory=list)
@@ -181,6 +192,7 @@ class StreamState:
     is_truncated: bool = False
     last_seq: int = 0
     last_at: int = 0
+    length: int = 0
     # By ordinal: thousands of calls can come in one chunk, and each may be opened again in it.
     _just_completed: dict[int, StreamBlock] = field(default_factory=dict)
     _just_sealed: list[StreamBlock] = field(default_factory=list)
@@ -242,5 +254,6 @@ class StreamState:
         if block.is_complete:
             self._just_completed.pop(block.ordinal, None)
         block.grow(delta)
+        self.length += len(delta.text)
         block.last_seq = self.last_seq
         self.current_block = block

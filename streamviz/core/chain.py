@@ -30,6 +30,11 @@ class PolicyChain:
         self._enforcing = [active for active in policies if active.mode is Mode.ENFORCE]
         self._release = Release(composer)
         self._judgings: dict[int, Judging[StreamBlock]] = {}
+        self._bounding = [active for active in policies if type(active.policy).on_held is not Policy.on_held]
+        # Who bounds each held block that grows, the blocks that grew too much, and who has said so of which.
+        self._bounds: dict[int, list[ActivePolicy]] = {}
+        self._cut: set[int] = set()
+        self._said: dict[int, list[ActivePolicy]] = {}
         self._gate = ChunkGate(policies, within)
         self._finishing = [active for active in policies if type(active.policy).on_finish is not Policy.on_finish]
 
@@ -50,6 +55,8 @@ class PolicyChain:
             if isinstance(event, BlockDelta):
                 if self._release.running:
                     self._read_on(event.ordinal, event.text, False, context)
+                if event.ordinal in self._bounds:
+                    self._bound(state.blocks[event.ordinal], context)
             elif isinstance(event, BlockStarted):
                 self._begin(state.blocks[event.ordinal], context)
             elif isinstance(event, BlockCompleted) and self._release.running:
@@ -91,6 +98,8 @@ class PolicyChain:
         if holders:
             self._release.undecided.add(block.ordinal)
             context.holds[block.ordinal] = Hold(context.now(), holders)
+            if bounding := [each for each in self._bounding if _bounds(each, block)]:
+                self._bounds[block.ordinal] = bounding
             return
         watching = [active for active in self._policies if _watches(active, block)]
         if watching:
@@ -100,10 +109,35 @@ class PolicyChain:
         if (running := self._release.running.get(ordinal)) is not None:
             running.feed(text, is_whole, context)
 
+    def _bound(self, block: StreamBlock, context: StreamingContext) -> None:
+        """A held block grows: has it grown too much? Each policy says so once."""
+        for active in list(self._bounds[block.ordinal]):
+            judgement = _too_much(active, block, context)
+            if judgement is None:
+                continue
+            self._bounds[block.ordinal].remove(active)
+            self._said.setdefault(block.ordinal, []).append(active)
+            context.judgements.append(judgement)
+            if active.mode is Mode.ENFORCE and judgement.verdict.decision is not Decision.ALLOW:
+                self._cut_off(block, judgement, context)
+                return
+
+    def _cut_off(self, block: StreamBlock, judgement: Judgement, context: StreamingContext) -> None:
+        """The stream ends where a held block began."""
+        halt = replace(judgement.verdict, decision=Decision.HALT)
+        self._deny(block.ordinal, Change(judgement.policy, halt, block), context)
+        self._release.undecided.discard(block.ordinal)
+        del self._bounds[block.ordinal]
+        self._cut.add(block.ordinal)
+
     def _judge(self, block: StreamBlock, context: StreamingContext) -> None:
+        self._bounds.pop(block.ordinal, None)
+        if block.ordinal in self._cut:
+            return
         is_held = block.ordinal in self._release.undecided
         running = self._release.running.get(block.ordinal)
-        own = [active for active in self._policies if active.scope.applies(block)]
+        said = self._said.get(block.ordinal, ())
+        own = [active for active in self._policies if active.scope.applies(block) and active not in said]
         if running is not None:
             self._close_text(block.ordinal, context)
         judging = Judging(
@@ -168,7 +202,7 @@ class PolicyChain:
             began, failure = context.now(), ""
             try:
                 verdict = checked(active.policy.on_finish(state, context))
-            except Exception as error:  # As with any hook: its failure, not the stream's.
+            except BaseException as error:  # As with any hook: its failure, not the stream's.
                 failure = words(error)
                 verdict = active.failed(failure)
             if verdict is not None:
@@ -182,8 +216,27 @@ def _holds(active: ActivePolicy, block: StreamBlock) -> bool:
         return False
     try:
         return active.policy.holds(block)
-    except Exception:
+    except BaseException:
         return not active.fail_open
+
+
+def _bounds(active: ActivePolicy, block: StreamBlock) -> bool:
+    """Where a person has the last word, what the policy says waits until the block is whole."""
+    return active.by_hand is None and active.scope.may_apply(block)
+
+
+def _too_much(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Judgement | None:
+    """What a policy says of a held block that grows; None where that is not to halt."""
+    began, failure = context.now(), ""
+    try:
+        verdict = checked(active.policy.on_held(block, context))
+        if verdict is None or verdict.decision is not Decision.HALT:
+            return None
+    except BaseException as error:  # As with any hook: its failure, not the stream's.
+        failure = words(error)
+        verdict = active.failed(failure)
+    at = context.now()
+    return Judgement(active, block.ordinal, verdict, at, at - began, failure)
 
 
 def _watches(active: ActivePolicy, block: StreamBlock) -> bool:
@@ -192,7 +245,7 @@ def _watches(active: ActivePolicy, block: StreamBlock) -> bool:
         return False
     try:
         return active.policy.watches(block)
-    except Exception:
+    except BaseException:
         return True
 
 

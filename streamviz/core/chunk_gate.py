@@ -9,7 +9,7 @@ from streamviz.core.blocks import StreamState
 from streamviz.core.context import Frame, StreamingContext
 from streamviz.core.events import StreamEvent
 from streamviz.core.judgements import Judgement, Subject
-from streamviz.core.judging import words
+from streamviz.core.judging import require_in_time, words
 from streamviz.core.policy import ActivePolicy, Bounded, Decision, Mode, Verdict, has_on_chunk
 
 
@@ -79,6 +79,7 @@ class ChunkGate:
         began = context.now()
         try:
             await self._within(door.active.policy.on_chunk(item.chunk, state, own), door.active.time_limit)
+            require_in_time(door.active, context.now() - began)
         except Exception as error:  # As with any hook: its failure, not the stream's.
             return _fail(door, words(error), began, context)
         frames, own.outbox = own.outbox, []

@@ -37,7 +37,10 @@ class SessionCounts:
     cost: float = 0.0
 
 
-def _unknown_price(output_tokens: int) -> float | None:
+Price = Callable[[int, int], float | None]
+
+
+def unknown_price(input_tokens: int, output_tokens: int) -> float | None:
     return None
 
 
@@ -47,8 +50,8 @@ class StreamingContext:
 
     `send` and `terminate` fill `outbox` and set `is_terminated`; the driver of the stream acts on them, and on
     `questions`, by number: it has them answered and tells the chain. `halted_by` names the policy that ended it.
-    `price` gives what so many output tokens cost (US dollars, None where that is not known); `began_at` is when the
-    request came (µs since the epoch).
+    `price` gives what so many input and output tokens cost (US dollars, None where that is not known); `began_at` is
+    when the request came (µs since the epoch). `request` is the request as it goes upstream.
     """
 
     run_id: str
@@ -56,7 +59,7 @@ class StreamingContext:
     request: ModelCall = field(default_factory=ModelCall)
     session: SessionCounts = field(default_factory=SessionCounts)
     state: StreamState = field(default_factory=StreamState)
-    price: "Callable[[int], float | None]" = _unknown_price
+    price: Price = unknown_price
     began_at: int = 0
     outbox: list[Frame] = field(default_factory=list)
     judgements: "list[Judgement]" = field(default_factory=list)

@@ -100,7 +100,8 @@ class Judging(Generic[SubjectT]):
                 self._ask(opinion, active, active.time_limit, context, consult=said)
             else:
                 opinion.verdict = checked(said)
-        except Exception as error:  # A policy may be anybody's code: what it raises is its failure, not the stream's.
+                require_in_time(active, context.now() - opinion.began)
+        except BaseException as error:  # A policy may be anybody's code, and even exit: its failure, not the stream's.
             opinion.failure = words(error)
             opinion.verdict = active.failed(opinion.failure)
         return opinion
@@ -196,14 +197,20 @@ def _answer(opinion: _Opinion, active: ActivePolicy, question: Question, answer:
         opinion.verdict = checked(question.consult.read(answer.text))
         if opinion.verdict is None:
             raise TypeError("no verdict came of the answer")
-    except Exception as error:
+    except BaseException as error:
         opinion.failure = words(error)
         opinion.verdict = active.failed(opinion.failure)
 
 
-def words(error: Exception) -> str:
+def words(error: BaseException) -> str:
     """What an error says, with its kind."""
     return f"{type(error).__name__}: {error}"
+
+
+def require_in_time(active: ActivePolicy, took: int) -> None:
+    """Raises TimeoutError where a hook has taken longer (µs) than its policy may. Nothing can stop it before."""
+    if took > active.time_limit * 1_000_000:
+        raise TimeoutError(f"it took {took / 1_000_000:.1f} s, longer than {active.time_limit:g} s")
 
 
 def checked(said: object) -> Verdict | None:

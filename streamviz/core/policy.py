@@ -136,6 +136,11 @@ class Policy:
         """
         return Reading(len(tail.text))
 
+    def on_held(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
+        """Called as a block grows that somebody holds. A verdict that halts ends the stream in its place; no other
+        counts here. What grows without end is never whole, so this is for those who bound it."""
+        return None
+
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | Consult | None:
         """The verdict on a whole block; None where the policy has no say in it."""
         return None

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.chain import PolicyChain
-from streamviz.core.context import Frame, StreamingContext
+from streamviz.core.context import Frame, Price, StreamingContext, unknown_price
 from streamviz.core.json_value import as_object, decode
 from streamviz.core.judgements import Answer, Judgement, Question, Unanswered
-from streamviz.core.policy import ActivePolicy, Verdict
+from streamviz.core.policy import ActivePolicy, Bounded, Verdict
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
@@ -21,11 +21,12 @@ Asking = Callable[[Question], Awaitable[Answer]]
 
 
 class Recording(NamedTuple):
-    """A recorded call: its request, and its chunks as they came (times in µs since the epoch)."""
+    """A recorded call: its request, its chunks as they came (times in µs since the epoch), what its tokens cost."""
 
     call: ModelCall
     chunks: Sequence[Chunk]
     is_streaming: bool
+    price: Price = unknown_price
 
 
 @dataclass(slots=True)
@@ -58,22 +59,26 @@ async def nobody(question: Question) -> Answer:
     return Unanswered("nobody was asked")
 
 
-async def rerun(recording: Recording, policies: Sequence[ActivePolicy], ask: Asking = nobody) -> Rerun:
-    """Run a recording through policies; the clock is the recording's own."""
+async def rerun(
+    recording: Recording, policies: Sequence[ActivePolicy], ask: Asking = nobody, within: Bounded | None = None
+) -> Rerun:
+    """Run a recording through policies; the clock is the recording's own. `within` bounds what a policy awaits."""
     chunks = recording.chunks
     now = [chunks[0].received_at if chunks else 0]
     aggregator = AGGREGATORS[recording.call.wire_format]()
     context = StreamingContext("rerun", lambda: now[0], recording.call, state=aggregator.state, began_at=now[0])
+    context.price = recording.price
     made = Rerun(aggregator.state, context.judgements)
     judging = RequestJudging(policies, recording.call, context)
     while not judging.is_settled:
         await _answer(context, made, ask, judging.answer)
     made.call, made.denied = judging.call, judging.denied
+    context.request = judging.call
     if judging.denied is not None or not chunks:
         return made
     head = as_object(decode(chunks[0].data or b"{}")) if not recording.is_streaming else aggregator.head
     composers = COMPOSERS if recording.is_streaming else BODY_COMPOSERS
-    chain = PolicyChain(policies, composers[recording.call.wire_format](head))
+    chain = PolicyChain(policies, composers[recording.call.wire_format](head), within)
     processor = StreamProcessor(chain.on_chunk, aggregator)
 
     def tell(number: int, answer: Answer) -> None:

@@ -2,12 +2,13 @@
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.judgements import Judgement
-from streamviz.core.judging import words
+from streamviz.core.judging import require_in_time, words
 from streamviz.core.policy import ActivePolicy, Decision, Edit, Mode, Reading, Tail, Verdict
 
 _CONTEXT = 1
@@ -36,30 +37,52 @@ class _Stage:
         self._spans: list[dict[str, object]] = []
         self._gone = 0
         self._took = 0
+        self._found_at = 0
 
     def feed(self, pieces: Iterable[Piece], is_whole: bool, context: StreamingContext) -> list[Piece]:
         """The pieces that may go now that these came."""
         self._waiting += pieces
         if self.failure or self.halt:
             return self._all() if self.halt is None else []
+        if len(self._waiting) == 1 and not self._waiting[0].is_changed:
+            return self._feed_one(self._waiting[0], is_whole, context)
+        return self._feed_all(is_whole, context)
+
+    def _feed_one(self, piece: Piece, is_whole: bool, context: StreamingContext) -> list[Piece]:
+        """As nearly always: nothing waits, and nothing is found."""
+        tail = Tail(self._before + piece.text, len(self._before), is_whole)
+        reading = self._read(tail, context)
+        if reading.safe < len(tail.text) or reading.edits or reading.verdict is not None:
+            return self._apply(reading, piece.text, is_whole)
+        self._gone += len(piece.text)
+        self._before = tail.text[-_CONTEXT:]
+        self._waiting.clear()
+        return [piece]
+
+    def _feed_all(self, is_whole: bool, context: StreamingContext) -> list[Piece]:
         waiting = "".join(piece.text for piece in self._waiting)
         if not waiting:
             return self._all()
-        began = context.now()
         reading = self._read(Tail(self._before + waiting, len(self._before), is_whole), context)
-        self._took += context.now() - began
+        return self._apply(reading, waiting, is_whole)
+
+    def _apply(self, reading: Reading, waiting: str, is_whole: bool) -> list[Piece]:
+        """Let go what may go, with the edits made in it."""
         shift = len(self._before)
         safe = max(0, min(reading.safe - shift, len(waiting)))
         edits = [edit._replace(start=edit.start - shift, end=edit.end - shift) for edit in reading.edits]
         if is_whole or len(waiting) - safe > self.active.policy.look_back:
             bound = len(waiting) if is_whole else len(waiting) - self.active.policy.look_back
             safe = max(safe, bound) if reading.verdict is None else safe
+        if edits and not self._counts:
+            self._found_at = self._gone + edits[0].start
         self._note(edits)
         gone = _cut(self._waiting, safe, edits)
         self._before = (self._before + waiting[:safe])[-_CONTEXT:] if safe else self._before
         self._gone += safe
         if reading.verdict is not None and reading.verdict.decision is Decision.HALT:
-            self.halt = reading.verdict
+            self._found_at = self._gone
+            self.halt = placed(reading.verdict, self._gone)
         return gone
 
     @property
@@ -67,18 +90,23 @@ class _Stage:
         return bool(self._counts) and self.active.mode is Mode.ENFORCE
 
     def judgement(self, block: StreamBlock, context: StreamingContext, client_had: int) -> Judgement:
-        """What it comes to, once the text is over."""
+        """What it comes to, once the text is over. Where it counts the client had what stood before the first thing
+        found; of what a shadow would have changed it had `client_had`."""
         verdict = self.halt or self._verdict()
         if self.failure and self.halt is None:
             verdict = self.active.failed(self.failure)
-        return Judgement(
-            self.active, block.ordinal, verdict, context.now(), self._took, self.failure, client_had=client_had
-        )
+        had = self._found_at if self.active.mode is Mode.ENFORCE else client_had
+        return Judgement(self.active, block.ordinal, verdict, context.now(), self._took, self.failure, client_had=had)
 
     def _read(self, tail: Tail, context: StreamingContext) -> Reading:
+        began = context.now()
         try:
-            return self.active.policy.on_delta(self._block, tail, context)
-        except Exception as error:  # As with any hook: its failure, not the stream's.
+            reading = checked_reading(self.active.policy.on_delta(self._block, tail, context), tail)
+            took = context.now() - began
+            self._took += took
+            require_in_time(self.active, took)
+            return reading
+        except BaseException as error:  # As with any hook: its failure, not the stream's.
             self.failure = words(error)
             if self.active.fail_open:
                 return Reading(len(tail.text))
@@ -182,21 +210,38 @@ class RunningText:
         return self.take(self._released)[0] if self._released else ""
 
     def judgements(self, context: StreamingContext, client_had: int) -> list[Judgement]:
-        """What the policies make of the text, once it is over. Of what a shadow would change, the client had it."""
-        had = {Mode.ENFORCE: 0, Mode.SHADOW: client_had}
-        return [stage.judgement(self.block, context, had[stage.active.mode]) for stage in self._stages]
+        """What the policies make of the text, once it is over."""
+        return [stage.judgement(self.block, context, client_had) for stage in self._stages]
 
 
 def whole_verdict(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Verdict:
     """What a policy for running text makes of a block that somebody held."""
-    reading = active.policy.on_delta(block, Tail(block.text, 0, True), context)
+    tail = Tail(block.text, 0, True)
+    reading = checked_reading(active.policy.on_delta(block, tail, context), tail)
     if reading.verdict is not None and reading.verdict.decision is Decision.HALT:
-        return reading.verdict
+        return placed(reading.verdict, reading.safe)
     if not reading.edits:
         return Verdict(Decision.ALLOW)
     counts = Counter(edit.label for edit in reading.edits)
     spans = [{"start": edit.start, "end": edit.end, "label": edit.label} for edit in reading.edits[:_SHOWN_SPANS]]
     return replaced(edited(block.text, reading.edits), counts, spans)
+
+
+def placed(verdict: Verdict, start: int) -> Verdict:
+    """A verdict that halts, with the place in the text where it does."""
+    return replace(verdict, evidence={**verdict.evidence, "start": start})
+
+
+def checked_reading(said: object, tail: Tail) -> Reading:
+    """Raises TypeError where a policy gave something else, ValueError for edits that cannot be made."""
+    if not isinstance(said, Reading):
+        raise TypeError(f"a policy gives a Reading, not {type(said).__name__}")
+    at = tail.begin
+    for edit in said.edits:
+        if not at <= edit.start <= edit.end <= said.safe:
+            raise ValueError(f"an edit from {edit.start} to {edit.end} is not behind {at} and before {said.safe}")
+        at = edit.end
+    return said
 
 
 def replaced(text: str, counts: Counter[str], spans: Sequence[object]) -> Verdict:

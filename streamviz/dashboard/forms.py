@@ -14,7 +14,7 @@ from streamviz.records.models import ApiKey, Policy
 WHY = "Kept with the version that this change makes."
 
 
-def wrong_with(form: forms.Form) -> str:
+def wrong_with(form: forms.BaseForm) -> str:
     """What is wrong with a form, in a line."""
     return " ".join(f"{name}: {' '.join(map(str, errors))}" for name, errors in form.errors.items())
 

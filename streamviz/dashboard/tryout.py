@@ -4,6 +4,9 @@ import json
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from asgiref.sync import sync_to_async
+
+from streamviz.bounded import within
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.json_value import JsonObject
@@ -38,7 +41,7 @@ class TryOut(NamedTuple):
 
 async def try_on(recording: Recording, active: ActivePolicy) -> TryOut:
     """Run a policy over a recording; a judge's model is really asked."""
-    made = await rerun(recording, [active], _ask)
+    made = await rerun(recording, [active], _ask, within)
     wire_format, is_streaming = recording.call.wire_format, recording.is_streaming
     client = told(wire_format, made.frames, is_streaming=is_streaming) if made.frames else StreamState()
     return TryOut(
@@ -57,8 +60,6 @@ async def recorded(stream_id: UUID) -> Recording | str:
     stream = await Stream.objects.select_related("key").filter(pk=stream_id).afirst()
     if stream is None:
         return "there is no such stream in the record"
-    from asgiref.sync import sync_to_async
-
     return await sync_to_async(recording_of)(stream)
 
 

@@ -4,7 +4,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from streamviz.dashboard.views import accounts, errors, keys, live, policies, sessions, streams, system, tryouts
+from streamviz.dashboard.views import accounts, keys, live, policies, sessions, streams, system, tryouts
 
 urlpatterns = [
     path("", live.live, name="live"),
@@ -35,9 +35,5 @@ urlpatterns = [
     path("sign-in/link/<str:uidb64>/<str:token>/", accounts.sign_in_link, name="sign_in_link"),
     path("sign-out/", accounts.sign_out, name="sign_out"),
     path("account/", accounts.account, name="account"),
+    path("account/theme/", accounts.theme, name="theme"),
 ]
-
-handler400 = errors.bad_request
-handler403 = errors.forbidden
-handler404 = errors.not_found
-handler500 = errors.server_error

@@ -110,7 +110,7 @@ class StreamConsumer(WatchConsumer):
         else:
 
             async def topic() -> StreamTopic:
-                return StreamTopic(stream, hub.feed)
+                return StreamTopic(stream, hub.count_held)
 
             await hub.join(str(stream.id), topic, self.watcher)
 

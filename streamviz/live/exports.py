@@ -25,9 +25,9 @@ class Exports:
         """Whether another worker's people watch the Live page."""
         return self._wanted_at is not None
 
-    def touch(self, stream_id: uuid.UUID) -> None:
+    def touch(self, stream_ids: set[uuid.UUID]) -> None:
         """Called by the wall."""
-        self._changed.add(stream_id)
+        self._changed |= stream_ids
 
     def want(self) -> None:
         """Somebody watches."""

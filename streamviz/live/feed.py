@@ -62,6 +62,8 @@ class Feed:
             if len(self.finished) <= MOST_RECENT and (oldest.ended_at or 0) >= limit:
                 return
             del self.finished[oldest.id]
+            # Nobody takes them while nobody watches.
+            self._changed.discard(oldest.id)
 
 
 feed = Feed()

@@ -11,7 +11,7 @@ from django.db import DatabaseError
 from streamviz.core.policy import Decision
 from streamviz.live.feed import Feed, feed, now_us
 from streamviz.live.presentation import from_records
-from streamviz.live.topics import Topic
+from streamviz.live.topics import Topic, count_held
 from streamviz.live.wall import Wall
 from streamviz.live.wall_topic import WallTopic
 from streamviz.live.watcher import OVER, TRY_AGAIN, Message, Watcher, head
@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.1
 _ALIVE_US = 5_000_000
+# A snapshot is dear, and a browser may ask for one as often as it likes.
+_SNAPSHOT_US = 500_000
 _LOOK_US = 5_000_000
 
 
@@ -51,14 +53,16 @@ class Channel:
 
     async def _show_again(self, now: int) -> None:
         """Snapshots for those who asked for one, or had something left out and have caught up."""
-        wanting = [watcher for watcher in self.watchers if watcher.wants_snapshot or self._misses(watcher)]
+        wanting = [watcher for watcher in self.watchers if self._is_shown_again(watcher, now)]
         if wanting:
             html = await self.topic.snapshot(now)
             for watcher in wanting:
                 watcher.show(self.number, html, now)
 
-    def _misses(self, watcher: Watcher) -> bool:
-        return self.topic.is_over and watcher.dropped > 0
+    def _is_shown_again(self, watcher: Watcher, now: int) -> bool:
+        if self.topic.is_over:
+            return watcher.wants_snapshot or watcher.dropped > 0
+        return watcher.wants_snapshot and now - watcher.shown_at >= _SNAPSHOT_US
 
     def _tell(self, kind: str, now: int) -> None:
         for watcher in self.watchers:
@@ -81,6 +85,10 @@ class Peers(Protocol):
     @property
     def wants_ticks(self) -> bool:
         """Whether they watch what is painted here."""
+
+    @property
+    def held(self) -> int:
+        """How many streams of theirs have something held."""
 
     async def tick(self) -> None:
         """All is painted."""
@@ -113,6 +121,10 @@ class Hub:
     def has_wall_watchers(self) -> bool:
         """Whether anybody here watches the Live page."""
         return any(isinstance(channel.topic, WallTopic) for channel in self._channels.values())
+
+    def count_held(self) -> int:
+        """How many running streams have something held, here and at the other workers."""
+        return count_held(self.feed) + (self.peers.held if self.peers else 0)
 
     async def join(self, name: str, make_topic: Callable[[], Awaitable[Topic]], watcher: Watcher) -> None:
         """Watch a topic: first a snapshot, then every delta after it."""

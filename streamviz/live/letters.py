@@ -28,6 +28,12 @@ class Rows(Letter, frozen=True):
     entries: list[Entry]
 
 
+class HeldCounted(Letter, frozen=True):
+    """How many of the sender's streams have something held."""
+
+    held: int
+
+
 class StreamWanted(Letter, frozen=True):
     """Somebody watches this stream at the sender's. `again`: a snapshot is wanted."""
 
@@ -70,7 +76,7 @@ class Acted(Letter, frozen=True):
     is_done: bool
 
 
-Any = WallWanted | Rows | StreamWanted | Relayed | Decided | Cancelled | Acted
+Any = WallWanted | Rows | HeldCounted | StreamWanted | Relayed | Decided | Cancelled | Acted
 
 
 def pack(letter: Any) -> bytes:

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import NamedTuple
 
 import msgspec
 from channels.exceptions import ChannelFull
@@ -21,6 +22,7 @@ from streamviz.live.feed import now_us
 from streamviz.live.hub import TICK_SECONDS, Hub
 from streamviz.live.remote_stream import RemoteStream
 from streamviz.live.stream_topic import StreamTopic
+from streamviz.live.topics import count_held
 from streamviz.live.watcher import TRY_AGAIN, Message, Watcher
 
 log = logging.getLogger(__name__)
@@ -40,6 +42,13 @@ class _Sender:
     number: int | None = None
     heard_at: float = 0.0
     ids: set[uuid.UUID] = field(default_factory=set)
+
+
+class _Held(NamedTuple):
+    """How many streams of a worker are held, and when it said so."""
+
+    streams: int
+    heard_at: float
 
 
 @dataclass(slots=True)
@@ -62,9 +71,12 @@ class Peers:
         self._visitors: dict[tuple[str, uuid.UUID], _Visitor] = {}
         self._remote: dict[uuid.UUID, RemoteStream] = {}
         self._senders: dict[str, _Sender] = {}
+        self._held: dict[str, _Held] = {}
+        self._held_told = 0
         self._questions: dict[int, asyncio.Future[bool]] = {}
         self._numbers = itertools.count(1)
         self._reminded_at = 0.0
+        self._times_forgotten = 0
 
     async def start(self) -> None:
         """Join the other workers."""
@@ -121,6 +133,11 @@ class Peers:
         """Whether another worker's people watch our rows."""
         return self._exports.is_wanted
 
+    @property
+    def held(self) -> int:
+        """How many streams of the other workers have something held."""
+        return sum(held.streams for held in list(self._held.values()))
+
     async def _ask(self, letter: Callable[[int], letters.Any]) -> bool:
         number = next(self._numbers)
         answer = self._questions[number] = asyncio.get_running_loop().create_future()
@@ -151,6 +168,8 @@ class Peers:
                 await self._show_wall(sender, again)
             case letters.Rows():
                 self._take_rows(letter)
+            case letters.HeldCounted(sender, held):
+                self._held[sender] = _Held(held, monotonic())
             case letters.StreamWanted(sender, stream_id, again):
                 await self._show_stream(sender, stream_id, again)
             case letters.Relayed(_, stream_id, number, text, is_text, close):
@@ -173,9 +192,10 @@ class Peers:
         await self._send(letter.sender, letters.Acted(self.name, letter.question, is_done))
 
     async def _show_wall(self, sender: str, again: bool) -> None:
+        if again or not self._exports.is_wanted:
+            await self._hub.wall.catch_up(now_us())
         self._exports.want()
         if again:
-            await self._hub.wall.catch_up(now_us())
             self._hub.tick_while_watched()
             rows = self._exports.all()
             await self._send(sender, letters.Rows(self.name, self._exports.number, True, rows))
@@ -205,7 +225,7 @@ class Peers:
             visitor = self._visitors[sender, stream_id] = _Visitor(task, watcher)
 
             async def topic() -> StreamTopic:
-                return StreamTopic(stream, self._hub.feed)
+                return StreamTopic(stream, self._hub.count_held)
 
             await self._hub.join(str(stream_id), topic, watcher)
         elif again:
@@ -229,16 +249,27 @@ class Peers:
             for stream_id, remote in list(self._remote.items()):
                 if remote.answered.is_set() and remote.wants_snapshot:
                     await self._publish(letters.StreamWanted(self.name, stream_id, True))
+            if count_held(self._hub.feed) != self._held_told:
+                await self._tell_held()
             if monotonic() - self._reminded_at < REMIND_SECONDS:
                 continue
             self._reminded_at = monotonic()
             await self._remind()
             self._forget()
 
+    async def _tell_held(self) -> None:
+        self._held_told = count_held(self._hub.feed)
+        await self._publish(letters.HeldCounted(self.name, self._held_told))
+
     async def _remind(self) -> None:
+        if self._held_told:
+            await self._tell_held()
         if self.wants_ticks:  # silence would mean that we are gone
             await self._publish(letters.Rows(self.name, self._exports.next_number(), False, []))
         if self._hub.has_wall_watchers:
+            if self._times_forgotten != self._hub.wall.times_forgotten:
+                self._times_forgotten = self._hub.wall.times_forgotten
+                self._senders.clear()
             missing = not self._senders or any(sender.number is None for sender in self._senders.values())
             await self._publish(letters.WallWanted(self.name, missing))
         else:
@@ -249,6 +280,7 @@ class Peers:
     def _forget(self) -> None:
         limit = monotonic() - FORGET_SECONDS
         self._exports.forget(FORGET_SECONDS)
+        self._held = {name: held for name, held in self._held.items() if held.heard_at >= limit}
         for key, visitor in list(self._visitors.items()):
             if visitor.heard_at < limit or visitor.task.done():
                 visitor.task.cancel()

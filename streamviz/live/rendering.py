@@ -1,20 +1,22 @@
 """Fragments of the pages: the same partial templates make the first paint, live updates and history."""
 
-import asyncio
-import html
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from django.template.loader import get_template
 from django.utils.safestring import SafeString
 
+from streamviz.live import row_markup
 from streamviz.live.entries import Entry
+from streamviz.live.pace import Pace
 from streamviz.live.presentation.arguments import tree_of
 from streamviz.live.presentation.facts import facts_of
-from streamviz.live.presentation.rows import RowView
+from streamviz.live.presentation.rows import RowText, RowView
 from streamviz.live.presentation.text import plural, printable
 from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
 from streamviz.live.presentation.waterfall import waterfall_of
+
+_Shown = TypeVar("_Shown")
 
 _FRAMED = {"held": " is-held", "never sent": " is-denied"}
 
@@ -24,37 +26,29 @@ def fragment(template: str, **context: Any) -> SafeString:
     return cast(SafeString, get_template(f"live/{template}.html").render(context))
 
 
-def _row_tail(view: RowView) -> SafeString:
-    stream = view.stream
-    return SafeString(f'<p class="tail" id="r-{stream.id.hex}-tail"><bdi>{html.escape(stream.tail)}</bdi></p>')
+class Part(NamedTuple, Generic[_Shown]):
+    """A part of a row: what it shows, and how that is painted. It is painted again only when it shows another thing."""
+
+    shows: Callable[[_Shown], object]
+    paint: Callable[[_Shown], str]
 
 
-def _row_time(view: RowView) -> SafeString:
-    last, age = view.last, view.age
-    counts = "since" if view.stream.is_running else "ago"
-    since = f' data-since="{age.since_ms}"' if age.since_ms else ""
-    return SafeString(
-        f'<div class="row-time" id="r-{view.stream.id.hex}-time"><b>'
-        f'<span data-{counts}="{last.since_ms}">{last.text}</span></b><span{since}>{age.text}</span></div>'
-    )
+def _by_template(name: str) -> Callable[[RowView], str]:
+    return lambda row: fragment(f"_row_{name}", row=row)
 
 
-# The parts of a row, and for each what it shows: it is painted again only when that is another.
-ROW_PARTS: dict[str, Callable[[RowView], object]] = {
-    "who": lambda row: row.state,
-    "strip": lambda row: row.strip,
-    "tail": lambda row: row.stream.tail,
-    "rate": lambda row: (row.now // 1_000_000, row.stream.is_running) if row.stream.is_running else None,
-    "time": lambda row: (row.last.since_ms, row.stream.is_running),
-    "verdicts": lambda row: ([badge._replace(age="") for badge in row.badges], row.why),
+ROW_PARTS: dict[str, Part[RowView]] = {
+    "who": Part(lambda row: row.state, _by_template("who")),
+    "strip": Part(lambda row: row.strip, row_markup.blocks),
+    "rate": Part(lambda row: row.stream.is_running and row.now // 1_000_000, row_markup.rate),
+    "age": Part(lambda row: row.stream.is_running, row_markup.age),
+    "verdicts": Part(lambda row: ([badge._replace(age="") for badge in row.badges], row.why), _by_template("verdicts")),
 }
-# These two change with almost every chunk, and a template costs ten times as much.
-_QUICK = {"tail": _row_tail, "time": _row_time}
-
-
-def row_part(view: RowView, part: str) -> SafeString:
-    """One of ROW_PARTS."""
-    return _QUICK[part](view) if part in _QUICK else fragment(f"_row_{part}", row=view)
+# These change with almost every chunk.
+TEXT_PARTS: dict[str, Part[RowText]] = {
+    "tail": Part(lambda text: text.tail, row_markup.tail),
+    "last": Part(lambda text: (text.last.since_ms, text.is_running), row_markup.last),
+}
 
 
 def as_update(part: str) -> str:
@@ -144,10 +138,10 @@ async def stream(view: StreamView, now: int, *, oob: bool = False) -> SafeString
     )
 
 
-def wall(groups: Sequence[tuple[str, Sequence[Entry]]], *, is_filtered: bool, oob: bool = False) -> SafeString:
+async def wall(groups: Sequence[tuple[str, Sequence[Entry]]], *, is_filtered: bool, oob: bool = False) -> SafeString:
     """The Live page's list: each group's title with its rows."""
     rendered = [
-        {"name": name, "title": GROUP_TITLES[name], "rows": [row(entry) for entry in entries]}
+        {"name": name, "title": GROUP_TITLES[name], "rows": await _paced(row(entry) for entry in entries)}
         for name, entries in groups
     ]
     return fragment("_wall", groups=rendered, is_filtered=is_filtered, oob=oob)
@@ -163,9 +157,9 @@ GROUP_TITLES = {
 
 
 async def _paced(fragments: Iterable[SafeString]) -> list[SafeString]:
-    """All of them, letting the event loop serve clients after each."""
-    rendered = []
+    """All of them, letting the event loop serve clients in between."""
+    rendered, pace = [], Pace()
     for one in fragments:
         rendered.append(one)
-        await asyncio.sleep(0)
+        await pace.rest()
     return rendered

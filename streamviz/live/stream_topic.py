@@ -1,17 +1,16 @@
 """One running stream, for its page."""
 
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 from django.utils.safestring import SafeString
 
 from streamviz.live import rendering
-from streamviz.live.feed import Feed
 from streamviz.live.presentation.from_live import view_of, whole_view_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import BlockView, StreamView
 from streamviz.live.streams import LiveStream
-from streamviz.live.topics import Update, count_held
+from streamviz.live.topics import Update
 
 _SECOND = 1_000_000
 
@@ -19,9 +18,9 @@ _SECOND = 1_000_000
 class StreamTopic:
     """Text goes out as it grows, piece by piece; a block's head when it changes; what is dear to draw once a second."""
 
-    def __init__(self, stream: LiveStream, feed: Feed) -> None:
+    def __init__(self, stream: LiveStream, count_held: Callable[[], int]) -> None:
         self._stream = stream
-        self._feed = feed
+        self._count_held = count_held  # for the navigation, which says it on every page
         self._shown = view_of(stream)
         self._second = 0
         self._parts: dict[str, str] = {}
@@ -60,7 +59,7 @@ class StreamTopic:
 
     def _around(self, view: StreamView, now: int) -> dict[str, SafeString]:
         """What the page shows of the stream outside of its main part."""
-        nav_held = rendering.nav_held(count_held(self._feed), oob=True)
+        nav_held = rendering.nav_held(self._count_held(), oob=True)
         return rendering.header(view, now, oob=True) | {"nav_held": nav_held}
 
 

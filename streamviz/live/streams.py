@@ -20,6 +20,7 @@ class LiveStream:
     `cancel(by)` stops the stream on a person's word; False where it is too late.
     `sending_since` is when the client's socket was given what it has not taken yet, `client_waits` from when to when
     that took long enough to call the client slow.
+    `request` is empty until its policies have settled what goes upstream.
     `outcome` is empty while the stream runs. `state` and `context` are those that the core works on, not copies.
     """
 

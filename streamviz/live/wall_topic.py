@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator
 from streamviz.live import rendering
 from streamviz.live.entries import Entry
 from streamviz.live.filters import EVERYTHING, Filter
+from streamviz.live.pace import Pace
 from streamviz.live.topics import Update
 from streamviz.live.wall import Wall
 
-_TEXT_PARTS = {"strip", "tail", "rate", "time"}
+_TEXT_PARTS = {"strip", "rate", *rendering.TEXT_PARTS}
 _Place = tuple[int, uuid.UUID]
 
 
@@ -31,18 +32,19 @@ class WallTopic:
                 self._place(entry)
         wall.listen(self)
 
-    def touch(self, stream_id: uuid.UUID) -> None:
+    def touch(self, stream_ids: set[uuid.UUID]) -> None:
         """Called by the wall."""
-        self._pending.add(stream_id)
+        self._pending |= stream_ids
 
     async def updates(self, changed: set[uuid.UUID], now: int) -> AsyncIterator[Update]:
         pending, self._pending = self._pending, set()
-        moves, texts = [], []
-        # The order in which rows come is told by their places, whatever the order here.
-        for stream_id in sorted(pending):
+        moves, texts, pace = [], [], Pace()
+        # Where rows belong is told by their places, whatever the order here.
+        for stream_id in pending:
             row_moves, row_texts = self._look_at(stream_id)
             moves += row_moves
             texts += row_texts
+            await pace.rest()
         if (numbers := self._render_numbers()) != self._numbers:
             self._numbers = numbers
             moves.append(numbers)
@@ -52,17 +54,19 @@ class WallTopic:
             yield Update("".join(texts), is_text=True)
 
     async def snapshot(self, now: int) -> str:
-        return self.html(oob=True) + self._render_numbers()
+        return await self.html(oob=True) + self._render_numbers()
 
-    def html(self, *, oob: bool = False) -> str:
+    async def html(self, *, oob: bool = False) -> str:
         """The whole list."""
         groups = [(name, [self._shown[each] for _, each in places]) for name, places in self._groups.items()]
-        return rendering.wall(groups, is_filtered=bool(self._filter.terms), oob=oob)
+        return await rendering.wall(groups, is_filtered=bool(self._filter.terms), oob=oob)
 
     def _look_at(self, stream_id: uuid.UUID) -> tuple[list[str], list[str]]:
         """What must be told of a stream: moves and verdicts, and what is only text."""
         old, new = self._shown.get(stream_id), self._wall.entries.get(stream_id)
-        if new is None or not self._filter.matches(new.facts):
+        # Facts are the same object while only text grows.
+        is_known = old is not None and new is not None and old.facts is new.facts
+        if new is None or not (is_known or self._filter.matches(new.facts)):
             return self._remove(old), []
         if old is None or (old.group, old.order) != (new.group, new.order):
             return [*self._remove(old), self._insert(new)], []

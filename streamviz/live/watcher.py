@@ -35,6 +35,7 @@ class Watcher:
         self.outbox: asyncio.Queue[Message] = asyncio.Queue()
         self.dropped = 0
         self.wants_snapshot = True
+        self.shown_at = 0
         self._unconfirmed: deque[tuple[int, int]] = deque()
         self._size = 0
         self._told = 0
@@ -58,6 +59,7 @@ class Watcher:
         self.outbox.put_nowait(Message(number, head(number, "snapshot", now, self.dropped) + html))
         self.dropped = self._told = 0
         self.wants_snapshot = False
+        self.shown_at = now
 
     def tell(self, number: int, kind: str, now: int) -> None:
         """A message with nothing to show."""

@@ -1,6 +1,7 @@
 """cel_rule: an expression in CEL decides."""
 
 import re
+from collections.abc import Callable
 
 import cel
 
@@ -11,11 +12,13 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_text, decode
 from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
 from streamviz.core.request import ModelCall
-from streamviz.policies.parameters import check, texts
+from streamviz.policies.parameters import check, shortened, texts
 
 LONGEST = 4000
 # What comes from a model can be a long list, and each loop within a loop multiplies by its length.
 MOST_LOOPS = 2
+MOST_STEPS = 1_000_000
+_SHOWN = 200
 _LOOP = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*(\w*)")
 _NAMES = frozenset({"block", "args", "request", "stream", "session"})
 _BUILT_IN = frozenset("int uint double bool string bytes list map null_type type dyn timestamp duration".split())
@@ -34,7 +37,8 @@ class CelRule(Policy):
       far as this worker has seen them.
 
     `block.name == "run_shell" && has(args.command) && args.command.contains("rm -rf")`. A field that is not there is a
-    failure of the policy, so ask `has(…)` first. `on` lists what it is asked about: kinds of block, which are held
+    failure of the policy, so ask `has(…)` first; so is a loop (`all`, `exists`, `map`, `filter`) over a list that is so
+    long that it would take more than a million steps. `on` lists what it is asked about: kinds of block, which are held
     until they are judged, or `request` (then `block` is empty).
     """
 
@@ -65,25 +69,39 @@ class CelRule(Policy):
 
     def __init__(self, parameters: JsonObject) -> None:
         check(parameters, self.parameters_schema)
-        self._program = _compile(as_text(parameters["expression"]))
+        expression = as_text(parameters["expression"])
+        self._program = _compile(expression)
+        self._wanted = frozenset(self._program.variables())
+        self._loops = len(_LOOP.findall(expression))
         self._on = frozenset(texts(parameters.get("on"), ("tool_call",)))
         decision = Decision(as_text(parameters.get("decision")) or "deny")
         reason = as_text(parameters.get("reason")) or "The expression is true of it."
-        self._verdict = Verdict(decision, reason, as_text(parameters.get("text")))
+        evidence = {"expression": shortened(expression, _SHOWN)}
+        self._verdict = Verdict(decision, reason, as_text(parameters.get("text")), evidence)
 
     def holds(self, block: StreamBlock) -> bool:
         return block.kind in self._on
 
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
-        return self._decide({"block": {}, "args": {}}, request, context) if "request" in self._on else None
+        return self._decide(None, request, context) if "request" in self._on else None
 
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
         if block.kind not in self._on:
             return None
-        return self._decide({"block": _block(block), "args": _arguments(block)}, context.request, context)
+        return self._decide(block, context.request, context)
 
-    def _decide(self, names: JsonObject, request: ModelCall, context: StreamingContext) -> Verdict:
-        values = {**names, "request": _request(request), "stream": _stream(context), "session": _session(context)}
+    def _decide(self, block: StreamBlock | None, request: ModelCall, context: StreamingContext) -> Verdict:
+        makers: dict[str, Callable[[], JsonObject]] = {
+            "block": lambda: _block(block) if block else {},
+            "args": lambda: _arguments(block),
+            "request": lambda: _request(request),
+            "stream": lambda: _stream(context),
+            "session": lambda: _session(context),
+        }
+        # A request can be long, and there is one for each block: what the expression does not name is not made.
+        values = {name: make() for name, make in makers.items() if name in self._wanted}
+        if self._loops and _longest(values) ** self._loops > MOST_STEPS:
+            raise ValueError("what it would have to go through is too long")
         result = self._program.execute(values)
         if not isinstance(result, bool):
             raise TypeError(f"the expression gives {type(result).__name__}, not true or false")
@@ -117,7 +135,18 @@ def _block(block: StreamBlock) -> JsonObject:
     }
 
 
-def _arguments(block: StreamBlock) -> JsonObject:
+def _longest(value: object) -> int:
+    """How long the longest list or map in it is."""
+    longest, level = 0, [value]
+    while level:
+        item = level.pop()
+        if isinstance(item, dict | list):
+            longest = max(longest, len(item))
+            level += item.values() if isinstance(item, dict) else item
+    return longest
+
+
+def _arguments(block: StreamBlock | None) -> JsonObject:
     if isinstance(block, ToolCallStreamBlock):
         try:
             value = decode(block.arguments)

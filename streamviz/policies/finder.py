@@ -5,10 +5,27 @@ from typing import NamedTuple
 
 from streamviz.core.policy import Tail
 from streamviz.policies.beginnings import Unreadable, beginnings
-from streamviz.policies.parameters import Pattern, compile_pattern, encodable
+from streamviz.policies.parameters import BytesPattern, Pattern, compile_bytes_pattern, compile_pattern, encodable
 
 # So much is read at once of a text that is there as a whole, and more where a match may be longer.
 _SLICE = 1024
+
+
+# A match, and what looks like one and is none, takes some 50 µs.
+MOST_MATCHES = 10_000
+
+
+class Budget:
+    """How many matches may still be looked at."""
+
+    def __init__(self) -> None:
+        self._left = MOST_MATCHES
+
+    def spend(self) -> None:
+        """One is looked at. Raises ValueError where that is one too many."""
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError(f"there are more than {MOST_MATCHES} places to look at")
 
 
 class Shape(NamedTuple):
@@ -41,30 +58,44 @@ class Finder:
         self._shapes = [
             (shape, compile_pattern(flags + shape.pattern, f"{field}.{number}")) for number, shape in enumerate(shapes)
         ]
-        self._any = compile_pattern(flags + "|".join(f"(?:{shape.pattern})" for shape in shapes), field)
-        self._start = _start_pattern([shape.pattern for shape in shapes], flags, field)
+        any_of = "|".join(f"(?:{shape.pattern})" for shape in shapes)
+        self._any = compile_pattern(flags + any_of, field)
+        self._start, self._touched = _start_patterns(any_of, [shape.pattern for shape in shapes], flags, field)
 
-    def find(self, tail: Tail) -> tuple[list[Found], int]:
-        """The matches that are settled, and up to where the text may go."""
+    def find(self, tail: Tail, budget: Budget | None = None) -> tuple[list[Found], int]:
+        """The matches that are settled, and up to where the text may go. Raises ValueError where there are too many:
+        `budget` is for several texts, each has its own without one."""
+        budget = budget or Budget()
+        if tail.is_whole and not tail.begin and self._any.search(encodable(tail.text)) is None:
+            return [], len(tail.text)
+        if self._touched is not None and len(tail.text) < _SLICE and self._is_clear(self._touched, tail):
+            return [], len(tail.text)
         found: list[Found] = []
         at, end, size = tail.begin, len(tail.text), _SLICE
         while True:
             # With one character before it, so that a pattern can tell where a word begins.
             before, upto = max(0, at - 1), min(at + size, end)
             piece = encodable(tail.text[before:upto])
-            matches, safe = self._read(piece, at - before, is_whole=tail.is_whole and upto == end)
+            matches, safe = self._read(piece, at - before, budget, is_whole=tail.is_whole and upto == end)
             found += [Found(match.start + before, match.end + before, match.label) for match in matches]
             size = size * 2 if safe + before == at else _SLICE
             at = safe + before
             if upto - at > self._look_back:
-                found, at = self._give_up(tail.text, found, at, upto)
+                found, at = self._give_up(tail.text, found, at, upto, budget)
             if upto == end:
                 return found, at
 
-    def _give_up(self, text: str, found: list[Found], at: int, upto: int) -> tuple[list[Found], int]:
+    def _is_clear(self, touched: BytesPattern, tail: Tail) -> bool:
+        """Whether there is neither a match in it nor an end that may become one, as is so of nearly all text."""
+        before = tail.text[: tail.begin].encode("utf-8", "replace")
+        data = before + tail.text[tail.begin :].encode("utf-8", "replace")
+        match = touched.search(data, len(before))
+        return match is None or match.start() == len(data)
+
+    def _give_up(self, text: str, found: list[Found], at: int, upto: int, budget: Budget) -> tuple[list[Found], int]:
         """No more may be kept back: what already is a match there is taken as it is, however it would go on."""
         before = max(0, at - 1)
-        matches, _ = self._read(encodable(text[before:upto]), at - before, is_whole=True)
+        matches, _ = self._read(encodable(text[before:upto]), at - before, budget, is_whole=True)
         least = upto - self._look_back
         taken = [Found(each.start + before, each.end + before, each.label) for each in matches]
         taken = [each for each in taken if each.start < least]
@@ -72,10 +103,11 @@ class Finder:
         before = at - 1
         return found + taken, before + self._safe(encodable(text[before:upto]), 1)
 
-    def _read(self, text: str, at: int, *, is_whole: bool) -> tuple[list[Found], int]:
+    def _read(self, text: str, at: int, budget: Budget, *, is_whole: bool) -> tuple[list[Found], int]:
         found: list[Found] = []
         safe = len(text) if is_whole else self._safe(text, at)
         while (match := self._any.search(text, at)) is not None and match.start() < safe:
+            budget.spend()
             settled = self._settle(text, match.start())
             if settled is None:
                 at = match.start() + 1
@@ -103,8 +135,12 @@ class Finder:
         return len(text) if match is None else match.start()
 
 
-def _start_pattern(patterns: Sequence[str], flags: str, field: str) -> Pattern | None:
+def _start_patterns(
+    any_of: str, patterns: Sequence[str], flags: str, field: str
+) -> tuple[Pattern | None, BytesPattern | None]:
+    """What finds an end that may become a match, and what finds that or a match; None where that cannot be told."""
     try:
-        return compile_pattern(f"{flags}(?:{'|'.join(map(beginnings, patterns))})\\z", field)
+        start = f"(?:{'|'.join(map(beginnings, patterns))})\\z"
     except Unreadable:
-        return None
+        return None, None
+    return compile_pattern(flags + start, field), compile_bytes_pattern(f"{flags}{any_of}|{start}", field)

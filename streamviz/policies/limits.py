@@ -1,6 +1,6 @@
 """limits: so much a stream or a session may have, and no more."""
 
-from streamviz.core.blocks import StreamBlock
+from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text
@@ -26,8 +26,9 @@ class Limits(Policy):
 
     Each can limit `blocks`, `tool_calls`, `output_tokens`, `cost` (US dollars) and `seconds`, a session also `streams`.
     Until the provider tells the tokens they are estimated, four characters to one, and the cost with them; the reason
-    says so. `seconds` are looked at whenever something comes from upstream. A session is counted in each worker from
-    when that first saw it. With a limit on tool calls, these are held until they are whole.
+    says so. Where nobody knows what the model costs, a limit on that is a failure of the policy. `seconds` are looked
+    at whenever something comes from upstream. A session is counted in each worker from when that first saw it. With a
+    limit on tool calls, these are held until they are whole; what is held is bounded while it comes, too.
     """
 
     kind = "limits"
@@ -83,13 +84,29 @@ class Limits(Policy):
         return "tool_calls" in self._stream and block.kind is BlockKind.TOOL_CALL
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
+        verdict = self.on_held(block, context)
+        return Reading(len(tail.text)) if verdict is None else Reading(tail.begin, verdict=verdict)
+
+    def on_held(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
         for name, most in self._stream.items():
-            reached = _reached(name, block, context)
+            reached = self._reached(name, block, context)
             if reached > most:
-                is_estimate = name in ("output_tokens", "cost") and context.state.usage is None
-                verdict = self._over(Decision.HALT, "stream", name, reached, most, is_estimate=is_estimate)
-                return Reading(tail.begin, verdict=verdict)
-        return Reading(len(tail.text))
+                is_estimate = name in ("output_tokens", "cost") and not _is_told(context.state)
+                return self._over(Decision.HALT, "stream", name, reached, most, is_estimate=is_estimate)
+        return None
+
+    def _reached(self, name: str, block: StreamBlock, context: StreamingContext) -> float:
+        match name:
+            case "blocks":
+                return block.ordinal + 1
+            case "tool_calls":
+                return _calls_up_to(block, context.state, context.memory_of(self))
+            case "seconds":
+                return context.seconds
+            case "output_tokens":
+                return _output_tokens(context.state)
+            case _:
+                return _cost(context, context.memory_of(self))
 
     def _over(
         self, decision: Decision, what: str, name: str, reached: float, most: float, *, is_estimate: bool = False
@@ -105,23 +122,42 @@ def _amounts(value: object) -> dict[str, float]:
     return {name: amount for name, amount in amounts.items() if amount is not None}
 
 
-def _reached(name: str, block: StreamBlock, context: StreamingContext) -> float:
-    match name:
-        case "blocks":
-            return block.ordinal + 1
-        case "tool_calls":
-            return sum(each.kind is BlockKind.TOOL_CALL for each in context.state.blocks[: block.ordinal + 1])
-        case "seconds":
-            return context.seconds
-        case "output_tokens":
-            return _output_tokens(context)
-        case _:
-            return context.price(_output_tokens(context)) or 0.0
+def _calls_up_to(block: StreamBlock, state: StreamState, memory: dict[str, object]) -> int:
+    """How many tool calls there are up to and with `block`; each block is looked at once in all."""
+    counts = memory.setdefault("calls", [0])
+    assert isinstance(counts, list)
+    for each in state.blocks[len(counts) - 1 : block.ordinal + 1]:
+        counts.append(counts[-1] + (each.kind is BlockKind.TOOL_CALL))
+    return int(counts[block.ordinal + 1])
 
 
-def _output_tokens(context: StreamingContext) -> int:
+def _is_told(state: StreamState) -> bool:
+    """Whether upstream has said what there was in the end: Anthropic's format tells a number at first too."""
+    return state.usage is not None and bool(state.finish_reasons)
+
+
+def _output_tokens(state: StreamState) -> int:
     """As upstream told, else estimated."""
-    usage = normalise(context.state.usage)
-    if usage is not None and usage.output_tokens:
+    usage = normalise(state.usage) if _is_told(state) else None
+    if usage is not None and usage.output_tokens is not None:
         return usage.output_tokens
-    return sum(block.length for block in context.state.blocks) // CHARACTERS_A_TOKEN
+    return state.length // CHARACTERS_A_TOKEN
+
+
+def _cost(context: StreamingContext, memory: dict[str, object]) -> float:
+    """Raises ValueError where the price is not known."""
+    usage = normalise(context.state.usage)
+    asked = usage.input_tokens if usage is not None else None
+    if asked is None:
+        known = memory.get("asked")
+        asked = known if isinstance(known, int) else _estimated(context.request)
+        memory["asked"] = asked
+    cost = context.price(asked, _output_tokens(context.state))
+    if cost is None:
+        raise ValueError("what the model costs is not known")
+    return cost
+
+
+def _estimated(request: ModelCall) -> int:
+    """The tokens of what the model is to read."""
+    return sum(len(text) for turn in request.turns for text in turn.texts) // CHARACTERS_A_TOKEN

@@ -1,6 +1,6 @@
 """What the parameters of all kinds have in common: their check against the kind's schema, and patterns."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import re2
 from jsonschema import Draft202012Validator
@@ -28,6 +28,13 @@ class Pattern(Protocol):
         """None where the pattern is not at `pos`."""
 
 
+class BytesPattern(Protocol):
+    """A compiled regular expression for UTF-8; places are in bytes."""
+
+    def search(self, text: bytes, pos: int = 0) -> Match | None:
+        """As with Pattern."""
+
+
 def encodable(text: str) -> str:
     """RE2 reads UTF-8, which has no place for half of a surrogate pair. No character moves."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
@@ -46,16 +53,26 @@ def compile_pattern(pattern: str, field: str) -> Pattern:
 
     RE2 has no look-around and no back-references. Raises PolicyParametersError for a pattern that it does not take.
     """
+    compiled: Pattern = _compiled(pattern, field)
+    return compiled
+
+
+def compile_bytes_pattern(pattern: str, field: str) -> BytesPattern:
+    """The same, for UTF-8: that costs a third, as places need not be counted in characters."""
+    compiled: BytesPattern = _compiled(pattern.encode("utf-8", "replace"), field)
+    return compiled
+
+
+def _compiled(pattern: str | bytes, field: str) -> Any:
     options = re2.Options()
     options.log_errors = False
     # Only where a match is matters, and finding out what each group took is many times slower.
     options.never_capture = True
     try:
-        compiled: Pattern = re2.compile(pattern, options)
+        return re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
         raise PolicyParametersError(f"{field}: not a regular expression: {reason}", field) from None
-    return compiled
 
 
 TEXT_KINDS = ("content", "thinking", "refusal")

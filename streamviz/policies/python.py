@@ -33,7 +33,7 @@ def python(parameters: JsonObject) -> Policy:
     module, _, name = path.rpartition(".")
     try:
         found: object = vars(import_module(module)).get(name)
-    except Exception as error:  # Importing runs the module, which is anybody's code.
+    except BaseException as error:  # Importing runs the module, which is anybody's code.
         raise PolicyParametersError(f"path: {module} cannot be imported: {error}", "path") from error
     if not isinstance(found, type) or not issubclass(found, Policy):
         raise PolicyParametersError(f"path: {path} is no subclass of Policy", "path")
@@ -41,5 +41,5 @@ def python(parameters: JsonObject) -> Policy:
         return found(as_object(parameters.get("parameters")))
     except PolicyParametersError:
         raise
-    except Exception as error:
+    except BaseException as error:
         raise PolicyParametersError(f"parameters: {type(error).__name__}: {error}", "parameters") from error

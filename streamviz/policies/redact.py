@@ -2,16 +2,17 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_text, decode
+from streamviz.core.json_value import JsonObject, as_text
 from streamviz.core.policy import ALLOW, Decision, Edit, Policy, Reading, Tail, Verdict
 from streamviz.core.request import ModelCall
 from streamviz.core.running import edited, replaced
-from streamviz.policies.finder import Finder
+from streamviz.policies.arguments import read_once, unescaped
+from streamviz.policies.finder import Budget, Finder, Found
 from streamviz.policies.parameters import TEXT_KINDS, check, texts
 from streamviz.policies.secrets import SHAPES
 
@@ -20,6 +21,14 @@ LOOK_BACK = 8000
 _IN = ("request", "content", "tool_call")
 # What a request's texts are in; its other fields say how to answer.
 _READ = ("messages", "input", "system", "instructions", "prompt")
+_SIGNED = frozenset({"signature", "encrypted_content", "thought_signature"})
+_SMALL = 10**8
+# So long may be what stands before the bytes in the URL of a picture.
+_HEAD = 100
+
+
+# Of a member (its key, its value, the object it is in): whether it stays as it is.
+Spared = Callable[[str, object, JsonObject], bool]
 
 
 class Redact(Policy):
@@ -74,55 +83,83 @@ class Redact(Policy):
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
         if "request" not in self._in:
             return None
-        counts: Counter[str] = Counter()
+        masking = _Masking(self._finder, self._mask)
         fields = {
-            name: self._masked(value, counts) if name in _READ else value for name, value in request.fields.items()
+            name: masking.value(value, _is_opaque) if name in _READ else value for name, value in request.fields.items()
         }
-        if not counts:
+        if not masking.counts:
             return ALLOW
-        found = replaced("", counts, ())
-        return Verdict(Decision.REPLACE, found.reason, evidence={"counts": dict(counts)}, request=fields)
+        found = replaced("", masking.counts, ())
+        return Verdict(Decision.REPLACE, found.reason, evidence={"counts": dict(masking.counts)}, request=fields)
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         found, safe = self._finder.find(tail)
-        return Reading(safe, tuple(Edit(each.start, each.end, self._mask_of(each.label), each.label) for each in found))
+        return Reading(safe, tuple(_edit(each, self._mask) for each in found))
 
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
         if not isinstance(block, ToolCallStreamBlock) or "tool_call" not in self._in:
             return None
-        counts: Counter[str] = Counter()
+        masking = _Masking(self._finder, self._mask)
         try:
-            value = decode(block.arguments or "{}")
+            value = read_once(block.arguments or "{}")
         except ValueError:
-            masked = self._mask_text(block.arguments, counts)
+            masked = masking.unreadable(block.arguments)
         else:
-            masked = json.dumps(self._masked(value, counts), ensure_ascii=False)
-        return replaced(masked, counts, ()) if counts else ALLOW
+            masked = json.dumps(masking.value(value), ensure_ascii=False)
+        return replaced(masked, masking.counts, ()) if masking.counts else ALLOW
 
-    def _masked(self, value: object, counts: Counter[str]) -> object:
-        """A JSON value with all its texts masked; the very same where nothing was found in it."""
-        before = counts.total()
+
+class _Masking:
+    """What is masked of one request, or one call, and how much of what that was."""
+
+    def __init__(self, finder: Finder, mask: str) -> None:
+        self.counts: Counter[str] = Counter()
+        self._finder = finder
+        self._mask = mask
+        self._budget = Budget()
+
+    def text(self, text: str) -> str:
+        """A text with all masked in it."""
+        found, _ = self._finder.find(Tail(text, 0, is_whole=True), self._budget)
+        self.counts.update(each.label for each in found)
+        return edited(text, [_edit(each, self._mask) for each in found]) if found else text
+
+    def unreadable(self, text: str) -> str:
+        """Arguments that are no JSON, or not the same to every client. Raises ValueError where what is in them is
+        written in escapes: it cannot be masked there."""
+        masked = self.text(text)
+        if "\\" in masked and self._finder.find(Tail(unescaped(masked), 0, is_whole=True), self._budget)[0]:
+            raise ValueError("arguments that are no JSON hold what cannot be masked")
+        return masked
+
+    def value(self, value: object, spared: Spared | None = None) -> object:
+        """A JSON value with all its texts masked but those of members that are spared; the very same where nothing was
+        found in it."""
+        before = self.counts.total()
         made: object = value
         if isinstance(value, str):
-            made = self._mask_text(value, counts)
-        elif isinstance(value, bool):
-            return value
+            made = self.text(value)
         elif isinstance(value, int):
-            made = self._mask_text(str(value), counts)
+            # Of bare numbers only the long ones can be anything.
+            made = value if abs(value) < _SMALL else self.text(str(value))
         elif isinstance(value, dict):
-            made = {self._mask_text(key, counts): self._masked(item, counts) for key, item in value.items()}
+            made = {
+                self.text(key): item if spared and spared(key, item, value) else self.value(item, spared)
+                for key, item in value.items()
+            }
         elif isinstance(value, list):
-            made = [self._masked(item, counts) for item in value]
-        return made if counts.total() > before else value
+            made = [self.value(item, spared) for item in value]
+        return made if self.counts.total() > before else value
 
-    def _mask_text(self, text: str, counts: Counter[str]) -> str:
-        edits = list(self._edits(text))
-        counts.update(edit.label for edit in edits)
-        return edited(text, edits) if edits else text
 
-    def _edits(self, text: str) -> Iterator[Edit]:
-        for found in self._finder.find(Tail(text, 0, is_whole=True))[0]:
-            yield Edit(found.start, found.end, self._mask_of(found.label), found.label)
+def _edit(found: Found, mask: str) -> Edit:
+    return Edit(found.start, found.end, mask.replace("{kind}", found.label), found.label)
 
-    def _mask_of(self, kind: str) -> str:
-        return self._mask.replace("{kind}", kind)
+
+def _is_opaque(key: str, item: object, around: JsonObject) -> bool:
+    """Whether a member of a request is nothing that anybody reads: what the provider signed, or the bytes of a file."""
+    if key in _SIGNED:
+        return True
+    if key == "data":
+        return around.get("type") in ("base64", "redacted_thinking") or "format" in around
+    return isinstance(item, str) and item.startswith("data:") and ";base64," in item[:_HEAD]

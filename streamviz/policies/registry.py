@@ -44,4 +44,9 @@ def build(kind: str, parameters: JsonObject) -> Policy:
     found = REGISTRY.get(kind)
     if found is None:
         raise PolicyParametersError(f"there is no kind of policy called {kind!r}", "kind")
-    return found.make(parameters)
+    try:
+        return found.make(parameters)
+    except PolicyParametersError:
+        raise
+    except BaseException as error:  # One policy that cannot be made must not keep the others from being read.
+        raise PolicyParametersError(f"it cannot be made: {type(error).__name__}: {error}") from error

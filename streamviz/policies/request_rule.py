@@ -1,17 +1,25 @@
 """request_rule: what a request may not have, and what it always has."""
 
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
 from streamviz.core.request import ModelCall, Turn
-from streamviz.policies.parameters import Pattern, check, compile_pattern, encodable, shortened, texts
+from streamviz.policies.parameters import Match, Pattern, check, compile_pattern, encodable, shortened, texts
 
 _GLOBS: JsonObject = {"type": "array", "items": {"type": "string", "minLength": 1}}
 _ROLES = ["system", "user", "assistant", "tool"]
 # Without these a request is none, or is another than the proxy took it for.
 _KEPT = frozenset({"messages", "input", "stream"})
+
+
+class Why(NamedTuple):
+    """Why a request is denied: for people, and what was found where."""
+
+    reason: str
+    evidence: JsonObject
 
 
 class RequestRule(Policy):
@@ -72,8 +80,8 @@ class RequestRule(Policy):
         self._text = as_text(parameters.get("text"))
 
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
-        if reason := self._why_not(request):
-            return Verdict(Decision.DENY, reason, self._text)
+        if why := self._why_not(request):
+            return Verdict(Decision.DENY, why.reason, self._text, why.evidence)
         fields = {name: value for name, value in request.fields.items() if name not in self._drop}
         fields.update(self._set)
         changed = sorted(
@@ -84,29 +92,30 @@ class RequestRule(Policy):
         names = ", ".join(changed)
         return Verdict(Decision.REPLACE, f"Changed: {names}.", evidence={"parameters": changed}, request=fields)
 
-    def _why_not(self, request: ModelCall) -> str:
+    def _why_not(self, request: ModelCall) -> Why | None:
         if glob := _matching(request.model, self._models):
-            return f"The model matches {glob}."
+            return Why(f"The model matches {glob}.", {"model": glob})
         for tool in request.tool_names if self._tools else ():
             if glob := _matching(tool, self._tools):
-                return f"The tool {shortened(tool, 80)} matches {glob}."
+                return Why(f"The tool {shortened(tool, 80)} matches {glob}.", {"tool": glob})
         for name in self._parameters:
             if name in request.fields:
-                return f"It has the parameter {name}."
-        return self._in_messages(request.turns) if self._patterns else ""
+                return Why(f"It has the parameter {name}.", {"parameter": name})
+        return self._in_messages(request.turns) if self._patterns else None
 
-    def _in_messages(self, turns: list[Turn]) -> str:
+    def _in_messages(self, turns: list[Turn]) -> Why | None:
         for pattern, each in self._patterns:
-            roles = texts(each.get("roles"))
-            for number, turn in enumerate(turns):
-                if (not roles or turn.role in roles) and _is_in(pattern, turn):
-                    return f"Message {number + 1} ({turn.role}) matches {as_text(each['pattern'])}."
-        return ""
+            roles, words = texts(each.get("roles")), as_text(each["pattern"])
+            for number, turn in enumerate(turns, 1):
+                if (not roles or turn.role in roles) and (match := _found(pattern, turn)):
+                    evidence = {"message": number, "pattern": words, "start": match.start(), "end": match.end()}
+                    return Why(f"Message {number} ({shortened(turn.role, 20)}) matches {words}.", evidence)
+        return None
 
 
 def _matching(value: str, globs: list[str]) -> str:
     return next((glob for glob in globs if fnmatchcase(value, glob)), "")
 
 
-def _is_in(pattern: Pattern, turn: Turn) -> bool:
-    return any(pattern.search(encodable(text)) is not None for text in turn.texts)
+def _found(pattern: Pattern, turn: Turn) -> Match | None:
+    return next((match for text in turn.texts if (match := pattern.search(encodable(text)))), None)

@@ -73,5 +73,7 @@ class TextRule(Policy):
         found, safe = self._finder.find(tail)
         if found and self._halts:
             first = found[0]
-            return Reading(first.start, verdict=Verdict(Decision.HALT, f"Found a {first.label}.", self._text))
+            evidence = {"label": first.label, "length": first.end - first.start}
+            verdict = Verdict(Decision.HALT, f"Found a {first.label}.", self._text, evidence)
+            return Reading(first.start, verdict=verdict)
         return Reading(safe, tuple(Edit(each.start, each.end, self._replacement, each.label) for each in found))

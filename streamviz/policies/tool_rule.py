@@ -25,6 +25,14 @@ class ArgumentRule(NamedTuple):
     pattern: Pattern
 
 
+class Found(NamedTuple):
+    """A rule whose pattern is there, and where in the text that it was found in."""
+
+    rule: ArgumentRule
+    start: int
+    end: int
+
+
 class ToolRule(Policy):
     """Denies a tool call whose name matches one of `names` and whose arguments match one of `arguments`, or with the
     action `allow_only` every tool call but those.
@@ -32,7 +40,8 @@ class ToolRule(Policy):
     `names` are globs (`run_*`); with none, every name matches. Each of `arguments` has a `pattern`, a regular
     expression of RE2, and may have a `path`, a JSON path (RFC 9535, `$.command`, `$..path`); without a path the
     pattern is looked for everywhere. With no `arguments` the name decides alone. Arguments that are not one JSON
-    object with different keys are searched as a whole, whatever the path. `text` is what the client gets instead of
+    object with different keys are searched as a whole, whatever the path. `allow_only` is strict with a path: all that
+    is there must match, and arguments that are not one JSON object never do. `text` is what the client gets instead of
     the call; where it is empty, a line that names the policy.
 
     Each tool call is held until it is whole and judged. Raises PolicyParametersError for other parameters.
@@ -87,15 +96,17 @@ class ToolRule(Policy):
         if not isinstance(block, ToolCallStreamBlock):
             return None
         name = next((name for name in self._names if fnmatchcase(block.name, name)), None)
-        rule = _matching(self._rules, block.arguments) if name is not None or not self._names else None
-        is_match = (name is not None or not self._names) and (rule is not None or not self._rules)
+        is_named = name is not None or not self._names
+        look = _allowing if self._allows_only else _matching
+        found = look(self._rules, block.arguments) if is_named else None
+        is_match = is_named and (found is not None or not self._rules)
         if is_match is self._allows_only:
             return ALLOW
         if self._allows_only:
             return Verdict(
                 Decision.DENY, f"{shortened(block.name, _LONGEST_NAME)} is not among what is allowed.", self._text
             )
-        return Verdict(Decision.DENY, _reason(block.name, name, rule), self._text)
+        return Verdict(Decision.DENY, _reason(block.name, name, found), self._text, _evidence(name, found))
 
 
 def _argument_rule(rule: JsonObject, field: str) -> ArgumentRule:
@@ -105,20 +116,44 @@ def _argument_rule(rule: JsonObject, field: str) -> ArgumentRule:
     return ArgumentRule(words, compiled, compile_pattern(pattern, f"{field}.pattern"))
 
 
-def _matching(rules: Sequence[ArgumentRule], raw: str) -> ArgumentRule | None:
-    """The first rule of which these arguments have the pattern."""
+def _matching(rules: Sequence[ArgumentRule], raw: str) -> Found | None:
+    """The first rule of which these arguments have the pattern, and where."""
     if not rules:
         return None
     arguments = Arguments(raw)
     for rule in rules:
-        if any(rule.pattern.search(encodable(text)) for text in arguments.texts(rule.path)):
-            return rule
+        for text in arguments.texts(rule.path):
+            if match := rule.pattern.search(encodable(text)):
+                return Found(rule, match.start(), match.end())
     return None
 
 
-def _reason(called: str, name: str | None, rule: ArgumentRule | None) -> str:
+def _allowing(rules: Sequence[ArgumentRule], raw: str) -> Found | None:
+    """The first rule that allows these arguments: all that is at its path has the pattern, as every client reads it."""
+    arguments = Arguments(raw)
+    for rule in rules:
+        if rule.path is None:
+            found = _matching([rule], raw)
+        elif not arguments.is_one_object:
+            continue
+        else:
+            matches = [rule.pattern.search(encodable(text)) for text in arguments.texts(rule.path)]
+            first = matches[0] if matches and all(matches) else None
+            found = None if first is None else Found(rule, first.start(), first.end())
+        if found is not None:
+            return found
+    return None
+
+
+def _evidence(name: str | None, found: Found | None) -> JsonObject:
+    """Which rule it was and where in the text that it looked at: never what stands there."""
+    named: JsonObject = {} if name is None else {"name": name}
+    return named if found is None else {**named, "rule": found.rule.words, "start": found.start, "end": found.end}
+
+
+def _reason(called: str, name: str | None, found: Found | None) -> str:
     """For people: which name and which pattern. The arguments may hold a secret and stay out of it."""
     shown = shortened(called, _LONGEST_NAME)
     why = [f"its name matches {name}"] if name is not None else []
-    why += [f"its arguments match {rule.words}"] if rule is not None else []
+    why += [f"its arguments match {found.rule.words}"] if found is not None else []
     return f"{shown} is denied: {' and '.join(why) or 'every tool call is'}."

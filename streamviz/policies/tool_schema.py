@@ -1,7 +1,11 @@
 """tool_schema: the arguments of a tool call must be what the request said that the tool takes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from itertools import islice
+from typing import Any
 
+import msgspec
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
@@ -12,18 +16,28 @@ from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_text, decode
+from streamviz.core.json_value import JsonObject, as_object, as_text, decode
 from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
 from streamviz.policies.parameters import check, compile_pattern, encodable, shortened
 
 _LONGEST_NAME = 80
+# A step is a keyword of the schema at one place of the arguments, and takes some 15 µs, one that refers to another 100.
+MOST_STEPS = 10_000
+_MOST_ERRORS = 10
+# Here the library reads patterns with Python's expressions, which can take for ever.
+_UNSAFE = {"patternProperties", "unevaluatedProperties"}
+_steps: ContextVar[int] = ContextVar("steps")
+_canonical = msgspec.json.Encoder(order="deterministic").encode
+
+Keyword = Callable[[Validator, Any, Any, Any], Iterable[ValidationError] | None]
 
 
 class ToolSchema(Policy):
     """Denies a tool call whose arguments are not JSON, or not what the request's own schema of that tool allows.
 
     A call of a tool that the request does not declare is denied too, unless `undeclared` says `allow`. `text` is what
-    the client gets instead of the call; where it is empty, a line that names the policy.
+    the client gets instead of the call; where it is empty, a line that names the policy. What cannot be
+    checked in a reasonable time is a failure of the policy.
     """
 
     kind = "tool_schema"
@@ -64,9 +78,7 @@ class ToolSchema(Policy):
         return self._judge(name, arguments, schemas[block.name])
 
     def _judge(self, name: str, arguments: object, schema: object) -> Verdict:
-        # With a registry of its own nothing is fetched, whatever the schema refers to.
-        validator: Validator = _Validator(schema, registry=Registry())
-        error = best_match(validator.iter_errors(arguments))  # type: ignore[arg-type]
+        error = _checked(arguments, schema)
         if error is None:
             return ALLOW
         place = shortened(error.json_path, _LONGEST_NAME)
@@ -77,6 +89,30 @@ class ToolSchema(Policy):
 
     def _deny(self, reason: str, evidence: JsonObject) -> Verdict:
         return Verdict(Decision.DENY, reason, self._text, evidence)
+
+
+def _checked(arguments: object, schema: object) -> ValidationError | None:
+    """What is wrong with the arguments, the best of the first few errors: each quotes them, and they may be long.
+
+    Raises ValueError for what cannot be checked in so many steps: a small schema can refer to itself many times over.
+    """
+    if isinstance(schema, dict) and _UNSAFE.issubset(_keys(schema)):
+        raise ValueError(f"its schema has {' and '.join(sorted(_UNSAFE))}, which are not checked together")
+    _steps.set(MOST_STEPS)
+    # With a registry of its own nothing is fetched, whatever the schema refers to.
+    validator: Validator = _Validator(schema, registry=Registry())
+    return best_match(islice(validator.iter_errors(arguments), _MOST_ERRORS))  # type: ignore[arg-type]
+
+
+def _keys(value: object) -> Iterator[str]:
+    level = [value]
+    while level:
+        item = level.pop()
+        if isinstance(item, dict):
+            yield from item
+            level += item.values()
+        elif isinstance(item, list):
+            level += item
 
 
 def _pattern(validator: Validator, pattern: str, instance: object, schema: object) -> Iterator[ValidationError]:
@@ -103,4 +139,48 @@ def _pattern_properties(
                     yield from validator.descend(value, subschema, path=key, schema_path=pattern)  # type: ignore[attr-defined]
 
 
-_Validator = extend(Draft202012Validator, {"pattern": _pattern, "patternProperties": _pattern_properties})
+def _additional_properties(
+    validator: Validator, wanted: object, instance: object, schema: JsonObject
+) -> Iterator[ValidationError]:
+    """The library's own reads the patterns beside it with Python's expressions."""
+    if not isinstance(instance, dict):
+        return
+    named, patterns = as_object(schema.get("properties")), as_object(schema.get("patternProperties"))
+    for key, value in instance.items():
+        if key in named or any(_matches(pattern, key) for pattern in patterns):
+            continue
+        if wanted is False:
+            yield ValidationError("there is more than is allowed")
+        else:
+            yield from validator.descend(value, wanted, path=key)  # type: ignore[attr-defined]
+
+
+def _unique_items(validator: Validator, wanted: object, instance: object, schema: object) -> Iterator[ValidationError]:
+    """The library's own compares each with each."""
+    if wanted and isinstance(instance, list) and len({_canonical(item) for item in instance}) < len(instance):
+        yield ValidationError("an item comes twice")
+
+
+def _counted(keyword: Keyword) -> Keyword:
+    """A keyword's check that counts as a step."""
+
+    def check(validator: Validator, value: Any, instance: Any, schema: Any) -> Iterable[ValidationError] | None:
+        left = _steps.get() - 1
+        if left < 0:
+            raise ValueError("it would take too long to check")
+        _steps.set(left)
+        return keyword(validator, value, instance, schema)
+
+    return check
+
+
+_OWN: dict[str, Keyword] = {
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional_properties,
+    "uniqueItems": _unique_items,
+}
+_Validator = extend(
+    Draft202012Validator,
+    {name: _counted(keyword) for name, keyword in {**Draft202012Validator.VALIDATORS, **_OWN}.items()},
+)

@@ -20,6 +20,7 @@ from streamviz.proxy.answers import consult, open_answer
 from streamviz.proxy.formats import WireFormat
 from streamviz.proxy.relay import Relay
 from streamviz.proxy.requests import ModelRequest, read_request
+from streamviz.proxy.sessions import label_of
 from streamviz.proxy.worker import Worker
 from streamviz.records.ids import uuid7
 from streamviz.records.models import Outcome
@@ -45,7 +46,9 @@ async def model_call(
     requested_at = worker.observers.clock.now()
     key = worker.authenticate(scope)
     worker.admit()
-    request = read_request(await http.read_body(receive), wire_format)
+    body = await http.read_body(receive)
+    await worker.turns.take()
+    request = read_request(body, wire_format)
     find = partial(target_of, worker, wire_format, scope)
     target = await find(request)
     aggregator = wire_format.aggregator()
@@ -53,16 +56,22 @@ async def model_call(
     chosen = worker.standing.policies_for(request.model, key.name)
     stream.context.not_run += chosen.not_run
     relay = Relay(stream, wire_format, aggregator, chosen.active, worker.observers, partial(consult, worker), send)
-    # What is recorded is the request as it goes upstream: of what a policy masks in it nothing is kept.
-    request = request.replaced_by(relay.judge(stream.context.request).call)
-    stream.request = request.body
+    judging = relay.judge(stream.context.request)
+    if judging.is_settled:
+        _keep_request(stream, wire_format, request.replaced_by(judging.call))
     _record(worker, recording.opened(stream))
     worker.observers.feed.opened(stream)
     try:
-        call = _carry(worker, stream, relay, request, find, client_headers(scope))
+        call = _carry(worker, stream, relay, wire_format, request, find, client_headers(scope))
         await _until_client_leaves(call, receive, stream, relay)
     finally:
         _leave(worker, stream, relay)
+
+
+def _keep_request(stream: LiveStream, wire_format: WireFormat, request: ModelRequest) -> None:
+    """What is kept is the request as it goes upstream: of what a policy masks in it nothing is."""
+    stream.request = request.body
+    stream.session_label = stream.session_label or label_of(request.fields, wire_format.turns)
 
 
 def client_headers(scope: HTTPScope) -> dict[str, str]:
@@ -114,12 +123,11 @@ def _open_stream(
             ModelCall(wire_format.name, request.fields),
             worker.sessions.counts(session.id, requested_at),
             state,
-            price=partial(price, target.model, target.provider, 0),
+            price=partial(price, target.model, target.provider),
             began_at=requested_at,
         ),
         client=client[0] if client else "",
         user_agent=http.header(scope, b"user-agent"),
-        request=request.body,
     )
 
 
@@ -127,18 +135,24 @@ async def _carry(
     worker: Worker,
     stream: LiveStream,
     relay: Relay,
+    wire_format: WireFormat,
     asked: ModelRequest,
     find: FindTarget,
     client_headers: dict[str, str],
 ) -> None:
-    judged = await relay.judged()
-    if judged is None:
+    is_allowed = await relay.judged()
+    request = asked.replaced_by(stream.context.request)
+    if not stream.request:
+        # It was open until now what it would be.
+        _keep_request(stream, wire_format, request)
+        _record(worker, recording.opened(stream))
+    if not is_allowed:
         return
-    request = asked.replaced_by(judged)
     try:
         # A policy may have named another model.
         target = await find(request)
         stream.upstream_model, stream.provider = target.model, target.provider
+        stream.context.price = partial(price, target.model, target.provider)
         answer = await open_answer(worker, request, target, client_headers)
     except ClientFacingError as error:
         await relay.refuse(error)

@@ -20,15 +20,6 @@ T = TypeVar("T")
 Consulting = Callable[[Consult], Awaitable[str]]
 
 
-async def within(hook: Awaitable[None], seconds: float) -> None:
-    """Raises TimeoutError where it takes longer."""
-    try:
-        async with asyncio.timeout(seconds):
-            await hook
-    except TimeoutError:
-        raise TimeoutError(f"it took longer than {seconds:g} s") from None
-
-
 class Driver:
     """Waits for upstream and for answers at once, so that neither keeps the other.
 

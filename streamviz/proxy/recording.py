@@ -31,6 +31,10 @@ def opened(stream: LiveStream) -> StreamOpened:
         provider=stream.provider,
         requested_at=stream.requested_at,
         request=stream.request,
+        not_run=[
+            {"policy": each.policy, "version": each.version, "mode": str(each.mode), "why": each.why}
+            for each in stream.context.not_run
+        ],
     )
 
 
@@ -60,10 +64,7 @@ def closed(stream: LiveStream, ended_at: int) -> StreamClosed:
         itl_p50=itl.p50,
         itl_p95=itl.p95,
         blocks=[_block(block, context) for block in state.blocks],
-        not_run=[
-            {"policy": each.policy, "version": each.version, "mode": str(each.mode), "why": each.why}
-            for each in context.not_run
-        ],
+        client_waits=stream.client_waits,
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from asgiref.typing import ASGISendCallable
 
+from streamviz.bounded import within
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
@@ -21,7 +22,7 @@ from streamviz.live.feed import Feed
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http, recording
 from streamviz.proxy.clock import Clock
-from streamviz.proxy.driver import Consulting, Driver, within
+from streamviz.proxy.driver import Consulting, Driver
 from streamviz.proxy.formats import WireFormat
 from streamviz.records.models import Outcome
 from streamviz.records.recorder import OURSELVES, ChunksReceived, FramesSent, Recorder
@@ -72,21 +73,19 @@ class Relay:
         self.driver.request = RequestJudging(self._policies, call, self._stream.context)
         return self.driver.request
 
-    async def judged(self) -> ModelCall | None:
-        """The request as it is to go upstream, once all are heard; None where it was denied and the client knows."""
+    async def judged(self) -> bool:
+        """Wait until all are heard, and put the request as it is to go upstream into the stream's context. False where
+        it was denied and the client knows."""
         judging = self.driver.request
         assert judging is not None
         await self.driver.settle()
+        self._stream.context.request = judging.call
         if judging.denied is not None:
-            await self._deny(*judging.denied)
-            return None
-        return judging.call
-
-    async def _deny(self, active: ActivePolicy, verdict: Verdict) -> None:
-        """A policy denied the request: tell the client so."""
-        message = verdict.text or f"The request was denied by policy {active.name}."
-        self._stream.outcome, self._stream.error = Outcome.HALTED, f"{active.name}: {verdict.reason}"
-        await self._tell(RequestError(403, message, kind="permission_error", code="denied_by_policy"))
+            active, verdict = judging.denied
+            self._stream.outcome, self._stream.error = Outcome.HALTED, f"{active.name}: {verdict.reason}"
+            await self._tell(denial(active, verdict))
+            return False
+        return True
 
     async def cancelled(self, by: str) -> None:
         """A person stopped the stream: end it legally for the client, with nothing of what was held."""
@@ -285,6 +284,12 @@ class Relay:
             first = stream.state.blocks[0].first_seq
             if any(_shows(frame, first) for frame in frames):
                 stream.client_first_at = now
+
+
+def denial(active: ActivePolicy, verdict: Verdict) -> RequestError:
+    """What a client is told whose request a policy denied."""
+    message = verdict.text or f"The request was denied by policy {active.name}."
+    return RequestError(403, message, kind="permission_error", code="denied_by_policy")
 
 
 def _shows(frame: Frame, first: int) -> bool:

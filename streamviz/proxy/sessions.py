@@ -16,7 +16,7 @@ _LABEL_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class SessionName:
-    """A session's id, and what people read in its place."""
+    """A session's id, and what the client calls it; empty where it does not."""
 
     id: UUID
     label: str
@@ -45,7 +45,7 @@ class Sessions:
         continues = len(messages) > len(opening)
         session = self._conversations.get(fingerprint) if continues else None
         if session is None:
-            session = SessionName(uuid7(), _label(opening))
+            session = SessionName(uuid7(), "")
         self._remember(fingerprint, session)
         return session
 
@@ -64,6 +64,14 @@ class Sessions:
         self._conversations.move_to_end(fingerprint)
         if len(self._conversations) > _REMEMBERED:
             self._conversations.popitem(last=False)
+
+
+def label_of(request: JsonObject, turns: str) -> str:
+    """What people read in place of a session's id where the client gave it no name: how the conversation began.
+
+    It is kept, so it is to be made of the request as policies left it.
+    """
+    return _label(_opening(_messages(request.get(turns))))
 
 
 def _messages(turns: object) -> list[JsonObject]:

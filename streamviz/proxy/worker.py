@@ -14,6 +14,7 @@ from streamviz.proxy import http
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.relay import Observers
 from streamviz.proxy.sessions import Sessions
+from streamviz.proxy.turns import Turns
 from streamviz.records.database import conninfo
 from streamviz.records.journal.journal import Journal
 from streamviz.records.privacy import Discretion
@@ -33,6 +34,7 @@ class Worker:
     def __init__(self) -> None:
         self.standing = Standing()
         self.sessions = Sessions()
+        self.turns = Turns()
         self._targets: dict[tuple[str, str], Target] = {}
         self._calls: set[asyncio.Task[object]] = set()
         self._is_draining = False

@@ -24,7 +24,11 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class StreamOpened(Entry, frozen=True, tag="opened"):
-    """A request was accepted. `upstream_model` is what the provider calls the model. Times are µs since the epoch."""
+    """A request was accepted. `upstream_model` is what the provider calls the model. Times are µs since the epoch.
+
+    `not_run` are the policies that do not judge it, and why. Where a policy takes its time over the request, `request`
+    is empty at first and the entry comes once more.
+    """
 
     session_id: UUID
     session_label: str
@@ -39,6 +43,7 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     provider: str
     requested_at: int
     request: bytes
+    not_run: list[dict[str, object]] = []
 
 
 class ChunksReceived(Entry, frozen=True, tag="chunks"):
@@ -128,7 +133,9 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class StreamClosed(Entry, frozen=True, tag="closed"):
-    """A stream ended. `usage` is JSON text, `not_run` the policies that did not judge it and why.
+    """A stream ended. `usage` is JSON text.
+
+    `client_waits` tells from when to when its client did not take what it was sent.
 
     Times are µs since the epoch; what is not known is None.
     """
@@ -151,7 +158,7 @@ class StreamClosed(Entry, frozen=True, tag="closed"):
     itl_p50: int | None
     itl_p95: int | None
     blocks: list[BlockRecord]
-    not_run: list[dict[str, object]] = []
+    client_waits: list[tuple[int, int]] | None = None
 
 
 AnyEntry = StreamOpened | ChunksReceived | FramesSent | VerdictsGiven | StreamClosed

@@ -44,6 +44,8 @@ PARAMETERS = {
 Opened = tuple[AsyncIterator[bytes], object]
 # These say something to the record, not to the model.
 _FOR_US = frozenset({"model", "metadata"})
+# These speak of answers that the provider keeps, which one that is called in the chat format does not.
+_KEPT_THERE = ("previous_response_id", "background")
 
 # The event loop itself keeps no task alive.
 _closing: set[asyncio.Future[None]] = set()
@@ -93,7 +95,10 @@ class TranslatedAnswer:
 
 def require_translatable(target: Target, request: JsonObject) -> None:
     """Raises RequestError (400) for a parameter that this lane cannot pass on: dropping it would go unnoticed."""
-    if unknown := request.keys() - PARAMETERS[target.wire_format] - _FOR_US:
+    unknown = request.keys() - PARAMETERS[target.wire_format] - _FOR_US
+    if target.wire_format == "openai_responses" and not speaks_responses(target.provider, target.model):
+        unknown |= {name for name in _KEPT_THERE if request.get(name)}
+    if unknown:
         name = min(unknown)
         message = f"The parameter `{name}` cannot be passed on to {target.provider}, which does not speak this format."
         raise RequestError(400, message, code="unsupported_parameter", param=name)

@@ -8,15 +8,18 @@ import pytest
 from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.judgements import ModelSaid, NotRun, PersonDecided, Subject, Unanswered
+from streamviz.core.judgements import ModelSaid, PersonDecided, Subject, Unanswered
 from streamviz.core.policy import (
     ActivePolicy,
     BlockScope,
     ByHand,
     Consult,
     Decision,
+    Edit,
     Mode,
     Policy,
+    Reading,
+    Tail,
     Verdict,
 )
 from streamviz.core.request import ModelCall
@@ -367,10 +370,6 @@ def test_a_request_waits_for_a_judge() -> None:
     assert judging.call.model == "b"
 
 
-def test_who_did_not_run_is_told_with_the_reason() -> None:
-    assert NotRun("rule", 1, Mode.ENFORCE, "the model is outside its scope").why
-
-
 def test_a_context_keeps_what_a_policy_remembers_of_one_stream() -> None:
     policy, one, other = Policy({}), Run([]).context, Run([]).context
     one.memory_of(policy)["seen"] = 1
@@ -382,3 +381,100 @@ def test_a_tool_calls_scope_is_of_names() -> None:
     block = ToolCallStreamBlock(0, "x", name="rm")
     assert BlockScope(tools=("ls", "r?")).applies(block)
     assert not BlockScope(tools=("ls",)).may_apply(block)
+
+
+# Policies that do worse than raise
+
+
+class Gone(BaseException):
+    """What no `except Exception` catches, as a panic of a library in Rust."""
+
+
+class Exits(Policy):
+    """Raises something in one of its hooks."""
+
+    def __init__(self, hook: str, error: BaseException) -> None:
+        self._hook, self._error = hook, error
+
+    def _say(self, hook: str) -> None:
+        if hook == self._hook:
+            raise self._error
+
+    def on_request(self, request: ModelCall, context: StreamingContext) -> None:
+        self._say("on_request")
+
+    def holds(self, block: StreamBlock) -> bool:
+        self._say("holds")
+        return False
+
+    def watches(self, block: StreamBlock) -> bool:
+        self._say("watches")
+        return block.kind is BlockKind.CONTENT
+
+    def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
+        self._say("on_delta")
+        return Reading(len(tail.text))
+
+    def on_held(self, block: StreamBlock, context: StreamingContext) -> None:
+        self._say("on_held")
+
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> None:
+        self._say("on_block_complete")
+
+    def on_finish(self, state: StreamState, context: StreamingContext) -> None:
+        self._say("on_finish")
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt(), GeneratorExit(), Gone("panic")], ids=repr)
+@pytest.mark.parametrize("hook", ["watches", "on_delta", "on_held", "on_block_complete", "on_finish"])
+async def test_a_policy_that_exits_has_failed_and_nothing_else_has(hook: str, error: BaseException) -> None:
+    open_one = active(Exits(hook, error), fail_open=True)
+    it = await Run([open_one, active(deny_names("none"))]).finish([*chunks(delta(content="text")), *TWO])
+    assert told(it.client_state)[0] == ("content", "text")
+    failures = {judgement.failure for judgement in it.context.judgements if judgement.failure}
+    assert failures == {f"{type(error).__name__}: {error}"}
+
+
+async def test_a_policy_that_exits_where_it_is_asked_whether_it_holds_holds() -> None:
+    it = await Run([active(Exits("holds", SystemExit()))]).finish(TWO)
+    assert sorted(it.context.holds) == [0, 1]
+
+
+def test_a_policy_that_exits_over_a_request_denies_it() -> None:
+    context = Run([]).context
+    judging = RequestJudging([active(Exits("on_request", SystemExit()))], ModelCall("openai_chat", {}), context)
+    assert judging.denied is not None
+    assert context.judgements[0].failure == "SystemExit: "
+
+
+@pytest.mark.parametrize("hook", ["on_block_complete", "on_delta"])
+async def test_a_hook_that_took_longer_than_it_may_has_failed(hook: str) -> None:
+    now = 0
+
+    class Slow(Exits):
+        def _say(self, said: str) -> None:
+            nonlocal now
+            now += 6_000_000 if said == hook else 0
+
+    it = Run([ActivePolicy(Slow(hook, Gone()), "slow", 1, 1, Mode.ENFORCE, time_limit=5)])
+    it.context.now = lambda: now
+    await it.finish([*chunks(delta(content="text")), *TWO])
+    failed = [judgement for judgement in it.context.judgements if judgement.failure]
+    assert failed[0].failure == "TimeoutError: it took 6.0 s, longer than 5 s"
+    assert failed[0].verdict.decision in (Decision.DENY, Decision.HALT)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [None, "text", Reading(9, (Edit(2, 1, "", ""),)), Reading(9, (Edit(1, 3, "", ""), Edit(2, 4, "", ""))),
+     Reading(2, (Edit(1, 3, "", ""),)), Reading(9, (Edit(-5, 1, "", ""),))],
+)  # fmt: skip
+async def test_a_reading_that_makes_no_sense_is_a_failure(said: Any) -> None:
+    class Odd(Exits):
+        def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
+            return said  # type: ignore[no-any-return]
+
+    it = await Run([active(Odd("", Gone()))]).finish(chunks(delta(content="some text"), delta(finish="stop"), "[DONE]"))
+    assert b"some" not in it.tape
+    assert it.context.judgements[0].failure.split(":")[0] in ("TypeError", "ValueError")
+    assert it.context.halted_by == "rule"

@@ -1,8 +1,9 @@
 """What holds for every stream, format and set of policies: nothing denied leaks, nothing allowed is lost."""
 
+import json
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,12 +17,14 @@ from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
+from streamviz.core.json_value import decode, encode
 from streamviz.core.judgements import ModelSaid
 from streamviz.core.policy import ActivePolicy, Consult, Decision, Mode, Policy, Verdict
 from streamviz.core.processor import StreamProcessor, pass_through
 from streamviz.core.wire import AGGREGATORS
-from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
-from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
+from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesBodyComposer, AnthropicMessagesComposer
+from streamviz.core.wire.openai_chat_composer import OpenAIChatBodyComposer, OpenAIChatComposer
+from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
 from streamviz.policies import build
 from tests.core.support import Opinion, active, call, delta, needs_recordings, parse, recorded, sse
@@ -36,6 +39,7 @@ COMPOSERS: dict[str, type[Any]] = {
     "openai_responses": OpenAIResponsesComposer,
 }
 GONE, NO, STOP = "[gone]", "[no]", "[stop]"
+CHANGED = '{"changed": true}'
 
 
 class Slow(Policy):
@@ -59,11 +63,12 @@ class Plan(NamedTuple):
 
     policies: list[ActivePolicy]
     denied: set[int]
+    changed: set[int]
     pattern: str
 
 
 def plan(state: StreamState, chance: random.Random) -> Plan:
-    """Policies for this stream: rules, judges, rules for text, shadows, in any order."""
+    """Policies for this stream: rules, judges, changes of arguments, rules for text, limits, shadows, in any order."""
     calls = [block.ordinal for block in state.blocks if block.kind is BlockKind.TOOL_CALL]
     by_rule, by_judge = ({ordinal for ordinal in calls if chance.random() < 0.4} for _ in range(2))
     words = [
@@ -81,11 +86,26 @@ def plan(state: StreamState, chance: random.Random) -> Plan:
     else:
         pattern = ""
     everything = Opinion(lambda block: Verdict(Decision.DENY, "", "[shadow]"), list(BlockKind))
-    others = [active(everything, Mode.SHADOW, name="shadow"), active(Slow(set(calls)), Mode.SHADOW, name="slow shadow"),
-              active(Opinion(lambda block: None, list(BlockKind)), name="holder")]  # fmt: skip
+    changed = {ordinal for ordinal in calls if chance.random() < 0.3}
+    if changed and chance.random() < 0.5:
+        changes = Opinion(
+            lambda block: (
+                Verdict(Decision.REPLACE, "", CHANGED) if block.ordinal in changed else Verdict(Decision.ALLOW)
+            )
+        )
+        policies.append(active(changes, name="changes"))
+    else:
+        changed = set()
+    bounds = {"tool_calls": 10_000, "blocks": 10_000, "output_tokens": 10**9}
+    others = [
+        active(build("limits", {"stream": bounds}), name="limits"),
+        active(everything, Mode.SHADOW, name="shadow"),
+        active(Slow(set(calls)), Mode.SHADOW, name="slow shadow"),
+        active(Opinion(lambda block: None, list(BlockKind)), name="holder"),
+    ]
     policies += [each for each in others if chance.random() < 0.4]
     chance.shuffle(policies)
-    return Plan(policies, denied, pattern)
+    return Plan(policies, denied, changed - denied, pattern)
 
 
 class Result(NamedTuple):
@@ -99,7 +119,7 @@ async def through(
     """The client's tape, the answers of judges coming at any time and in any order."""
     aggregator = AGGREGATORS[format]()
     composer: Composer = COMPOSERS[format](aggregator.head)
-    context = StreamingContext("run", lambda: 0)
+    context = StreamingContext("run", lambda: 0, state=aggregator.state)
     chain = PolicyChain(list(policies), composer)
     processor = StreamProcessor(chain.on_chunk if policies else pass_through, aggregator)
 
@@ -127,7 +147,12 @@ def assert_as_planned(format: str, data: bytes, state: StreamState, made: Plan, 
     assert client.thinking == read_back(format, data).thinking
     kept = [block for block in state.blocks if block.choice == 0 and block.ordinal not in made.denied]
     calls = [block for block in kept if isinstance(block, ToolCallStreamBlock)]
-    assert client.calls == [each for each in upstream.calls if each[0] in {block.id for block in calls}]
+    changed = {block.id for block in calls if block.ordinal in made.changed}
+    kept_ids = {block.id for block in calls}
+    assert client.calls == [
+        (id, name, json.loads(CHANGED) if id in changed else arguments)
+        for id, name, arguments in upstream.calls if id in kept_ids
+    ]  # fmt: skip
     texts = [block.text for block in kept if block.kind in (BlockKind.CONTENT, BlockKind.REFUSAL)]
     if made.pattern:
         contents = [
@@ -143,15 +168,17 @@ def assert_as_planned(format: str, data: bytes, state: StreamState, made: Plan, 
     if had_calls and not calls:
         reason = COMPOSERS[format].finish_without_calls.get(reason, reason)
     assert aggregator.state.finish_reasons.get(0) == reason
-    assert_gone(format, state, data, made.denied, tape)
+    assert_gone(format, state, data, made, tape)
 
 
-def assert_gone(format: str, state: StreamState, data: bytes, denied: set[int], tape: bytes) -> None:
+def assert_gone(format: str, state: StreamState, data: bytes, made: Plan, tape: bytes) -> None:
     """Neither a call's id nor its arguments are anywhere on the tape, in no chunk and in no two joined."""
-    kept = "".join(block.id + block.text for block in state.blocks if block.ordinal not in denied)
+    gone = made.denied | made.changed
+    kept = "".join(block.id + block.text for block in state.blocks if block.ordinal not in gone)
+    kept += "".join(block.id for block in state.blocks if block.ordinal in made.changed)
     client = "".join(block.text for block in take_in_format(format, tape)[0].state.blocks)
     for block in state.blocks:
-        if block.ordinal not in denied or not isinstance(block, ToolCallStreamBlock):
+        if block.ordinal not in gone or not isinstance(block, ToolCallStreamBlock):
             continue
         # What upstream said before there was a call to hold (in encrypted thinking, for one) had left by then.
         before = b"".join(chunk.raw for chunk in parse(data)[: block.first_seq]).decode()
@@ -159,6 +186,20 @@ def assert_gone(format: str, state: StreamState, data: bytes, denied: set[int], 
             assert block.id.encode() not in tape
         if len(block.text) > 12 and block.text not in kept + before:
             assert block.text not in client
+            assert all(block.text not in text for text in texts_of(tape))
+
+
+def texts_of(tape: bytes) -> Iterator[str]:
+    """Every text that is anywhere in the frames, also in fields that no client reads."""
+    level: list[Any] = payloads(tape)
+    while level:
+        match level.pop():
+            case str(text):
+                yield text
+            case dict(members):
+                level += members.values()
+            case list(items):
+                level += items
 
 
 def is_sound(format: str, data: bytes, state: StreamState) -> bool:
@@ -202,7 +243,7 @@ async def test_recorded_streams_under_random_policies(format: str) -> None:
         checked += 1
         denied += len(made.denied)
         replaced += bool(made.pattern)
-        if not made.denied and not made.pattern:
+        if not made.denied and not made.pattern and not made.changed:
             assert tape == data, path.stem
     assert checked > 10
     assert denied + replaced > 5
@@ -291,3 +332,51 @@ async def test_with_all_policies_off_the_bytes_are_untouched(format: str) -> Non
         aggregator, _ = take_in_format(format, data)
         if aggregator.state.failure is None:
             assert (await through(format, parse(data), [], random.Random(1))).tape == data, path.stem
+
+
+BODIES: dict[str, type[Any]] = {
+    "openai_chat": OpenAIChatBodyComposer,
+    "anthropic_messages": AnthropicMessagesBodyComposer,
+    "openai_responses": OpenAIResponsesBodyComposer,
+}
+
+
+async def verdicts_on(
+    format: str, stream: Sequence[Chunk], policies: Sequence[ActivePolicy], composer: Composer
+) -> tuple[list[tuple[Any, ...]], bytes]:
+    """What the policies say, each judge being answered at once, and what the client gets."""
+    aggregator = AGGREGATORS[format]()
+    context = StreamingContext("run", lambda: 0, state=aggregator.state)
+    chain = PolicyChain(policies, composer)
+    processor = StreamProcessor(chain.on_chunk, aggregator)
+    await processor.take(stream, context)
+    await processor.end(context)
+    while context.questions:
+        chain.answer(min(context.questions), ModelSaid(""), aggregator.state, context)
+    kinds = {block.ordinal: block.kind for block in aggregator.state.blocks}
+    said = [
+        (each.policy.name, None if each.ordinal is None else kinds[each.ordinal], each.verdict.decision,
+         each.verdict.reason) for each in context.judgements
+    ]  # fmt: skip
+    return sorted(said, key=str), b"".join(frame.raw for frame in context.outbox)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 10_000), calls=st.integers(0, 3))
+async def test_a_whole_answer_gets_the_same_verdicts_as_a_stream(format: str, seed: int, calls: int) -> None:
+    made = ["thinking", "text", *range(calls)]
+    data = generated(made)
+    if format != "openai_chat":
+        data = compose(*take_in_format("openai_chat", data), "openai_chat", format)
+    aggregator, _ = take_in_format(format, data)
+    policies = plan(aggregator.state, random.Random(seed)).policies
+    head = aggregator.head
+    body = encode(aggregator.build())
+    whole = decode(body)
+    assert isinstance(whole, dict)
+    streamed, _ = await verdicts_on(format, parse(data), policies, COMPOSERS[format](head))
+    at_once, tape = await verdicts_on(format, [Chunk(0, 0, body, body)], policies, BODIES[format](whole))
+    assert at_once == streamed
+    if all(decision is Decision.ALLOW for _, _, decision, _ in streamed):
+        assert tape == body

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from streamviz.policies.registry import REGISTRY
-from streamviz.records.backtests.jobs import cancel, run_job
+from streamviz.records.backtests.jobs import STARTING, cancel, run_job
 from streamviz.records.models import Backtest, Policy
 from tests.dashboard.conftest import Cast
 
@@ -143,6 +144,8 @@ def test_only_an_administrator_chooses_code(cast: Cast) -> None:
     assert (
         cast["alice"].post("/policies/mine/", {**sent, "mode": "shadow", "p.path": sent["p.path"]}).status_code == 302
     )
+    tried = {**sent, "p.path": "tests.core.support.Opinion", "subject": "content", "text": "x"}
+    assert "Only an administrator" in text(cast["alice"].post("/policies/mine/try-out/", tried))
     admin = cast["alice"].post(
         f"/admin/records/policy/{Policy.objects.get(name='mine').pk}/change/",
         {"name": "mine", "kind": "python", "parameters": '{"path": "os.path.Evil"}', "mode": "off", "why": "x",
@@ -179,7 +182,8 @@ TRIES: list[tuple[str, Form, Form, str]] = [
 def test_it_is_tried_on_what_is_pasted(alice: Client, kind: str, parameters: Form, tried: Form, words: str) -> None:
     Policy(name="mine", kind=kind, parameters=parameters).save()
     sent = {f"p.{name}": "\n".join(value) if isinstance(value, list) else value for name, value in parameters.items()}
-    page = text(alice.post("/policies/mine/try-out/", {**form(), **sent, **tried}))
+    usual = {name: value for name, value in form().items() if not name.startswith("p.")}
+    page = text(alice.post("/policies/mine/try-out/", {**usual, **sent, **tried}))
     assert words in page
     assert Policy.objects.get(name="mine").version == 1
 
@@ -192,6 +196,14 @@ def test_it_is_tried_as_it_is_filled_in_not_as_it_is_saved(alice: Client, guard:
     assert "not a regular expression" in text(
         alice.post("/policies/guard/try-out/", {**draft, "p.arguments": '[{"pattern": "("}]'})
     )
+
+
+@pytest.mark.parametrize("wrong", [{"p.arguments": "{no"}, {"kinds_scope": "wishful"}, {"time_limit": "soon"}])
+def test_a_draft_that_could_not_be_saved_is_not_tried(alice: Client, guard: Policy, wrong: Form) -> None:
+    tried = {**form(), "subject": "tool_call", "name": "run_shell", "text": "{}", **wrong}
+    page = text(alice.post("/policies/guard/try-out/", tried))
+    assert next(iter(wrong)) in page
+    assert 'class="try-out"' not in page
 
 
 def test_there_is_no_such_stream_to_try_it_on(alice: Client, guard: Policy) -> None:
@@ -228,3 +240,14 @@ def test_a_back_test_is_cancelled(cast: Cast, guard: Policy) -> None:
     cancel(job)
     job.refresh_from_db()
     assert (job.state, job.figures) == ("cancelled", {})
+
+
+def test_a_back_test_whose_process_is_gone_has_failed(alice: Client, guard: Policy) -> None:
+    job = Backtest.objects.create(policy=guard, state="running", **guard.fields())
+    page = text(alice.get(f"/policies/guard/back-tests/{job.pk}/"))
+    assert "Its process ended before it was done." in page
+    assert "hx-get" not in page.split('id="backtest"')[1]
+    waiting = Backtest.objects.create(policy=guard, **guard.fields())
+    assert "waiting" in text(alice.get(f"/policies/guard/back-tests/{waiting.pk}/"))
+    Backtest.objects.filter(pk=waiting.pk).update(created_at=timezone.now() - STARTING)
+    assert "failed" in text(alice.get(f"/policies/guard/back-tests/{waiting.pk}/"))

@@ -1,5 +1,7 @@
 """Who may do what: everybody tries every page and every form."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
@@ -7,7 +9,7 @@ from django.urls import get_resolver, reverse
 
 from streamviz.dashboard import urls
 from streamviz.dashboard.roles import OPERATOR
-from streamviz.records.models import ApiKey, Policy
+from streamviz.records.models import ApiKey, Backtest, Policy
 from tests.dashboard.conftest import Cast, recorded
 
 EVERYBODY = ("stranger", "charlie", "bob", "alice", "administrator")
@@ -16,22 +18,40 @@ OPERATORS = {"alice", "administrator"}
 ADMINISTRATORS = {"administrator"}
 
 PAGES = {
-    "live": {},
-    "stream": {"stream_id"},
-    "peek": {"stream_id"},
-    "chunks": {"stream_id"},
-    "request_body": {"stream_id"},
-    "sessions": {},
-    "session": {"session_id"},
-    "policies": {},
-    "keys": {},
-    "system": {},
+    "live": VIEWERS,
+    "stream": VIEWERS,
+    "peek": VIEWERS,
+    "chunks": VIEWERS,
+    "request_body": VIEWERS,
+    "sessions": VIEWERS,
+    "session": VIEWERS,
+    "policies": VIEWERS,
+    "policy": VIEWERS,
+    "policy_spread": VIEWERS,
+    "backtest": VIEWERS,
+    "new_policy": ADMINISTRATORS,
+    "keys": VIEWERS,
+    "system": VIEWERS,
+    "account": {*VIEWERS, "charlie"},
 }
 FORMS = {
     "policy_mode": (OPERATORS, {"mode": "shadow", "reason": "a try"}),
     "keys": (ADMINISTRATORS, {"name": "a new one"}),
     "revoke_key": (ADMINISTRATORS, {}),
 }
+# Their answer to a form that makes no sense tells who may send one.
+ACTIONS = {
+    "simulate": (OPERATORS, 400),
+    "decide": (OPERATORS, 400),
+    "cancel": (OPERATORS, 409),
+    "policy": (OPERATORS, 200),
+    "new_policy": (ADMINISTRATORS, 200),
+    "try_out": (OPERATORS, 200),
+    "roll_back": (OPERATORS, 302),
+    "start_backtest": (OPERATORS, 302),
+    "cancel_backtest": (OPERATORS, 302),
+}
+FOR_ALL = {"sign_in", "sign_in_link", "sign_out", "theme"}
 
 
 @pytest.fixture
@@ -39,7 +59,9 @@ def arguments(guard: Policy) -> dict[str, object]:
     """What URLs are about."""
     stream = recorded()
     key, _ = ApiKey.objects.issue("old", by=None)
-    return {"stream_id": stream.pk, "session_id": stream.session_id, "key_id": key.pk, "name": guard.name}
+    job = Backtest.objects.create(policy=guard, **guard.fields())
+    found = {"stream_id": stream.pk, "session_id": stream.session_id, "key_id": key.pk, "job_id": job.pk}
+    return {**found, "name": guard.name, "number": 1, "kind": "tool_rule"}
 
 
 def url_of(name: str, arguments: dict[str, object]) -> str:
@@ -48,12 +70,22 @@ def url_of(name: str, arguments: dict[str, object]) -> str:
     return reverse(name, kwargs={each: arguments[each] for each in wanted})
 
 
+def is_refused(answer: Any) -> bool:
+    """Strangers are asked to sign in, others are told that they may not."""
+    return answer.status_code == 403 or (answer.status_code == 302 and answer.url.startswith("/sign-in/?next=/"))
+
+
+def test_every_page_is_tried() -> None:
+    named = {each.name for each in urls.urlpatterns if each.name}
+    assert named == PAGES.keys() | FORMS.keys() | ACTIONS.keys() | FOR_ALL
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_for_those_who_may_view(cast: Cast, arguments: dict[str, object], name: str) -> None:
     url = url_of(name, arguments)
     answers = {who: cast[who].get(url) for who in EVERYBODY}
-    assert {who for who, answer in answers.items() if answer.status_code == 200} == VIEWERS
-    assert answers["charlie"].status_code == 403
+    assert {who for who, answer in answers.items() if answer.status_code == 200} == PAGES[name]
+    assert {who for who, answer in answers.items() if is_refused(answer)} == set(EVERYBODY) - PAGES[name]
     assert (answers["stranger"].status_code, answers["stranger"].url) == (302, f"/sign-in/?next={url}")
 
 
@@ -80,24 +112,13 @@ def _acted() -> bool:
     )
 
 
-def test_a_simulated_stream_is_for_operators(cast: Cast) -> None:
-    answers = {who: cast[who].post("/simulate/", {"scenario": "no such one"}) for who in EVERYBODY}
-    assert {who for who, answer in answers.items() if answer.status_code == 400} == OPERATORS
-    assert {who for who, answer in answers.items() if answer.status_code == 403} == {"charlie", "bob"}
-    assert answers["stranger"].status_code == 302
-
-
-@pytest.mark.parametrize("action", ["decide", "cancel"])
-def test_what_is_done_to_running_streams_is_for_operators(
-    cast: Cast, arguments: dict[str, object], action: str
-) -> None:
-    url, fields = url_of(action, arguments), {"ordinal": "0", "decision": "allow"}
-    answers = {who: cast[who].post(url, fields) for who in EVERYBODY}
-    # The stream is over, so those who may are told that it is too late.
-    assert {who for who, answer in answers.items() if answer.status_code == 409} == OPERATORS
-    assert {who for who, answer in answers.items() if answer.status_code == 403} == {"charlie", "bob"}
-    assert answers["stranger"].status_code == 302
-    assert all(cast[who].get(url).status_code in (302, 403, 405) for who in EVERYBODY)
+@pytest.mark.parametrize("name", ACTIONS)
+def test_an_action_is_for_those_whose_role_says_so(cast: Cast, arguments: dict[str, object], name: str) -> None:
+    allowed, status = ACTIONS[name]
+    url = url_of(name, arguments)
+    answers = {who: cast[who].post(url) for who in EVERYBODY}
+    assert {who for who, answer in answers.items() if is_refused(answer)} == set(EVERYBODY) - allowed
+    assert {answer.status_code for who, answer in answers.items() if who in allowed} == {status}
 
 
 @pytest.mark.parametrize(

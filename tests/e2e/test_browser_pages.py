@@ -42,16 +42,9 @@ class Site:
     def paths(self) -> list[str]:
         stream = f"/streams/{self.stream_id}/"
         tabs = [stream, f"{stream}chunks/", f"{stream}request/"]
-        others = [
-            "/",
-            "/?q=model:nothing",
-            "/sessions/",
-            f"/sessions/{self.session_id}/",
-            "/policies/",
-            "/keys/",
-            "/system/",
-        ]
-        return [*tabs, *others, "/account/", "/no-such-page/"]
+        policies = ["/policies/", "/policies/shell-guard/", "/policies/new/limits/"]
+        others = ["/", "/?q=model:nothing", "/sessions/", f"/sessions/{self.session_id}/", "/keys/", "/system/"]
+        return [*tabs, *policies, *others, "/account/", "/no-such-page/"]
 
 
 @pytest.fixture(scope="module")

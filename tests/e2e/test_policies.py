@@ -2,10 +2,13 @@
 
 import itertools
 import json
+import threading
 import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -56,7 +59,7 @@ class Guarded(Proxied):
 @pytest.fixture(scope="module")
 def server(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     with fresh_database(postgres) as url:
-        running = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
+        running = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url, "PORTAL_KEY": "sk-portal"})
         try:
             with Guarded(running.start()) as found:
                 yield found
@@ -222,3 +225,125 @@ def test_where_a_policy_did_not_run_the_stream_says_so(guarded: Guarded, session
     assert guarded.query("SELECT not_run FROM records_stream WHERE id = %s", kept.id) == [
         ([{"policy": outside, "version": 1, "mode": "enforce", "why": "the model is outside its scope"}],)
     ]
+
+
+SECRET = "AKIAIOSFODNN7EXAMPLE"
+SAYS: Any = [{"role": "user", "content": f"My key is {SECRET}."}]
+
+
+def stored(guarded: Guarded) -> list[str]:
+    """Where the secret is in all that is kept: the tables of the record and the journal's files."""
+    found = []
+    for (table,) in guarded.query("SELECT tablename FROM pg_tables WHERE tablename LIKE 'records_%%'"):
+        [(count,)] = guarded.query(f"SELECT count(*) FROM {table} row WHERE row::text ~* %s", f"{SECRET}|{HEX}")
+        found += [table] if count else []
+    var = Path(guarded.server.environment["VAR_DIR"])
+    return found + [str(path) for path in var.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+
+
+HEX = SECRET.encode().hex()
+
+
+@pytest.mark.parametrize(
+    "before", [[], [("llm_judge", judging(0.1, 1, on=["request"]))]], ids=["alone", "behind a judge"]
+)
+def test_what_is_masked_in_a_request_is_kept_nowhere(guarded: Guarded, before: list[tuple[str, Any]]) -> None:
+    for kind, parameters in before:
+        guarded.add(kind, parameters, order=10, **SCOPE)
+    name = guarded.add("redact", {}, order=200, **SCOPE)
+    answer = guarded.post({"model": CALL, "messages": SAYS, "stream": True})
+    assert answer.status == 200
+    kept = until(lambda: guarded.query(
+        "SELECT s.id, label, convert_from(request, 'UTF8') FROM records_stream s JOIN records_session n"
+        " ON n.id = session_id JOIN records_verdict v ON v.stream_id = s.id JOIN records_policyversion p"
+        " ON p.id = policy_version_id JOIN records_policy r ON r.id = p.policy_id"
+        " WHERE r.name = %s AND outcome <> '' AND decision = 'replace'", name))  # fmt: skip
+    [(_, label, request)] = kept
+    assert label == "My key is [api key removed]."
+    assert json.loads(request)["messages"][0]["content"] == "My key is [api key removed]."
+    assert stored(guarded) == []
+    assert SECRET not in guarded.server.output()
+
+
+def test_who_counts_tokens_reads_what_a_model_would(guarded: Guarded) -> None:
+    guarded.add("redact", {}, **SCOPE)
+    body = {"model": CALL, "messages": SAYS}
+    before = guarded.simulator.get_json("/_requests")["requests"]
+    counted = guarded.post(body, "/v1/messages/count_tokens")
+    assert counted.status == 200
+    asked = [each["body"] for each in guarded.simulator.get_json("/_requests")["requests"] if each not in before]
+    assert [each["messages"][0]["content"] for each in asked] == ["My key is [api key removed]."]
+    guarded.add("request_rule", {"patterns": [{"pattern": "removed"}], "text": "no keys"}, order=300, **SCOPE)
+    denied = guarded.post(body, "/v1/messages/count_tokens")
+    assert (denied.status, json.loads(denied.body)["error"]["message"]) == (403, "no keys")
+
+
+class Portal(BaseHTTPRequestHandler):
+    """What stands between many networks and the world."""
+
+    def do_POST(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>Please sign in</title>")
+
+
+@pytest.fixture
+def portal() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Portal) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+def test_a_judge_that_answers_in_html_has_failed(guarded: Guarded, session: str, portal: str) -> None:
+    guarded.query("INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, %s)",
+                  "portal", "openai/m", portal, "PORTAL_KEY")  # fmt: skip
+    guarded.add("llm_judge", judging(0) | {"model": "portal"}, **SCOPE)
+    assert b"run_shell" not in guarded.ask("dangerous?speed=inf", session).body
+    kept = guarded.recorded(session)
+    [(decision, failure)] = guarded.query("SELECT decision, failure FROM records_verdict WHERE stream_id = %s", kept.id)
+    assert decision == "deny"
+    assert "could not be asked" in failure
+
+
+def test_fifty_policies_at_once(guarded: Guarded, session: str) -> None:
+    names = [guarded.add("tool_rule", {"names": [f"tool_{number}"]}, order=number, **SCOPE) for number in range(25)]
+    names += [guarded.add("text_rule", {"patterns": [f"word{number}"]}, order=number, **SCOPE) for number in range(25)]
+    answer = guarded.ask("dangerous?speed=inf", session)
+    assert answer.body == guarded.sent_upstream(answer)
+    assert {row[0] for row in guarded.verdicts(guarded.recorded(session))} == set(names)
+
+
+@pytest.mark.parametrize("change", ["another rule", "gone"])
+def test_a_policy_that_changes_or_goes_while_a_stream_runs_ends_it_as_it_began(
+    guarded: Guarded, session: str, change: str
+) -> None:
+    name = guarded.add("tool_rule", {"names": ["run_shell"], "text": "[no]"}, **SCOPE)
+    mode, wanted = ("off", b"run_shell") if change == "gone" else ("enforce", b"[other]")
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(guarded.ask, "dangerous?pace=80", session)
+        until(guarded.open_upstream)
+        changed = "UPDATE records_policyversion v SET mode = %s, parameters = %s FROM records_policy p"
+        guarded.query(f"{changed} WHERE p.id = policy_id AND name = %s", mode, '{"text": "[other]"}', name)
+        guarded.query("UPDATE records_policy SET mode = %s WHERE name = %s", mode, name)
+        until(lambda: wanted in guarded.ask("dangerous?speed=inf", uuid.uuid4().hex).body)
+        assert not running.done()
+        assert b"[no]" in running.result().body
+    assert {row[0] for row in guarded.verdicts(guarded.recorded(session))} == {name}
+
+
+def test_a_policy_of_ones_own_that_exits_or_never_returns_takes_no_stream_with_it(
+    guarded: Guarded, session: str
+) -> None:
+    path = "tests.e2e.own_policies"
+    guarded.add("python", {"path": f"{path}.Exits"}, fail_open=True, **SCOPE)
+    guarded.add("python", {"path": f"{path}.ExitsWhileItWaits"}, fail_open=True, **SCOPE)
+    guarded.add("python", {"path": f"{path}.NeverReturns"}, fail_open=True, time_limit=0.3, **SCOPE)
+    answer = guarded.ask("dangerous?speed=inf", session)
+    assert answer.body == guarded.sent_upstream(answer)
+    kept = guarded.recorded(session)
+    query = "SELECT DISTINCT failure FROM records_verdict WHERE stream_id = %s AND failure <> '' ORDER BY 1"
+    assert [failure for (failure,) in guarded.query(query, kept.id)] == [
+        "RuntimeError: SystemExit: 5", "SystemExit: 4", "TimeoutError: it took longer than 0.3 s",
+    ]  # fmt: skip

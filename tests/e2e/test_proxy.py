@@ -8,6 +8,7 @@ from contextlib import closing
 from http.client import HTTPConnection
 from typing import Any
 
+import anthropic
 import httpx
 import openai
 import pytest
@@ -234,7 +235,14 @@ def test_a_key_that_is_revoked_opens_nothing_from_then_on(proxied: Proxied) -> N
     until(lambda: not is_let_in())
     with pytest.raises(openai.AuthenticationError):
         sdk.chat.completions.create(model=GOOD["model"], messages=MESSAGES)
+    with pytest.raises(openai.AuthenticationError):
+        sdk.responses.create(model=GOOD["model"], input="Hello")
     sdk.close()
+    with (
+        anthropic.Anthropic(base_url=proxied.server.base_url, api_key=secret, max_retries=0) as messages,
+        pytest.raises(anthropic.AuthenticationError),
+    ):
+        messages.messages.create(model=GOOD["model"], messages=[{"role": "user", "content": "Hello"}], max_tokens=9)
 
 
 WRONG: list[tuple[bytes, str | None]] = [

@@ -172,6 +172,20 @@ async def test_nonsense_from_a_browser_does_nothing(said: str) -> None:
     await stream.end()
 
 
+async def test_who_always_asks_for_everything_gets_it_now_and_then() -> None:
+    stream = await running().say("one")
+    socket = await opened(f"/ws/streams/{stream.id}/")
+    await socket.take_until("snapshot")
+    for _ in range(200):
+        await socket.say(again=True)
+    await stream.say(" two")
+    await stream.end()
+    await socket.take_until("end")
+    assert socket.page.kinds.count("snapshot") <= 3
+    assert socket.page.text("b0-text") == "one two"
+    await socket.close()
+
+
 async def test_a_stream_that_there_is_not_is_said() -> None:
     socket = await opened(f"/ws/streams/{uuid.uuid4()}/")
     assert await socket.take() == NOT_FOUND

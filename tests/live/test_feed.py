@@ -32,5 +32,12 @@ async def test_it_keeps_no_more_finished_streams_than_anybody_reads() -> None:
     assert len(feed.finished) == MOST_RECENT
 
 
+async def test_it_forgets_all_of_a_stream_though_nobody_asked_for_it() -> None:
+    feed = Feed()
+    old, new = await Running(feed).end(), Running(feed)
+    feed.forget_old(old.now + (RECENT_SECONDS + 1) * 1_000_000)
+    assert feed.take_changed() == {new.id}
+
+
 def test_it_does_not_know_other_streams() -> None:
     assert Feed().get(uuid.uuid4()) is None

@@ -178,6 +178,30 @@ async def test_what_people_do_reaches_the_worker_that_runs_the_stream(workers: t
     assert not await here.peers.cancel(uuid.uuid4(), "alice")
 
 
+async def test_what_is_held_is_counted_at_all_workers(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    held = there.run()
+    await held.call("{", "rm")
+    async with asyncio.timeout(10):
+        while here.hub.count_held() != 1:
+            await asyncio.sleep(0.05)
+    await there.peers.stop()  # its count is not kept for ever
+    async with asyncio.timeout(10):
+        while here.hub.count_held():
+            await asyncio.sleep(0.05)
+
+
+async def test_a_page_opened_again_shows_the_rows_of_all_workers_again(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    browser = await here.watch_wall()
+    there.run("one")
+    await browser.until(lambda page: labels(page, "running") == ["one"])
+    here.hub.leave("wall ", browser.watcher)
+    del browser
+    again = await here.watch_wall()
+    await again.until(lambda page: labels(page, "running") == ["one"])
+
+
 async def test_a_worker_that_watches_no_more_is_forgotten(workers: tuple[Worker, Worker]) -> None:
     here, there = workers
     running = await there.run().say("one")

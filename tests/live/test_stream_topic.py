@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from streamviz.live.feed import Feed
 from streamviz.live.stream_topic import StreamTopic
+from streamviz.live.topics import count_held
 from streamviz.live.watcher import head
 from tests.core.support import active, call, calls, delta, deny_names
 from tests.live.support import Page, Running
@@ -19,7 +20,7 @@ class Watched:
 
     def __init__(self, running: Running) -> None:
         self.running = running
-        self.topic = StreamTopic(running.stream, running.feed)
+        self.topic = StreamTopic(running.stream, lambda: count_held(running.feed))
         self.number = 0
         self.pages: list[Page] = []
         self.sizes: list[int] = []

@@ -121,7 +121,7 @@ async def test_a_page_opened_later_shows_the_same() -> None:
     second = await walls.open()
     assert rows(first) == rows(second) == {"held": ["b"], "running": ["f", "e", "c", "a"], "finished": ["d"]}
     for running in streams:
-        for part in ("strip", "tail", "rate", "verdicts", "time"):
+        for part in ("strip", "tail", "rate", "verdicts", "last"):
             assert first.text(f"r-{running.id.hex}-{part}") == second.text(f"r-{running.id.hex}-{part}")
 
 
@@ -195,3 +195,27 @@ async def test_the_tally_counts_by_state() -> None:
     await walls.tick()
     assert page.text("tally") == "2 running1 held0 stalled"
     assert page.text("nav-held") == "1 held"
+
+
+async def test_what_ended_while_nobody_watched_is_not_shown_as_running() -> None:
+    walls = Walls()
+    await walls.open()
+    running = walls.run(session_label="a")
+    await walls.tick()
+    walls.pages.clear()
+    await running.end()
+    walls.feed.forget_old(walls.now + (RECENT_SECONDS + 1) * SECOND)
+    assert rows(await walls.open()) == {}
+
+
+async def test_a_row_of_another_second_is_painted_whole() -> None:
+    walls = Walls()
+    page = await walls.open()
+    running = await walls.run().say("a")
+    await walls.tick()
+    running.stream.upstream_model = "came late"
+    await walls.tick()
+    assert "came late" not in walls.wall.entries[running.id].facts.model
+    await walls.tick(seconds=1)
+    assert "came late" in walls.wall.entries[running.id].facts.model
+    assert page.text(f"r-{running.id.hex}-tail") == "a"

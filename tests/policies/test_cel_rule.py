@@ -1,5 +1,7 @@
 """cel_rule: an operator's expression decides, and what is wrong with it is told when it is saved."""
 
+from contextlib import suppress
+
 import pytest
 
 from streamviz.core.context import SessionCounts
@@ -8,6 +10,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.policy import Decision, Verdict
 from streamviz.core.request import ModelCall
 from streamviz.policies import build
+from tests.core.support import Run, active, call, calls, chunks, delta
 from tests.policies.support import block, context, judge
 
 CALL = block('{"command": "rm -rf /", "list": [1, 2]}', name="run_shell")
@@ -44,7 +47,7 @@ def test_it_holds_and_judges_only_what_it_is_asked_about() -> None:
     assert policy.on_block_complete(CALL, context()) is None
     content = block("x", BlockKind.CONTENT)
     assert policy.holds(content)
-    assert judge(policy, content) == Verdict(Decision.HALT, "why", "t")
+    assert judge(policy, content) == Verdict(Decision.HALT, "why", "t", {"expression": "true"})
 
 
 def test_it_can_judge_requests() -> None:
@@ -70,3 +73,40 @@ def test_what_is_wrong_with_it_is_told_at_its_field(expression: str, word: str) 
     with pytest.raises(PolicyParametersError, match=word) as raised:
         build("cel_rule", {"expression": expression})
     assert raised.value.field == "expression"
+
+
+NESTED = "args.list.all(a, args.list.all(b, a + b >= 0))"
+
+
+def test_a_list_that_is_too_long_for_loops_is_a_failure() -> None:
+    short, long = (block(f'{{"list": {[1] * number}}}') for number in (100, 2_000))
+    policy = build("cel_rule", {"expression": NESTED})
+    assert judge(policy, short).decision is Decision.DENY
+    with pytest.raises(ValueError, match="too long"):
+        judge(policy, long)
+    once = build("cel_rule", {"expression": "args.list.all(a, a > 0)"})
+    assert judge(once, long).decision is Decision.DENY
+
+
+def test_only_what_it_names_is_made_for_it() -> None:
+    huge = context({"model": "m", "messages": [{"role": "user", "content": "x"}] * 3_000})
+    assert judge(build("cel_rule", {"expression": NESTED}), block('{"list": [1]}'), huge).decision is Decision.DENY
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["9223372036854775807 + 1 > 0", "int(1e300) > 0", "[1][5] > 0", "1 % 0 == 1", "timestamp('x') > timestamp('y')",
+     "block.text[0] == 'a'", "'a' + 1 == 'b'"],
+)  # fmt: skip
+async def test_nothing_that_an_expression_does_is_more_than_its_own_failure(expression: str) -> None:
+    it = Run([active(build("cel_rule", {"expression": expression}))])
+    await it.finish(chunks(calls(call(0, "a", "f", "{}")), delta(finish="tool_calls"), "[DONE]"))
+    [judgement] = it.context.judgements
+    assert judgement.failure
+    assert judgement.verdict.decision is Decision.DENY
+
+
+def test_a_deep_expression_is_refused_or_taken() -> None:
+    for deep in ("(" * 1_900 + "true" + ")" * 1_900, "!" * 3_900 + "true", "[" * 1_900 + "]" * 1_900 + " == []"):
+        with suppress(PolicyParametersError):
+            build("cel_rule", {"expression": deep})

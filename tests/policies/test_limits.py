@@ -1,19 +1,22 @@
 """limits: a stream halts where it goes beyond, and a session gets no more."""
 
+from typing import Any
+
 import pytest
 
+from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import SessionCounts
-from streamviz.core.policy import Decision, Verdict
+from streamviz.core.policy import Decision, Mode, Verdict
 from streamviz.core.request import ModelCall
 from streamviz.policies import build
 from tests.core.sdk import Reader
-from tests.core.support import Run, active, call, calls, chunks, delta
+from tests.core.support import Opinion, Run, active, call, calls, chunks, delta
 from tests.policies.support import context
 
 
 async def run(stream: dict[str, float], *payloads: object) -> Run:
     it = Run([active(build("limits", {"stream": stream, "text": "[enough]"}))])
-    it.context.price = lambda tokens: tokens * 0.001
+    it.context.price = lambda asked, written: asked * 0.0001 + written * 0.001
     return await it.finish(chunks(*payloads, delta(finish="stop"), "[DONE]"))
 
 
@@ -23,8 +26,7 @@ async def test_too_many_tool_calls_halt_the_stream_before_the_one_too_many() -> 
     assert messages == {0: [("content", "[enough]"), ("tool_call", "a", "f", "{}")]}
     assert reasons == {0: "content_filter"}
     assert b'"g"' not in it.tape
-    halted = it.context.judgements[-1]
-    assert halted.verdict.decision is Decision.HALT
+    [halted] = [each for each in it.context.judgements if each.verdict.decision is Decision.HALT]
     assert halted.verdict.evidence == {"limit": "tool_calls", "most": 1, "reached": 2}
 
 
@@ -70,3 +72,68 @@ def test_a_session_beyond_its_limit_gets_no_more(session: dict[str, float], is_d
     verdict = policy.on_request(ModelCall(), context(session=counts))
     assert isinstance(verdict, Verdict)
     assert verdict.decision is (Decision.DENY if is_denied else Decision.ALLOW)
+
+
+async def test_what_was_asked_costs_too() -> None:
+    it = Run([active(build("limits", {"stream": {"cost": 0.01}}))])
+    it.context.request = ModelCall("openai_chat", {"messages": [{"role": "user", "content": "x" * 4_000}]})
+    it.context.price = lambda asked, written: asked * 0.0001 + written * 0.001
+    await it.finish(chunks(delta(content="a"), delta(finish="stop"), "[DONE]"))
+    assert it.context.judgements[-1].verdict.evidence["reached"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("fail_open", [False, True])
+async def test_a_cost_that_nobody_knows_is_no_cost_of_nothing(fail_open: bool) -> None:
+    it = Run([active(build("limits", {"stream": {"cost": 5}}), fail_open=fail_open)])
+    await it.finish(chunks(delta(content="a"), delta(finish="stop"), "[DONE]"))
+    assert it.context.judgements[-1].failure == "ValueError: what the model costs is not known"
+    assert (it.context.halted_by == "") is fail_open
+
+
+async def test_tokens_that_are_told_before_the_end_are_not_the_last_word() -> None:
+    it = Run([active(build("limits", {"stream": {"output_tokens": 5}}))])
+    begun = {"usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+    await it.finish(chunks({**delta(content="x" * 35), **begun}, delta(content="more"), delta(finish="stop")))
+    assert b"more" not in it.tape
+    assert "8 output tokens, as estimated" in it.context.judgements[-1].verdict.reason
+
+
+HOLDER = active(Opinion(lambda block: Verdict(Decision.ALLOW)), name="holder")
+
+
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
+async def test_a_held_call_that_never_ends_is_halted_all_the_same(order: slice) -> None:
+    it = Run([HOLDER, active(build("limits", {"stream": {"output_tokens": 10}, "text": "[enough]"}))][order])
+    first, *rest = chunks(
+        delta(content="before"), calls(call(0, "a", "f", "{")), *[calls(call(0, arguments="x" * 9))] * 9
+    )
+    await it.take(first, *rest)
+    assert it.context.is_terminated
+    assert Reader().stream(it.tape) == ({0: [("content", "before[enough]")]}, {0: "content_filter"})
+    [halted] = [each for each in it.context.judgements if each.verdict.decision is Decision.HALT]
+    assert (halted.policy.name, halted.ordinal, halted.client_had) == ("rule", 1, 0)
+    assert it.context.holds[1].is_denied
+
+
+async def test_a_shadow_bounds_nothing_and_says_once_what_it_would_have_done() -> None:
+    shadow = active(build("limits", {"stream": {"output_tokens": 10}}), Mode.SHADOW, name="shadow")
+    stream = chunks(calls(call(0, "a", "f", "{")), *[calls(call(0, arguments="x" * 9))] * 9, delta(finish="tool_calls"))
+    it = await Run([HOLDER, shadow]).finish(stream)
+    assert it.tape == b"".join(chunk.raw for chunk in stream)
+    assert [each.policy.name for each in it.context.judgements if each.verdict.decision is Decision.HALT] == ["shadow"]
+
+
+async def test_many_calls_are_counted_once_each() -> None:
+    looked = 0
+
+    class Counted(list[StreamBlock]):
+        def __getitem__(self, at: Any) -> Any:
+            nonlocal looked
+            found = super().__getitem__(at)
+            looked += len(found) if isinstance(at, slice) else 0
+            return found
+
+    it = Run([active(build("limits", {"stream": {"tool_calls": 1_000}}))])
+    it.processor.state.blocks = Counted()
+    await it.finish(chunks(*(calls(call(number, f"id-{number}", "f", "{}")) for number in range(200))))
+    assert looked == 200

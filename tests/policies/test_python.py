@@ -1,5 +1,7 @@
 """python: a policy of one's own is found by its path, or the operator is told why not."""
 
+from pathlib import Path
+
 import pytest
 
 from streamviz.core.errors import PolicyParametersError
@@ -15,6 +17,8 @@ class Mine(Policy):
         self.parameters = parameters
         if "broken" in parameters:
             raise RuntimeError("it broke")
+        if "exits" in parameters:
+            raise SystemExit("it left")
 
 
 HERE = __name__
@@ -36,9 +40,17 @@ def test_the_class_is_made_with_its_parameters() -> None:
         ("Mine", {}, "path", "does not match"),
         ("os; import sys.x", {}, "path", "does not match"),
         (f"{HERE}.Mine", {"broken": 1}, "parameters", "it broke"),
+        (f"{HERE}.Mine", {"exits": 1}, "parameters", "SystemExit: it left"),
     ],
 )
 def test_what_is_wrong_is_told_at_its_field(path: str, more: JsonObject, field: str, words: str) -> None:
     with pytest.raises(PolicyParametersError, match=words) as raised:
         build("python", {"path": path, "parameters": more})
     assert raised.value.field == field
+
+
+def test_a_module_that_exits_when_it_is_imported_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "module_that_exits.py").write_text("raise SystemExit(1)")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PolicyParametersError, match="cannot be imported"):
+        build("python", {"path": "module_that_exits.Mine"})

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import Decision
+from streamviz.core.policy import Decision, Verdict
 from streamviz.core.request import ModelCall
 from streamviz.policies import build
 from tests.core.support import Run, active, call, calls, chunks, delta, told
@@ -107,3 +107,42 @@ def test_it_looks_for_what_it_was_told_and_where() -> None:
     assert judge(policy, block(f'["bob@example.com", "{KEY}"]')).text == f'["<e-mail>", "{KEY}"]'
     assert not policy.watches(block(kind=BlockKind.CONTENT))
     assert policy.on_request(ModelCall("openai_chat", {"messages": [{"content": KEY}]}), context()) is None
+
+
+def test_what_nobody_reads_in_a_request_stays_as_it_is_and_in_arguments_does_not() -> None:
+    policy = build("redact", {})
+    parts = [
+        {"type": "thinking", "thinking": "t", "signature": f"a-{KEY}"},
+        {"type": "image", "source": {"type": "base64", "data": f"a/{KEY}"}},
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,a/{KEY}"}},
+        {"type": "input_audio", "input_audio": {"data": f"a/{KEY}", "format": "wav"}},
+    ]
+    request = {"messages": [{"role": "user", "content": parts}]}
+    verdict = policy.on_request(ModelCall("openai_chat", request), context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.decision is Decision.ALLOW
+    text = {"type": "document", "source": {"type": "text", "data": KEY}}
+    masked = policy.on_request(ModelCall("anthropic_messages", {"messages": [{"content": [text, *parts]}]}), context())
+    assert isinstance(masked, Verdict)
+    assert masked.evidence == {"counts": {"api key": 1}}
+    for hidden in ({"signature": KEY}, {"type": "base64", "data": KEY}, {"url": f"data:x;base64,{KEY}"}):
+        assert KEY not in judge(policy, block(json.dumps(hidden), name="f")).text
+
+
+@pytest.mark.parametrize(
+    "arguments", [f'{{"k": "{KEY}", "k": "x"}}', f'{{"k": "x", "k": "{KEY}"}}', f'{{"k": "{KEY}"', f'[1, "{KEY}"'],
+)  # fmt: skip
+def test_arguments_that_clients_may_read_differently_are_masked_as_text(arguments: str) -> None:
+    policy = build("redact", {})
+    assert judge(policy, block(arguments, name="f")).text == arguments.replace(KEY, "[api key removed]")
+    with pytest.raises(ValueError, match="cannot be masked"):
+        judge(policy, block(arguments.replace("A", "\\u0041"), name="f"))
+
+
+def test_more_than_can_be_looked_at_in_time_is_a_failure() -> None:
+    policy = build("redact", {})
+    mails = json.dumps({"to": ["a@b.co"] * 20_000})
+    with pytest.raises(ValueError, match="more than 10000 places"):
+        judge(policy, block(mails, name="f"))
+    numbers = json.dumps({"list": list(range(200_000))})
+    assert judge(policy, block(numbers, name="f")).decision is Decision.ALLOW

@@ -34,7 +34,7 @@ async def test_a_match_split_over_three_chunks_is_replaced() -> None:
     assert judgement.verdict.decision is Decision.REPLACE
     assert judgement.verdict.reason == "Replaced: 1 match of secret."
     assert judgement.verdict.evidence["spans"] == [{"start": 4, "end": 10, "label": "match of secret"}]
-    assert judgement.client_had == 0
+    assert judgement.client_had == 4
 
 
 async def test_what_does_not_match_goes_through_untouched() -> None:
@@ -63,7 +63,8 @@ async def test_a_halt_ends_the_stream_before_the_match() -> None:
     assert it.context.is_terminated
     assert it.context.halted_by == "rule"
     [judgement] = it.context.judgements
-    assert (judgement.verdict.decision, judgement.client_had) == (Decision.HALT, 0)
+    assert (judgement.verdict.decision, judgement.client_had) == (Decision.HALT, 4)
+    assert judgement.verdict.evidence == {"label": "match of secret", "length": 6, "start": 4}
 
 
 async def test_only_the_kinds_it_reads_are_read() -> None:

@@ -70,6 +70,7 @@ def test_name_and_arguments_must_both_match() -> None:
         ("$.args[0]", {"args": ["ls", "rm -rf"]}, False),
         ("$.args", {"args": ["rm -rf"]}, True),
         ("$['a b']", {"a b": "rm -rf"}, True),
+        ("$..['$..x']", {"a": {"$..x": "rm -rf"}}, True),
         (None, {"a": {"b": ["x", "rm -rf"]}}, True),
         (None, {"rm -rf": 1}, True),
     ],
@@ -135,7 +136,9 @@ def test_only_tool_calls_are_held_and_judged() -> None:
 def test_the_reason_tells_name_and_pattern_and_never_the_arguments() -> None:
     verdict = judge({"names": ["run_*"], "arguments": [RM]}, block(arguments='{"command":"rm -rf / secret"}'))
     assert verdict == Verdict(
-        Decision.DENY, r"run_shell is denied: its name matches run_* and its arguments match rm\s+-rf at $.command."
+        Decision.DENY,
+        r"run_shell is denied: its name matches run_* and its arguments match rm\s+-rf at $.command.",
+        evidence={"name": "run_*", "rule": r"rm\s+-rf at $.command", "start": 0, "end": 6},
     )
     everything = judge({}, block("n" * 1000))
     assert everything is not None
@@ -162,6 +165,8 @@ def test_the_text_for_the_client_is_a_parameter() -> None:
         ({"arguments": [{"pattern": "a", "path": "command"}]}, "arguments.0.path"),
         ({"arguments": [{"pattern": "a", "path": "$.a."}]}, "arguments.0.path"),
         ({"arguments": [{"pattern": "a", "path": "$[?search(@.a, '(a+)+$')]"}]}, "arguments.0.path"),
+        ({"arguments": [{"pattern": "a", "path": "$..a..b"}]}, "arguments.0.path"),
+        ({"arguments": [{"pattern": "a", "path": "$.a[?$..b == @]"}]}, "arguments.0.path"),
         ({"text": None}, "text"),
     ],
 )
@@ -188,3 +193,29 @@ async def test_in_a_stream_it_denies_the_dangerous_call_and_lets_the_other_throu
     assert b"-rf" not in it.tape
     harmless = calls(call(0, "x", "run_shell", '{"command":"ls"}'))
     assert (await run([rule], harmless)).tape == sse(harmless)
+
+
+ONLY_SRV = {"action": "allow_only", "names": ["read"], "arguments": [{"path": "$..path", "pattern": "^/srv/"}]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "denied"),
+    [
+        ({"path": "/srv/x"}, False),
+        ({"path": "/etc/x"}, True),
+        ({"path": "/srv/x", "more": {"path": "/etc/x"}}, True),
+        ({"other": "/srv/x"}, True),
+        ('{"path":"/etc/x","path":"/srv/x"}', True),
+        ('"/srv/x"', True),
+        ('/srv/x {"path":"/etc/x"}', True),
+    ],
+)
+def test_what_alone_is_allowed_is_all_of_it_and_readable(arguments: object, denied: bool) -> None:
+    assert denies(ONLY_SRV, arguments, "read") is denied
+
+
+def test_too_many_values_for_a_path_are_a_failure() -> None:
+    raw = json.dumps({"list": [0] * 60_000, "command": "rm -rf /"})
+    with pytest.raises(ValueError, match="too many values"):
+        denies({"arguments": [RM]}, raw)
+    assert denies({"arguments": [{"pattern": "rm -rf"}]}, raw)

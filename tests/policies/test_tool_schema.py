@@ -80,3 +80,52 @@ def test_a_slow_pattern_of_the_clients_takes_no_longer() -> None:
 def test_nothing_is_fetched_that_a_schema_refers_to(reference: str) -> None:
     with pytest.raises(Exception, match=r"Unresolvable|PointerToNowhere"):
         judge(build("tool_schema", {}), block("{}", name="list"), declaring({"$ref": reference}))
+
+
+SLOW_KEY = "a" * 50_000 + "!"
+
+
+@pytest.mark.parametrize("additional", [False, {"type": "string"}])
+def test_a_slow_pattern_beside_additional_properties_takes_no_longer(additional: Any) -> None:
+    schema = {"patternProperties": {"^(a+)+$": {"type": "integer"}}, "additionalProperties": additional}
+    policy = build("tool_schema", {})
+    assert judge(policy, block(json.dumps({SLOW_KEY: 1}), name="list"), declaring(schema)).decision is Decision.DENY
+    assert judge(policy, block('{"aa": 1}', name="list"), declaring(schema)).decision is Decision.ALLOW
+
+
+def test_what_cannot_be_checked_safely_is_a_failure() -> None:
+    schema = {"allOf": [{"patternProperties": {"^(a+)+$": True}}], "unevaluatedProperties": False}
+    with pytest.raises(ValueError, match="not checked together"):
+        judge(build("tool_schema", {}), block(json.dumps({SLOW_KEY: 1}), name="list"), declaring(schema))
+
+
+def doubling(depth: int) -> Any:
+    """A small schema that takes 2 to the power of `depth` steps."""
+    steps = {f"s{n}": {"anyOf": [{"$ref": f"#/$defs/s{n + 1}"}] * 2} for n in range(depth)}
+    return {"$ref": "#/$defs/s0", "$defs": {**steps, f"s{depth}": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        (doubling(60), '{"a": 1}'),
+        ({"$ref": "#"}, "{}"),
+        ({"type": "array", "items": {"type": "integer"}}, json.dumps([1] * 500_000)),
+    ],
+    ids=["doubling", "circular", "long"],
+)
+def test_what_would_take_too_long_is_a_failure(schema: Any, arguments: str) -> None:
+    with pytest.raises((ValueError, RecursionError)):
+        judge(build("tool_schema", {}), block(arguments, name="list"), declaring(schema))
+
+
+@pytest.mark.parametrize("is_twice", [False, True])
+def test_many_different_items_are_compared_quickly(is_twice: bool) -> None:
+    items = [{"n": number} for number in range(20_000)]
+    arguments = json.dumps({"list": items + items[:1] if is_twice else items})
+    verdict = judge(
+        build("tool_schema", {}),
+        block(arguments, name="list"),
+        declaring({"properties": {"list": {"uniqueItems": True}}}),
+    )
+    assert verdict.decision is (Decision.DENY if is_twice else Decision.ALLOW)

@@ -220,3 +220,12 @@ def test_a_client_cannot_set_what_is_not_the_models(name: str) -> None:
 def test_what_the_model_understands_is_let_through() -> None:
     smart = Target("claude", "anthropic", CHAT, Lane.TRANSLATED)
     require_translatable(smart, request(tools=TOOLS, stream=True, metadata={"session_id": "s"}, reasoning_effort="low"))
+
+
+@pytest.mark.parametrize(("name", "value"), [("previous_response_id", "resp_1"), ("background", True)])
+def test_what_the_provider_would_have_to_keep_is_refused_where_it_keeps_nothing(name: str, value: object) -> None:
+    chat_only = Target("claude", "anthropic", "openai_responses", Lane.TRANSLATED)
+    with pytest.raises(RequestError) as raised:
+        require_translatable(chat_only, {"model": "claude", "input": "Hello", name: value})
+    assert (raised.value.status, raised.value.param) == (400, name)
+    require_translatable(chat_only, {"model": "claude", "input": "Hello", name: None})

@@ -1,11 +1,13 @@
 """What the frame of every page shows."""
 
 from django import template
+from django.template import Context
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from streamviz.dashboard import themes
 from streamviz.live import rendering
-from streamviz.live.feed import feed
-from streamviz.live.topics import count_held
+from streamviz.live.hub import hub
 
 register = template.Library()
 
@@ -13,4 +15,11 @@ register = template.Library()
 @register.simple_tag
 def nav_held() -> SafeString:
     """How many streams wait for a verdict just now."""
-    return rendering.nav_held(count_held(feed))
+    return rendering.nav_held(hub.count_held())
+
+
+@register.simple_tag(takes_context=True)
+def theme_attribute(context: Context) -> SafeString:
+    """For the html element: the theme that this browser's user chose; nothing where the system's is to be used."""
+    theme = themes.chosen(context["request"])
+    return format_html(' data-theme="{}"', theme) if theme else SafeString("")

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from streamviz.accounts import user_for_link
-from streamviz.dashboard import roles
+from streamviz.dashboard import roles, themes
 from streamviz.dashboard.pages import signed_in_user
 
 sign_in = LoginView.as_view(template_name="dashboard/sign_in.html", redirect_authenticated_user=True)
@@ -50,5 +50,15 @@ def account(request: HttpRequest) -> HttpResponse:
         update_session_auth_hash(request, user)
         messages.success(request, "The password was set.")
         return redirect("account")
-    context = {"page": "account", "form": form, "role": roles.role_of(user)}
+    themes_now = [(value, word, value == themes.chosen(request)) for value, word in themes.THEMES.items()]
+    context = {"page": "account", "form": form, "role": roles.role_of(user), "themes": themes_now}
     return render(request, "dashboard/account.html", context)
+
+
+@login_required
+@require_POST
+def theme(request: HttpRequest) -> HttpResponse:
+    """Choose light, dark or the system's theme, for this browser."""
+    response = redirect("account")
+    themes.choose(response, request.POST.get("theme", ""))
+    return response

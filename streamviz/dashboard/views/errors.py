@@ -14,6 +14,11 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _page(request, 403, "You may not do that", "An administrator can give you a role that may.")
 
 
+def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """403, for a form without the token that its page gave it: that of another sign-in, or of another site."""
+    return _page(request, 403, "That form is out of date", "Go back, reload the page and send it again.")
+
+
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """404"""
     return _page(request, 404, "There is nothing here", "It may have been deleted, or the address is wrong.")

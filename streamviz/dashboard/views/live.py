@@ -32,7 +32,7 @@ async def live(request: HttpRequest) -> HttpResponse:
     await hub.wall.catch_up(now_us())
     context = {
         "page": "live",
-        "wall": WallTopic(hub.wall, wanted).html(),
+        "wall": await WallTopic(hub.wall, wanted).html(),
         "tally": hub.wall.tally,
         "filter": wanted,
         "chips": [(term, wanted.without(term)) for term in wanted.terms],

@@ -28,15 +28,13 @@ from streamviz.records.standing import active_policy
 async def try_out(request: HttpRequest, name: str) -> HttpResponse:
     """What a policy, as its form is filled in just now, would make of a stream."""
     policy = await aget_object_or_404(Policy, name=name)
-    asked, draft = (
-        TryOutForm(request.POST),
-        PolicyForm(request.POST, instance=policy, kind=policy.kind, by=await _user(request)),
-    )
-    problem, result = "", None
-    await sync_to_async(draft.is_valid)()
-    if not asked.is_valid():
-        problem = wrong_with(asked)
-    else:
+    asked = TryOutForm(request.POST)
+    draft = PolicyForm(request.POST, instance=policy, kind=policy.kind, by=await _user(request))
+    # A draft is what could be saved, by who tries it; only why is not asked yet.
+    del draft.fields["reason"]
+    is_valid = await sync_to_async(draft.is_valid)()
+    problem, result = wrong_with(asked) or wrong_with(draft), None
+    if is_valid and asked.is_valid():
         policy.mode = Mode.ENFORCE.value
         problem, result = await _tried(policy, asked)
     context = {"problem": problem, "result": result, "policy": policy}
@@ -90,6 +88,7 @@ def start_backtest(request: HttpRequest, name: str) -> HttpResponse:
 def backtest(request: HttpRequest, name: str, job_id: int) -> HttpResponse:
     """A back-test: how far it is, and what it found; the progress alone where only that is asked for."""
     job = get_object_or_404(Backtest.objects.select_related("policy", "created_by"), pk=job_id, policy__name=name)
+    jobs.settle(job)
     is_part = request.headers.get("HX-Request") == "true"
     template = "dashboard/_backtest.html" if is_part else "dashboard/backtest.html"
     return render(request, template, {"page": "policies", "policy": job.policy, "job": job})

@@ -1,14 +1,16 @@
 """A stream under way, as its worker has it in memory, made ready to be shown."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
 from streamviz.core.judgements import Judgement
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.usage import Usage, normalise
-from streamviz.live.presentation.standing import Kept, deciding, state_of
+from streamviz.live.presentation.evidence import evidence_text
+from streamviz.live.presentation.standing import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.text import printable
-from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
+from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView, tail_line
 from streamviz.live.streams import LiveStream
 
 # Latencies are measured over the newest chunks, so that a long stream costs no more a second than a short one.
@@ -19,7 +21,9 @@ def view_of(stream: LiveStream) -> StreamView:
     """The stream as it is at this moment, without what is dear to work out. Call it in the event loop."""
     usage = normalise(stream.state.usage) or Usage()
     verdicts = [_verdict(stream, number) for number in range(len(stream.context.judgements))]
+    of_blocks = by_block(verdicts)
     received_at = stream.received_at
+    held = _first_held(stream)
     return StreamView(
         id=stream.id,
         session_id=stream.session_id,
@@ -46,11 +50,23 @@ def view_of(stream: LiveStream) -> StreamView:
         chunk_count=len(received_at),
         frame_count=len(stream.sent_at),
         user_agent=stream.user_agent,
-        blocks=[_block(stream, block, verdicts) for block in stream.state.blocks],
+        blocks=[
+            _block(stream, block, of_blocks.get(block.ordinal, ()), is_behind=held is not None and held < block.ordinal)
+            for block in stream.state.blocks
+        ],
         verdicts=verdicts,
         received_at=received_at,
         sending_since=stream.sending_since,
+        not_run=tuple(stream.context.not_run),
     )
+
+
+def tail_of(stream: LiveStream) -> str:
+    """As `view_of(stream).tail`, without looking at all of the stream."""
+    for block in reversed(stream.state.blocks):
+        if block.length:
+            return tail_line(block.kind, _name(block), block.ending(TAIL_CHARACTERS))
+    return ""
 
 
 def whole_view_of(stream: LiveStream, view: StreamView) -> StreamView:
@@ -87,6 +103,7 @@ def _verdict(stream: LiveStream, number: int) -> VerdictView:
         took=judgement.took,
         by=judgement.by,
         client_had=judgement.client_had,
+        evidence=evidence_text(judgement.verdict.evidence, judgement.verdict.reason),
     )
 
 
@@ -106,12 +123,15 @@ def _name(block: StreamBlock) -> str:
             return ""
 
 
-def _block(stream: LiveStream, block: StreamBlock, verdicts: list[VerdictView]) -> BlockView:
+def _first_held(stream: LiveStream) -> int | None:
+    """The first block that is held: all that follow it wait."""
+    holds = stream.context.holds.items()
+    return min((ordinal for ordinal, hold in holds if hold.released_at is None), default=None)
+
+
+def _block(stream: LiveStream, block: StreamBlock, verdicts: Sequence[VerdictView], *, is_behind: bool) -> BlockView:
     hold = stream.context.holds.get(block.ordinal)
-    verdict = deciding(verdicts, block.ordinal)
-    is_behind = any(
-        other.released_at is None and ordinal < block.ordinal for ordinal, other in stream.context.holds.items()
-    )
+    verdict = deciding(verdicts)
     kept = Kept(hold is not None, hold is not None and hold.released_at is None, is_behind)
     return BlockView(
         ordinal=block.ordinal,

@@ -1,7 +1,7 @@
 """A stream of the record, made ready to be shown as if it were running."""
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from asgiref.sync import sync_to_async
@@ -9,16 +9,17 @@ from django.db.models import Prefetch, QuerySet
 from django.db.models.functions import Right
 
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import Decision
-from streamviz.live.presentation.standing import Kept, deciding, state_of
+from streamviz.core.judgements import NotRun
+from streamviz.core.policy import Decision, Mode
+from streamviz.live.presentation.evidence import evidence_text
+from streamviz.live.presentation.standing import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.text import printable
-from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
+from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView
 from streamviz.records.models import Block, ClientRun, Stream, UpstreamRun, Verdict
 from streamviz.records.moments import as_microseconds
 
 _MADE = -1
 MOST_RECENT = 20
-TAIL_CHARACTERS = 320
 
 
 def load(stream_id: uuid.UUID) -> Stream:
@@ -71,6 +72,7 @@ def _view_of(stream: Stream, texts: list[str], received_at: list[int], sent: lis
     started_at = as_microseconds(stream.requested_at)
     names = {block.ordinal: block.name or block.label for block in stream.blocks.all()}
     verdicts = [_verdict(verdict, names) for verdict in stream.verdicts.all()]
+    of_blocks = by_block(verdicts)
     blocks = stream.blocks.all()
     return StreamView(
         id=stream.pk,
@@ -98,10 +100,15 @@ def _view_of(stream: Stream, texts: list[str], received_at: list[int], sent: lis
         chunk_count=stream.chunk_count,
         frame_count=stream.frame_count,
         user_agent=stream.user_agent,
-        blocks=[_block(stream, block, text, verdicts) for block, text in zip(blocks, texts, strict=True)],
+        blocks=[
+            _block(stream, block, text, of_blocks.get(block.ordinal, ()))
+            for block, text in zip(blocks, texts, strict=True)
+        ],
         verdicts=verdicts,
         received_at=received_at,
         sent=sent,
+        not_run=[NotRun(each["policy"], each["version"], Mode(each["mode"]), each["why"]) for each in stream.not_run],
+        client_waits=[(since, until) for since, until in stream.client_waits or ()],
     )
 
 
@@ -135,11 +142,12 @@ def _verdict(verdict: Verdict, names: dict[int, str]) -> VerdictView:
         took=verdict.took_us,
         by=verdict.by,
         client_had=verdict.client_had,
+        evidence=evidence_text(verdict.evidence, verdict.reason),
     )
 
 
-def _block(stream: Stream, block: Block, text: str, verdicts: list[VerdictView]) -> BlockView:
-    verdict = deciding(verdicts, block.ordinal)
+def _block(stream: Stream, block: Block, text: str, verdicts: Sequence[VerdictView]) -> BlockView:
+    verdict = deciding(verdicts)
     kept = Kept(block.held_at is not None, block.held_at is not None and block.released_at is None, False)
     return BlockView(
         ordinal=block.ordinal,

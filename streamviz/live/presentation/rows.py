@@ -1,5 +1,6 @@
 """A stream as one dense row of the Live page."""
 
+import uuid
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +31,15 @@ class Clock(NamedTuple):
     since_ms: int | None
 
 
+class RowText(NamedTuple):
+    """What of a row changes with almost every chunk. `last` is the time since the newest one, or since the end."""
+
+    stream_id: uuid.UUID
+    is_running: bool
+    tail: str
+    last: Clock
+
+
 @dataclass(frozen=True)
 class RowView:
     """A stream's row at the time `now` (µs since the epoch). What is dear to draw is drawn when it is asked for."""
@@ -50,9 +60,10 @@ class RowView:
         return _spark(self.stream, self.now)
 
     @property
-    def last(self) -> Clock:
-        """The time since the newest chunk, or since the end."""
-        return _last(self.stream, self.now)
+    def text(self) -> RowText:
+        stream = self.stream
+        last = last_of(stream.quiet_since, stream.ended_at, self.now)
+        return RowText(stream.id, stream.is_running, stream.tail, last)
 
     @property
     def age(self) -> Clock:
@@ -79,10 +90,11 @@ def _spark(stream: StreamView, now: int) -> Spark:
     return spark_of(stream.received_at, now)
 
 
-def _last(stream: StreamView, now: int) -> Clock:
-    if stream.ended_at is not None:
-        return Clock(f"{(now - stream.ended_at) // 1_000_000} s ago", stream.ended_at // 1000)
-    return Clock(age(now - stream.quiet_since), stream.quiet_since // 1000)
+def last_of(quiet_since: int, ended_at: int | None, now: int) -> Clock:
+    """The time since the newest chunk, or since the end."""
+    if ended_at is not None:
+        return Clock(f"{(now - ended_at) // 1_000_000} s ago", ended_at // 1000)
+    return Clock(age(now - quiet_since), quiet_since // 1000)
 
 
 def _age(stream: StreamView, now: int) -> Clock:

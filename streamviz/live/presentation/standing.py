@@ -1,6 +1,7 @@
 """Where a block stands on its way to the client; one rule for running streams and for the record."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from streamviz.core.policy import Decision
@@ -15,9 +16,16 @@ class Kept(NamedTuple):
     is_behind: bool
 
 
-def deciding(verdicts: Sequence[VerdictView], ordinal: int) -> VerdictView | None:
+def by_block(verdicts: Iterable[VerdictView]) -> Mapping[int | None, list[VerdictView]]:
+    """The verdicts on each block, by its ordinal, in their order."""
+    found = defaultdict(list)
+    for verdict in verdicts:
+        found[verdict.ordinal].append(verdict)
+    return found
+
+
+def deciding(of_block: Sequence[VerdictView]) -> VerdictView | None:
     """The verdict that a block is marked with: the last that counts, else what a shadow would do, else an allow."""
-    of_block = [verdict for verdict in verdicts if verdict.ordinal == ordinal]
     for is_wanted in (_counts, _would_count):
         if found := [verdict for verdict in of_block if is_wanted(verdict)]:
             return found[-1]

@@ -6,14 +6,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from streamviz.core.events import BlockKind
+from streamviz.core.judgements import NotRun
 from streamviz.core.policy import Decision
 from streamviz.live.presentation import marks
-from streamviz.live.presentation.text import age, exact, last_line, one_line, plural, printable
+from streamviz.live.presentation.text import age, exact, last_line, one_line, plural
 
 # A stream that has had no chunk for so long is called stalled.
 STALLED_US = 5_000_000
-_TAIL_CHARACTERS = 160
+# Of which as much is shown as there is when each run of blanks is one.
+TAIL_CHARACTERS = 320
 _SUMMARY_CHARACTERS = 120
+_NAME_CHARACTERS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,7 @@ class VerdictView:
     """A policy's verdict on a block, or on the request or the stream as a whole (`ordinal` is None then).
 
     `by` names the person who decided by hand; `client_had` is how much of the block the client had (characters).
+    `evidence` says what was found and where, never the thing itself.
     """
 
     number: int
@@ -36,6 +40,7 @@ class VerdictView:
     took: int
     by: str = ""
     client_had: int = 0
+    evidence: str = ""
 
     @property
     def mark(self) -> marks.DecisionMark:
@@ -93,7 +98,7 @@ class BlockView:
 
     @property
     def title(self) -> str:
-        return printable(self.name) or self.mark.word
+        return title_of(self.kind, self.name)
 
     @property
     def is_tool_call(self) -> bool:
@@ -208,6 +213,8 @@ class StreamView:
     client_waits: Sequence[tuple[int, int | None]] = field(default=())
     """From when to when the client took nothing of what it was sent; None: it still does not."""
     sending_since: int | None = None
+    not_run: Sequence[NotRun] = field(default=())
+    """The policies that did not judge it, and why."""
 
     @property
     def is_running(self) -> bool:
@@ -251,10 +258,20 @@ class StreamView:
         """The end of the output: of the newest block that has any."""
         for block in reversed(self.blocks):
             if block.length:
-                name = f"{block.title} " if block.is_tool_call else ""
-                return name + last_line(block.text, _TAIL_CHARACTERS)
+                return tail_line(block.kind, block.name, block.text)
         return ""
 
     def since_start(self, at: int | None) -> int | None:
         """How long after the request something was (µs)."""
         return None if at is None else at - self.requested_at
+
+
+def title_of(kind: BlockKind, name: str) -> str:
+    """What a block is called: a name is a model's word, and can be as long as it likes."""
+    return one_line(name, _NAME_CHARACTERS) or marks.KINDS[kind].word
+
+
+def tail_line(kind: BlockKind, name: str, text: str) -> str:
+    """The end of a block's text on one line, of a tool call after its name."""
+    line = last_line(text, TAIL_CHARACTERS // 2)
+    return f"{title_of(kind, name)} {line}" if kind is BlockKind.TOOL_CALL else line

@@ -1,6 +1,7 @@
 """The waterfall: a lane a block, ticks of chunks above and of frames below, what was held, and why nothing came."""
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -93,9 +94,11 @@ def waterfall_of(stream: StreamView, now: int) -> Waterfall:
     end = stream.ended_at or (now if stream.is_running else stream.last_received_at or stream.requested_at)
     scale = _Scale(stream.requested_at, end, stream.is_running)
     blocks = stream.blocks[-_LANES:]
+    # In upstream's order, and with their chunks' numbers ascending.
+    passed = [frame for frame in stream.sent if frame[0] >= 0]
     return Waterfall(
         marks=list(_marks(scale)),
-        lanes=[_lane(stream, block, scale, end) for block in blocks],
+        lanes=[_lane(stream, passed, block, scale, end) for block in blocks],
         hidden=len(stream.blocks) - len(blocks),
         stalls=[_stall(scale, *stall) for stall in _stalls(stream, end)],
         now=Mark(scale.percent(end), f"now {age(end - scale.start)}") if stream.is_running else None,
@@ -112,9 +115,10 @@ def _marks(scale: _Scale) -> Iterator[Mark]:
         yield Mark(scale.percent(at), f"{number * step:g} s")
 
 
-def _lane(stream: StreamView, block: BlockView, scale: _Scale, end: int) -> Lane:
+def _lane(stream: StreamView, passed: Sequence[tuple[int, int]], block: BlockView, scale: _Scale, end: int) -> Lane:
     received = stream.received_at[block.first_seq : block.last_seq + 1]
-    sent = [at for seq, at in stream.sent if block.first_seq <= seq <= block.last_seq]
+    first, after = (bisect_left(passed, (seq, 0)) for seq in (block.first_seq, block.last_seq + 1))
+    sent = [at for _, at in passed[first:after]]
     hold_end = block.hold_ended_at or end
     is_over = block.state in ("never sent", "replaced") and block.hold_ended_at is not None
     chunks = block.last_seq - block.first_seq + 1

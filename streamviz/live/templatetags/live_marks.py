@@ -7,6 +7,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from streamviz.live import row_markup
 from streamviz.live.presentation import text
 
 register = template.Library()
@@ -16,6 +17,7 @@ register.filter("exact", text.exact)
 register.filter("printable", text.printable)
 register.filter("one_line", text.one_line)
 register.filter("plural", text.plural)
+register.simple_tag(row_markup.strip, name="strip")
 register.filter("count", text.count)
 
 _PERIODS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))

@@ -1,5 +1,9 @@
 """Back-tests that a page asked for: run by a process of their own, watched and cancelled through their row."""
 
+import time
+from datetime import timedelta
+
+from django.db import connection
 from django.utils import timezone
 
 from streamviz.core.errors import PolicyParametersError
@@ -8,9 +12,24 @@ from streamviz.records.backtests.runner import Scope, run
 from streamviz.records.models import Backtest, BacktestState
 from streamviz.records.standing import ScopedPolicy, scoped_policy
 
+# Advisory locks with this class and a back-test's number: held for as long as its process lives.
+LIFE = 0x4254
+# So long may it take until a process runs.
+STARTING = timedelta(minutes=1)
+PROGRESS_SECONDS = 0.5
+
+_ALIVE = """
+SELECT EXISTS (
+    SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s AND granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+)
+"""
+
 
 def run_job(job: Backtest) -> None:
     """Run it to its end, and keep what came of it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s, %s)", [LIFE, job.pk])
     taken = Backtest.objects.filter(pk=job.pk, state=BacktestState.WAITING).update(state=BacktestState.RUNNING)
     if not taken:
         return
@@ -31,12 +50,33 @@ def cancel(job: Backtest) -> None:
     _end(job, BacktestState.CANCELLED)
 
 
+def settle(job: Backtest) -> None:
+    """Say of one that is called under way that it failed, where its process is gone."""
+    if not job.is_under_way or _is_alive(job):
+        return
+    if job.state == BacktestState.RUNNING or timezone.now() - job.created_at > STARTING:
+        _end(job, BacktestState.FAILED, error="Its process ended before it was done.")
+        job.refresh_from_db()
+
+
+def _is_alive(job: Backtest) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(_ALIVE, [LIFE, job.pk])
+        [(is_alive,)] = cursor.fetchall()
+    return bool(is_alive)
+
+
 def _run(job: Backtest, scoped: ScopedPolicy) -> Figures:
     scope = Scope(job.streams, job.since)
     Backtest.objects.filter(pk=job.pk).update(total=scope.size())
+    told_at = time.monotonic()
 
     def go_on(figures: Figures, done: int) -> bool:
-        _keep(job, figures)
+        nonlocal told_at
+        # To sort all waits costs more the further it is.
+        if time.monotonic() - told_at > PROGRESS_SECONDS:
+            _keep(job, figures)
+            told_at = time.monotonic()
         return Backtest.objects.filter(pk=job.pk, state=BacktestState.RUNNING).exists()
 
     return run(scoped, job.policy_id, scope, go_on)

@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from django.db.models import Q, QuerySet
 
+from streamviz.bounded import within
 from streamviz.core.aggregator import Chunk
 from streamviz.core.json_value import as_object, decode
 from streamviz.core.policy import ActivePolicy, Mode
@@ -85,7 +87,7 @@ def _run_one(runner: asyncio.Runner, stream: Stream, chunks: list[Chunk], active
     if isinstance(recording, str):
         return recording
     try:
-        return runner.run(rerun(recording, [active]))
+        return runner.run(rerun(recording, [active], within=within))
     except ValueError:
         return "it cannot be read"
 
@@ -102,7 +104,15 @@ def recording_of(stream: Stream, chunks: list[Chunk] | None = None) -> Recording
         fields = as_object(decode(bytes(stream.request)))
     except ValueError:
         return "its request was not kept"
-    return Recording(ModelCall(stream.wire_format, fields), chunks, stream.is_streaming and len(chunks) > 1)
+    cost = partial(_price, stream.upstream_model, stream.provider)
+    return Recording(ModelCall(stream.wire_format, fields), chunks, stream.is_streaming and len(chunks) > 1, cost)
+
+
+def _price(model: str, provider: str, input_tokens: int, output_tokens: int) -> float | None:
+    # LiteLLM takes seconds to import, and only limits on cost ask for prices.
+    from streamviz.upstream.prices import price
+
+    return price(model, provider, input_tokens, output_tokens)
 
 
 def _chunks(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk]]:

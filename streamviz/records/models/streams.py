@@ -84,6 +84,9 @@ class Stream(models.Model):
     itl_p50_us = models.BigIntegerField(null=True)
     itl_p95_us = models.BigIntegerField(null=True)
     not_run = models.JSONField(default=list, help_text="The policies that did not judge it, and why.")
+    client_waits = models.JSONField(
+        null=True, help_text="From when to when its client did not take what it was sent, in µs since the epoch."
+    )
 
     class Meta:
         ordering = ["-requested_at", "-id"]

@@ -54,6 +54,7 @@ def opened_row(entry: StreamOpened, worker: UUID | None) -> Row:
         moment(entry.requested_at),
         entry.request,
         worker,
+        Jsonb(clean_json(entry.not_run)),
     )
 
 
@@ -77,7 +78,7 @@ def closed_row(entry: StreamClosed) -> Row:
         moment(entry.ended_at),
         entry.itl_p50,
         entry.itl_p95,
-        Jsonb(clean_json(entry.not_run)),
+        None if entry.client_waits is None else Jsonb(entry.client_waits),
         entry.stream_id,
     )
 

@@ -7,7 +7,9 @@ DELETED = "SELECT stream_id FROM records_deletedstream WHERE stream_id = ANY(%s)
 UPSERT_SESSION = """
 INSERT INTO records_session (id, label, key_id, started_at, last_at, is_starred, note)
 VALUES (%s, %s, %s, %s, %s, false, '')
-ON CONFLICT (id) DO UPDATE SET last_at = greatest(records_session.last_at, excluded.last_at)
+ON CONFLICT (id) DO UPDATE SET
+    last_at = greatest(records_session.last_at, excluded.last_at),
+    label = coalesce(nullif(records_session.label, ''), excluded.label)
 """
 
 INSERT_STREAM = """
@@ -15,8 +17,8 @@ INSERT INTO records_stream (
     id, session_id, key_id, client, user_agent, endpoint, wire_format, is_streaming, requested_model, upstream_model,
     provider, requested_at, request, worker, outcome, finish_reason, error, chunk_count, frame_count, block_count,
     not_run
-) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, '', '', '', 0, 0, 0, '[]')
-ON CONFLICT (id) DO NOTHING
+) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, '', '', '', 0, 0, 0, %s)
+ON CONFLICT (id) DO UPDATE SET request = excluded.request WHERE records_stream.request = ''
 """
 
 CLOSE_STREAM = """
@@ -25,7 +27,7 @@ UPDATE records_stream SET
     usage = %s, input_tokens = %s, output_tokens = %s,
     cost = %s, chunk_count = greatest(chunk_count, %s), frame_count = greatest(frame_count, %s),
     block_count = %s, upstream_first_at = %s, client_first_at = %s,
-    ended_at = %s, itl_p50_us = %s, itl_p95_us = %s, not_run = %s
+    ended_at = %s, itl_p50_us = %s, itl_p95_us = %s, client_waits = %s
 WHERE id = %s
 """
 

@@ -91,6 +91,17 @@ async def test_a_waterfall_names_the_longest_stalls_by_cause() -> None:
     ]
 
 
+async def test_a_client_that_does_not_read_is_the_cause_of_upstreams_silence() -> None:
+    running = await Running().wait(0.2).say("a")
+    running.stream.client_waits.append((running.now + 1, running.now + 3 * SECOND))
+    await running.wait(3.1).say("b")
+    assert [stall.text for stall in fall_of(running).stalls] == ["client not reading 3.0 s"]
+    running.stream.sending_since = running.now
+    running.wait(6)
+    assert fall_of(running).stalls[0].text == "client not reading 6.0 s"
+    assert row_of(view_of(running.stream), running.now).why == "client not reading"
+
+
 async def test_a_waterfall_marks_now_only_while_the_stream_runs() -> None:
     running = await Running().wait(3).say("a")
     fall = fall_of(running)
@@ -121,5 +132,5 @@ async def test_a_row_says_why() -> None:
 async def test_a_row_counts_the_time_since_the_last_chunk() -> None:
     running = await Running().wait(1).say("a")
     row = row_of(view_of(running.stream), running.now + 9 * SECOND)
-    assert (row.last.text, row.age.text, row.why) == ("9.0 s", "10.0 s", "upstream silent")
-    assert re.fullmatch(r"\d{13}", str(row.last.since_ms))
+    assert (row.text.last.text, row.age.text, row.why) == ("9.0 s", "10.0 s", "upstream silent")
+    assert re.fullmatch(r"\d{13}", str(row.text.last.since_ms))

@@ -3,7 +3,7 @@
 import pytest
 
 from streamviz.core.policy import Decision
-from streamviz.live.presentation.standing import Kept, deciding, state_of
+from streamviz.live.presentation.standing import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.views import VerdictView
 
 FREE = Kept(False, False, False)
@@ -41,10 +41,15 @@ def test_it_says_what_became_of_a_block(
 
 def test_the_last_verdict_that_counts_decides() -> None:
     allow, shadow, deny = verdict(Decision.ALLOW), verdict(Decision.DENY, "shadow", 1), verdict(Decision.DENY, number=2)
-    assert deciding([allow, shadow, deny], 0) is deny
-    assert deciding([shadow, allow], 0) is shadow
-    assert deciding([allow], 0) is allow
-    assert deciding([allow], 1) is None
+    assert deciding([allow, shadow, deny]) is deny
+    assert deciding([shadow, allow]) is shadow
+    assert deciding([allow]) is allow
+    assert deciding([]) is None
+
+
+def test_verdicts_are_found_by_their_block() -> None:
+    first, second = verdict(Decision.ALLOW, ordinal=1), verdict(Decision.DENY, ordinal=1)
+    assert by_block([first, second]) == {1: [first, second]}
 
 
 def test_a_verdict_in_shadow_says_what_it_would_do() -> None:

@@ -14,6 +14,7 @@ from psycopg.conninfo import make_conninfo
 from streamviz.core.context import Frame
 from streamviz.core.json_value import encode
 from streamviz.faults import Fault
+from streamviz.live.presentation import from_records
 from streamviz.records.database import conninfo
 from streamviz.records.journal import folder
 from streamviz.records.journal.encoding import records_in
@@ -144,6 +145,12 @@ def test_it_stores_what_a_closed_stream_came_to(query: Query, stream_id: uuid.UU
     usage = {"prompt_tokens": 1, "completion_tokens": 2}
     assert row == [("completed", "stop", 200, usage, 1, 2, 0.25, 2, 2, 2, 3, 4, 2, b"\x00 not JSON")]
     assert query("SELECT ordinal, text FROM records_block ORDER BY ordinal") == [(0, "Hello"), (1, "two")]
+
+
+def test_it_keeps_when_the_client_did_not_read(query: Query, stream_id: uuid.UUID) -> None:
+    write([opened(stream_id), closed(stream_id, client_waits=[(NOON, NOON + 300_000)])])
+    assert query("SELECT client_waits FROM records_stream") == [([[NOON, NOON + 300_000]],)]
+    assert from_records.view_of(from_records.load(stream_id)).client_waits == [(NOON, NOON + 300_000)]
 
 
 def test_it_leaves_unknown_what_is_not_known(query: Query, stream_id: uuid.UUID) -> None:

@@ -1,5 +1,6 @@
 """`python manage.py write`: the writer alone, which moves what servers recorded into Postgres."""
 
+import os
 import signal
 import sys
 import threading
@@ -13,6 +14,9 @@ from streamviz.records.database import conninfo
 from streamviz.records.upkeep import Upkeep
 from streamviz.records.writer.process import Writer
 
+# Where they share a processor, clients come before the record's way into Postgres.
+NICENESS = 5
+
 
 class Command(BaseCommand):
     """Runs until SIGINT or SIGTERM; then stores what is there, and ends. One a machine, beside its servers."""
@@ -21,6 +25,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
+        os.nice(NICENESS)
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())

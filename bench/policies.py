@@ -1,0 +1,85 @@
+"""What policies that hold nothing cost a chunk: `python -m bench.policies`. Prints a table in markdown.
+
+The same streams through one streamviz, in turns with no policy and with three enforcing ones: a rule for tools, a check
+of schemas, and a pattern in text. No tool is called and nothing matches, so all three judge and none acts.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections import defaultdict
+
+import httpx
+
+from bench import gateways
+from bench.load import percentile
+
+GUARDS = ("shell-guard", "schema-check", "bench-text")
+_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+_WARM_UP_SECONDS = 3.0
+
+
+class Operator:
+    """The administrator, who switches policies as a person does."""
+
+    def __init__(self, ours: gateways.Gateway) -> None:
+        self._http = httpx.Client(base_url=f"http://127.0.0.1:{ours.port}", timeout=30)
+        self._http.get(ours.sign_in_link)
+
+    def post(self, path: str, page: str, **fields: str) -> None:
+        """Send a page's form."""
+        found = _TOKEN.search(self._http.get(page).text)
+        assert found, f"{page} has no form"
+        answer = self._http.post(path, data={**fields, "csrfmiddlewaretoken": found[1]})
+        assert answer.status_code == 302, answer.text[:2000]
+
+    def make_text_rule(self) -> None:
+        """A rule with a pattern that no stream has."""
+        fields = {"name": "bench-text", "mode": "off", "order": "90", "time_limit": "30", "by_hand_seconds": "120"}
+        rule = {"p.patterns": "sk-[A-Za-z0-9]{20}", "p.action": "replace", "p.in": "content", "p.look_back": "200"}
+        self.post("/policies/new/text_rule/", "/policies/new/text_rule/", **fields, **rule, reason="bench")
+
+    def switch(self, mode: str) -> None:
+        """All three, and wait until every worker has them."""
+        for name in GUARDS:
+            self.post(f"/policies/{name}/mode/", "/policies/", mode=mode, reason="bench")
+            while "in force" not in self._http.get(f"/policies/{name}/spread/").text:
+                pass
+
+
+def _load(ours: gateways.Gateway, streams: int, seconds: float) -> dict[str, int]:
+    command = [sys.executable, "-m", "bench.load", str(ours.port), "long", str(streams), str(seconds), ours.key]
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    found: dict[str, int] = json.loads(said)
+    assert not found["errors"], found["errors"]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.policies", description=__doc__)
+    parser.add_argument("--streams", type=int, default=20, help="streams at once, of 50 chunks a second each")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    seen: dict[str, list[dict[str, int]]] = defaultdict(list)
+    with gateways.upstream(None) as upstream, gateways.streamviz(upstream.port, None) as ours:
+        operator = Operator(ours)
+        operator.make_text_rule()
+        _load(ours, asked.streams, _WARM_UP_SECONDS)
+        for _ in range(asked.rounds):
+            for mode in ("off", "enforce"):
+                operator.switch(mode)
+                seen[mode].append(_load(ours, asked.streams, asked.seconds))
+    print(f"{asked.streams} streams of 50 chunks a second, {asked.rounds} rounds of {asked.seconds:g} s\n")
+    print("| | latency a chunk p50 µs | p99 µs |\n|---|---|---|")
+    middles = {}
+    for mode, words in (("off", "no policy"), ("enforce", "three that hold nothing")):
+        middles[mode] = percentile([each["latency_p50"] for each in seen[mode]], 50) or 1
+        print(f"| {words} | {middles[mode]} | {percentile([each['latency_p99'] for each in seen[mode]], 50)} |")
+    print(f"\n{middles['enforce'] / middles['off']:.2f} times")
+
+
+if __name__ == "__main__":
+    main()

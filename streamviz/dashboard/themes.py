@@ -1,0 +1,21 @@
+"""Light or dark: the system's choice, unless a person has made another for this browser."""
+
+from django.http import HttpRequest, HttpResponse
+
+_COOKIE = "theme"
+_YEAR_SECONDS = 365 * 86400
+THEMES = {"": "System", "light": "Light", "dark": "Dark"}
+
+
+def chosen(request: HttpRequest) -> str:
+    """One of THEMES; whatever else a cookie says is none."""
+    theme = request.COOKIES.get(_COOKIE, "")
+    return theme if theme in THEMES else ""
+
+
+def choose(response: HttpResponse, theme: str) -> None:
+    """Have the browser keep it."""
+    if theme in THEMES and theme:
+        response.set_cookie(_COOKIE, theme, max_age=_YEAR_SECONDS, httponly=True, samesite="Lax")
+    else:
+        response.delete_cookie(_COOKIE, samesite="Lax")

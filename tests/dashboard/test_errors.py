@@ -1,0 +1,37 @@
+"""What went wrong is said in the look of the other pages, and never with details of ours."""
+
+import pytest
+from django.test import Client, RequestFactory
+from django.urls import get_resolver
+
+from streamviz.dashboard.views import errors
+from tests.dashboard.conftest import Cast
+
+
+@pytest.mark.parametrize("who", ["administrator", "bob", "stranger"])
+def test_what_is_not_there(cast: Cast, who: str) -> None:
+    answer = cast[who].get("/no-such-page/")
+    assert answer.status_code == 404
+    assert "There is nothing here" in answer.content.decode()
+    assert "Content-Security-Policy" in answer.headers
+
+
+def test_what_one_may_not_do(cast: Cast) -> None:
+    answer = cast["charlie"].get("/keys/")
+    assert answer.status_code == 403
+    assert "An administrator can give you a role" in answer.content.decode()
+
+
+def test_a_form_without_its_token(cast: Cast) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = cast["alice"].cookies
+    answer = strict.post("/sign-out/")
+    assert answer.status_code == 403
+    assert "That form is out of date" in answer.content.decode()
+
+
+def test_a_fault_of_ours_needs_no_database() -> None:
+    assert get_resolver().resolve_error_handler(500) is errors.server_error
+    answer = errors.server_error(RequestFactory().get("/"))
+    assert answer.status_code == 500
+    assert "Something went wrong" in answer.content.decode()

@@ -1,0 +1,35 @@
+"""Policies that a test's server imports, which do what no policy should."""
+
+import asyncio
+import sys
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import StreamBlock, StreamState
+from streamviz.core.context import StreamingContext
+from streamviz.core.events import BlockKind
+from streamviz.core.policy import Policy, Verdict
+
+
+class Exits(Policy):
+    """Ends its process over each tool call."""
+
+    def holds(self, block: StreamBlock) -> bool:
+        return block.kind is BlockKind.TOOL_CALL
+
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
+        sys.exit(4)
+
+
+class ExitsWhileItWaits(Policy):
+    """Ends its process with the first chunk."""
+
+    async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
+        await asyncio.sleep(0)
+        sys.exit(5)
+
+
+class NeverReturns(Policy):
+    """Waits for what does not come."""
+
+    async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
+        await asyncio.Event().wait()
