@@ -347,3 +347,9 @@ def test_a_policy_of_ones_own_that_exits_or_never_returns_takes_no_stream_with_i
     assert [failure for (failure,) in guarded.query(query, kept.id)] == [
         "RuntimeError: SystemExit: 5", "SystemExit: 4", "TimeoutError: it took longer than 0.3 s",
     ]  # fmt: skip
+
+
+def test_no_verdict_leaves_damage_in_the_record(server: Guarded) -> None:
+    [(streams,)] = server.query("SELECT count(*) FROM records_stream WHERE outcome <> ''")
+    assert streams
+    assert f"{streams} streams checked, 0 damaged" in server.verify()
