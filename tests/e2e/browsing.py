@@ -3,9 +3,12 @@
 import threading
 from typing import Any, Self
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from tests.e2e.proxied import MESSAGES, Proxied
+
+# Several browsers and servers share a machine here, and five seconds can be short then.
+expect.set_options(timeout=20_000)
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 390, "height": 844}

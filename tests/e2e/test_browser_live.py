@@ -17,6 +17,7 @@ from tests.services import Program, Streamviz, free_port
 MakeServer = Callable[..., Streamviz]
 # Long enough for everything that a test does meanwhile.
 LONG = "content?chunks=2000&pace=20"
+SOCKET = "document.getElementById('socket')['htmx-internal-data'].webSocket.socket"
 PASSWORD = "nobody guesses this one"
 
 
@@ -104,11 +105,13 @@ def test_a_dropped_socket_and_ten_seconds_offline_leave_no_gap(proxied: Proxied,
     call = Call(proxied, "content?chunks=900&pace=20&seed=4", session)
     alice.open(stream_path(proxied, session))
     grown(alice.page, "#b0-text")
-    alice.page.evaluate("document.getElementById('socket')['htmx-internal-data'].webSocket.socket.close()")
+    with alice.page.expect_websocket():
+        alice.page.evaluate(f"{SOCKET}.close()")
+    alice.page.wait_for_function(f"() => {SOCKET}.readyState === WebSocket.OPEN")
     grown(alice.page, "#b0-text", by=200)
     expect(alice.page.locator("#pill")).to_have_text("live")
     alice.context.set_offline(True)
-    alice.page.evaluate("document.getElementById('socket')['htmx-internal-data'].webSocket.socket.close()")
+    alice.page.evaluate(f"{SOCKET}.close()")
     expect(alice.page.locator("#pill")).to_have_text("disconnected, retrying")
     alice.page.wait_for_timeout(10_000)  # this is what is tested: a machine that slept
     alice.context.set_offline(False)

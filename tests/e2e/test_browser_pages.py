@@ -80,7 +80,7 @@ def test_no_page_has_a_serious_fault(site: Site, scheme: str, size: str) -> None
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_what_runs_has_no_serious_fault_either(site: Site, scheme: str) -> None:
-    calls = [Call(site.proxied, f"{name}?pace=250", f"{name}-{scheme}") for name in ("thinking", "parallel-tools")]
+    calls = [Call(site.proxied, f"{name}?pace=600", f"{name}-{scheme}") for name in ("thinking", "parallel-tools")]
     with site.visit(color_scheme=scheme, bypass_csp=True) as visitor:
         page = visitor.open("/")
         page.get_by_role("link", name=f"parallel-tools-{scheme}").click()
@@ -145,7 +145,7 @@ def test_hostile_text_does_nothing_anywhere(site: Site) -> None:
         )
         seen = iter(stream)
         next(seen)
-        row = page.locator(".stream-row").first
+        row = page.locator(".stream-row").filter(has_text="evil").first
         expect(row.locator(".tail")).to_contain_text("script")
         row.locator(".row-link").click()
         expect(page.locator("#peek #b0-text")).to_contain_text("<script>alert('content')</script>")
