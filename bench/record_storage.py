@@ -24,7 +24,6 @@ RUNS = (16, 32, 64, 128, 256)
 # A model's usual pace, in chunks a second.
 PACE = 40
 INTERVALS = (1, 2, 5, 10)
-LEAST_CHUNKS = 200_000
 TABLES = ("records_upstreamrun", "records_clientrun")
 SIZE = """
 SELECT sum(pg_table_size(relid)), sum(pg_indexes_size(relid))
@@ -36,6 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.record_storage", description=__doc__)
     parser.add_argument("--streams", type=Path, default=OPENAI_CHAT)
     parser.add_argument("--least", type=int, default=1, help="only streams of at least so many chunks")
+    parser.add_argument("--chunks", type=int, default=200_000, help="how many to store each time, about")
     asked = parser.parse_args()
     with empty_database() as url:
         os.environ["DATABASE_URL"] = url
@@ -54,17 +54,19 @@ def main() -> None:
         with psycopg.connect(url, autocommit=True) as connection:
             for run in RUNS:
                 for interval in INTERVALS:
-                    _measure(connection, streams, run, interval, raw)
+                    _measure(connection, streams, run, interval, raw, asked.chunks)
 
 
-def _measure(connection: psycopg.Connection, streams: list[list[bytes]], run: int, interval: int, raw: float) -> None:
+def _measure(
+    connection: psycopg.Connection, streams: list[list[bytes]], run: int, interval: int, raw: float, least: int
+) -> None:
     from streamviz.records.writer import tapes
 
     tapes.RUN = run
     for table in TABLES:
         connection.execute(f"TRUNCATE {table}")
     began = time.perf_counter()
-    chunks, rows = _store(connection, streams, interval)
+    chunks, rows = _store(connection, streams, interval, least)
     seconds = time.perf_counter() - began
     sizes = [connection.execute(SIZE, [[table]]).fetchone() for table in TABLES]
     upstream, client = (float(size[0]) / chunks for size in sizes if size)
@@ -73,12 +75,12 @@ def _measure(connection: psycopg.Connection, streams: list[list[bytes]], run: in
     print(f"| {run} | {each} | 1/{raw / (upstream + client + index):.1f} | {chunks / seconds:,.0f} |", flush=True)
 
 
-def _store(connection: psycopg.Connection, streams: list[list[bytes]], interval: int) -> tuple[int, int]:
+def _store(connection: psycopg.Connection, streams: list[list[bytes]], interval: int, least: int) -> tuple[int, int]:
     """Each stream in flushes of so many seconds; gives how many chunks and how many rows of them there are."""
     from streamviz.records.writer.store import copy_runs
 
     chunks = rows = 0
-    while chunks < LEAST_CHUNKS:
+    while chunks < least:
         for start in range(0, len(streams), 32):
             batches = [batch for stream in streams[start : start + 32] for batch in _batches(stream, interval)]
             with connection.transaction(), connection.cursor() as cursor:

@@ -122,6 +122,7 @@ def _entries(stream: list[bytes], read: int) -> "Iterator[list[AnyEntry]]":
 
 def _postgres_cpu(url: str) -> float:
     """Seconds of CPU time of the server and all that it started, so far."""
+    time.sleep(1)  # A connection that was just closed counts once its process is gone.
     with psycopg.connect(url) as connection:
         [[pid]] = connection.execute("SELECT pg_backend_pid()").fetchall()
     backend = psutil.Process(pid) if psutil.pid_exists(pid) else None

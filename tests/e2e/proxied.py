@@ -1,5 +1,7 @@
 """A running streamviz with everything around it: the SDK before it, the simulator behind it, the record beside it."""
 
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -11,7 +13,7 @@ import httpx
 import openai
 import psycopg
 
-from tests.services import Streamviz
+from tests.services import ROOT, Streamviz
 from tests.simulator.process import Simulator
 
 MESSAGES: Any = [{"role": "user", "content": "Hello"}]
@@ -176,6 +178,12 @@ class Proxied:
     def wait_for_version(self, policy: str, version: int) -> None:
         """Return once a worker has that version of a policy in force."""
         until(lambda: self.query("SELECT id FROM records_worker WHERE (policies->>%s)::int = %s", policy, version))
+
+    def verify(self) -> str:
+        """What `manage.py verify` says of the record."""
+        command = [sys.executable, "manage.py", "verify"]
+        done = subprocess.run(command, cwd=ROOT, env=self.server.environment, capture_output=True, text=True)
+        return done.stdout + done.stderr
 
     def sign_in(self) -> None:
         """Use the administrator's one-time link."""

@@ -1,7 +1,5 @@
 """After a restart history shows what there was: the same streams, blocks, chunks and verdicts, on the same pages."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 from streamviz.simulator.scenarios import SCENARIOS
 from tests.e2e.proxied import Proxied
 from tests.live.support import Element, parse
-from tests.services import ROOT, Streamviz, fresh_database
+from tests.services import Streamviz, fresh_database
 
 TABLES = {
     "records_session": "id",
@@ -27,13 +25,6 @@ PARTS = ("stream", "facts", "stream-state", "stream-error", "chunk-count")
 def model(scenario: str) -> str:
     """A scenario that takes no longer than it must."""
     return f"{scenario}?seed=3&speed=inf&seconds=0.01"
-
-
-def verify(server: Streamviz) -> str:
-    """What `manage.py verify` says of the record of a server."""
-    command = [sys.executable, "manage.py", "verify"]
-    done = subprocess.run(command, cwd=ROOT, env=server.environment, capture_output=True, text=True)
-    return done.stdout + done.stderr
 
 
 class Past:
@@ -85,7 +76,7 @@ def past(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def test_nothing_of_it_is_damaged(past: Past) -> None:
-    assert f"{len(SCENARIOS)} streams checked, 0 damaged" in verify(past.proxied.server)
+    assert f"{len(SCENARIOS)} streams checked, 0 damaged" in past.proxied.verify()
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

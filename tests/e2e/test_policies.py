@@ -358,3 +358,9 @@ def test_a_session_is_counted_where_the_provider_tells_no_tokens(guarded: Guarde
     assert refused.status == 403
     told = "SELECT 1 FROM records_verdict WHERE reason LIKE 'The session is at %% output tokens, as estimated%%'"
     until(lambda: guarded.query(told))
+
+
+def test_no_verdict_leaves_damage_in_the_record(server: Guarded) -> None:
+    [(streams,)] = server.query("SELECT count(*) FROM records_stream WHERE outcome <> ''")
+    assert streams
+    assert f"{streams} streams checked, 0 damaged" in server.verify()

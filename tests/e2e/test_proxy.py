@@ -450,3 +450,7 @@ def test_a_stream_finishes_under_the_version_that_it_began_with(guarded: Proxied
     assert [row[:4] for row in guarded.verdicts(guarded.recorded(session))] == [
         ("shell-guard", version, "enforce", "deny")
     ]
+
+
+def test_nothing_of_it_left_damage_in_the_record(proxied: Proxied) -> None:
+    assert ", 0 damaged" in proxied.verify()

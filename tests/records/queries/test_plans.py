@@ -1,0 +1,87 @@
+"""Each query of the pages has an index to go along: Postgres never has to read a big table from end to end."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from streamviz.dashboard import queries
+from streamviz.live.presentation import from_records
+from streamviz.records.models import Session, Stream
+from streamviz.records.queries import search
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.pages import Place, session_page, stream_page
+from streamviz.records.queries.statistics import Grouping, by_time, policies_by_time
+from tests.records.conftest import Query
+from tests.records.history import NOW, day, make_policy, store, story
+
+SCAN = re.compile(r"Seq Scan on (records_(?:stream|block|verdict|session|upstreamrun|clientrun)\w*)")
+PLACE = Place(NOW, Session().pk)
+QUERIES: dict[str, Callable[[Stream], object]] = {
+    "sessions": lambda _: session_page(Filters(), None, 50),
+    "sessions, further back": lambda _: session_page(Filters(), PLACE, 50),
+    "sessions and their totals": lambda _: queries.session_page("", PLACE),
+    "sessions of a day": lambda _: session_page(Filters(since=day(1), until=NOW), None, 50),
+    "by model": lambda _: session_page(Filters(models=("a",)), None, 50),
+    "by key": lambda _: session_page(Filters(keys=("a",)), None, 50),
+    "by outcome": lambda _: session_page(Filters(outcomes=("halted",)), None, 50),
+    "by tool": lambda _: session_page(Filters(tools=("run_shell",)), None, 50),
+    "by policy": lambda _: session_page(Filters(policies=("guard",)), None, 50),
+    "by decision": lambda _: session_page(Filters(decisions=("deny",)), None, 50),
+    "by intervention": lambda _: session_page(Filters(intervened=True), None, 50),
+    "by star": lambda _: session_page(Filters(starred=True), None, 50),
+    "by cost and time": lambda _: session_page(Filters(least_cost=1.0, least_seconds=1.0), None, 50),
+    "by text": lambda _: session_page(Filters(text="look"), None, 50),
+    "by id": lambda stream: session_page(Filters(text=str(stream.pk)), None, 50),
+    "streams": lambda _: stream_page(Filters(), PLACE, 50),
+    "a session's streams": lambda stream: queries.streams_of(stream.session, None),
+    "a stream": lambda stream: from_records.view_of(from_records.load(stream.pk)),
+    "its chunks": lambda stream: queries.chunk_page(stream, 0),
+    "statistics": lambda _: by_time(Filters(since=day(30)), timedelta(days=1)),
+    "statistics by session": lambda _: by_time(Filters(since=day(30)), timedelta(days=1), Grouping.SESSION),
+    "statistics by key": lambda _: by_time(Filters(since=day(30)), timedelta(days=1), Grouping.KEY),
+    "statistics of policies": lambda _: policies_by_time(day(30), NOW, timedelta(days=1)),
+}
+
+
+def scanned(run: Callable[[], object]) -> set[str]:
+    """The big tables that the statements of `run` read from end to end, where there is another way."""
+    found: set[str] = set()
+
+    def explained(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if sql.lstrip().upper().startswith(("SELECT", "WITH")):
+            with connection.cursor().cursor as cursor:
+                cursor.execute(f"EXPLAIN {sql}", params)
+                found.update(name for row in cursor.fetchall() for name in SCAN.findall(row[0]))
+        return execute(sql, params, many, context)
+
+    with connection.cursor() as cursor, connection.execute_wrapper(explained):
+        cursor.execute("SET enable_seqscan = off")
+        try:
+            run()
+        finally:
+            cursor.execute("RESET enable_seqscan")
+    return found
+
+
+@pytest.fixture
+def stream(query: Query) -> Stream:
+    [stream_id] = store(story(day(1), denied=make_policy()))
+    return Stream.objects.select_related("session").get(pk=stream_id)
+
+
+@pytest.mark.parametrize("run", QUERIES.values(), ids=QUERIES)
+def test_it_goes_along_an_index(stream: Stream, run: Callable[[Stream], object]) -> None:
+    assert scanned(lambda: run(stream)) == set()
+
+
+def test_a_common_word_is_looked_for_along_indexes_too(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "COMMON", 0)
+    assert scanned(lambda: session_page(Filters(text="look"), None, 50)) == set()
+
+
+def test_a_scan_would_be_seen(stream: Stream) -> None:
+    assert scanned(lambda: list(Stream.objects.filter(client="x").order_by())) == {"records_stream"}
