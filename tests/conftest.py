@@ -44,10 +44,10 @@ def tier(item: pytest.Item) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its tier, and run the quick tiers first."""
+    """Mark each test with its tier, and run the slow tiers first: at the end no process waits long for the others."""
     for item in items:
         item.add_marker(tier(item))
-    items.sort(key=lambda item: TIERS.index(tier(item)))
+    items.sort(key=lambda item: TIERS.index(tier(item)), reverse=True)
 
 
 @pytest.hookimpl(wrapper=True)
