@@ -42,7 +42,7 @@ class Provider(asyncio.Protocol):
         head, found, body = self._request.partition(b"\r\n\r\n")
         if found and len(body) >= _content_length(head):
             self._request = b""
-            self._answer(next((kind for kind in PACED if kind.encode() in body), None))
+            self._answer(next((kind for kind in PACED if kind.encode() + b'"' in body), None))
 
     def _answer(self, kind: str | None) -> None:
         if kind is None:
