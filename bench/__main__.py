@@ -1,7 +1,6 @@
 """`make bench`: streamviz beside the LiteLLM proxy and the direct connection; prints tables in markdown."""
 
 import argparse
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="the figures are the medians of so many rounds")
     parser.add_argument("--seconds", type=float, default=3.0, help="how long each load lasts")
     asked = parser.parse_args()
-    load_cpu, gateway_cpu = _cpus()
+    load_cpu, gateway_cpu = gateways.cpus()
     with ExitStack() as stack:
         gateways.say("Starting the upstream, streamviz and the LiteLLM proxy")
         direct = stack.enter_context(gateways.upstream(load_cpu))
@@ -27,14 +26,6 @@ def main() -> None:
         stack.enter_context(_watched(ours.sign_in_link))
         measured = run((direct, ours, theirs), asked.rounds, asked.seconds, load_cpu)
     print(tables(measured))
-
-
-def _cpus() -> tuple[int | None, int | None]:
-    """A CPU for what measures and one for what is measured, where the system can pin processes to them."""
-    if not hasattr(os, "sched_getaffinity"):
-        return None, None
-    cpus = sorted(os.sched_getaffinity(0))
-    return (cpus[0], cpus[1]) if len(cpus) > 1 else (None, None)
 
 
 @contextmanager

@@ -52,6 +52,14 @@ def _cpu_seconds(process: psutil.Process) -> float:
     return 0.0
 
 
+def cpus() -> tuple[int | None, int | None]:
+    """A CPU for what measures and one for what is measured, where the system can pin processes to them."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None, None
+    cpus = sorted(os.sched_getaffinity(0))
+    return (cpus[0], cpus[1]) if len(cpus) > 1 else (None, None)
+
+
 def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))

@@ -1,7 +1,9 @@
-"""Clients that read streams as fast as they come: `python -m bench.load PORT KIND STREAMS SECONDS [KEY]`.
+"""Clients that read streams as fast as they come: `python -m bench.load PORT KIND STREAMS SECONDS KEY [SPREAD]`.
 
-A closed loop: so many clients at once, each asking again when its stream has ended, until the time is up; streams that
-run then are read to their end. Prints one JSON object with what they saw; times are in microseconds.
+A closed loop: so many clients at once, each asking again when its stream has ended, until the time is up. They begin in
+the same instant, and streams that run at the end are read to theirs; or, with SPREAD, they begin at different moments
+of so many seconds, which come before the others and are not measured, and leave when the time is up. Prints one JSON
+object with what they saw; times are in microseconds.
 """
 
 import asyncio
@@ -16,6 +18,7 @@ from bench.wire import CHUNKS, STAMP, STAMP_DIGITS, request_body
 
 END = b"0\r\n\r\n"
 LONGEST_STREAM_SECONDS = 600
+_GOLDEN = 0.618034  # its multiples never fall into step, neither with one another nor with the streams' pace
 _KEPT = STAMP_DIGITS + 1  # of a read: the longest beginning of a stamp, which the next read completes
 
 
@@ -24,12 +27,16 @@ class Seen:
 
     def __init__(self, kind: str, seconds: float) -> None:
         self.kind = kind
+        self.errors: list[str] = []
+        self.begin(seconds)
+
+    def begin(self, seconds: float) -> None:
+        """Measure from now on; what was seen before does not count, but errors do."""
         self.began = time.monotonic()
         self.until = self.began + seconds
         self.first: list[int] = []
         self.latencies: list[int] = []
         self.chunks = 0
-        self.errors: list[str] = []
 
     def summary(self) -> dict[str, object]:
         return {
@@ -128,18 +135,29 @@ def request(port: int, kind: str, key: str) -> bytes:
     return head.encode() + body
 
 
-async def load(port: int, kind: str, streams: int, seconds: float, key: str) -> dict[str, object]:
-    """What `streams` clients at once see in `seconds`."""
-    loop = asyncio.get_running_loop()
+async def load(port: int, kind: str, streams: int, seconds: float, key: str, spread: float) -> dict[str, object]:
+    """What `streams` clients at once see in `seconds`, once all have begun."""
     seen = Seen(kind, seconds)
     asked = request(port, kind, key)
-    made = [loop.create_connection(lambda: Client(asked, seen), "127.0.0.1", port) for _ in range(streams)]
-    clients = [client for _, client in await asyncio.gather(*made)]
+    clients = [asyncio.create_task(_ask(port, asked, seen, spread * (n * _GOLDEN % 1))) for n in range(streams)]
+    if spread:
+        await asyncio.sleep(spread)
+        seen.begin(seconds)
+        await asyncio.wait(clients, timeout=seconds)
+        return seen.summary()
     async with asyncio.timeout(seconds + LONGEST_STREAM_SECONDS):
-        await asyncio.gather(*(client.done for client in clients))
+        await asyncio.gather(*clients)
     return seen.summary()
 
 
+async def _ask(port: int, asked: bytes, seen: Seen, delay: float) -> None:
+    """One client, from its first request to the end of its last answer."""
+    await asyncio.sleep(delay)
+    _, client = await asyncio.get_running_loop().create_connection(lambda: Client(asked, seen), "127.0.0.1", port)
+    await client.done
+
+
 if __name__ == "__main__":
-    port, kind, streams, seconds, *key = sys.argv[1:]
-    print(json.dumps(uvloop.run(load(int(port), kind, int(streams), float(seconds), "".join(key) or "none"))))
+    port, kind, streams, seconds, key, *spread = sys.argv[1:]
+    settled = load(int(port), kind, int(streams), float(seconds), key, float("".join(spread) or 0))
+    print(json.dumps(uvloop.run(settled)))

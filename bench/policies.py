@@ -18,6 +18,7 @@ from bench.load import percentile
 
 GUARDS = ("shell-guard", "schema-check", "bench-text")
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+SPREAD_SECONDS = "2"
 _WARM_UP_SECONDS = 3.0
 
 
@@ -49,8 +50,10 @@ class Operator:
                 pass
 
 
-def _load(ours: gateways.Gateway, streams: int, seconds: float) -> dict[str, int]:
-    command = [sys.executable, "-m", "bench.load", str(ours.port), "long", str(streams), str(seconds), ours.key]
+def _load(gateway: gateways.Gateway, streams: int, seconds: float, cpu: int | None) -> dict[str, int]:
+    pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
+    asked = [str(gateway.port), "long", str(streams), str(seconds), gateway.key or "none", SPREAD_SECONDS]
+    command = [*pinned, sys.executable, "-m", "bench.load", *asked]
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     found: dict[str, int] = json.loads(said)
     assert not found["errors"], found["errors"]
@@ -60,25 +63,31 @@ def _load(ours: gateways.Gateway, streams: int, seconds: float) -> dict[str, int
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.policies", description=__doc__)
     parser.add_argument("--streams", type=int, default=20, help="streams at once, of 50 chunks a second each")
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=4.0)
+    parser.add_argument("--rounds", type=int, default=9)
     asked = parser.parse_args()
     seen: dict[str, list[dict[str, int]]] = defaultdict(list)
-    with gateways.upstream(None) as upstream, gateways.streamviz(upstream.port, None) as ours:
+    load_cpu, our_cpu = gateways.cpus()
+    with gateways.upstream(load_cpu) as upstream, gateways.streamviz(upstream.port, our_cpu) as ours:
         operator = Operator(ours)
         operator.make_text_rule()
-        _load(ours, asked.streams, _WARM_UP_SECONDS)
+        _load(ours, asked.streams, _WARM_UP_SECONDS, load_cpu)
         for _ in range(asked.rounds):
+            seen["direct"].append(_load(upstream, asked.streams, asked.seconds, load_cpu))
             for mode in ("off", "enforce"):
                 operator.switch(mode)
-                seen[mode].append(_load(ours, asked.streams, asked.seconds))
+                seen[mode].append(_load(ours, asked.streams, asked.seconds, load_cpu))
     print(f"{asked.streams} streams of 50 chunks a second, {asked.rounds} rounds of {asked.seconds:g} s\n")
-    print("| | latency a chunk p50 µs | p99 µs |\n|---|---|---|")
-    middles = {}
-    for mode, words in (("off", "no policy"), ("enforce", "three that hold nothing")):
-        middles[mode] = percentile([each["latency_p50"] for each in seen[mode]], 50) or 1
-        print(f"| {words} | {middles[mode]} | {percentile([each['latency_p99'] for each in seen[mode]], 50)} |")
-    print(f"\n{middles['enforce'] / middles['off']:.2f} times")
+    print("| | latency a chunk p50 µs | p99 µs | p50 in each round |\n|---|---:|---:|---|")
+    for mode, words in (("direct", "direct"), ("off", "no policy"), ("enforce", "three that hold nothing")):
+        middle, worst = (percentile([each[f"latency_p{part}"] for each in seen[mode]], 50) for part in (50, 99))
+        print(f"| {words} | {middle} | {worst} | {' '.join(str(each['latency_p50']) for each in seen[mode])} |")
+    direct, alone, judged = (seen[mode] for mode in ("direct", "off", "enforce"))
+    ratios = sorted(
+        (three["latency_p50"] - plain["latency_p50"]) / (none["latency_p50"] - plain["latency_p50"])
+        for plain, none, three in zip(direct, alone, judged, strict=True)
+    )
+    print(f"\nadded: {ratios[len(ratios) // 2]:.2f} times in the median round, {ratios[0]:.2f} to {ratios[-1]:.2f} in all")
 
 
 if __name__ == "__main__":

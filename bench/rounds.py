@@ -49,7 +49,7 @@ def _measure(gateway: Gateway, load: Load, seconds: float, cpu: int | None) -> F
     command = [sys.executable, "-m", "bench.load", str(gateway.port), load.kind, str(load.streams), str(seconds)]
     before = gateway.cpu_seconds()
     done = subprocess.run(
-        [*pinned, *command, *([gateway.key] if gateway.key else [])],
+        [*pinned, *command, gateway.key or "none"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         check=True,
