@@ -39,12 +39,13 @@ class StreamProcessor:
 
     async def take(self, chunks: Iterable[Chunk], context: StreamingContext) -> None:
         """Take in chunks that came together, until the context is terminated or the stream is broken."""
+        state = self._aggregator.state
         for chunk in chunks:
             if context.is_terminated or self.is_broken:
                 return
             self._aggregator.aggregate(chunk)
-            if not self.is_broken:
-                await self._on_chunk(chunk, self._aggregator.state, context)
+            if state.failure is None or not self.is_broken:
+                await self._on_chunk(chunk, state, context)
 
     async def end(self, context: StreamingContext) -> None:
         """The end of input, or of reading it."""

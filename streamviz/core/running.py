@@ -31,6 +31,7 @@ class _Stage:
         self.halt: Verdict | None = None
         self.failure = ""
         self._block = block
+        self._on_delta = active.policy.on_delta
         self._waiting: list[Piece] = []
         self._before = ""
         self._counts: Counter[str] = Counter()
@@ -41,21 +42,22 @@ class _Stage:
 
     def feed(self, pieces: Iterable[Piece], is_whole: bool, context: StreamingContext) -> list[Piece]:
         """The pieces that may go now that these came."""
-        self._waiting += pieces
+        waiting = self._waiting
+        waiting += pieces
         if self.failure or self.halt:
             return self._all() if self.halt is None else []
-        if len(self._waiting) == 1 and not self._waiting[0].is_changed:
-            return self._feed_one(self._waiting[0], is_whole, context)
+        if len(waiting) == 1 and not waiting[0].is_changed:
+            return self._feed_one(waiting[0], is_whole, context)
         return self._feed_all(is_whole, context)
 
     def _feed_one(self, piece: Piece, is_whole: bool, context: StreamingContext) -> list[Piece]:
         """As nearly always: nothing waits, and nothing is found."""
-        tail = Tail(self._before + piece.text, len(self._before), is_whole)
-        reading = self._read(tail, context)
-        if reading.safe < len(tail.text) or reading.edits or reading.verdict is not None:
+        text = self._before + piece.text
+        safe, edits, verdict = reading = self._read(Tail(text, len(self._before), is_whole), context)
+        if safe < len(text) or edits or verdict is not None:
             return self._apply(reading, piece.text, is_whole)
         self._gone += len(piece.text)
-        self._before = tail.text[-_CONTEXT:]
+        self._before = text[-_CONTEXT:]
         self._waiting.clear()
         return [piece]
 
@@ -101,7 +103,7 @@ class _Stage:
     def _read(self, tail: Tail, context: StreamingContext) -> Reading:
         began = context.now()
         try:
-            reading = checked_reading(self.active.policy.on_delta(self._block, tail, context), tail)
+            reading = checked_reading(self._on_delta(self._block, tail, context), tail)
             took = context.now() - began
             self._took += took
             require_in_time(self.active, took)
@@ -246,6 +248,8 @@ def checked_reading(said: object, tail: Tail) -> Reading:
     """Raises TypeError where a policy gave something else, ValueError for edits that cannot be made."""
     if not isinstance(said, Reading):
         raise TypeError(f"a policy gives a Reading, not {type(said).__name__}")
+    if not said.edits:
+        return said
     at = tail.begin
     for edit in said.edits:
         if not at <= edit.start <= edit.end <= said.safe:

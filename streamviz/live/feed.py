@@ -25,24 +25,25 @@ class Feed:
     def __init__(self) -> None:
         self.running: dict[uuid.UUID, LiveStream] = {}
         self.finished: dict[uuid.UUID, LiveStream] = {}
-        self._changed: set[uuid.UUID] = set()
+        # The objects, as the hash of a UUID is worked out anew each time.
+        self._changed: set[LiveStream] = set()
 
     def opened(self, stream: LiveStream) -> None:
         """A request was accepted."""
         self.forget_old(stream.requested_at)
         self.running[stream.id] = stream
-        self._changed.add(stream.id)
+        self._changed.add(stream)
 
     def changed(self, stream: LiveStream) -> None:
         """Chunks came or frames went; called once a socket read."""
-        self._changed.add(stream.id)
+        self._changed.add(stream)
 
     def closed(self, stream: LiveStream) -> None:
         """The stream ended; `outcome` and `ended_at` are set."""
         stream.is_closed = True
         self.running.pop(stream.id, None)
         self.finished[stream.id] = stream
-        self._changed.add(stream.id)
+        self._changed.add(stream)
         self.forget_old(stream.ended_at or stream.requested_at)
 
     def get(self, stream_id: uuid.UUID) -> LiveStream | None:
@@ -52,7 +53,7 @@ class Feed:
     def take_changed(self) -> set[uuid.UUID]:
         """The streams that changed since the last call."""
         changed, self._changed = self._changed, set()
-        return changed
+        return {stream.id for stream in changed}
 
     def forget_old(self, now: int) -> None:
         """Let go of streams that ended more than RECENT_SECONDS before `now` (µs since the epoch)."""
@@ -64,7 +65,7 @@ class Feed:
                 return
             del self.finished[oldest.id]
             # Nobody takes them while nobody watches.
-            self._changed.discard(oldest.id)
+            self._changed.discard(oldest)
 
 
 feed = Feed()

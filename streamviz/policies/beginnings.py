@@ -1,8 +1,9 @@
 """Which end of a text may be the beginning of a match, told from the pattern itself.
 
 A rule for running text has to keep back what may still become a match. For a pattern p this makes the pattern of all
-beginnings of p's matches: `abc` gives `(?:a(?:b(?:c)?)?)?`. Searched for at the end of a text it finds exactly what has
-to wait, so that most text need not. It may match too much (an assertion counts as met), never too little.
+beginnings of p's matches but the empty one: `abc` gives `a(?:b(?:c)?)?`. Searched for at the end of a text it finds
+exactly what has to wait, which is nothing in most texts. It may match too much (an assertion counts as met), never too
+little.
 """
 
 import re
@@ -13,6 +14,8 @@ _NAME = re.compile(r"\?P?<\w+>")
 _ESCAPE = re.compile(r"\\(?:p\{\^?\w+\}|P\{\^?\w+\}|x\{[0-9a-fA-F]+\}|x[0-9a-fA-F]{2}|[0-7]{1,3}|[^QECx])", re.DOTALL)
 _CLASS = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
 _COUNT = re.compile(r"\{(\d+)(,?)(\d*)\}")
+# What matches nothing, and so begins nothing.
+_NOTHING = r"[^\x00-\x{10FFFF}]"
 _ZERO_WIDTH = frozenset(["^", "$", "\\b", "\\B", "\\A", "\\z"])
 
 
@@ -21,7 +24,7 @@ class Unreadable(ValueError):
 
 
 class _Part(NamedTuple):
-    """A piece of a pattern, and the pattern of all its beginnings, the empty and the whole one included."""
+    """A piece of a pattern, and the pattern of all its beginnings, the whole one included and the empty one not."""
 
     raw: str
     start: str
@@ -57,9 +60,8 @@ class _Reader:
             parts.append(self._repeated(self._atom()))
         start = ""
         for part in reversed(parts):
-            # What has begun is a beginning of this part, or all of it and a beginning of the rest.
-            start = _group(f"{part.start}|{part.raw}{start}") if start else part.start
-        return _Part("".join(part.raw for part in parts), start)
+            start = _start_of_both(part, start) if start else part.start
+        return _Part("".join(part.raw for part in parts), start or _NOTHING)
 
     def _atom(self) -> _Part:
         if self._next() == "(":
@@ -69,7 +71,7 @@ class _Reader:
         if raw in ("\\", "[", "*", "+", "?"):
             raise Unreadable(f"what {self._pattern[self.at : self.at + 4]!r} means is not known")
         self.at += len(raw)
-        return _Part(raw, "" if raw in _ZERO_WIDTH else f"{raw}?")
+        return _Part(raw, _NOTHING if raw in _ZERO_WIDTH else raw)
 
     def _grouped(self) -> _Part:
         self.at += 1
@@ -78,7 +80,7 @@ class _Reader:
             self.at = flags.end()
             opening = flags[0]
             if opening.endswith(")"):
-                return _Part(f"({opening}", f"({opening}")
+                return _Part(f"({opening}", f"({opening}{_NOTHING}")
         elif name := _NAME.match(self._pattern, self.at):
             self.at = name.end()
         elif self._next() == "?":
@@ -101,12 +103,19 @@ class _Reader:
         raw = f"{_group(part.raw)}{quantifier}"
         most = _most(count) if count else {"?": 1}.get(mark)
         if most == 0:
-            return _Part(raw, "")
+            return _Part(raw, _NOTHING)
         before = f"{_group(part.raw)}*" if most is None else f"{_group(part.raw)}{{0,{most - 1}}}" if most > 1 else ""
         return self._repeated(_Part(raw, f"{before}{part.start}"))
 
     def _next(self) -> str:
         return self._pattern[self.at : self.at + 1]
+
+
+def _start_of_both(part: _Part, rest: str) -> str:
+    """What begins a part with a rest behind it: a beginning of the part, or all of it and a beginning of the rest."""
+    if part.start == part.raw:
+        return f"{part.raw}{_group(rest)}?"
+    return _group(f"{part.start}|{part.raw}{rest}")
 
 
 def _most(count: re.Match[str]) -> int | None:

@@ -87,10 +87,7 @@ class Finder:
 
     def _is_clear(self, touched: BytesPattern, tail: Tail) -> bool:
         """Whether there is neither a match in it nor an end that may become one, as is so of nearly all text."""
-        data = tail.text.encode("utf-8", "replace")
-        begin = tail.begin and len(tail.text[: tail.begin].encode("utf-8", "replace"))
-        match = touched.search(data, begin)
-        return match is None or match.start() == len(data)
+        return touched.search(tail.text.encode("utf-8", "replace")) is None
 
     def _give_up(self, text: str, found: list[Found], at: int, upto: int, budget: Budget) -> tuple[list[Found], int]:
         """No more may be kept back: what already is a match there is taken as it is, however it would go on."""

@@ -123,7 +123,8 @@ class Driver:
         self._tasks.clear()
 
     def _is_idle(self) -> bool:
-        return not self._tasks and not (self.chain is not None and self.chain.is_holding)
+        """Whether there is nothing to wait for but upstream."""
+        return not self._tasks and (self.chain is None or not self.chain.is_holding)
 
     def _keeps_waiting(self) -> bool:
         """Whether the client has to wait for a policy."""

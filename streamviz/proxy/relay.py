@@ -244,13 +244,15 @@ class Relay:
         context = self._stream.context
         self._observers.feed.changed(self._stream)
         frames, context.outbox = context.outbox, []
-        if frames:
-            self._last = frames[-1]
-            self._record_frames(frames)
+        if not frames:
+            self._keep_record()
+            return
+        self._last = frames[-1]
+        self._record_frames(frames)
         self._keep_record()
-        if frames:
+        if not self._has_begun:
             await self._begin()
-            await self._deliver(b"".join(frame.raw for frame in frames))
+        await self._deliver(frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames]))
 
     async def _send_made(self, raw: bytes) -> None:
         self._record_frames([Frame(raw, None, OURSELVES)])
@@ -279,7 +281,7 @@ class Relay:
         now = self._observers.clock.now()
         self._observers.recorder.append(FramesSent.of(stream.id, len(stream.sent_at), now, frames))
         stream.sent_at.extend([now] * len(frames))
-        stream.sent_seqs.extend(-1 if frame.seq is None else frame.seq for frame in frames)
+        stream.sent_seqs.extend([-1 if frame.seq is None else frame.seq for frame in frames])
         if stream.client_first_at is None and stream.state.blocks:
             first = stream.state.blocks[0].first_seq
             if any(_shows(frame, first) for frame in frames):

@@ -34,7 +34,7 @@ class Discretion:
     def append(self, entry: AnyEntry) -> None:
         if isinstance(entry, StreamOpened):
             entry = self._opened(entry)
-        if entry.stream_id in self._shapes:
+        if self._shapes and entry.stream_id in self._shapes:
             if isinstance(entry, StreamClosed):
                 self._shapes.discard(entry.stream_id)
             entry = shape_of(entry)

@@ -13,22 +13,18 @@ import msgspec
 from streamviz.records.recorder import AnyEntry
 
 HEADER = Struct("<II")
-_NO_HEADER = bytes(HEADER.size)
-_encode_into = msgspec.msgpack.Encoder(uuid_format="bytes").encode_into
+_encode = msgspec.msgpack.Encoder(uuid_format="bytes").encode
 _decode = msgspec.msgpack.Decoder(AnyEntry).decode
 
 
 def append_record(entry: AnyEntry, buffer: bytearray) -> None:
     """Put the entry's record behind what `buffer` holds."""
-    start = len(buffer)
-    body = start + HEADER.size
-    buffer += _NO_HEADER
     try:
-        _encode_into(entry, buffer, body)
+        payload = _encode(entry)
     except UnicodeEncodeError:
-        _encode_into(_mended(entry), buffer, body)
-    with memoryview(buffer) as whole, whole[body:] as payload:
-        HEADER.pack_into(whole, start, len(payload), crc32(payload))
+        payload = _encode(_mended(entry))
+    buffer += HEADER.pack(len(payload), crc32(payload))
+    buffer += payload
 
 
 def records_in(data: bytes) -> tuple[list[AnyEntry], int]:

@@ -58,7 +58,7 @@ class Journal:
         """Take an entry in. A stream that there is no room for goes on all the same: it is left out from here on."""
         if isinstance(entry, StreamOpened) and (why := self._why_unrecorded()):
             self._leave_out(entry, why)
-        elif entry.stream_id in self._left_out:
+        elif self._left_out and entry.stream_id in self._left_out:
             self._end_left_out(entry)
         else:
             append_record(entry, self._records)
