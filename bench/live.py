@@ -25,6 +25,7 @@ from bench.wire import STAMP
 _TAIL = re.compile(rb'id="r-([0-9a-f]{32})-tail"><bdi>([^<]*)</bdi>')
 _MEASURED_EACH = 5  # to look into all messages of all browsers would load the machine more than streamviz does
 _WARM_UP_SECONDS = 3.0
+_SPREAD_SECONDS = 20.0  # as long as a stream is: they begin and end all the time, and not all at once
 _READ_ON_SECONDS = 10.0
 _MEMORY_STEPS = 10
 
@@ -98,10 +99,14 @@ def _new_chunks(text: bytes, newest: dict[bytes, int], now: int) -> list[int]:
     return found
 
 
-def start_load(gateway: gateways.Gateway, kind: str, streams: int, seconds: float) -> "subprocess.Popen[str]":
-    """So many clients at once, for so long."""
-    command = [sys.executable, "-m", "bench.load", str(gateway.port), kind, str(streams), str(seconds), gateway.key]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def start_load(
+    gateway: gateways.Gateway, kind: str, streams: int, seconds: float, spread: float = 0.0
+) -> "subprocess.Popen[str]":
+    """So many clients at once, for so long; returns once all have begun, at different moments of `spread` seconds."""
+    asked = [str(gateway.port), kind, str(streams), str(seconds), gateway.key, str(spread)]
+    load = subprocess.Popen([sys.executable, "-m", "bench.load", *asked], stdout=subprocess.PIPE, text=True)
+    time.sleep(spread)
+    return load
 
 
 def _result(load: "subprocess.Popen[str]") -> dict[str, int]:
@@ -141,11 +146,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     asked = parser.parse_args()
     with gateways.upstream(None) as upstream, gateways.streamviz(upstream.port, None) as ours:
-        _result(start_load(ours, "long", asked.streams, _WARM_UP_SECONDS))
-        load = start_load(ours, "long", asked.streams, asked.seconds)
+        load = start_load(ours, "long", asked.streams, asked.seconds, _SPREAD_SECONDS)
         idle = Server(ours, asked.seconds).watched()
         alone = _result(load)
-        load = start_load(ours, "long", asked.streams, asked.seconds + 2 * _WARM_UP_SECONDS)
+        load = start_load(ours, "long", asked.streams, asked.seconds + 2 * _WARM_UP_SECONDS, _SPREAD_SECONDS)
         busy = Server(ours, asked.seconds).watched()
         seen = asyncio.run(watch(ours.sign_in_link, asked.browsers, asked.seconds))
         watched = _result(load)
