@@ -37,16 +37,13 @@ class PolicyChain:
         self._said: dict[int, list[ActivePolicy]] = {}
         self._gate = ChunkGate(policies, within)
         self._finishing = [active for active in policies if type(active.policy).on_finish is not Policy.on_finish]
+        # Whether taking a chunk in may take long: a policy looks at the chunks itself, and may await anything.
+        self.may_wait = not self._gate.is_open
 
     @property
     def is_holding(self) -> bool:
         """Whether the client is kept waiting for anything."""
-        return self._release.is_holding or self._gate.is_holding
-
-    @property
-    def may_wait(self) -> bool:
-        """Whether taking a chunk in may take long: a policy looks at the chunks itself, and may await anything."""
-        return not self._gate.is_open
+        return self._release.is_holding or (self.may_wait and self._gate.is_holding)
 
     async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
         """Called once a chunk, after `state` has taken it in; with None once more at the end of input."""
@@ -63,10 +60,10 @@ class PolicyChain:
                 self._read_on(event.ordinal, "", True, context)
         for block in state.just_sealed:
             self._judge(block, context)
-        if self._gate.is_open:
-            self._release.add(chunk, events)
-        else:
+        if self.may_wait:
             await self._pass_gate(chunk, events, state, context)
+        else:
+            self._release.add(chunk, events, context)
         self._pump(state, context)
         if chunk is None:
             self._finish(state, context)
@@ -191,7 +188,7 @@ class PolicyChain:
         passed = await self._gate.pass_on(chunk, events, state, context)
         for item in passed.items:
             if item.chunk is not None or item.frame is None:
-                self._release.add(item.chunk, item.events)
+                self._release.add(item.chunk, item.events, context)
             else:
                 self._release.add_made(item.frame)
         if passed.halt is not None:

@@ -52,7 +52,7 @@ class ChunkGate:
 
     @property
     def is_holding(self) -> bool:
-        return not self.is_open and any(door.withheld and door.active.mode is Mode.ENFORCE for door in self._doors)
+        return any(door.withheld and door.active.mode is Mode.ENFORCE for door in self._doors)
 
     async def pass_on(
         self, chunk: Chunk | None, events: Sequence[StreamEvent], state: StreamState, context: StreamingContext

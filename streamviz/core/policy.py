@@ -6,6 +6,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import ClassVar, NamedTuple
 
+import msgspec
+
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
@@ -66,7 +68,7 @@ class Consult:
     read: Callable[[str], Verdict]
 
 
-class Tail(NamedTuple):
+class Tail(msgspec.Struct, frozen=True, gc=False):
     """The end of a running text: what was not let go yet, from `begin` on; what stands before it is only context.
 
     `is_whole`: nothing more comes.
@@ -86,7 +88,7 @@ class Edit(NamedTuple):
     label: str
 
 
-class Reading(NamedTuple):
+class Reading(msgspec.Struct, frozen=True, gc=False):
     """What a policy makes of a Tail. Places are in its text.
 
     What stands before `safe` may go, with `edits` made in it, which are in order and do not overlap. A `verdict` that

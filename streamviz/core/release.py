@@ -78,10 +78,11 @@ class Release:
             if isinstance(event, BlockDelta) and event.ordinal == ordinal
         )
 
-    def add(self, chunk: Chunk | None, events: Sequence[StreamEvent]) -> None:
-        """A chunk with what it says, behind all that waits."""
-        if chunk is not None or events:
-            self._pending.append(_Item(chunk, events))
+    def add(self, chunk: Chunk | None, events: Sequence[StreamEvent], context: StreamingContext) -> None:
+        """A chunk with what it says, behind all that waits; as nearly always it is text that need not, and goes."""
+        if (chunk is None and not events) or (not self._pending and self._pass_text(chunk, events, context)):
+            return
+        self._pending.append(_Item(chunk, events))
 
     def add_made(self, frame: Frame) -> None:
         """Bytes that a policy made, behind all that waits."""
@@ -94,11 +95,13 @@ class Release:
     def pump(self, state: StreamState, context: StreamingContext) -> None:
         """Send all that need not wait."""
         while self._pending and not context.is_terminated:
-            if self._pass_text(context):
+            item = self._pending[0]
+            if self._pass_text(item.chunk, item.events, context):
+                self._pending.popleft()
                 continue
-            if self._waits(self._pending[0].events):
+            if self._waits(item.events):
                 return
-            item = self._pending.popleft()
+            self._pending.popleft()
             if item.halt is not None:
                 self._halt(*item.halt, [], state, context)
             elif item.made is not None:
@@ -110,9 +113,8 @@ class Release:
             if context.holds:
                 _mark_released(item.events, context)
 
-    def _pass_text(self, context: StreamingContext) -> bool:
+    def _pass_text(self, chunk: Chunk | None, events: Sequence[StreamEvent], context: StreamingContext) -> bool:
         """Send the next chunk where it is a piece of running text and all of that may go as it came."""
-        chunk, events, _, _ = self._pending[0]
         if chunk is None or len(events) != 1 or self._is_rewriting:
             return False
         event = events[0]
@@ -120,7 +122,6 @@ class Release:
             return False
         if running.halted_by is not None or not running.take_plain(len(event.text)):
             return False
-        self._pending.popleft()
         self._composer.passed(events, chunk)
         context.send(chunk)
         return True

@@ -3,7 +3,8 @@
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+
+import msgspec
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import StreamingContext
@@ -15,7 +16,7 @@ _CONTEXT = 1
 _SHOWN_SPANS = 20
 
 
-class Piece(NamedTuple):
+class Piece(msgspec.Struct, frozen=True, gc=False):
     """A piece of text on its way, and how many characters of upstream's it stands for."""
 
     text: str
@@ -53,8 +54,8 @@ class _Stage:
     def _feed_one(self, piece: Piece, is_whole: bool, context: StreamingContext) -> list[Piece]:
         """As nearly always: nothing waits, and nothing is found."""
         text = self._before + piece.text
-        safe, edits, verdict = reading = self._read(Tail(text, len(self._before), is_whole), context)
-        if safe < len(text) or edits or verdict is not None:
+        reading = self._read(Tail(text, len(self._before), is_whole), context)
+        if reading.safe < len(text) or reading.edits or reading.verdict is not None:
             return self._apply(reading, piece.text, is_whole)
         self._gone += len(piece.text)
         self._before = text[-_CONTEXT:]

@@ -18,6 +18,8 @@ from streamviz.proxy.turns import Turns
 from streamviz.records.database import conninfo
 from streamviz.records.journal.journal import Journal
 from streamviz.records.privacy import Discretion
+from streamviz.records.recorder import Recorder
+from streamviz.records.rules import Privacy
 from streamviz.records.standing import KnownKey, Standing
 from streamviz.upstream.raw import new_client
 from streamviz.upstream.targets import SIMULATOR_PREFIX, RoutePlan, Target, resolve, simulator_plan
@@ -44,8 +46,7 @@ class Worker:
         """Called once, in the event loop, before the first request."""
         self.client = new_client(settings.UPSTREAM_SILENCE_SECONDS)
         self.journal = Journal(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
-        recorder = Discretion(self.journal, settings.PRIVACY, self.standing.key_name)
-        self.observers = Observers(recorder, feed, Clock())
+        self.observers = Observers(self._recorder(), feed, Clock())
         self.standing.on_reload.append(self._targets.clear)
         await self.standing.start(conninfo)
         # LiteLLM's first look-up of a model takes half a second, which no client is to wait for.
@@ -55,6 +56,10 @@ class Worker:
         gc.freeze()
         # A stream's objects free themselves: looking for circles after each 700 of them cost 5 % and pauses of 2 ms.
         gc.set_threshold(20_000, 20, 20)
+
+    def _recorder(self) -> Recorder:
+        privacy: Privacy = settings.PRIVACY
+        return self.journal if privacy.keeps_all else Discretion(self.journal, privacy, self.standing.key_name)
 
     async def drain(self, seconds: float) -> None:
         """Begin no more streams, and wait until those that run have ended, at most so long."""

@@ -23,6 +23,11 @@ class Privacy:
     shapes_of_models: tuple[str, ...] = ()
     shapes_of_keys: tuple[str, ...] = ()
 
+    @property
+    def keeps_all(self) -> bool:
+        """Whether there is nothing to leave out."""
+        return self == Privacy()
+
     def keeps_content(self, model: str, key_name: str) -> bool:
         return not (_matches(model, self.shapes_of_models) or _matches(key_name, self.shapes_of_keys))
 
