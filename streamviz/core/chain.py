@@ -140,8 +140,8 @@ class PolicyChain:
         judging = Judging(
             block,
             own,
-            partial(_judge_block, context=context, is_running=running is not None),
-            _revised,
+            partial(judge_block, context=context, is_running=running is not None),
+            revised,
             ordinal=block.ordinal,
             counts=is_held,
         )
@@ -246,15 +246,16 @@ def _watches(active: ActivePolicy, block: StreamBlock) -> bool:
         return True
 
 
-def _judge_block(
+def judge_block(
     active: ActivePolicy, block: StreamBlock, *, context: StreamingContext, is_running: bool
 ) -> Verdict | Consult | None:
+    """What a policy makes of a whole block. With `is_running` its text has gone out as it came."""
     if active.policy.watches(block):
         # Where the text went out as it came, it was judged as it came.
         return None if is_running else whole_verdict(active, block, context)
     return active.policy.on_block_complete(block, context)
 
 
-def _revised(block: StreamBlock, verdict: Verdict) -> StreamBlock:
+def revised(block: StreamBlock, verdict: Verdict) -> StreamBlock:
     """The block with another text, or other arguments."""
     return replace(block, _pieces=[verdict.text], _length=len(verdict.text))

@@ -113,6 +113,8 @@ class Policy:
     parameters_schema: ClassVar[JsonObject]
     # How much running text `on_delta` may keep back, in characters.
     look_back: int = LOOK_BACK
+    # Whether what it replaces in an answer must not be in the record either.
+    masks: bool = False
 
     def __init__(self, parameters: JsonObject) -> None:
         """Raises PolicyParametersError for parameters that it does not accept."""

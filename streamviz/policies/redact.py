@@ -32,7 +32,7 @@ Spared = Callable[[str, object, JsonObject], bool]
 
 
 class Redact(Policy):
-    """Masks secrets and personal data, and counts by kind what it masked. What was masked is kept nowhere by it.
+    """Masks secrets and personal data, and counts by kind what it masked. What was masked is kept nowhere.
 
     `find` lists what is looked for: API keys by their known shapes, private keys, JSON web tokens, e-mail addresses,
     payment cards and IBANs (with their checksums), US social security numbers, IP addresses. `in` lists where: in
@@ -40,7 +40,8 @@ class Redact(Policy):
     arguments, which are held for that until they are whole. `mask` is what stands in its place, `{kind}` being what it
     was.
 
-    The tape of what upstream sent keeps every chunk as it came, also what was masked for the client.
+    The record has an answer's blocks masked too, and of each chunk that the client did not get as it came, which is all
+    from the first change on, no more than its size and time; of what the client got it has all.
     """
 
     kind = "redact"
@@ -73,6 +74,7 @@ class Redact(Policy):
         wanted = texts(parameters.get("find"), tuple(SHAPES))
         self._finder = Finder([shape for name in wanted for shape in SHAPES[name]], LOOK_BACK, "find")
         self._mask = as_text(parameters.get("mask", "[{kind} removed]"))
+        self.masks = bool(self._in - {"request"})
 
     def holds(self, block: StreamBlock) -> bool:
         return block.kind is BlockKind.TOOL_CALL and "tool_call" in self._in

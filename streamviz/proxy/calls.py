@@ -12,6 +12,7 @@ from streamviz.core.blocks import StreamState
 from streamviz.core.context import StreamingContext
 from streamviz.core.errors import ClientFacingError, UpstreamError
 from streamviz.core.events import BlockKind
+from streamviz.core.masking import masking
 from streamviz.core.request import ModelCall
 from streamviz.core.usage import CHARACTERS_A_TOKEN, Usage, normalise
 from streamviz.live.streams import LiveStream
@@ -24,7 +25,6 @@ from streamviz.proxy.sessions import label_of
 from streamviz.proxy.worker import Worker
 from streamviz.records.ids import uuid7
 from streamviz.records.models import Outcome
-from streamviz.records.recorder import AnyEntry
 from streamviz.records.standing import KnownKey
 from streamviz.upstream.prices import price
 from streamviz.upstream.targets import Lane, Target
@@ -55,11 +55,12 @@ async def model_call(
     stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, requested_at)
     chosen = worker.standing.policies_for(request.model, key.name)
     stream.context.not_run += chosen.not_run
-    relay = Relay(stream, wire_format, aggregator, chosen.active, worker.observers, partial(consult, worker), send)
+    observers = worker.observers.masked_by(masking(chosen.active), stream.context)
+    relay = Relay(stream, wire_format, aggregator, chosen.active, observers, partial(consult, worker), send)
     judging = relay.judge(stream.context.request)
     if judging.is_settled:
         _keep_request(stream, wire_format, request.replaced_by(judging.call))
-    _record(worker, recording.opened(stream))
+    relay.record(recording.opened(stream))
     worker.observers.feed.opened(stream)
     try:
         call = _carry(worker, stream, relay, wire_format, request, find, client_headers(scope))
@@ -145,7 +146,7 @@ async def _carry(
     if not stream.request:
         # It was open until now what it would be.
         _keep_request(stream, wire_format, request)
-        _record(worker, recording.opened(stream))
+        relay.record(recording.opened(stream))
     if not is_allowed:
         return
     try:
@@ -240,7 +241,7 @@ def _leave(worker: Worker, stream: LiveStream, relay: Relay) -> None:
         worker.run_behind(_close_after_shadows(worker, stream, relay))
     else:
         relay.abandon()
-        _close_stream(worker, stream)
+        _close_stream(worker, stream, relay)
 
 
 async def _close_after_shadows(worker: Worker, stream: LiveStream, relay: Relay) -> None:
@@ -248,17 +249,12 @@ async def _close_after_shadows(worker: Worker, stream: LiveStream, relay: Relay)
         await relay.driver.finish_shadows()
     finally:
         relay.abandon()
-        _close_stream(worker, stream)
+        _close_stream(worker, stream, relay)
 
 
-def _close_stream(worker: Worker, stream: LiveStream) -> None:
+def _close_stream(worker: Worker, stream: LiveStream, relay: Relay) -> None:
     stream.outcome = stream.outcome or Outcome.INTERRUPTED
     assert stream.ended_at is not None
     _count(stream)
-    _record(worker, recording.closed(stream, stream.ended_at))
+    relay.record(recording.closed(stream, stream.ended_at))
     worker.observers.feed.closed(stream)
-
-
-def _record(worker: Worker, entry: AnyEntry) -> None:
-    worker.observers.recorder.append(entry)
-    worker.observers.recorder.flush()

@@ -1,7 +1,8 @@
 """The relay: the one driver loop. It awaits, and does what the core decides."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from asgiref.typing import ASGISendCallable
 
@@ -9,7 +10,7 @@ from streamviz.bounded import within
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
-from streamviz.core.context import Frame
+from streamviz.core.context import Frame, StreamingContext
 from streamviz.core.errors import ClientFacingError, RequestError, UpstreamError
 from streamviz.core.events import MALFORMED_CHUNK, StreamFailed
 from streamviz.core.json_value import JsonObject, as_object, decode
@@ -24,8 +25,9 @@ from streamviz.proxy import http, recording
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.driver import Consulting, Driver
 from streamviz.proxy.formats import WireFormat
+from streamviz.records.masked import Masked
 from streamviz.records.models import Outcome
-from streamviz.records.recorder import OURSELVES, ChunksReceived, FramesSent, Recorder
+from streamviz.records.recorder import OURSELVES, AnyEntry, ChunksReceived, FramesSent, Recorder
 from streamviz.upstream.answer import Answer
 
 # A client that takes so long to take what it was sent is not reading.
@@ -39,6 +41,10 @@ class Observers:
     recorder: Recorder
     feed: Feed
     clock: Clock
+
+    def masked_by(self, policies: Sequence[ActivePolicy], context: StreamingContext) -> Self:
+        """The same for a stream whose answer these policies mask: the record does not get what they mask."""
+        return replace(self, recorder=Masked(self.recorder, policies, context)) if policies else self
 
 
 class Relay:
@@ -67,6 +73,11 @@ class Relay:
         self._head: tuple[int, Mapping[str, str]] = (200, {"content-type": kind})
         self._composer = wire_format.composer(aggregator.head) if stream.is_streaming else wire_format.body_composer({})
         self.driver = Driver(stream, observers.clock, consulting, self._keep_alive, self._flush)
+
+    def record(self, entry: AnyEntry) -> None:
+        """Tell the record, and have it kept."""
+        self._observers.recorder.append(entry)
+        self._observers.recorder.flush()
 
     def judge(self, call: ModelCall) -> RequestJudging:
         """Have the policies judge the request as far as that needs nobody else."""

@@ -59,7 +59,7 @@ def shape_of(entry: AnyEntry) -> AnyEntry:
             label = entry.session_label if entry.session_id.version == _NAMED_BY_CLIENT else ""
             return replace(entry, request=b"", session_label=label)
         case ChunksReceived():
-            return replace(entry, raws=[], sizes=[len(raw) for raw in entry.raws])
+            return replace(entry, raws=[], sizes=entry.sizes or [len(raw) for raw in entry.raws])
         case FramesSent():
             return replace(entry, made=[(origin, b"") for origin, _ in entry.made])
         case VerdictsGiven():

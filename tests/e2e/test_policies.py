@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import threading
 import time
 import uuid
@@ -265,6 +266,35 @@ def test_what_is_masked_in_a_request_is_kept_nowhere(guarded: Guarded, before: l
     # Where no policy masks it, it would be found.
     guarded.post({"model": "sim/content?speed=inf", "messages": [{"role": "user", "content": CONTROL}]})
     until(lambda: "records_stream" in stored(guarded, CONTROL))
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streaming", "whole"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
+def test_what_is_masked_in_an_answer_is_kept_nowhere(guarded: Guarded, session: str, path: str, stream: bool) -> None:
+    model = f"sim/secret?seed={len(path) * 2 + stream}&speed=inf"
+    body: dict[str, Any] = {"model": model, "messages": MESSAGES, "input": "Hello", "stream": stream, "max_tokens": 99}
+    name = guarded.add("redact", {}, models_scope="sim/secret*")
+    answer = guarded.post(body, path, x_session_id=session)
+    kept = guarded.recorded(session)
+    assert guarded.client_tape(kept) == answer.body
+    assert answer.body.count(b"[api key removed]") > 0
+    assert guarded.query(
+        "SELECT count(*) FROM records_block WHERE stream_id = %s AND text LIKE %s", kept.id, "%key [api key removed].%"
+    ) == [(1,)]
+    # The simulator says the same again to whoever asks it itself.
+    said = guarded.simulator.ask("openai_chat", model.removeprefix("sim/"), stream=False).read().decode()
+    access_key, api_key = re.findall(r"AKIA[A-Z2-7]{16}|sk-[a-zA-Z0-9]{48}", said)
+    assert stored(guarded, access_key) == stored(guarded, api_key) == []
+    # What upstream sent is told by its size, and what the client got of it untouched is there.
+    sizes = "SELECT sum(length), count(*) FILTER (WHERE raw IS NULL) > 0 FROM records_chunk WHERE stream_id = %s"
+    assert guarded.query(sizes, kept.id) == [(len(guarded.sent_upstream(answer)), True)]
+    assert {row[0] for row in guarded.verdicts(kept)} == {name}
+    # Where nothing masks it, it is there.
+    guarded.remove()
+    again = uuid.uuid4().hex
+    plain = guarded.post(body, path, x_session_id=again)
+    assert guarded.client_tape(guarded.recorded(again)) == plain.body
+    assert "records_block" in stored(guarded, access_key)
 
 
 def test_who_counts_tokens_reads_what_a_model_would(guarded: Guarded) -> None:

@@ -1,0 +1,72 @@
+"""Keeping out of the record what a policy masks in an answer."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from msgspec.structs import replace
+
+from streamviz.core.context import StreamingContext
+from streamviz.core.masking import masked_text
+from streamviz.core.policy import ActivePolicy
+from streamviz.records.recorder import AnyEntry, BlockRecord, ChunksReceived, FramesSent, Recorder, StreamClosed
+
+
+class Masked:
+    """A Recorder of one stream whose answer `policies` mask, before another.
+
+    A chunk waits here until the client got it as it came, or a later one, or nothing more comes. Of one that the client
+    did not get as it came its size and its time are kept, and blocks are kept as the policies leave them.
+    """
+
+    def __init__(self, recorder: Recorder, policies: Sequence[ActivePolicy], context: StreamingContext) -> None:
+        self._recorder = recorder
+        self._policies = policies
+        self._context = context
+        self._waiting: deque[ChunksReceived] = deque()
+
+    def append(self, entry: AnyEntry) -> None:
+        if isinstance(entry, ChunksReceived):
+            self._waiting.append(entry)
+            return
+        if isinstance(entry, FramesSent):
+            self._settle({seq for seq in entry.seqs if seq is not None})
+        elif isinstance(entry, StreamClosed):
+            self._settle_rest()
+            entry = replace(entry, blocks=list(self._masked(entry.blocks)))
+        self._recorder.append(entry)
+
+    def flush(self) -> None:
+        self._recorder.flush()
+
+    def _settle(self, passed: set[int]) -> None:
+        """The client gets these chunks, and none that came before them any more."""
+        last = max(passed, default=-1)
+        while self._waiting and self._waiting[0].first <= last:
+            entry = self._waiting.popleft()
+            settled = last + 1 - entry.first
+            for part in _parts(replace(entry, raws=entry.raws[:settled]), passed):
+                self._recorder.append(part)
+            if rest := entry.raws[settled:]:
+                self._waiting.appendleft(replace(entry, first=last + 1, raws=rest))
+
+    def _settle_rest(self) -> None:
+        for entry in self._waiting:
+            for part in _parts(entry, frozenset()):
+                self._recorder.append(part)
+        self._waiting.clear()
+
+    def _masked(self, records: Iterable[BlockRecord]) -> Iterator[BlockRecord]:
+        blocks = self._context.state.blocks
+        for record in records:
+            yield replace(record, text=masked_text(blocks[record.ordinal], self._policies, self._context))
+
+
+def _parts(entry: ChunksReceived, passed: set[int] | frozenset[int]) -> Iterator[ChunksReceived]:
+    """The same chunks in as many entries as that takes: an entry has the bytes of all of its chunks, or of none."""
+    numbered = enumerate(entry.raws, entry.first)
+    for has_passed, group in groupby(numbered, lambda each: each[0] in passed):
+        part = list(group)
+        raws = [raw for _, raw in part]
+        sizes = [] if has_passed else [len(raw) for raw in raws]
+        yield replace(entry, first=part[0][0], raws=raws if has_passed else [], sizes=sizes)

@@ -1,0 +1,51 @@
+"""What may be kept of blocks that policies mask."""
+
+from typing import Any
+
+import pytest
+
+from streamviz.core.context import StreamingContext
+from streamviz.core.masking import masked_text, masking
+from streamviz.core.policy import ActivePolicy, BlockScope, Mode
+from streamviz.policies.redact import Redact
+from streamviz.policies.text_rule import TextRule
+from tests.core.support import aggregate, call, calls, delta
+
+SECRET = "AKIAIOSFODNN7EXAMPLE"
+
+
+def redact(mode: Mode = Mode.ENFORCE, scope: BlockScope | None = None, **parameters: Any) -> ActivePolicy:
+    return ActivePolicy(Redact(parameters), "redact", 1, 1, mode, scope=scope or BlockScope())
+
+
+@pytest.mark.parametrize(
+    ("payload", "masked"),
+    [
+        (delta(content=f"It is {SECRET}."), "It is [api key removed]."),
+        (calls(call(0, "c1", "save", f'{{"key": "{SECRET}"}}')), '{"key": "[api key removed]"}'),
+        (delta(content="Nothing."), "Nothing."),
+        (delta(reasoning_content=SECRET), SECRET),  # not where it was asked to look
+    ],
+    ids=["text", "arguments", "nothing", "elsewhere"],
+)
+def test_a_block_is_kept_as_the_policies_leave_it(payload: Any, masked: str) -> None:
+    state = aggregate(payload, delta(finish="stop"))
+    context = StreamingContext("s", lambda: 0, state=state)
+    assert masked_text(state.blocks[0], [redact()], context) == masked
+
+
+def test_arguments_that_cannot_be_masked_are_not_kept() -> None:
+    state = aggregate(calls(call(0, "c1", "save", '{"key": "\\u0041KIAIOSFODNN7EXAMPLE')), delta(finish="tool_calls"))
+    assert masked_text(state.blocks[0], [redact()], StreamingContext("s", lambda: 0, state=state)) == ""
+
+
+def test_a_block_outside_the_scope_is_kept_as_it_is() -> None:
+    state = aggregate(delta(content=SECRET), delta(finish="stop"))
+    elsewhere = redact(scope=BlockScope(kinds=frozenset({"thinking"})))
+    assert masked_text(state.blocks[0], [elsewhere], StreamingContext("s", lambda: 0, state=state)) == SECRET
+
+
+def test_only_what_is_in_force_and_masks_answers_counts() -> None:
+    text_rule = ActivePolicy(TextRule({"patterns": ["a"]}), "text", 1, 1, Mode.ENFORCE)
+    in_requests, in_force = redact(**{"in": ["request"]}), redact()
+    assert masking([text_rule, in_requests, redact(Mode.SHADOW), in_force]) == [in_force]
