@@ -87,7 +87,9 @@ def main() -> None:
         (three["latency_p50"] - plain["latency_p50"]) / (none["latency_p50"] - plain["latency_p50"])
         for plain, none, three in zip(direct, alone, judged, strict=True)
     )
-    print(f"\nadded: {ratios[len(ratios) // 2]:.2f} times in the median round, {ratios[0]:.2f} to {ratios[-1]:.2f} in all")
+    print(
+        f"\nadded: {ratios[len(ratios) // 2]:.2f} times in the median round, {ratios[0]:.2f} to {ratios[-1]:.2f} in all"
+    )
 
 
 if __name__ == "__main__":
