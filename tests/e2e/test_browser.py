@@ -3,28 +3,22 @@
 import re
 import uuid
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.browsing import Call, Visitor, grown
 from tests.e2e.proxied import Proxied
-from tests.services import Streamviz, fresh_database
+from tests.services import Serving
 
 GUARD = "shell-guard"
 
 
 @pytest.fixture(scope="module")
-def proxied(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+def proxied(serving: Serving) -> Iterator[Proxied]:
     """A streamviz whose policies these tests switch."""
-    with fresh_database(postgres) as url:
-        server = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
-        try:
-            with Proxied(server.start()) as found:
-                yield found
-        finally:
-            server.stop()
+    with serving() as server, Proxied(server) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
