@@ -23,10 +23,14 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
 
 @pytest.fixture(scope="module")
 def alice(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
-    """The administrator, who came by the one-time link. Nothing in any page may have gone wrong in the end."""
+    """The administrator, who came by the one-time link and set a password. Nothing in any page may have gone wrong."""
     with Visitor(chromium, proxied.server.base_url) as visitor:
         page = visitor.open(proxied.server.sign_in_link)
         expect(page.get_by_role("heading", name="Set a password")).to_be_visible()
+        for label in ("New password", "New password confirmation"):
+            page.get_by_label(label, exact=True).fill("nobody guesses this one")
+        page.get_by_role("button", name="Set it").click()
+        expect(page.get_by_role("button", name="Change it")).to_be_visible()
         yield visitor
         assert visitor.complaints == []
 
