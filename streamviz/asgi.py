@@ -15,14 +15,14 @@ from streamviz.lifespan import Message, Receive, Send
 # Django must be set up before anything that has models is imported.
 django_application = get_asgi_application()
 
-from streamviz.live import asking  # noqa: E402
-from streamviz.live.hub import hub  # noqa: E402
-from streamviz.live.peers import Peers  # noqa: E402
-from streamviz.live.routing import websocket_application  # noqa: E402
-from streamviz.ops import health  # noqa: E402
-from streamviz.proxy.answers import consult  # noqa: E402
-from streamviz.proxy.asgi import application as proxy_application  # noqa: E402
-from streamviz.proxy.worker import worker  # noqa: E402
+from streamviz.live import asking
+from streamviz.live.hub import hub
+from streamviz.live.peers import Peers
+from streamviz.live.routing import websocket_application
+from streamviz.ops import health
+from streamviz.proxy.answers import consult
+from streamviz.proxy.asgi import application as proxy_application
+from streamviz.proxy.worker import worker
 
 PROBES = ("/healthz", "/readyz")
 

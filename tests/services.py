@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote, urlencode
@@ -41,12 +41,13 @@ def clean_environment(**changes: str) -> dict[str, str]:
 
 
 @contextmanager
-def fresh_database(server: Mapping[str, Any]) -> Iterator[str]:
-    """The URL of a new, empty database on the server that these Django settings name; dropped at the end."""
+def fresh_database(server: Mapping[str, Any], template: str = "template1") -> Iterator[str]:
+    """The URL of a new copy of a database on the server that these Django settings name; dropped at the end."""
     name = f"streamviz_test_{secrets.token_hex(6)}"
     address = {key: server.get(key.upper()) or None for key in ("user", "password", "host", "port")}
     with psycopg.connect(dbname="postgres", autocommit=True, **address) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        made = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+        connection.execute(made)
         try:
             yield _url(name, address)
         finally:
@@ -170,6 +171,10 @@ class Streamviz:
             return 0
         self._program.process.send_signal(number)
         return self.wait()[0]
+
+
+NewDatabase = Callable[[], AbstractContextManager[str]]
+Serving = Callable[..., AbstractContextManager[Streamviz]]
 
 
 class Redis:

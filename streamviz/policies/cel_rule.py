@@ -3,8 +3,6 @@
 import re
 from collections.abc import Callable
 
-import cel
-
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import SessionCounts, StreamingContext
 from streamviz.core.errors import PolicyParametersError
@@ -12,6 +10,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_text, decode
 from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
 from streamviz.core.request import ModelCall
+from streamviz.policies.expressions import cel
 from streamviz.policies.parameters import check, shortened, texts
 
 LONGEST = 4000

@@ -472,7 +472,7 @@ async def test_a_hook_that_took_longer_than_it_may_has_failed(hook: str) -> None
 async def test_a_reading_that_makes_no_sense_is_a_failure(said: Any) -> None:
     class Odd(Exits):
         def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
-            return said  # type: ignore[no-any-return]
+            return said
 
     it = await Run([active(Odd("", Gone()))]).finish(chunks(delta(content="some text"), delta(finish="stop"), "[DONE]"))
     assert b"some" not in it.tape

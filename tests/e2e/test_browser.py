@@ -3,36 +3,34 @@
 import re
 import uuid
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.browsing import Call, Visitor, grown
 from tests.e2e.proxied import Proxied
-from tests.services import Streamviz, fresh_database
+from tests.services import Serving
 
 GUARD = "shell-guard"
 
 
 @pytest.fixture(scope="module")
-def proxied(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+def proxied(serving: Serving) -> Iterator[Proxied]:
     """A streamviz whose policies these tests switch."""
-    with fresh_database(postgres) as url:
-        server = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
-        try:
-            with Proxied(server.start()) as found:
-                yield found
-        finally:
-            server.stop()
+    with serving() as server, Proxied(server) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
 def alice(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
-    """The administrator, who came by the one-time link. Nothing in any page may have gone wrong in the end."""
+    """The administrator, who came by the one-time link and set a password. Nothing in any page may have gone wrong."""
     with Visitor(chromium, proxied.server.base_url) as visitor:
         page = visitor.open(proxied.server.sign_in_link)
         expect(page.get_by_role("heading", name="Set a password")).to_be_visible()
+        for label in ("New password", "New password confirmation"):
+            page.get_by_label(label, exact=True).fill("nobody guesses this one")
+        page.get_by_role("button", name="Set it").click()
+        expect(page.get_by_role("button", name="Change it")).to_be_visible()
         yield visitor
         assert visitor.complaints == []
 

@@ -10,22 +10,17 @@ from playwright.sync_api import Browser, Locator, expect
 
 from tests.e2e.browsing import Call, Visitor
 from tests.e2e.proxied import Proxied, until
-from tests.services import Streamviz, fresh_database
+from tests.services import Serving
 
 GUARD = "shell-guard"
 
 
 @pytest.fixture(scope="module")
-def proxied(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+def proxied(serving: Serving) -> Iterator[Proxied]:
     """A streamviz whose guard asks a person."""
-    with fresh_database(postgres) as url:
-        server = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
-        try:
-            with Proxied(server.start()) as found:
-                found.sign_in()
-                yield found
-        finally:
-            server.stop()
+    with serving() as server, Proxied(server) as found:
+        found.sign_in()
+        yield found
 
 
 @pytest.fixture
@@ -36,11 +31,11 @@ def alice(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
 
 def visitor(chromium: Browser, proxied: Proxied) -> Visitor:
     """A browser with the administrator's session."""
-    cookies = [
+    cookies: list[Any] = [
         {"name": name, "value": value, "url": proxied.server.base_url} for name, value in proxied.http.cookies.items()
     ]
     found = Visitor(chromium, proxied.server.base_url)
-    found.context.add_cookies(cookies)  # type: ignore[arg-type]
+    found.context.add_cookies(cookies)
     return found
 
 

@@ -12,48 +12,33 @@ from playwright.sync_api import Browser, expect
 
 from tests.e2e.browsing import Call, Visitor, grown
 from tests.e2e.proxied import Proxied, until
-from tests.services import Program, Streamviz, free_port
+from tests.services import Program, Serving, Streamviz, free_port
 
 MakeServer = Callable[..., Streamviz]
 # Long enough for everything that a test does meanwhile.
 LONG = "content?chunks=2000&pace=20"
 SOCKET = "document.getElementById('socket')['htmx-internal-data'].webSocket.socket"
-PASSWORD = "nobody guesses this one"
 
 
 @pytest.fixture(scope="module")
-def proxied(running_server: Streamviz) -> Iterator[Proxied]:
-    with Proxied(running_server) as found:
+def proxied(serving: Serving) -> Iterator[Proxied]:
+    with serving() as server, Proxied(server) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def signed_in(chromium: Browser, running_server: Streamviz) -> Any:
+def signed_in(chromium: Browser, proxied: Proxied) -> Any:
     """The administrator's session, as a browser keeps it."""
-    return session_of(chromium, running_server)
+    with Visitor(chromium, proxied.server.base_url) as visitor:
+        visitor.open(proxied.server.sign_in_link)
+        return visitor.context.storage_state()
 
 
 @pytest.fixture
-def alice(chromium: Browser, running_server: Streamviz, signed_in: Any) -> Iterator[Visitor]:
+def alice(chromium: Browser, proxied: Proxied, signed_in: Any) -> Iterator[Visitor]:
     """The administrator's browser."""
-    with Visitor(chromium, running_server.base_url, storage_state=signed_in) as visitor:
+    with Visitor(chromium, proxied.server.base_url, storage_state=signed_in) as visitor:
         yield visitor
-
-
-def session_of(chromium: Browser, server: Streamviz) -> Any:
-    """A session of the administrator's: with the one-time link where it is new, else with the password."""
-    with Visitor(chromium, server.base_url) as visitor:
-        visitor.open(server.sign_in_link)
-        if "/sign-in/" in visitor.page.url:
-            visitor.page.get_by_label("User name").fill("admin")
-            visitor.page.get_by_label("Password").fill(PASSWORD)
-            visitor.page.get_by_role("button", name="Sign in").click()
-        else:
-            for label in ("New password", "New password confirmation"):
-                visitor.page.get_by_label(label, exact=True).fill(PASSWORD)
-            visitor.page.get_by_role("button", name="Set it").click()
-        visitor.page.wait_for_load_state()
-        return visitor.context.storage_state()
 
 
 def another(chromium: Browser, alice: Visitor, base_url: str) -> Visitor:

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from streamviz.simulator.scenarios import HOSTILE_TEXT
 from tests.e2e.browsing import NARROW, Call, Visitor
 from tests.e2e.proxied import MESSAGES, Proxied, until
-from tests.services import Streamviz, fresh_database
+from tests.services import Serving
 
 GRAVE = {"serious", "critical"}
 STREAM = "SELECT s.id, session_id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE label = %s"
@@ -48,14 +48,9 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(chromium: Browser, postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with fresh_database(postgres) as url:
-        server = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
-        try:
-            with Proxied(server.start()) as proxied:
-                yield Site(chromium, proxied)
-        finally:
-            server.stop()
+def site(chromium: Browser, serving: Serving) -> Iterator[Site]:
+    with serving() as server, Proxied(server) as proxied:
+        yield Site(chromium, proxied)
 
 
 def faults(page: Page) -> list[str]:

@@ -4,12 +4,11 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from tests.e2e.proxied import MESSAGES, Proxied, until
-from tests.services import Streamviz, fresh_database
+from tests.services import Serving
 from tests.simulator.process import PATHS
 
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, '')"
@@ -21,18 +20,12 @@ HEADERS = {"openai_chat": "authorization", "anthropic_messages": "x-api-key", "o
 
 
 @pytest.fixture(scope="module")
-def proxied(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
-    with fresh_database(postgres) as url:
-        settings = {"DATABASE_URL": url, "CLIENT_CREDENTIALS": "1", "LOG_LEVEL": "DEBUG"}
-        server = Streamviz(tmp_path_factory.mktemp("var"), settings)
-        try:
-            with Proxied(server.start()) as found:
-                for scenario in ("content", "error-401", "error-midstream"):
-                    found.query(ROUTE, f"raw-{scenario}", f"openai/{scenario}?speed=inf", f"{found.simulator.url}/v1")
-                    found.query(ROUTE, f"other-{scenario}", f"anthropic/{scenario}?speed=inf", found.simulator.url)
-                yield found
-        finally:
-            server.stop()
+def proxied(serving: Serving) -> Iterator[Proxied]:
+    with serving(CLIENT_CREDENTIALS="1", LOG_LEVEL="DEBUG") as server, Proxied(server) as found:
+        for scenario in ("content", "error-401", "error-midstream"):
+            found.query(ROUTE, f"raw-{scenario}", f"openai/{scenario}?speed=inf", f"{found.simulator.url}/v1")
+            found.query(ROUTE, f"other-{scenario}", f"anthropic/{scenario}?speed=inf", found.simulator.url)
+        yield found
 
 
 def ask(proxied: Proxied, spoken: str, model: str, credential: str, session: str, *, stream: bool = True) -> int:

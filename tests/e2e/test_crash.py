@@ -8,13 +8,12 @@ import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.e2e.load import Load, Tape
 from tests.e2e.machine import Machine, check_record
-from tests.services import fresh_database
+from tests.services import NewDatabase
 from tests.simulator.process import running_simulator
 
 KILLS = int(os.environ.get("CRASH_KILLS", "2"))
@@ -22,9 +21,9 @@ CLIENTS = int(os.environ.get("CRASH_CLIENTS", "50"))
 
 
 @pytest.fixture
-def machine(postgres: dict[str, Any], tmp_path: Path) -> Iterator[Machine]:
+def machine(new_database: NewDatabase, tmp_path: Path) -> Iterator[Machine]:
     """A server and a writer that run."""
-    with running_simulator() as simulator, fresh_database(postgres) as url:
+    with running_simulator() as simulator, new_database() as url:
         made = Machine(tmp_path, url, simulator)
         made.prepare()
         made.start_writer()

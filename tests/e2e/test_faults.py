@@ -15,7 +15,7 @@ from tests.core.support import parse
 from tests.core.wire import legal
 from tests.core.wire.official import payloads, take_in
 from tests.e2e.proxied import MESSAGES, Answer, Proxied, Recorded, until
-from tests.services import Streamviz, free_port, fresh_database
+from tests.services import Serving, free_port
 from tests.simulator.process import PATHS
 
 FORMATS = tuple(PATHS)
@@ -55,20 +55,14 @@ lanes = pytest.mark.parametrize("lane", LANES, ids=[f"{lane.spoken}-{lane.prefix
 
 
 @pytest.fixture(scope="module")
-def proxied(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+def proxied(serving: Serving) -> Iterator[Proxied]:
     """A streamviz that gives a silent provider up soon, with routes to all that these tests break."""
-    with fresh_database(postgres) as url:
-        settings = {"DATABASE_URL": url, "SIMULATED_KEY": "sk-simulated", "UPSTREAM_SILENCE_SECONDS": "3"}
-        server = Streamviz(tmp_path_factory.mktemp("var"), settings)
-        try:
-            with Proxied(server.start()) as found:
-                make_routes(found)
-                for lane in TRANSLATED:
-                    # LiteLLM imports more of itself with its first call, which takes long.
-                    until(lambda lane=lane: ask(found, lane, lane.model("content"), "warm-up").status == 200)
-                yield found
-        finally:
-            server.stop()
+    with serving(SIMULATED_KEY="sk-simulated", UPSTREAM_SILENCE_SECONDS="3") as server, Proxied(server) as found:
+        make_routes(found)
+        for lane in TRANSLATED:
+            # LiteLLM imports more of itself with its first call, which takes long.
+            until(lambda lane=lane: ask(found, lane, lane.model("content"), "warm-up").status == 200)
+        yield found
 
 
 def make_routes(proxied: Proxied) -> None:

@@ -8,7 +8,7 @@ import pytest
 from streamviz.simulator.scenarios import SCENARIOS
 from tests.e2e.proxied import Proxied
 from tests.live.support import Element, parse
-from tests.services import Streamviz, fresh_database
+from tests.services import Serving
 
 TABLES = {
     "records_session": "id",
@@ -53,7 +53,9 @@ class Past:
 
     def chunk_page(self, name: str) -> object:
         """The first page of its chunks."""
-        return self._get(name, "chunks/").find("main").shape()  # type: ignore[union-attr]
+        main = self._get(name, "chunks/").find("main")
+        assert main
+        return main.shape()
 
     def _get(self, name: str, tab: str) -> Element:
         response = self.proxied.http.get(f"/streams/{self.streams[name].id}/{tab}")
@@ -62,17 +64,12 @@ class Past:
 
 
 @pytest.fixture(scope="module")
-def past(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
+def past(serving: Serving) -> Iterator[Past]:
     """What there was, on a streamviz that has been restarted since."""
-    with fresh_database(postgres) as url:
-        server = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
-        try:
-            with Proxied(server.start()) as proxied:
-                found = Past(proxied)
-                server.restart()
-                yield found
-        finally:
-            server.stop()
+    with serving() as server, Proxied(server) as proxied:
+        found = Past(proxied)
+        server.restart()
+        yield found
 
 
 def test_nothing_of_it_is_damaged(past: Past) -> None:

@@ -16,7 +16,7 @@ import anthropic
 import pytest
 
 from tests.e2e.proxied import MESSAGES, Proxied, until
-from tests.services import Streamviz, fresh_database
+from tests.services import Serving
 
 FIELDS: dict[str, Any] = {
     "models_scope": "", "keys_scope": "", "kinds_scope": "", "tools_scope": "", "fail_open": False, "time_limit": 30,
@@ -58,14 +58,9 @@ class Guarded(Proxied):
 
 
 @pytest.fixture(scope="module")
-def server(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    with fresh_database(postgres) as url:
-        running = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url, "PORTAL_KEY": "sk-portal"})
-        try:
-            with Guarded(running.start()) as found:
-                yield found
-        finally:
-            running.stop()
+def server(serving: Serving) -> Iterator[Guarded]:
+    with serving(PORTAL_KEY="sk-portal") as running, Guarded(running) as found:
+        yield found
 
 
 @pytest.fixture

@@ -2,32 +2,24 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browsing import NARROW, Visitor
 from tests.e2e.proxied import Proxied
-from tests.services import Streamviz, fresh_database
+from tests.services import Serving
 
 
 @pytest.fixture(scope="module")
-def proxied(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+def proxied(serving: Serving) -> Iterator[Proxied]:
     """A streamviz of these tests' own, with something in its record."""
-    with fresh_database(postgres) as url:
-        server = Streamviz(tmp_path_factory.mktemp("var"), {"DATABASE_URL": url})
-        try:
-            with Proxied(server.start()) as found:
-                for number in range(6):
-                    found.ask(
-                        "dangerous?speed=inf" if number % 2 else "content?speed=inf&chunks=9", f"session-{number}"
-                    )
-                for number in range(6):
-                    found.recorded(f"session-{number}")
-                yield found
-        finally:
-            server.stop()
+    with serving() as server, Proxied(server) as found:
+        for number in range(6):
+            found.ask("dangerous?speed=inf" if number % 2 else "content?speed=inf&chunks=9", f"session-{number}")
+        for number in range(6):
+            found.recorded(f"session-{number}")
+        yield found
 
 
 @pytest.fixture(scope="module")

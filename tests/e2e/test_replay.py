@@ -10,7 +10,7 @@ import pytest
 from streamviz.core.wire import AGGREGATORS
 from tests.core.support import parse
 from tests.e2e.proxied import MESSAGES, Proxied, Recorded
-from tests.services import Streamviz, fresh_database
+from tests.services import Serving
 from tests.simulator.process import PATHS, STREAMS
 
 FORMATS = tuple(PATHS)
@@ -25,16 +25,10 @@ pytestmark = pytest.mark.skipif(not recordings("openai_chat"), reason="the recor
 
 
 @pytest.fixture(scope="module")
-def replaying(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+def replaying(serving: Serving) -> Iterator[Proxied]:
     """A streamviz whose simulator replays the recorded streams."""
-    with fresh_database(postgres) as url:
-        settings = {"DATABASE_URL": url, "SIMULATOR_REPLAY_DIR": str(STREAMS)}
-        server = Streamviz(tmp_path_factory.mktemp("var"), settings)
-        try:
-            with Proxied(server.start()) as found:
-                yield found
-        finally:
-            server.stop()
+    with serving(SIMULATOR_REPLAY_DIR=str(STREAMS)) as server, Proxied(server) as found:
+        yield found
 
 
 def take_in(wire_format: str, data: bytes) -> Any:

@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from tests.e2e.proxied import MESSAGES, Proxied, until
-from tests.services import Streamviz, fresh_database
+from tests.services import Serving
 
 SCENARIOS = ("content", "tools", "thinking", "parallel-tools")
 # By the format that upstream speaks: LiteLLM's provider, and the path of its base URL.
@@ -28,17 +28,11 @@ class Said(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def proxied(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+def proxied(serving: Serving) -> Iterator[Proxied]:
     """A streamviz with a route to the simulator for each scenario and each format that upstream may speak."""
-    with fresh_database(postgres) as url:
-        settings = {"DATABASE_URL": url, "SIMULATED_KEY": "sk-simulated"}
-        server = Streamviz(tmp_path_factory.mktemp("var"), settings)
-        try:
-            with Proxied(server.start()) as found:
-                make_routes(found)
-                yield found
-        finally:
-            server.stop()
+    with serving(SIMULATED_KEY="sk-simulated") as server, Proxied(server) as found:
+        make_routes(found)
+        yield found
 
 
 def make_routes(proxied: Proxied) -> None:
@@ -245,7 +239,8 @@ def test_one_model_is_told_to_both(vendors: dict[str, Vendor]) -> None:
         vendors["chat"].sync.models.retrieve("no-such-model")
     with pytest.raises(anthropic.NotFoundError) as raised:
         vendors["messages"].sync.models.retrieve("no-such-model")
-    assert raised.value.body["type"] == "error"  # type: ignore[index, call-overload]
+    assert isinstance(raised.value.body, dict)
+    assert raised.value.body["type"] == "error"
 
 
 def test_the_record_of_all_formats_is_whole(proxied: Proxied) -> None:

@@ -168,7 +168,12 @@ async def test_what_people_do_reaches_the_worker_that_runs_the_stream(workers: t
     here, there = workers
     running = there.run()
     heard: list[object] = []
-    running.stream.decide = lambda *said: not heard.append(said) and len(heard) == 1  # type: ignore[func-returns-value]
+
+    def decide(*said: object) -> bool:
+        heard.append(said)
+        return len(heard) == 1
+
+    running.stream.decide = decide
     running.stream.cancel = lambda by: by == "alice"
     assert await here.peers.decide(running.id, 2, Decision.DENY, "alice")
     assert not await here.peers.decide(running.id, 2, Decision.ALLOW, "bob")

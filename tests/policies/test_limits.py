@@ -153,6 +153,11 @@ def test_of_a_session_too_what_is_not_known_is_said() -> None:
 async def test_a_price_is_looked_up_once_for_some_tokens() -> None:
     asked: list[int] = []
     it = Run([active(build("limits", {"stream": {"cost": 5}}))])
-    it.context.price = lambda _, written: asked.append(written) or 0.0  # type: ignore[func-returns-value]
+
+    def price(_: int, written: int) -> float:
+        asked.append(written)
+        return 0.0
+
+    it.context.price = price
     await it.finish(chunks(*[delta(content="four")] * 100, delta(finish="stop"), "[DONE]"))
     assert asked == [1, 17, 33, 49, 65, 81, 97]

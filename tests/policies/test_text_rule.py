@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import StreamBlock
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
@@ -120,7 +121,11 @@ async def test_a_later_rule_reads_what_an_earlier_one_made_of_it() -> None:
 
 async def test_a_block_that_another_policy_holds_is_read_as_a_whole() -> None:
     seen: list[str] = []
-    holder = Opinion(lambda block: seen.append(block.text), [BlockKind.CONTENT])  # type: ignore[func-returns-value]
+
+    def see(block: StreamBlock) -> None:
+        seen.append(block.text)
+
+    holder = Opinion(see, [BlockKind.CONTENT])
     it = await Run([active(build("text_rule", RULE), name="rule"), active(holder, name="holder")]).finish(
         chunks(delta(content="a sec"), delta(content="ret"), delta(finish="stop"))
     )

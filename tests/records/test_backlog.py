@@ -3,6 +3,7 @@
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -14,10 +15,10 @@ from streamviz.records.writer.status import FILE, WriterStatus
 from tests.records.support import ROOM, journal_of, opened
 
 
-def say(root: Path, **status: object) -> None:
+def say(root: Path, **status: Any) -> None:
     """What a writer left in its file."""
-    usual: dict[str, object] = {"pid": 1, "at": time.time(), "caught_up_at": time.time(), "trouble": ""}
-    (root / FILE).write_bytes(msgspec.json.encode(WriterStatus(**usual | status)))  # type: ignore[arg-type]
+    usual: dict[str, Any] = {"pid": 1, "at": time.time(), "caught_up_at": time.time(), "trouble": ""}
+    (root / FILE).write_bytes(msgspec.json.encode(WriterStatus(**usual | status)))
 
 
 def test_where_nothing_ever_ran_nothing_is_known(tmp_path: Path) -> None:
