@@ -148,7 +148,7 @@ def _stalls(stream: StreamView, end: int) -> list[tuple[int, int, str]]:
     """The longest stalls, each with its cause. While something is held, or the client reads nothing, upstream's
     silence tells nothing: that is then the cause."""
     holds = [
-        (block.held_at, block.hold_ended_at or end, f"held by {', '.join(block.held_by)}")
+        (block.held_at, block.hold_ended_at or end, f"held by {', '.join(block.held_by)}" if block.held_by else "held")
         for block in stream.blocks
         if block.held_at is not None
     ]
