@@ -37,6 +37,10 @@ function keepUp() {
   // Once a frame is often enough, and layout is asked for only then.
   moving = requestAnimationFrame(() => {
     moving = 0;
-    document.querySelector("#block-cards > :last-child")?.scrollIntoView({ block: "nearest" });
+    const newest = document.querySelector("#block-cards > :last-child");
+    const peek = newest?.closest(".peek");
+    // A peek moves within itself: the list beside it stays where it is.
+    if (peek) peek.scrollTop = peek.scrollHeight;
+    else newest?.scrollIntoView({ block: "nearest" });
   });
 }

@@ -27,7 +27,9 @@ function clicked(event) {
 
 function open(id) {
   shown = id;
-  document.getElementById("peek").hidden = false;
+  const peek = document.getElementById("peek");
+  peek.hidden = false;
+  peek.scrollTop = 0;
   htmx.ajax("GET", `/streams/${id}/peek/`, { target: "#peek", swap: "innerHTML" });
   note();
 }

@@ -6,11 +6,13 @@ from django import forms
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
+from streamviz.core.events import BlockKind
 from streamviz.core.policy import Mode
 from streamviz.dashboard.parameter_fields import PREFIX, ReadableJSON, fields_of, parameters_in
 from streamviz.policies.registry import REGISTRY
 from streamviz.records.models import ApiKey, Policy
 
+KINDS = f"Which of {', '.join(BlockKind)} it applies to, comma separated; none means all."
 WHY = "Kept with the version that this change makes."
 
 
@@ -55,6 +57,8 @@ class PolicyForm(forms.ModelForm):
             "by_hand",
             "by_hand_seconds",
         )
+        labels = {"by_hand": "A person decides", "by_hand_seconds": "Time for the person"}
+        help_texts = {"kinds_scope": KINDS}
 
     def __init__(self, *args: Any, kind: str, by: User | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -36,7 +36,12 @@ REGISTRY: dict[str, Kind] = {
 
 def kinds() -> list[tuple[str, str]]:
     """Each kind and the words for it."""
-    return [(kind, kind.replace("_", " ")) for kind in REGISTRY]
+    return [(kind, words_for(kind)) for kind in REGISTRY]
+
+
+def words_for(kind: str) -> str:
+    """A kind as people read it."""
+    return kind.replace("_", " ").replace("llm", "LLM").replace("cel", "CEL")
 
 
 def build(kind: str, parameters: JsonObject) -> Policy:

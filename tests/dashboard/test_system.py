@@ -36,8 +36,8 @@ def page(cast: Cast) -> str:
 
 def test_it_says_what_waits_and_that_nobody_moves_it(cast: Cast, journals: Path) -> None:
     shown = page(cast)
-    assert f"<dt>in the journal</dt><dd>{filesizeformat(usage(journals).size)}</dd>" in shown
-    assert "<dt>writer behind by</dt><dd>–</dd>" in shown
+    assert f"<dt>In the journal</dt><dd>{filesizeformat(usage(journals).size)}</dd>" in shown
+    assert "<dt>Writer behind by</dt><dd>–</dd>" in shown
     assert NOBODY in shown
     assert LIMIT not in shown
 
@@ -46,7 +46,7 @@ def test_it_says_how_far_behind_the_writer_is_and_why(cast: Cast, journals: Path
     say(journals, at=1_000.0, caught_up_at=970.5, trouble="<no room>")
     with folder.open_locked(journals / LOCK):
         shown = page(cast)
-    assert "<dt>writer behind by</dt><dd>29.5 s</dd>" in shown
+    assert "<dt>Writer behind by</dt><dd>29.5 s</dd>" in shown
     assert "The database says: &lt;no room&gt;" in shown
     assert NOBODY not in shown
 

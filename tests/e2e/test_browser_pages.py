@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -28,10 +28,19 @@ class Site:
             self.session = visitor.context.storage_state()
         proxied.ask("dangerous?speed=inf", "past")
         self.stream_id, self.session_id = self.find("past")
+        self.backtest = self.back_test()
 
     def visit(self, *, signed_in: bool = True, **options: Any) -> Visitor:
         state = {"storage_state": self.session} if signed_in else {}
         return Visitor(self.chromium, self.proxied.server.base_url, **state, **options)
+
+    def back_test(self) -> str:
+        """The path of a back-test that is done."""
+        with self.visit() as visitor:
+            page = visitor.open("/policies/shell-guard/")
+            page.get_by_role("button", name="Run it").click()
+            expect(page.locator(".backtest-head")).to_contain_text("done", timeout=60_000)
+            return urlsplit(page.url).path
 
     def find(self, label: str) -> tuple[Any, Any]:
         """The one stream of a session, and the session."""
@@ -42,7 +51,8 @@ class Site:
     def paths(self) -> list[str]:
         stream = f"/streams/{self.stream_id}/"
         tabs = [stream, f"{stream}chunks/", f"{stream}request/"]
-        policies = ["/policies/", "/policies/shell-guard/", "/policies/new/limits/"]
+        kinds = [f"/policies/new/{kind}/" for kind in ("limits", "cel_rule", "python")]
+        policies = ["/policies/", "/policies/shell-guard/", self.backtest, *kinds]
         others = ["/", "/?q=model:nothing", "/sessions/", f"/sessions/{self.session_id}/", "/keys/", "/system/"]
         return [*tabs, *policies, *others, "/account/", "/no-such-page/"]
 
@@ -61,6 +71,16 @@ def faults(page: Page) -> list[str]:
     ]
 
 
+def out_of_date(page: Page) -> Page:
+    """What those get who send the sign-in page's form when its token is gone."""
+    page.context.clear_cookies()
+    page.get_by_label("User name").fill("somebody")
+    page.get_by_label("Password").fill("something")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading")).to_have_text("That form is out of date")
+    return page
+
+
 @pytest.mark.parametrize(("size", "scheme"), [("wide", "light"), ("narrow", "dark")])
 def test_no_page_has_a_serious_fault(site: Site, scheme: str, size: str) -> None:
     options = {"viewport": NARROW} if size == "narrow" else {}
@@ -68,7 +88,9 @@ def test_no_page_has_a_serious_fault(site: Site, scheme: str, size: str) -> None
     with site.visit(color_scheme=scheme, bypass_csp=True, **options) as visitor:
         found = {path: faults(visitor.open(path)) for path in site.paths}
         with site.visit(signed_in=False, color_scheme=scheme, bypass_csp=True, **options) as stranger:
-            found["/sign-in/"] = faults(stranger.open("/sign-in/"))
+            page = stranger.open("/sign-in/")
+            found["/sign-in/"] = faults(page)
+            found["a form out of date"] = faults(out_of_date(page))
     assert {path: each for path, each in found.items() if each} == {}
 
 
@@ -92,6 +114,20 @@ def test_no_page_is_wider_than_a_phone(site: Site) -> None:
     with site.visit(viewport=NARROW) as visitor:
         beyond = "document.documentElement.scrollWidth - window.innerWidth"
         assert {path: over for path in site.paths if (over := visitor.open(path).evaluate(beyond)) > 0} == {}
+
+
+def test_twenty_pages_of_one_person_show_the_same_rows(site: Site) -> None:
+    with site.visit() as visitor:
+        pages = [visitor.open("/"), *(visitor.context.new_page() for _ in range(19))]
+        for page in pages[1:]:
+            page.goto("/")
+        calls = [Call(site.proxied, "content?chunks=9000&pace=20", f"on-every-page-{n}") for n in range(2)]
+        for page in pages:
+            for n in range(2):
+                expect(page.get_by_role("link", name=f"on-every-page-{n}", exact=True)).to_be_visible()
+            expect(page.locator("#pill")).to_have_text("live")
+        assert visitor.complaints == []
+    assert all(call.is_alive() for call in calls)
 
 
 def test_everything_can_be_reached_by_keyboard(site: Site) -> None:

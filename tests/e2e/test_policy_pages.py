@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 
+import psycopg
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browsing import NARROW, Visitor
-from tests.e2e.proxied import Proxied
+from tests.e2e.proxied import Proxied, until
 from tests.services import Serving
+
+LIFE = 0x4254  # the class of the lock that a back-test holds for as long as it lives
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +109,31 @@ def test_a_back_test_runs_and_says_what_would_be_denied(visitor: Visitor) -> Non
     page = visitor.open("/policies/shell-guard/")
     page.get_by_role("button", name="Run it").click()
     expect(page.locator(".backtest-head")).to_contain_text("done", timeout=60_000)
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
     expect(page.locator(".facts div", has_text="Newly denied")).to_contain_text(re.compile("[1-9]"))
     expect(page.locator("tbody tr").first).to_contain_text("deny")
+
+
+@contextmanager
+def no_chunk_can_be_read(proxied: Proxied) -> Iterator[None]:
+    """Whoever reads a chunk waits until this is over."""
+    with psycopg.connect(proxied.server.environment["DATABASE_URL"]) as other:
+        other.execute("LOCK TABLE records_upstreamrun IN ACCESS EXCLUSIVE MODE")
+        yield
+
+
+def test_a_back_test_that_runs_is_cancelled(visitor: Visitor, proxied: Proxied) -> None:
+    page = visitor.open("/policies/shell-guard/")
+    head, cancel = page.locator(".backtest-head"), page.get_by_role("button", name="Cancel")
+    with no_chunk_can_be_read(proxied):
+        page.get_by_role("button", name="Run it").click()
+        expect(head).to_contain_text("running", timeout=60_000)
+        cancel.click()
+        expect(head).to_contain_text("cancelled")
+    until(lambda: not proxied.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = %s", LIFE))
+    page.reload()
+    expect(head).to_contain_text("cancelled")
+    expect(cancel).to_have_count(0)
 
 
 def test_the_pages_fit_a_narrow_screen(chromium: Browser, visitor: Visitor, proxied: Proxied) -> None:

@@ -21,4 +21,4 @@ def _marked(paragraph: str) -> SafeString:
     # A line that begins with a dash is an item; any other line goes on from the one before.
     joined = re.sub(r"\n(?!- )\s*", " ", paragraph)
     lines = (_CODE.sub(r"<code>\1</code>", escape(line)) for line in joined.split("\n"))
-    return mark_safe("<br>".join(lines))  # noqa: S308  escaped line by line
+    return mark_safe("<br>".join(re.sub("^- ", "• ", line) for line in lines))  # noqa: S308  escaped line by line

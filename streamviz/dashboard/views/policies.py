@@ -10,7 +10,7 @@ from streamviz.core.policy import Mode
 from streamviz.dashboard import policy_facts, roles
 from streamviz.dashboard.forms import BacktestForm, PolicyForm, PolicyModeForm, TryOutForm, WhyForm
 from streamviz.dashboard.pages import needs, signed_in_user
-from streamviz.policies.registry import REGISTRY, kinds
+from streamviz.policies.registry import REGISTRY, kinds, words_for
 from streamviz.records import policy_changes
 from streamviz.records.models import Policy, spread_of
 
@@ -100,7 +100,7 @@ def new_policy(request: HttpRequest, kind: str) -> HttpResponse:
         saved = form.save(commit=False)
         saved.save(by=signed_in_user(request), reason=form.cleaned_data["reason"])
         return redirect("policy", saved.name)
-    context = {"page": "policies", "kind": kind, "about": REGISTRY[kind].about, "form": form}
+    context = {"page": "policies", "words": words_for(kind), "about": REGISTRY[kind].about, "form": form}
     return render(request, "dashboard/new_policy.html", context)
 
 

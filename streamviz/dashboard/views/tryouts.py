@@ -91,7 +91,8 @@ def backtest(request: HttpRequest, name: str, job_id: int) -> HttpResponse:
     jobs.settle(job)
     is_part = request.headers.get("HX-Request") == "true"
     template = "dashboard/_backtest.html" if is_part else "dashboard/backtest.html"
-    return render(request, template, {"page": "policies", "policy": job.policy, "job": job})
+    context = {"page": "policies", "policy": job.policy, "job": job, "is_part": is_part}
+    return render(request, template, context)
 
 
 @needs(roles.CHANGE_POLICY)

@@ -10,7 +10,7 @@ from streamviz.core.usage import Usage, normalise
 from streamviz.live.presentation.evidence import evidence_text
 from streamviz.live.presentation.standing import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.text import printable
-from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView, tail_line
+from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView, tail_line, title_of
 from streamviz.live.streams import LiveStream
 
 # Latencies are measured over the newest chunks, so that a long stream costs no more a second than a short one.
@@ -111,7 +111,10 @@ def _verdict(stream: LiveStream, number: int) -> VerdictView:
 def _subject(stream: LiveStream, judgement: Judgement) -> str:
     """What a verdict is about: the block's name, or the request or the stream."""
     ordinal = judgement.ordinal
-    return str(judgement.subject) if ordinal is None else _name(stream.state.blocks[ordinal])
+    if ordinal is None:
+        return str(judgement.subject)
+    block = stream.state.blocks[ordinal]
+    return title_of(block.kind, _name(block))
 
 
 def _name(block: StreamBlock) -> str:
@@ -154,5 +157,6 @@ def _block(stream: LiveStream, block: StreamBlock, verdicts: Sequence[VerdictVie
         decided_at=hold.until if hold else None,
         waits_for_person=hold is not None and hold.asks is not None,
         is_truncated=block.is_truncated,
+        is_stream_over=stream.ended_at is not None,
         verdict=verdict,
     )

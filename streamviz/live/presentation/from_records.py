@@ -14,7 +14,7 @@ from streamviz.core.policy import Decision, Mode
 from streamviz.live.presentation.evidence import evidence_text
 from streamviz.live.presentation.standing import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.text import printable
-from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView
+from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView, title_of
 from streamviz.records.models import Block, ClientRun, Stream, UpstreamRun, Verdict
 from streamviz.records.moments import as_microseconds
 
@@ -70,7 +70,7 @@ def view_of(stream: Stream) -> StreamView:
 
 def _view_of(stream: Stream, texts: list[str], received_at: list[int], sent: list[tuple[int, int]]) -> StreamView:
     started_at = as_microseconds(stream.requested_at)
-    names = {block.ordinal: block.name or block.label for block in stream.blocks.all()}
+    names = {block.ordinal: title_of(BlockKind(block.kind), block.name or block.label) for block in stream.blocks.all()}
     verdicts = [_verdict(verdict, names) for verdict in stream.verdicts.all()]
     of_blocks = by_block(verdicts)
     blocks = stream.blocks.all()
@@ -166,5 +166,6 @@ def _block(stream: Stream, block: Block, text: str, verdicts: Sequence[VerdictVi
         released_at=_optional(block.released_at),
         held_by=tuple(block.held_by),
         is_truncated=block.is_truncated,
+        is_stream_over=bool(stream.outcome),
         verdict=verdict,
     )

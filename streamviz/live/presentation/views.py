@@ -89,6 +89,7 @@ class BlockView:
     """When it is decided without the person who is asked."""
     waits_for_person: bool = False
     is_truncated: bool = False
+    is_stream_over: bool = False
     verdict: VerdictView | None = None
     """The one that decides how the block is marked."""
 
@@ -118,7 +119,7 @@ class BlockView:
 
     @property
     def is_arriving(self) -> bool:
-        return self.completed_at is None
+        return self.completed_at is None and not self.is_stream_over
 
     @property
     def held_since_ms(self) -> int:
@@ -138,6 +139,8 @@ class BlockView:
     @property
     def hold_ended_at(self) -> int | None:
         """When it was let go, or denied; None while it is held, and where it never was."""
+        if self.is_held:
+            return None  # others have judged it already, one is still to
         if self.released_at is None and self.held_at is not None and self.verdict is not None:
             return self.verdict.at
         return self.released_at if self.held_at is not None else None
@@ -153,11 +156,15 @@ class BlockView:
         """Its transitions: started → completed · what became of it."""
         start = (self.started_at - self.stream_started_at) / 1_000_000
         if self.completed_at is None:
-            return f"{start:.2f} s → arriving" + ("" if self.state == "arriving" else f" · {self.state}")
+            return f"{start:.2f} s → {self._unfinished}" + ("" if self.state == "arriving" else f" · {self.state}")
         end = (self.completed_at - self.stream_started_at) / 1_000_000
         late = f" +{self.hold / 1_000_000:.2f}" if self.hold and self.state == "sent" else ""
         cut = " · truncated" if self.is_truncated else ""
         return f"{start:.2f} → {end:.2f} s · {self.state}{late}{cut}"
+
+    @property
+    def _unfinished(self) -> str:
+        return "cut off" if self.is_stream_over else "arriving"
 
     @property
     def size(self) -> str:
@@ -165,7 +172,7 @@ class BlockView:
         unit = "byte" if self.is_tool_call else "character"
         size = plural(self.length, unit)
         if self.completed_at is None:
-            return f"{size}, arriving"
+            return f"{size}, {self._unfinished}"
         held = f" · held {exact(self.hold)}" if self.hold else ""
         return f"{size}, {age(self.completed_at - self.started_at)}{held}"
 

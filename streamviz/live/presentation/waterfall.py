@@ -17,6 +17,7 @@ _STALL_US = 1_000_000
 _STALLS = 5
 SILENT = "upstream silent"
 CLIENT_SLOW = "client not reading"
+_CHARACTER = 1.0  # per cent of the width that a letter below the lanes takes, where they are narrowest
 _EDGE = 0.97  # a running stream's now is drawn here, with room to grow into
 
 
@@ -49,12 +50,13 @@ class Lane(NamedTuple):
 
 
 class Stall(NamedTuple):
-    """A time in which nothing came, or nothing was let go."""
+    """A time in which nothing came, or nothing was let go. `is_named`: its words have room beside a longer one's."""
 
     span: Span
     middle: str
     text: str
     is_hold: bool
+    is_named: bool
 
 
 class Waterfall(NamedTuple):
@@ -100,7 +102,7 @@ def waterfall_of(stream: StreamView, now: int) -> Waterfall:
         marks=list(_marks(scale)),
         lanes=[_lane(stream, passed, block, scale, end) for block in blocks],
         hidden=len(stream.blocks) - len(blocks),
-        stalls=[_stall(scale, *stall) for stall in _stalls(stream, end)],
+        stalls=_drawn(scale, _stalls(stream, end)),
         now=Mark(scale.percent(end), f"now {age(end - scale.start)}") if stream.is_running else None,
     )
 
@@ -146,7 +148,7 @@ def _stalls(stream: StreamView, end: int) -> list[tuple[int, int, str]]:
     """The longest stalls, each with its cause. While something is held, or the client reads nothing, upstream's
     silence tells nothing: that is then the cause."""
     holds = [
-        (block.held_at, block.hold_ended_at or end, f"held by {', '.join(block.held_by)}")
+        (block.held_at, block.hold_ended_at or end, f"held by {', '.join(block.held_by)}" if block.held_by else "held")
         for block in stream.blocks
         if block.held_at is not None
     ]
@@ -168,6 +170,17 @@ def _covers(cause: tuple[int, int, str], start: int, until: int) -> bool:
     return common * 2 > until - start
 
 
-def _stall(scale: _Scale, start: int, end: int, cause: str) -> Stall:
-    middle = f"{min(92.0, max(7.0, (scale.share(start) + scale.share(end)) * 50)):.2f}%"
-    return Stall(scale.span(start, end), middle, f"{cause} {age(end - start)}", cause.startswith("held"))
+def _drawn(scale: _Scale, stalls: Sequence[tuple[int, int, str]]) -> list[Stall]:
+    """The longest first. Words stay inside the drawing, and are left out where they would run into others."""
+    drawn: list[Stall] = []
+    taken: list[tuple[float, float]] = []
+    for start, end, cause in stalls:
+        text = f"{cause} {age(end - start)}"
+        half = len(text) * _CHARACTER / 2
+        middle = min(100 - half, max(half, (scale.share(start) + scale.share(end)) * 50))
+        is_named = all(middle + half < left or right < middle - half for left, right in taken)
+        if is_named:
+            taken.append((middle - half, middle + half))
+        is_hold = cause not in (SILENT, CLIENT_SLOW)
+        drawn.append(Stall(scale.span(start, end), f"{middle:.2f}%", text, is_hold, is_named))
+    return drawn

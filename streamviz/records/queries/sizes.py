@@ -6,21 +6,21 @@ from streamviz.records.queries.rows import rows
 
 
 class TableSize(NamedTuple):
-    """A table with its partitions: bytes with and without its indexes, and about how many rows."""
+    """A table with its partitions: bytes with and without its indexes, about how many rows (None: not known yet)."""
 
     name: str
     size: int
     without_indexes: int
-    rows: int
+    rows: int | None
 
 
-# Reads the catalogue alone.
+# Reads the catalogue alone, which says -1 of a table that nothing has counted yet.
 _SIZES = """
 SELECT
     root.relname,
     sum(pg_total_relation_size(leaf.oid))::bigint,
     sum(pg_table_size(leaf.oid))::bigint,
-    sum(greatest(leaf.reltuples, 0))::bigint
+    sum(nullif(leaf.reltuples, -1))::bigint
 FROM pg_class AS root
 CROSS JOIN LATERAL (
     SELECT relid FROM pg_partition_tree(root.oid) WHERE isleaf

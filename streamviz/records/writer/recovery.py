@@ -82,12 +82,13 @@ def _shows(frame: StoredFrame, first: int) -> bool:
 
 
 def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockRecord]:
-    """When a block's hold began is not in the record: at the earliest when the block did."""
+    """When a block's hold began is not in the record: at the earliest when the block did. What is held is held whole,
+    so a block of which the client had the first chunk was not."""
     sent = {frame.seq: frame.sent_at for frame in recorded.frames}
     return [
         block_record(
             block,
-            held_at=block.started_at if block.ordinal in recorded.judged or block.last_seq not in sent else None,
+            held_at=block.started_at if block.ordinal in recorded.judged or block.first_seq not in sent else None,
             released_at=None if block.ordinal in recorded.judged else sent.get(block.last_seq),
         )
         for block in blocks

@@ -1,7 +1,9 @@
 """Strip, sparkline, waterfall and row: what is drawn of a stream."""
 
 import re
+from dataclasses import replace
 
+from streamviz.core.policy import ByHand, Decision
 from streamviz.live.presentation.from_live import view_of, whole_view_of
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.spark import last_spark_of, spark_of
@@ -89,6 +91,27 @@ async def test_a_waterfall_names_the_longest_stalls_by_cause() -> None:
         "upstream silent 4.0 s",
         "held by guard 2.5 s",
     ]
+
+
+async def test_stalls_at_one_time_are_drawn_with_the_words_of_the_longest_alone() -> None:
+    running = Running(policies=[active(deny_names(), name="guard")])
+    for number in range(3):
+        await running.wait(0.1).call("{", "ls", index=number)
+    running.wait(9)
+    stalls = fall_of(running).stalls
+    assert [(stall.text, stall.is_named) for stall in stalls] == [
+        ("held by guard 9.2 s", True),
+        ("held by guard 9.1 s", False),
+        ("held by guard 9.0 s", False),
+    ]
+
+
+async def test_a_hold_for_a_person_lasts_until_the_person_answers() -> None:
+    guard = replace(active(deny_names("rm"), name="guard"), by_hand=ByHand(600, Decision.DENY))
+    running = await Running(policies=[active(deny_names(), name="other"), guard]).call("{}", "rm")
+    await running.take(delta(finish="tool_calls"))
+    [lane] = fall_of(running.wait(60)).lanes
+    assert (lane.sum, lane.block.hold) == ("held 1 m 0 s", None)
 
 
 async def test_a_client_that_does_not_read_is_the_cause_of_upstreams_silence() -> None:

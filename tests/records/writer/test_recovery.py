@@ -71,6 +71,12 @@ def test_what_a_policy_denied_was_held(query: Query, tmp_path: Path) -> None:
     assert query("SELECT decision FROM records_verdict") == [("deny",)]
 
 
+def test_a_text_of_which_the_client_had_the_beginning_was_not_held(query: Query, tmp_path: Path) -> None:
+    left_behind(tmp_path, [opened(STREAM), received(STREAM, RAWS[:2]), sent(STREAM, passed([0]))])
+    move(tmp_path)
+    assert query("SELECT held_at FROM records_block") == [(None,)]
+
+
 def test_a_stream_with_nothing_in_it_ends_when_it_began(query: Query, tmp_path: Path) -> None:
     left_behind(tmp_path, [opened(STREAM)])
     move(tmp_path)
