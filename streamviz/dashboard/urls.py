@@ -4,7 +4,7 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from streamviz.dashboard.views import accounts, keys, live, policies, sessions, streams, system, tryouts
+from streamviz.dashboard.views import accounts, keys, live, policies, sessions, stats, streams, system, tryouts
 
 urlpatterns = [
     path("", live.live, name="live"),
@@ -28,6 +28,7 @@ urlpatterns = [
     path("policies/<slug:name>/back-tests/", tryouts.start_backtest, name="start_backtest"),
     path("policies/<slug:name>/back-tests/<int:job_id>/", tryouts.backtest, name="backtest"),
     path("policies/<slug:name>/back-tests/<int:job_id>/cancel/", tryouts.cancel_backtest, name="cancel_backtest"),
+    path("stats/", stats.stats, name="stats"),
     path("keys/", keys.keys, name="keys"),
     path("keys/<int:key_id>/revoke/", keys.revoke_key, name="revoke_key"),
     path("system/", system.system, name="system"),
