@@ -207,8 +207,10 @@ def _spreads(title: str, rows: Sequence[Row | None], p50: _Figure, p95: _Figure)
 
 def _group_rows(wanted: Filters, span: Timespan, group: str, totals: Sequence[Bucket]) -> list[GroupRow]:
     """Each group with its own small drawing, all on one scale."""
-    columns: dict[str, dict[datetime, charts.Column]] = defaultdict(dict)
+    columns: dict[str, dict[datetime, charts.Column]] = {total.group: {} for total in totals}
     for bucket in by_time(wanted, span.step, GROUPINGS[group], has_times=False).buckets:
+        if bucket.group not in columns:
+            continue
         href = sessions_url(between(bucket.at, bucket.at + span.step), term(group, bucket.group))
         words = f"{_when(bucket.at)}: {outcome_words(bucket)}"
         columns[bucket.group][bucket.at] = charts.Column(words, href, outcome_values(bucket))
