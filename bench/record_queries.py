@@ -96,11 +96,20 @@ def _pages(client: Any) -> dict[str, Callable[[], Any]]:
     long = _long_stream()
     chance = random.Random(4)  # noqa: S311
     streams = Stream.objects.count()
+    everything, filtered = "/sessions/?range=all", "outcome:upstream_error+tool:run_shell+cost:0.001"
     paths: dict[str, Callable[[], str]] = {
-        "page: sessions": lambda: "/sessions/",
-        "page: sessions, a model": lambda: "/sessions/?q=o4-mini",
-        "page: sessions, a search for one stream": lambda: f"/sessions/?q=case-{chance.randrange(streams):08d}",
-        "page: sessions, a search for a common word": lambda: "/sessions/?q=worker",
+        "page: sessions of 24 h": lambda: "/sessions/?range=24h",
+        "page: sessions": lambda: everything,
+        "page: sessions, filtered by a model": lambda: f"{everything}&q=model:o4-mini",
+        "page: sessions, filtered by outcome, tool and cost": lambda: f"{everything}&q={filtered}",
+        "page: sessions, filtered by what intervened": lambda: f"{everything}&q=intervened:yes",
+        "page: sessions of a week, with nothing that matches": lambda: "/sessions/?range=7d&q=finish_reason:none",
+        "page: sessions, a search for a model": lambda: f"{everything}&q=o4-mini",
+        "page: sessions, a search for one stream": lambda: f"{everything}&q=case-{chance.randrange(streams):08d}",
+        "page: sessions, a search for a common word": lambda: f"{everything}&q=worker",
+        "page: stats of 24 h": lambda: "/stats/?range=24h",
+        "page: stats of a week by key": lambda: "/stats/?range=7d&by=key",
+        "page: stats of a month by session": lambda: "/stats/?range=30d&by=session",
         "page: a session": lambda: f"/sessions/{long.session_id}/",
         f"page: a stream of {long.chunk_count:,} chunks": lambda: f"/streams/{long.pk}/",
         "page: 200 of its chunks": lambda: f"/streams/{long.pk}/chunks/?from=1400",
@@ -131,7 +140,7 @@ def _queries() -> dict[str, Callable[[], Any]]:
     from streamviz.records.models import Session, Stream
     from streamviz.records.queries.filters import Filters
     from streamviz.records.queries.pages import Place, session_page, stream_page
-    from streamviz.records.queries.statistics import Grouping, by_time, policies_by_time
+    from streamviz.records.queries.statistics import Grouping, by_time, holds, policies_by_time
 
     chance = random.Random(3)  # noqa: S311
     streams = Stream.objects.count()
@@ -167,6 +176,7 @@ def _queries() -> dict[str, Callable[[], Any]]:
         "statistics: a week by 6 h and model": lambda: by_time(Filters(since=week), timedelta(hours=6), Grouping.MODEL),
         "statistics: a month by day": lambda: by_time(Filters(since=month), timedelta(days=1)),
         "statistics: policies, a week": lambda: policies_by_time(week, datetime.now(UTC), timedelta(days=1)),
+        "statistics: holds, a week": lambda: holds(week, datetime.now(UTC)),
     }
 
 

@@ -138,6 +138,12 @@ class BacktestForm(forms.Form):
     days = forms.FloatField(min_value=0.01, max_value=3650, required=False, label="Not older than (days)")
 
 
+class NoteForm(forms.Form):
+    """What people want to remember of a session."""
+
+    note = forms.CharField(required=False, max_length=2000, label="Note")
+
+
 class KeyForm(forms.ModelForm):
     """A new key's name."""
 

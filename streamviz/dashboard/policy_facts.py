@@ -6,21 +6,15 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db import connection
 from django.db.models import Count, Prefetch, Q
 from django.utils import timezone
 
 from streamviz.core.policy import Decision, Mode
 from streamviz.records.models import Policy, PolicyVersion, Stream, Verdict
+from streamviz.records.queries.statistics import Holds, holds
 
 DAY = timedelta(days=1)
 RECENT_VERDICTS = 50
-
-_HOLDS = """
-SELECT holder, percentile_cont(0.95) WITHIN GROUP (
-    ORDER BY extract(epoch FROM coalesce(released_at, completed_at) - held_at) * 1e6
-) FROM records_block, unnest(held_by) AS holder WHERE held_at >= %s GROUP BY holder
-"""
 
 
 class PolicyRow(NamedTuple):
@@ -36,18 +30,18 @@ class PolicyRow(NamedTuple):
 
 def policy_rows() -> list[PolicyRow]:
     """All policies in the order in which they run, in four queries."""
-    since = timezone.now() - DAY
+    now = timezone.now()
     versions = PolicyVersion.objects.select_related("changed_by")
     policies = Policy.objects.prefetch_related(Prefetch("versions", versions))
-    counts = {row["policy_version__policy"]: row for row in _counts(since)}
-    holds = _holds(since)
-    return [_row(policy, counts.get(policy.pk, {}), holds.get(policy.name)) for policy in policies]
+    counts = {row["policy_version__policy"]: row for row in _counts(now - DAY)}
+    waits = holds(now - DAY, now)
+    return [_row(policy, counts.get(policy.pk, {}), waits.get(policy.name)) for policy in policies]
 
 
-def _row(policy: Policy, counts: dict[str, Any], hold: int | None) -> PolicyRow:
+def _row(policy: Policy, counts: dict[str, Any], held: Holds | None) -> PolicyRow:
     newest = policy.versions.all()[0]
     verdicts, intervened, failures = (counts.get(name, 0) for name in ("verdicts", "intervened", "failures"))
-    return PolicyRow(policy, newest, verdicts, intervened, failures, hold)
+    return PolicyRow(policy, newest, verdicts, intervened, failures, int(held.p95) if held else None)
 
 
 def _counts(since: datetime) -> Iterable[dict[str, Any]]:
@@ -61,12 +55,6 @@ def _counts(since: datetime) -> Iterable[dict[str, Any]]:
             failures=Count("pk", filter=~Q(failure="")),
         )
     )
-
-
-def _holds(since: datetime) -> dict[str, int]:
-    with connection.cursor() as cursor:
-        cursor.execute(_HOLDS, [since])
-        return {name: int(hold) for name, hold in cursor.fetchall() if hold is not None}
 
 
 def recent_verdicts(policy: Policy, only: str) -> list[Verdict]:

@@ -39,14 +39,19 @@ class SessionRow(NamedTuple):
         return None if self.ended_at is None else (self.ended_at - self.session.started_at) // timedelta(microseconds=1)
 
 
-def session_page(search: str, before: Place | None) -> tuple[list[SessionRow], Place | None]:
+def session_page(filters: Filters, before: Place | None) -> tuple[list[SessionRow], Place | None]:
     """The newest sessions before a place, and the place of the next page (None: this is the last).
 
     Raises SearchTooBroad.
     """
-    page = pages.session_page(Filters(text=search), before, SESSIONS_A_PAGE)
+    page = pages.session_page(filters, before, SESSIONS_A_PAGE)
     sessions = Session.objects.select_related("key").in_bulk(page.ids)
     return with_totals([sessions[session_id] for session_id in page.ids if session_id in sessions]), page.following
+
+
+def oldest_stream() -> datetime | None:
+    """When the oldest stream of the record was requested; None where there is none."""
+    return Stream.objects.order_by("requested_at", "id").values_list("requested_at", flat=True).first()
 
 
 def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:

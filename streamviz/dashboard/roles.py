@@ -3,8 +3,8 @@
 | role | may |
 |---|---|
 | viewer | see every page |
-| operator | also change, try out and back-test policies; send and cancel streams; decide about held blocks |
-| administrator | everything, in the admin too |
+| operator | also change, try out and back-test policies; send, cancel, decide about streams; star and note sessions |
+| administrator | everything, in the admin too; delete sessions |
 """
 
 from typing import Any
@@ -29,6 +29,8 @@ REVOKE_KEYS = "records.change_apikey"
 SIMULATE = "records.simulate_stream"
 DECIDE = "records.decide_block"
 CANCEL = "records.cancel_stream"
+CHANGE_SESSION = "records.change_session"
+DELETE_SESSION = "records.delete_session"
 
 _SEEN = ("session", "stream", "block", "verdict", "policy", "policyversion", "backtest", "apikey", "route")
 _OWN_PERMISSIONS = {
@@ -45,7 +47,7 @@ def ensure_roles(**_: Any) -> None:
         Permission.objects.get_or_create(content_type=streams, codename=codename, defaults={"name": name})
     seen = [f"view_{model}" for model in _SEEN]
     _give(VIEWER, seen)
-    _give(OPERATOR, [*seen, "change_policy", *_OWN_PERMISSIONS])
+    _give(OPERATOR, [*seen, "change_policy", "change_session", *_OWN_PERMISSIONS])
 
 
 def _give(role: str, codenames: list[str]) -> None:

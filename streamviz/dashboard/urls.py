@@ -4,7 +4,18 @@ from django.templatetags.static import static
 from django.urls import path
 from django.views.generic import RedirectView
 
-from streamviz.dashboard.views import accounts, keys, live, policies, sessions, streams, system, tryouts
+from streamviz.dashboard.views import (
+    accounts,
+    keys,
+    live,
+    policies,
+    session_changes,
+    sessions,
+    stats,
+    streams,
+    system,
+    tryouts,
+)
 
 urlpatterns = [
     path("", live.live, name="live"),
@@ -18,6 +29,10 @@ urlpatterns = [
     path("streams/<uuid:stream_id>/request/", streams.request_body, name="request_body"),
     path("sessions/", sessions.sessions, name="sessions"),
     path("sessions/<uuid:session_id>/", sessions.session, name="session"),
+    path("sessions/<uuid:session_id>/star/", session_changes.star_session, name="star_session"),
+    path("sessions/<uuid:session_id>/note/", session_changes.note_session, name="note_session"),
+    path("sessions/<uuid:session_id>/delete/", session_changes.delete_session, name="delete_session"),
+    path("sessions/<uuid:session_id>/export/", session_changes.export_session, name="export_session"),
     path("policies/", policies.policies, name="policies"),
     path("policies/new/<slug:kind>/", policies.new_policy, name="new_policy"),
     path("policies/<slug:name>/", policies.policy, name="policy"),
@@ -28,6 +43,7 @@ urlpatterns = [
     path("policies/<slug:name>/back-tests/", tryouts.start_backtest, name="start_backtest"),
     path("policies/<slug:name>/back-tests/<int:job_id>/", tryouts.backtest, name="backtest"),
     path("policies/<slug:name>/back-tests/<int:job_id>/cancel/", tryouts.cancel_backtest, name="cancel_backtest"),
+    path("stats/", stats.stats, name="stats"),
     path("keys/", keys.keys, name="keys"),
     path("keys/<int:key_id>/revoke/", keys.revoke_key, name="revoke_key"),
     path("system/", system.system, name="system"),

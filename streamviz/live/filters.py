@@ -1,6 +1,7 @@
 """The filter of the Live page: `model:gpt* -key:ci state:held "two words"`, as people write it."""
 
 import re
+from collections.abc import Collection
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ FIELDS = ("model", "key", "policy", "verdict", "tool", "state")
 _WHOLE = ("verdict", "state")  # these are a few known words, of which some contain others
 MOST_CHARACTERS = 300
 _MOST_TERMS = 20
-_TERM = re.compile(r'(-?)(?:([a-z]+):)?(?:"([^"]*)"?|(\S+))')
+_TERM = re.compile(r'(-?)(?:([a-z_]+):)?(?:"((?:[^"]|"")*)"?|(\S+))')  # a quotation mark in quotes is written twice
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -26,12 +27,14 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Term(NamedTuple):
-    """One condition. `field` is empty for free text; `source` is how it was written."""
+    """One condition. `field` is empty for free text; `pattern` is its value in lower case, `source` how all of it was
+    written."""
 
     field: str
     pattern: str
     is_not: bool
     source: str
+    value: str
 
     def holds(self, facts: Facts) -> bool:
         """Whether it is so, whatever `is_not` says."""
@@ -77,17 +80,23 @@ class Filter(NamedTuple):
 EVERYTHING = Filter(())
 
 
-def parse_filter(text: str) -> Filter:
-    """Read a filter. Nothing is an error: what names no field is text to look for."""
-    found = [_term(match) for match in _TERM.finditer(text[:MOST_CHARACTERS].replace("\x00", " "))]
+def parse_filter(text: str, fields: Collection[str] = FIELDS) -> Filter:
+    """Read a filter. Nothing is an error: what names none of the fields is text to look for."""
+    found = [_term(match, fields) for match in _TERM.finditer(text[:MOST_CHARACTERS].replace("\x00", " "))]
     terms = dict.fromkeys(term for term in found if term.pattern)
     return Filter(tuple(terms)[:_MOST_TERMS])
 
 
-def _term(match: re.Match[str]) -> Term:
+def _term(match: re.Match[str], fields: Collection[str]) -> Term:
     minus, field, quoted, word = match.groups()
-    value = quoted if quoted is not None else word
-    if field and field not in FIELDS:
+    value = word if quoted is None else quoted.replace('""', '"')
+    if field and field not in fields:
         field, value = "", f"{field}:{value}"
-    written = f'"{value}"' if re.search(r"\s", value) else value
-    return Term(field or "", value.lower(), bool(minus), f"{minus}{field}:{written}" if field else f"{minus}{written}")
+    written = f"{field}:{quoted_if_needed(value)}" if field else quoted_if_needed(value)
+    return Term(field or "", value.lower(), bool(minus), f"{minus}{written}", value)
+
+
+def quoted_if_needed(value: str) -> str:
+    """A value as it is written in a filter."""
+    escaped = value.replace('"', '""')
+    return f'"{escaped}"' if re.search(r'[\s"]', value) else value

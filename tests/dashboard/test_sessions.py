@@ -1,17 +1,21 @@
-"""The Sessions page: newest first, a page at a time, searched."""
+"""The Sessions page: newest first, a page at a time, searched, filtered, and in a stretch of time."""
 
 import re
+from datetime import timedelta
+from html import unescape
+from urllib.parse import urlencode
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from streamviz.dashboard import queries
-from streamviz.records.queries import search
-from tests.dashboard.conftest import Cast, recorded
+from streamviz.records.queries import rows, search
+from tests.dashboard.conftest import NOON, Cast, recorded
 
 
-def labels(cast: Cast, path: str = "/sessions/") -> list[str]:
+def labels(cast: Cast, path: str = "/sessions/?range=all") -> list[str]:
     """What the page lists, and the pages behind it."""
     shown = cast["bob"].get(path).content.decode()
     found = re.findall(r'class="row-link"[^>]*><bdi>(.*?)</bdi>', shown)
@@ -31,15 +35,17 @@ def test_each_session_is_on_one_page_the_newest_first(cast: Cast, monkeypatch: p
 def test_a_search_finds_labels_models_and_ids(cast: Cast) -> None:
     recorded("nightly triage")
     wanted = recorded("something else", requested_model="acme/coder-small")
-    assert labels(cast, "/sessions/?q=night") == ["nightly triage"]
-    assert labels(cast, "/sessions/?q=coder-small") == ["something else"]
+    assert labels(cast, "/sessions/?range=all&q=night") == ["nightly triage"]
+    assert labels(cast, "/sessions/?range=all&q=coder-small") == ["something else"]
     assert labels(cast, f"/sessions/?q={wanted.pk}") == ["something else"]
     assert labels(cast, f"/sessions/?q={wanted.session_id}") == ["something else"]
-    assert labels(cast, "/sessions/?q=nowhere") == []
-    assert "No session has “nowhere”" in cast["bob"].get("/sessions/?q=nowhere").content.decode()
+    assert labels(cast, "/sessions/?range=all&q=nowhere") == []
+    shown = cast["bob"].get("/sessions/?range=all&q=nowhere").content.decode()
+    assert "Nothing matches" in shown
+    assert 'href="/sessions/?range=all">Clear the filters' in shown
 
 
-@pytest.mark.parametrize("path", ["/sessions/", "/sessions/?q=coder"])
+@pytest.mark.parametrize("path", ["/sessions/?range=all", "/sessions/?range=all&q=coder&q=outcome:completed"])
 def test_it_takes_as_many_queries_for_many_sessions_as_for_one(cast: Cast, path: str) -> None:
     recorded("one")
     numbers = []
@@ -55,7 +61,88 @@ def test_it_takes_as_many_queries_for_many_sessions_as_for_one(cast: Cast, path:
 
 def test_it_says_when_a_search_took_too_long(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded("one")
-    monkeypatch.setattr(search, "SECONDS", 0.1)
+    monkeypatch.setattr(rows, "SECONDS", 0.1)
     slow = "SELECT id FROM records_stream, pg_sleep(5) WHERE %(text)s <> %(most)s::text"
     monkeypatch.setattr(search, "_MATCHING_STREAMS", slow)
     assert "This search took too long." in cast["bob"].get("/sessions/?q=one").content.decode()
+
+
+HOUR = timedelta(hours=1)
+HOSTILE = """"><script>alert(1)</script>' hx-get=/"""
+
+
+def test_at_first_it_shows_the_last_day_and_a_link_shows_all(cast: Cast) -> None:
+    recorded("old")
+    assert labels(cast, "/sessions/") == []
+    shown = cast["bob"].get("/sessions/").content.decode()
+    assert 'Nothing in the last 24 h</h2><p class="muted">There are older streams.' in shown
+    assert 'href="/sessions/?range=all">Show all' in shown
+    recorded("new", requested_at=timezone.now() - HOUR)
+    assert labels(cast, "/sessions/") == ["new"]
+    assert labels(cast, "/sessions/?range=all") == ["new", "old"]
+    assert labels(cast, "/sessions/?range=1e9d&since=yesterday&until=\u0663") == ["new"]
+
+
+def test_nothing_recorded_says_how_to_begin(cast: Cast) -> None:
+    assert "Nothing has been recorded yet." in cast["bob"].get("/sessions/?q=model:x&range=all").content.decode()
+
+
+def test_each_page_keeps_the_filter_and_the_time(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "SESSIONS_A_PAGE", 1)
+    for n, model in enumerate(["a", "b", "a", "a"]):
+        recorded(f"{model} {n}", minutes=n, requested_model=model)
+    recorded("too new a", minutes=90, requested_model="a")
+    path = f"/sessions/?{urlencode({'q': 'model:a', **_times(0, 60)})}"
+    assert labels(cast, path) == ["a 3", "a 2", "a 0"]
+
+
+def _times(since: int, until: int) -> dict[str, str]:
+    """So many minutes after noon."""
+    minutes = {"since": since, "until": until}
+    return {name: (NOON + timedelta(minutes=n)).strftime("%Y-%m-%dT%H:%M:%SZ") for name, n in minutes.items()}
+
+
+def test_a_bar_leads_to_its_streams(cast: Cast) -> None:
+    recorded("first", requested_model="a")
+    recorded("failed", minutes=30, requested_model="a", outcome="upstream_error")
+    recorded("other", minutes=30, requested_model="b")
+    path = f"/sessions/?{urlencode({'q': 'model:a', **_times(0, 60)})}"
+    shown = cast["bob"].get(path).content.decode()
+    bars = re.findall(r'<a href="([^"]+)" tabindex="-1"><title>([^<]+)</title>', shown)
+    assert [words.split(": ", 1)[1] for _, words in bars] == ["1 stream: 1 completed", "1 stream: 1 upstream error"]
+    assert [labels(cast, unescape(href)) for href, _ in bars] == [["first"], ["failed"]]
+    assert [unescape(href) for href in re.findall(r'<td><a class="link" href="([^"]+)">21 Sep', shown)] == [
+        unescape(href) for href, _ in bars
+    ]
+
+
+def test_what_is_hostile_in_a_filter_is_text(cast: Cast) -> None:
+    recorded(HOSTILE, requested_model=HOSTILE)
+    quoted = HOSTILE.replace('"', '""')
+    path = "/sessions/?" + urlencode({"q": f'model:"{quoted}"', "range": "all"})
+    shown = cast["bob"].get(path).content.decode()
+    assert [unescape(each) for each in labels(cast, path)] == [HOSTILE]
+    assert "<script>alert" not in shown
+    assert cast["bob"].get("/sessions/?" + urlencode({"q": f"cost:{HOSTILE}"})).content.count(b"<script>alert") == 0
+
+
+def test_what_makes_no_sense_is_said(cast: Cast) -> None:
+    recorded("one")
+    shown = cast["bob"].get("/sessions/?range=all&q=cost:much -word").content.decode()
+    assert "cost:much: a number of dollars" in shown
+    assert "-word: what is left out names a field" in shown
+
+
+def test_an_id_is_looked_for_in_all_time(cast: Cast) -> None:
+    wanted = recorded("old")
+    assert labels(cast, f"/sessions/?q={wanted.pk}") == ["old"]
+
+
+def test_a_filter_can_be_taken_away(cast: Cast) -> None:
+    recorded("one")
+    shown = cast["bob"].get("/sessions/?range=all&q=model:coder-large&q=outcome:completed").content.decode()
+    links = re.findall(r'<a href="([^"]+)" aria-label="Remove the filter ([^"]+)"', shown)
+    assert [(unescape(href), name) for href, name in links] == [
+        ("/sessions/?q=outcome%3Acompleted&range=all", "model:coder-large"),
+        ("/sessions/?q=model%3Acoder-large&range=all", "outcome:completed"),
+    ]

@@ -54,7 +54,8 @@ class Site:
         kinds = [f"/policies/new/{kind}/" for kind in ("limits", "cel_rule", "python")]
         policies = ["/policies/", "/policies/shell-guard/", self.backtest, *kinds]
         others = ["/", "/?q=model:nothing", "/sessions/", f"/sessions/{self.session_id}/", "/keys/", "/system/"]
-        return [*tabs, *policies, *others, "/account/", "/no-such-page/"]
+        history = ["/stats/", "/stats/?range=1h&by=session", "/sessions/?q=model:nothing", "/sessions/?q=past&range=1h"]
+        return [*tabs, *policies, *others, *history, "/account/", "/no-such-page/"]
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +136,7 @@ def test_everything_can_be_reached_by_keyboard(site: Site) -> None:
     with site.visit() as visitor:
         page = visitor.open("/sessions/")
         press = page.keyboard.press
-        for letter, path in {"p": "/policies/", "k": "/keys/", "s": "/sessions/", "l": "/"}.items():
+        for letter, path in {"p": "/policies/", "t": "/stats/", "k": "/keys/", "s": "/sessions/", "l": "/"}.items():
             press("g")
             press(letter)
             page.wait_for_url(site.proxied.server.base_url + path)
@@ -182,7 +183,7 @@ def test_hostile_text_does_nothing_anywhere(site: Site) -> None:
         for _ in seen:
             pass
         path = f"/streams/{site.find(quote(label))[0]}/"
-        for each in (path, f"{path}chunks/", f"{path}request/", "/sessions/", "/"):
+        for each in (path, f"{path}chunks/", f"{path}request/", "/sessions/", "/stats/?by=session", "/"):
             visitor.open(each)
             assert page.locator("main img, main iframe, main script, main [onerror], main [onload]").count() == 0
         visitor.open(path)

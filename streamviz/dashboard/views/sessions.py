@@ -1,32 +1,85 @@
 """Past sessions, and one session's streams in order."""
 
 import uuid
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from streamviz.dashboard import queries, roles
+from streamviz.dashboard import queries, roles, session_filters, timespans
+from streamviz.dashboard.histogram import histogram_of
+from streamviz.dashboard.links import sessions_url
 from streamviz.dashboard.pages import needs
+from streamviz.dashboard.timespans import Timespan
+from streamviz.live.filters import Filter, parse_filter
 from streamviz.live.presentation.from_records import outline_of
 from streamviz.live.presentation.rows import row_of
 from streamviz.records.models import Session
+from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place
-from streamviz.records.queries.search import SearchTooBroad
+from streamviz.records.queries.rows import SearchTooBroad
+from streamviz.records.queries.search import as_id
 
 
 @needs(roles.VIEW)
 @require_safe
 def sessions(request: HttpRequest) -> HttpResponse:
-    """The newest sessions first, a page at a time."""
-    search = request.GET.get("q", "")[:200].replace("\x00", "")
+    """The sessions of the newest streams that `?q=` asks for in a stretch of time, a page at a time."""
+    written = parse_filter(" ".join(request.GET.getlist("q")), session_filters.FIELDS)
+    asked = session_filters.read(written)
+    oldest = queries.oldest_stream()
+    # Who has an id does not know when its stream was.
+    usual = timespans.ALL if as_id(asked.filters.text) else timespans.USUAL
+    span = timespans.chosen(request.GET.dict(), timezone.now(), oldest, usual)
     before = Place.read(request.GET.get("before", ""))
-    context = {"page": "sessions", "search": search, "is_first": before is None}
-    try:
-        context["rows"], context["following"] = queries.session_page(search, before)
-    except SearchTooBroad:
-        context["is_too_broad"] = True
+    filters = replace(asked.filters, since=span.since, until=span.until)
+    context = {
+        "page": "sessions",
+        "problems": asked.problems,
+        "is_first": before is None,
+        "has_streams": oldest is not None,
+        **_choices(written, span),
+        **_found(filters, span, written.text, before),
+    }
     return render(request, "dashboard/sessions.html", context)
+
+
+def _choices(written: Filter, span: Timespan) -> dict[str, Any]:
+    """What the filter bar offers; every link keeps what it does not change."""
+    shortcuts = [(name, parse_filter(text, session_filters.FIELDS)) for name, text in session_filters.SHORTCUTS.items()]
+    ranges = {**{name: words for name, (words, _) in timespans.RANGES.items()}, timespans.ALL: "All"}
+    return {
+        "filter": written,
+        "span": span,
+        "chips": [(term, sessions_url(span.query, written.without(term).text)) for term in written.terms],
+        "shortcuts": [(name, sessions_url(span.query, each.text), each == written) for name, each in shortcuts],
+        "ranges": [
+            (words, sessions_url({"range": name}, written.text), name == span.name) for name, words in ranges.items()
+        ],
+        "examples": session_filters.FIELDS.values(),
+        "here": sessions_url(span.query, written.text),
+        "in_all_time": sessions_url({"range": timespans.ALL}, written.text),
+        "without_filters": sessions_url(span.query),
+        "kept": urlencode({"q": written.text, **span.query} if written.terms else span.query),
+    }
+
+
+def _found(filters: Filters, span: Timespan, written: str, before: Place | None) -> dict[str, Any]:
+    """The page's rows and its histogram, or that it took too long to find them."""
+    found: dict[str, Any] = {}
+    try:
+        found["rows"], found["following"] = queries.session_page(filters, before)
+    except SearchTooBroad:
+        return {"is_too_broad": True}
+    try:
+        found["histogram"] = histogram_of(filters, span, written)
+    except SearchTooBroad:
+        found["is_uncounted"] = True
+    return found
 
 
 @needs(roles.VIEW)

@@ -1,5 +1,6 @@
 """What a page shows of the streams there are, as conditions in SQL."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -9,14 +10,19 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What is asked for; what is empty or None is not. Names are exact, `text` is searched for in content, thinking,
-    tool names, arguments, labels, ids and the names of models."""
+    """What is asked for; what is empty or None is not. Names are exact, and an empty one is that of a stream with none;
+    `text` is searched for in content, thinking, tool names, arguments, labels, ids and the names of models. Streams
+    that have one of the things in `without` are left out.
+
+    `outcomes` has an empty one for streams that run, `decisions` has words such as `deny` and `would deny`.
+    """
 
     since: datetime | None = None
     until: datetime | None = None
     models: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
     finish_reasons: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
@@ -27,6 +33,7 @@ class Filters:
     least_cost: float | None = None
     least_seconds: float | None = None
     text: str = ""
+    without: "Filters | None" = None
 
 
 class Conditions(NamedTuple):
@@ -46,7 +53,10 @@ _CONDITIONS = {
     "until": "{s}.requested_at < %(until)s",
     "models": "{s}.requested_model = ANY(%(models)s)",  # index stream_of_model
     "providers": "{s}.provider = ANY(%(providers)s)",
-    "keys": "{s}.key_id = ANY(ARRAY(SELECT id FROM records_apikey WHERE name = ANY(%(keys)s)))",  # stream_of_key
+    # index stream_of_key
+    "keys": "({s}.key_id = ANY(ARRAY(SELECT id FROM records_apikey WHERE name = ANY(%(keys)s)))"
+    " OR ({s}.key_id IS NULL AND '' = ANY(%(keys)s)))",
+    "labels": "(SELECT label FROM records_session AS labelled WHERE labelled.id = {s}.session_id) = ANY(%(labels)s)",
     "outcomes": "{s}.outcome = ANY(%(outcomes)s)",  # index stream_that_failed
     "finish_reasons": "{s}.finish_reason = ANY(%(finish_reasons)s)",
     # index block_of_tool
@@ -58,7 +68,8 @@ _CONDITIONS = {
     " JOIN records_policy AS policy ON policy.id = version.policy_id"
     " WHERE verdict.stream_id = {s}.id AND policy.name = ANY(%(policies)s))",
     "decisions": "EXISTS (SELECT FROM records_verdict AS verdict"
-    " WHERE verdict.stream_id = {s}.id AND verdict.decision = ANY(%(decisions)s))",
+    " WHERE verdict.stream_id = {s}.id"
+    " AND CASE verdict.mode WHEN 'shadow' THEN 'would ' ELSE '' END || verdict.decision = ANY(%(decisions)s))",
     # index verdict_that_intervened
     "intervened": "%(intervened)s = EXISTS (SELECT FROM records_verdict AS verdict"
     " WHERE verdict.stream_id = {s}.id AND verdict.mode = 'enforce' AND verdict.decision <> 'allow')",
@@ -70,12 +81,22 @@ _CONDITIONS = {
 
 def conditions(filters: Filters) -> Conditions:
     """All but the text's, which search.py sees to."""
-    values: Values = {}
-    parts = ["true"]
-    for name, condition in _CONDITIONS.items():
-        value = getattr(filters, name)
-        if value is None or value == ():
-            continue
-        values[name] = list(value) if isinstance(value, tuple) else value
-        parts.append(condition)
+    wanted = dict(_parts(filters))
+    values = {name: _value(filters, name) for name in wanted}
+    parts = ["true", *wanted.values()]
+    if filters.without is not None:
+        for name, condition in _parts(filters.without):
+            # What is unknown of a stream is not what is to be left out.
+            parts.append(f"({condition.replace(f'%({name})s', f'%(not_{name})s')}) IS NOT TRUE")
+            values[f"not_{name}"] = _value(filters.without, name)
     return Conditions(" AND ".join(parts), values)
+
+
+def _parts(filters: Filters) -> Iterator[tuple[str, str]]:
+    """The fields that something is asked of, each with its condition."""
+    return ((name, each) for name, each in _CONDITIONS.items() if getattr(filters, name) not in (None, ()))
+
+
+def _value(filters: Filters, name: str) -> Any:
+    value = getattr(filters, name)
+    return list(value) if isinstance(value, tuple) else value

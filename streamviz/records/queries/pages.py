@@ -6,7 +6,7 @@ from uuid import UUID
 
 from streamviz.records.moments import as_datetime, as_microseconds
 from streamviz.records.queries.filters import Conditions, Filters, conditions
-from streamviz.records.queries.rows import rows
+from streamviz.records.queries.rows import limited, rows
 from streamviz.records.queries.search import text_conditions
 
 
@@ -55,12 +55,15 @@ _BEFORE = "(s.requested_at, s.id) < (%(before_at)s, %(before_id)s)"
 
 
 def stream_page(filters: Filters, before: Place | None, size: int) -> Page:
-    """The newest streams that are asked for, before a place."""
+    """The newest streams that are asked for, before a place. Raises SearchTooBroad."""
     return _page(_STREAMS, filters, before, size)
 
 
 def session_page(filters: Filters, before: Place | None, size: int) -> Page:
-    """The sessions of the newest streams that are asked for, before a place; each session once in all pages."""
+    """The sessions of the newest streams that are asked for, before a place; each session once in all pages.
+
+    Raises SearchTooBroad.
+    """
     return _page(_SESSIONS, filters, before, size)
 
 
@@ -70,7 +73,8 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
     if before:
         values |= {"before_at": before.at, "before_id": before.id}
     sql = statement.format(conditions=wanted.of("s"), later=wanted.of("later"), before=_BEFORE if before else "true")
-    found = rows(sql, values)
+    with limited():
+        found = rows(sql, values)
     following = Place(*found[size - 1][1:]) if len(found) > size else None
     return Page([row[0] for row in found[:size]], following)
 

@@ -4,7 +4,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from django.db import connection, transaction
+import psycopg
+from django.db import OperationalError, connection, transaction
+
+# What a person asks for of all that there is can take long, however it is done; it is given up then.
+SECONDS = 5
+
+
+class SearchTooBroad(Exception):
+    """What was asked for was given up after SECONDS: more, or rarer, words or less time would help."""
 
 
 def rows(statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
@@ -21,3 +29,15 @@ def planned(*settings: str) -> Iterator[None]:
     with transaction.atomic():
         rows("; ".join(f"SET LOCAL {each}" for each in settings))
         yield
+
+
+@contextmanager
+def limited(*settings: str) -> Iterator[None]:
+    """The same, for SECONDS at most. Raises SearchTooBroad."""
+    try:
+        with planned(f"statement_timeout = '{SECONDS}s'", *settings):
+            yield
+    except OperationalError as error:
+        if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            raise SearchTooBroad from error
+        raise

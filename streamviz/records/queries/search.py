@@ -6,25 +6,14 @@ Words are found whole, and the last of each term by its beginning; a path or a n
 from typing import Any
 from uuid import UUID
 
-import psycopg
-from django.db import OperationalError
-
 from streamviz.records.queries.filters import Conditions, Values
-from streamviz.records.queries.rows import planned, rows
+from streamviz.records.queries.rows import limited, rows
 
 # Up to so many streams that match are looked for first and sorted then. Where there are more, the newest streams are
 # looked through instead: a page of matches is then found soon.
 FEW = 2000
 # The same goes for what so many of the newest streams have: its matches need not even be looked up.
 NEWEST, COMMON = 500, 25
-
-# A phrase of words that nearly every block has, and hardly any has in this order, has them all looked at.
-SECONDS = 5
-
-
-class SearchTooBroad(Exception):
-    """A search was given up after SECONDS: more, or rarer, words would help."""
-
 
 # Indexes stream_newest and block_ordinal.
 _NEWEST = """
@@ -72,7 +61,7 @@ _MANY = """coalesce(
 
 def text_conditions(text: str) -> Conditions:
     """The condition that a stream matches a text; an id is taken for one. Raises SearchTooBroad."""
-    if (wanted := _as_id(text)) is not None:
+    if (wanted := as_id(text)) is not None:
         return Conditions(_ID, {"id": wanted})
     values = {"text": text.replace("\x00", " "), "most": FEW + 1, "newest": NEWEST}
     if not rows("SELECT streamviz_query(%(text)s) <> ''::tsquery", values)[0][0]:
@@ -87,17 +76,14 @@ def text_conditions(text: str) -> Conditions:
 
 
 def _found(statement: str, values: Values) -> list[Any]:
-    try:
-        # Of words that many blocks have Postgres would look for some by reading all blocks from the first on.
-        with planned(f"statement_timeout = '{SECONDS}s'", "enable_seqscan = off"):
-            return [row[0] for row in rows(statement, values)]
-    except OperationalError as error:
-        if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
-            raise SearchTooBroad from error
-        raise
+    # Of words that many blocks have Postgres would look for some by reading all blocks from the first on. A phrase of
+    # words that nearly every block has, and hardly any has in this order, has them all looked at.
+    with limited("enable_seqscan = off"):
+        return [row[0] for row in rows(statement, values)]
 
 
-def _as_id(text: str) -> UUID | None:
+def as_id(text: str) -> UUID | None:
+    """The id that a text is; None where it is none."""
     try:
         return UUID(text.strip())
     except ValueError:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -43,7 +43,8 @@ _OUTCOMES = (
 
 class Bucket(NamedTuple):
     """The streams of a group that were requested in a stretch of time. Times are µs, `cost` is in US dollars; None is
-    unknown. `running` and `failed` (upstream's errors) are among `streams`, and so are the others."""
+    unknown. `running` and `failed` (upstream's errors) are among `streams`, and so are the others. `reported` and
+    `priced` are those whose tokens and whose cost are known. ITL is of each stream's median."""
 
     at: datetime
     group: str
@@ -57,12 +58,16 @@ class Bucket(NamedTuple):
     input_tokens: int | None
     output_tokens: int | None
     cost: float | None
+    reported: int
+    priced: int
     ttft_upstream_p50: float | None
     ttft_upstream_p95: float | None
     ttft_client_p50: float | None
     ttft_client_p95: float | None
     itl_p50: float | None
+    itl_p95: float | None
     tpot_p50: float | None
+    tpot_p95: float | None
 
 
 class Statistics(NamedTuple):
@@ -74,14 +79,25 @@ class Statistics(NamedTuple):
 
 
 class PolicyBucket(NamedTuple):
-    """What a policy did in a stretch of time: verdicts, those that intervened, failures, and µs that they took."""
+    """What a policy did in a stretch of time: verdicts, those that intervened, those in shadow that would have,
+    failures, and µs that they took."""
 
     at: datetime
     policy: str
     verdicts: int
     interventions: int
+    would: int
     failures: int
+    took_p50: float
     took_p95: float
+
+
+class Holds(NamedTuple):
+    """How many blocks a policy held, and for how many µs."""
+
+    blocks: int
+    p50: float
+    p95: float
 
 
 # The times of more streams than this are estimated from one in 16 of them: sorting is what takes long.
@@ -90,7 +106,8 @@ SHARE = 1 / 16
 
 # Index stream_statistics. What a group is called is looked up once for all of its streams.
 _COUNTS = """
-SELECT at, {group}, outcome, sum(streams)::bigint, sum(input)::bigint, sum(output)::bigint, sum(cost)::float
+SELECT at, {group}, outcome, sum(streams)::bigint, sum(input)::bigint, sum(output)::bigint, sum(cost)::float,
+    sum(reported)::bigint, sum(priced)::bigint
 FROM (
     SELECT
         date_bin(%(step)s, s.requested_at, %(origin)s) AS at,
@@ -99,7 +116,9 @@ FROM (
         count(*) AS streams,
         sum(input_tokens) AS input,
         sum(output_tokens) AS output,
-        sum(cost) AS cost
+        sum(cost) AS cost,
+        count(output_tokens) AS reported,
+        count(cost) AS priced
     FROM records_stream AS s
     WHERE {conditions}
     GROUP BY 1, 2, 3
@@ -111,8 +130,8 @@ _TIMES = """
 SELECT at, group_name,
     percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY upstream),
     percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY client),
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY itl),
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY tpot)
+    percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY itl),
+    percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY tpot)
 FROM (
     SELECT
         date_bin(%(step)s, s.requested_at, %(origin)s) AS at,
@@ -129,7 +148,7 @@ GROUP BY 1, 2
 """
 # The last byte of an id is random: it chooses the sample, always the same one.
 _SAMPLED = "get_byte(uuid_send(s.id), 15) < 16"
-_NO_TIMES = (None,) * 6
+_NO_TIMES = (None,) * 8
 # Index verdict_at.
 _POLICIES = """
 SELECT
@@ -137,7 +156,9 @@ SELECT
     policy.name,
     count(*),
     count(*) FILTER (WHERE verdict.mode = 'enforce' AND verdict.decision <> 'allow'),
+    count(*) FILTER (WHERE verdict.mode = 'shadow' AND verdict.decision <> 'allow'),
     count(*) FILTER (WHERE verdict.failure <> ''),
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY verdict.took_us::float),
     percentile_cont(0.95) WITHIN GROUP (ORDER BY verdict.took_us::float)
 FROM records_verdict AS verdict
 JOIN records_policyversion AS version ON version.id = verdict.policy_version_id
@@ -145,20 +166,40 @@ JOIN records_policy AS policy ON policy.id = version.policy_id
 WHERE verdict.at >= %(since)s AND verdict.at < %(until)s
 GROUP BY 1, 2 ORDER BY 1, 2
 """
+# Index block_held.
+_HOLDS = """
+SELECT holder, count(*),
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY wait),
+    percentile_cont(0.95) WITHIN GROUP (ORDER BY wait)
+FROM (
+    SELECT held_by, extract(epoch FROM coalesce(released_at, completed_at) - held_at)::float * 1000000 AS wait
+    FROM records_block
+    WHERE held_at >= %(since)s AND held_at < %(until)s AND coalesce(released_at, completed_at) IS NOT NULL
+) AS held, unnest(held_by) AS holder
+GROUP BY 1
+"""
 # A time that buckets of minutes, hours, days and weeks begin at: a Monday.
-_ORIGIN = "2024-01-01 00:00:00+00"
+_ORIGIN = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def by_time(filters: Filters, step: timedelta, grouping: Grouping = Grouping.NOTHING) -> Statistics:
-    """The streams that are asked for, in buckets of `step`; a bucket with none of them is left out."""
+def by_time(
+    filters: Filters,
+    step: timedelta,
+    grouping: Grouping = Grouping.NOTHING,
+    *,
+    origin: datetime = _ORIGIN,
+    has_times: bool = True,
+) -> Statistics:
+    """The streams that are asked for, in buckets of `step`, of which one begins at `origin`; a bucket with none of them
+    is left out. Without `has_times` they are only counted, which costs less."""
     wanted = wanted_streams(filters)
     sql = {"group": grouping.value, "column": _COLUMNS[grouping], "conditions": wanted.of("s")}
-    values = {**wanted.values, "step": step, "origin": _ORIGIN}
+    values = {**wanted.values, "step": step, "origin": origin}
     # Postgres takes each time for a group of its own, and would sort all streams rather than add them up at once.
     with planned("enable_seqscan = off", "work_mem = '64MB'", "jit = off"):
         counts = _by_bucket(rows(_COUNTS.format(**sql), values))
         is_all = sum(count[0] for bucket in counts.values() for count in bucket.values()) <= SAMPLE
-        found = rows(_TIMES.format(sample="true" if is_all else _SAMPLED, **sql), values)
+        found = rows(_TIMES.format(sample="true" if is_all else _SAMPLED, **sql), values) if has_times else []
     times = {row[:2]: _flat(row[2:]) for row in found}
     buckets = [_bucket(place, counts[place], times.get(place, _NO_TIMES)) for place in sorted(counts)]
     return Statistics(buckets, 1.0 if is_all else SHARE)
@@ -175,7 +216,8 @@ def _by_bucket(found: list[tuple[Any, ...]]) -> dict[tuple[datetime, str], dict[
 def _bucket(place: tuple[datetime, str], counts: dict[str, tuple[Any, ...]], times: tuple[float | None, ...]) -> Bucket:
     streams = {outcome: added[0] for outcome, added in counts.items()}
     sums = [_sum(added[n] for added in counts.values()) for n in (1, 2, 3)]
-    return Bucket(*place, sum(streams.values()), *(streams.get(each, 0) for each in _OUTCOMES), *sums, *times)
+    known = [sum(added[n] for added in counts.values()) for n in (4, 5)]
+    return Bucket(*place, sum(streams.values()), *(streams.get(each, 0) for each in _OUTCOMES), *sums, *known, *times)
 
 
 def _sum(known: Iterable[Any]) -> Any:
@@ -185,11 +227,19 @@ def _sum(known: Iterable[Any]) -> Any:
 
 
 def _flat(percentiles: tuple[Any, ...]) -> tuple[float | None, ...]:
-    upstream, client, *others = percentiles
-    return (*(upstream or (None, None)), *(client or (None, None)), *others)
+    """One after another; two that are not known where there is nothing to order."""
+    return tuple(each for pair in percentiles for each in pair or (None, None))
 
 
-def policies_by_time(since: datetime, until: datetime, step: timedelta) -> list[PolicyBucket]:
-    """What each policy did between two moments, in buckets of `step`."""
-    values = {"since": since, "until": until, "step": step, "origin": _ORIGIN}
+def policies_by_time(
+    since: datetime, until: datetime, step: timedelta, *, origin: datetime = _ORIGIN
+) -> list[PolicyBucket]:
+    """What each policy did between two moments, in buckets of `step`, of which one begins at `origin`."""
+    values = {"since": since, "until": until, "step": step, "origin": origin}
     return [PolicyBucket(*row) for row in rows(_POLICIES, values)]
+
+
+def holds(since: datetime, until: datetime) -> dict[str, Holds]:
+    """How long blocks waited that were held between two moments and are not any more, by the policy that held them."""
+    found = rows(_HOLDS, {"since": since, "until": until})
+    return {policy: Holds(*figures) for policy, *figures in found}

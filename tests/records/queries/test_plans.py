@@ -11,10 +11,10 @@ from django.db import connection
 from streamviz.dashboard import queries
 from streamviz.live.presentation import from_records
 from streamviz.records.models import Session, Stream
-from streamviz.records.queries import search
+from streamviz.records.queries import names, search
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place, session_page, stream_page
-from streamviz.records.queries.statistics import Grouping, by_time, policies_by_time
+from streamviz.records.queries.statistics import Grouping, by_time, holds, policies_by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
 
@@ -23,7 +23,7 @@ PLACE = Place(NOW, Session().pk)
 QUERIES: dict[str, Callable[[Stream], object]] = {
     "sessions": lambda _: session_page(Filters(), None, 50),
     "sessions, further back": lambda _: session_page(Filters(), PLACE, 50),
-    "sessions and their totals": lambda _: queries.session_page("", PLACE),
+    "sessions and their totals": lambda _: queries.session_page(Filters(), PLACE),
     "sessions of a day": lambda _: session_page(Filters(since=day(1), until=NOW), None, 50),
     "by model": lambda _: session_page(Filters(models=("a",)), None, 50),
     "by key": lambda _: session_page(Filters(keys=("a",)), None, 50),
@@ -34,6 +34,10 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "by intervention": lambda _: session_page(Filters(intervened=True), None, 50),
     "by star": lambda _: session_page(Filters(starred=True), None, 50),
     "by cost and time": lambda _: session_page(Filters(least_cost=1.0, least_seconds=1.0), None, 50),
+    "by label": lambda _: session_page(Filters(labels=("a",), since=day(30)), None, 50),
+    "by what is left out": lambda _: session_page(
+        Filters(without=Filters(models=("a",), keys=("a", ""), tools=("a",), intervened=True)), None, 50
+    ),
     "by text": lambda _: session_page(Filters(text="look"), None, 50),
     "by id": lambda stream: session_page(Filters(text=str(stream.pk)), None, 50),
     "streams": lambda _: stream_page(Filters(), PLACE, 50),
@@ -43,6 +47,12 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "statistics": lambda _: by_time(Filters(since=day(30)), timedelta(days=1)),
     "statistics by session": lambda _: by_time(Filters(since=day(30)), timedelta(days=1), Grouping.SESSION),
     "statistics by key": lambda _: by_time(Filters(since=day(30)), timedelta(days=1), Grouping.KEY),
+    "how many, under filters": lambda _: by_time(
+        Filters(since=day(30), tools=("a",), policies=("a",)), timedelta(days=1), has_times=False
+    ),
+    "names": lambda _: (names.models(), names.tools()),
+    "the oldest": lambda _: queries.oldest_stream(),
+    "holds": lambda _: holds(day(30), NOW),
     "statistics of policies": lambda _: policies_by_time(day(30), NOW, timedelta(days=1)),
 }
 

@@ -4,10 +4,10 @@ import uuid
 
 import pytest
 
-from streamviz.records.queries import search
+from streamviz.records.queries import rows, search
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import stream_page
-from streamviz.records.queries.search import SearchTooBroad
+from streamviz.records.queries.rows import SearchTooBroad
 from tests.core.support import delta, sse
 from tests.records.conftest import Query
 from tests.records.history import day, store, story, tool_stream
@@ -89,7 +89,7 @@ def test_what_has_no_words_asks_for_nothing_and_nothing_breaks(wanted: uuid.UUID
 
 
 def test_what_takes_too_long_is_given_up(wanted: uuid.UUID, query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "SECONDS", 0.2)
+    monkeypatch.setattr(rows, "SECONDS", 0.2)
     query("CREATE OR REPLACE VIEW slow AS SELECT pg_sleep(5)::text")
     monkeypatch.setattr(search, "_MATCHING_STREAMS", "SELECT * FROM slow WHERE %(text)s <> %(most)s::text")
     with pytest.raises(SearchTooBroad):

@@ -9,7 +9,7 @@ from streamviz.records.moments import as_microseconds
 from streamviz.records.queries import statistics
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.sizes import table_sizes
-from streamviz.records.queries.statistics import Grouping, by_time, policies_by_time
+from streamviz.records.queries.statistics import Grouping, by_time, holds, policies_by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
 
@@ -31,6 +31,7 @@ def test_streams_are_counted_by_time_and_outcome(query: Query) -> None:
         0,
     )
     assert (first.input_tokens, first.output_tokens, first.cost) == (6, 12, 1.5)
+    assert (first.reported, first.priced, second.reported, second.priced) == (6, 6, 0, 0)
     assert (second.at, second.streams) == (NOW + HOUR, 1)
     assert (second.input_tokens, second.output_tokens, second.cost) == (None, None, None)
 
@@ -49,8 +50,9 @@ def test_times_are_percentiles(query: Query) -> None:
     assert bucket.ttft_upstream_p95 == pytest.approx(290_000)
     assert bucket.ttft_client_p50 == pytest.approx(400_000)
     assert bucket.ttft_client_p95 == pytest.approx(580_000)
-    assert bucket.itl_p50 == 200
+    assert (bucket.itl_p50, bucket.itl_p95) == (200, pytest.approx(290))
     assert bucket.tpot_p50 == pytest.approx(80_000)
+    assert bucket.tpot_p95 == pytest.approx(89_000)
 
 
 def test_very_many_are_sampled_but_all_are_counted(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,11 +98,33 @@ def test_policies_have_theirs(query: Query) -> None:
     query("UPDATE records_verdict SET mode = 'shadow', failure = 'time' WHERE stream_id = %s", story(day(1))[0])
     query("UPDATE records_verdict SET at = %s", day(1))
     found = policies_by_time(day(2), NOW, timedelta(days=1))
-    assert [(each.policy, each.verdicts, each.interventions, each.failures, each.took_p95) for each in found] == [
-        ("guard", 1, 0, 1, 12.0),
-        ("other", 1, 1, 0, 12.0),
-    ]
+    figures = [(each.verdicts, each.interventions, each.would, each.failures) for each in found]
+    assert [each.policy for each in found] == ["guard", "other"]
+    assert figures == [(1, 0, 1, 1), (1, 1, 0, 0)]
+    assert {(each.took_p50, each.took_p95) for each in found} == {(12.0, 12.0)}
     assert policies_by_time(day(9), day(8), HOUR) == []
+
+
+def test_holds_are_those_that_are_over(query: Query) -> None:
+    store(*(story(NOW, number=n, denied=make_policy(name)) for n, name in enumerate(["guard", "other"])))
+    held = (
+        "UPDATE records_block SET held_at = %s, released_at = %s, completed_at = NULL, held_by = %s WHERE ordinal = 1"
+    )
+    query(f"{held} AND stream_id = %s", NOW, NOW + timedelta(seconds=4), ["guard", "other"], story(NOW)[0])
+    query(f"{held} AND stream_id = %s", NOW, None, ["guard"], story(NOW, number=1)[0])
+    found = holds(NOW, NOW + HOUR)
+    assert {name: (each.blocks, each.p50, each.p95) for name, each in found.items()} == {
+        "guard": (1, 4e6, 4e6),
+        "other": (1, 4e6, 4e6),
+    }
+    assert holds(NOW + HOUR, NOW + 2 * HOUR) == {}
+
+
+def test_a_stretch_can_begin_anywhere_and_times_be_left_out(query: Query) -> None:
+    start = NOW - timedelta(minutes=7)
+    store(story(start), story(NOW, number=1))
+    [bucket] = by_time(Filters(since=start), HOUR, origin=start, has_times=False).buckets
+    assert (bucket.at, bucket.streams, bucket.ttft_upstream_p50) == (start, 2, None)
 
 
 def test_tables_have_sizes_with_their_partitions(query: Query) -> None:

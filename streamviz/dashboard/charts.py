@@ -1,0 +1,130 @@
+"""Bars over time, drawn on the server: all places are per cent as text, for the attributes of SVG.
+
+A drawing is for those who see it and point at it; the same figures stand in a table beside it.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from streamviz.dashboard.timespans import Timespan
+
+_BAR = 0.8  # of a step's width
+_LEAST = 2.0  # what is there is seen
+_MARKS = 5
+_LAST_MARK = 88.0
+
+
+class Segment(NamedTuple):
+    """A piece of a bar; `css` names its look."""
+
+    css: str
+    y: str
+    height: str
+
+
+class Bar(NamedTuple):
+    """What a step has. `words` say it all, `href` leads to the streams behind it."""
+
+    x: str
+    width: str
+    words: str
+    href: str
+    segments: list[Segment]
+
+
+class Mark(NamedTuple):
+    """A moment on the axis."""
+
+    x: str
+    words: str
+    href: str = ""
+
+
+class Chart(NamedTuple):
+    """A drawing: `top` says what its full height is, empty where there is nothing to draw."""
+
+    bars: list[Bar]
+    top: str
+
+
+class Column(NamedTuple):
+    """What is known of a step: values of one sort each, by their look, from the ground up."""
+
+    words: str
+    href: str
+    values: Sequence[tuple[str, float]]
+
+
+class Spread(NamedTuple):
+    """A step's median and 95th percentile."""
+
+    words: str
+    href: str
+    p50: float | None
+    p95: float | None
+
+
+def percent(value: float) -> str:
+    return f"{value:.2f}%"
+
+
+def stacked(columns: Sequence[Column | None], top: str = "", full: float = 0) -> Chart:
+    """Values upon one another; None is a step with nothing. `full` is the full height's value, else the largest is."""
+    full = full or max((sum(value for _, value in each.values) for each in columns if each), default=0)
+    bars = [_bar(n, len(columns), each, _segments(each, full)) for n, each in enumerate(columns) if each and full]
+    return Chart(bars, top if bars else "")
+
+
+def highest(columns: Sequence[Column | None]) -> float:
+    """The largest sum of a step."""
+    return max((sum(value for _, value in each.values) for each in columns if each), default=0)
+
+
+def spreads(columns: Sequence[Spread | None], top: str = "") -> Chart:
+    """From each median to its 95th percentile; what is unknown is a gap."""
+    known = {n: each for n, each in enumerate(columns) if each and each.p95}
+    full = max((each.p95 or 0 for each in known.values()), default=0)
+    bars = [_bar(n, len(columns), each, _spread(each, full)) for n, each in known.items()]
+    return Chart(bars, top if bars else "")
+
+
+def _bar(number: int, of: int, column: Column | Spread, segments: list[Segment]) -> Bar:
+    step = 100 / of
+    x = number * step + step * (1 - _BAR) / 2
+    return Bar(percent(x), percent(step * _BAR), column.words, column.href, segments)
+
+
+def _segments(column: Column, full: float) -> list[Segment]:
+    segments, ground = [], 100.0
+    for css, value in column.values:
+        if value:
+            height = max(_LEAST, value / full * 100)
+            ground = max(0.0, ground - height)
+            segments.append(Segment(css, percent(ground), percent(height)))
+    return segments
+
+
+def _spread(column: Spread, full: float) -> list[Segment]:
+    high = 100 - (column.p95 or 0) / full * 100
+    middle = min(100 - _LEAST, 100 - (column.p50 or 0) / full * 100)
+    return [
+        Segment("spread", percent(high), percent(max(_LEAST, 100 - (column.p50 or 0) / full * 100 - high))),
+        Segment("median", percent(middle), percent(_LEAST)),
+    ]
+
+
+def axis(span: Timespan) -> list[Mark]:
+    """A few times along the axis."""
+    steps = span.steps
+    shown = "%H:%M:%S" if span.step < timedelta(minutes=1) else "%H:%M"
+    if span.until - span.since > timedelta(hours=50):
+        shown = "%d %b" if span.until - span.since < timedelta(days=360) else "%b %Y"
+    every = max(1, round(len(steps) / _MARKS))
+    places = [(n * 100 / len(steps), at) for n, at in enumerate(steps) if n % every == 0]
+    return [Mark(percent(x), at.strftime(shown)) for x, at in places if x <= _LAST_MARK]
+
+
+def place(at: datetime, span: Timespan) -> str:
+    """Where a moment is on the axis."""
+    return percent((at - span.since) / (span.until - span.since) * 100)

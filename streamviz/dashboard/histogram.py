@@ -1,0 +1,63 @@
+"""How many streams there were at what time, above the list of sessions."""
+
+from typing import NamedTuple
+
+from streamviz.dashboard import charts
+from streamviz.dashboard.links import sessions_url
+from streamviz.dashboard.timespans import Timespan, between
+from streamviz.live.presentation.text import count, plural
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.rows import limited
+from streamviz.records.queries.statistics import Bucket, by_time
+
+
+class Histogram(NamedTuple):
+    """The drawing, its axis, and the same as rows: when, how many, of them not completed, and a link to them."""
+
+    chart: charts.Chart
+    axis: list[charts.Mark]
+    rows: list[tuple[str, Bucket, int, str]]
+    streams: int
+
+
+def histogram_of(filters: Filters, span: Timespan, written: str) -> Histogram:
+    """Of the streams that are asked for in this time. `written` is the filter for links. Raises SearchTooBroad."""
+    with limited():
+        buckets = {bucket.at: bucket for bucket in by_time(filters, span.step, has_times=False).buckets}
+    rows = [
+        (f"{at:%d %b %H:%M:%S}", bucket, failed_of(bucket), sessions_url(between(at, at + span.step), written))
+        for at, bucket in buckets.items()
+    ]
+    columns = {bucket.at: _column(*row) for row in rows for bucket in (row[1],)}
+    top = max((bucket.streams for bucket in buckets.values()), default=0)
+    chart = charts.stacked([columns.get(at) for at in span.steps], count(top))
+    return Histogram(chart, charts.axis(span), rows, sum(bucket.streams for bucket in buckets.values()))
+
+
+def failed_of(bucket: Bucket) -> int:
+    """Streams that ended otherwise than their clients wanted."""
+    return bucket.halted + bucket.failed + bucket.interrupted
+
+
+def outcome_values(bucket: Bucket) -> list[tuple[str, float]]:
+    """The streams by how they ended, in the looks of a bar."""
+    failed = failed_of(bucket)
+    calm = bucket.streams - bucket.running - bucket.left - failed
+    return [("calm", calm), ("running", bucket.running), ("left", bucket.left), ("failed", failed)]
+
+
+def outcome_words(bucket: Bucket) -> str:
+    """The same in words; what there is none of is left out."""
+    parts = {
+        "completed": bucket.completed,
+        "running": bucket.running,
+        "halted": bucket.halted,
+        "upstream error": bucket.failed,
+        "client left": bucket.left,
+        "interrupted": bucket.interrupted,
+    }
+    return f"{plural(bucket.streams, 'stream')}: {', '.join(f'{n:,} {word}' for word, n in parts.items() if n)}"
+
+
+def _column(when: str, bucket: Bucket, failed: int, href: str) -> charts.Column:
+    return charts.Column(f"{when}: {outcome_words(bucket)}", href, outcome_values(bucket))

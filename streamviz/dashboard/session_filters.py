@@ -1,0 +1,168 @@
+"""The filter of the Sessions page: what the Live page's has, and what can be asked only of streams that are over.
+
+A name stands for itself where there is such a name, else for all that contain it, or match its stars.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from streamviz.core.policy import Decision
+from streamviz.live.filters import Filter, Term
+from streamviz.live.presentation.text import UNKNOWN
+from streamviz.records.models import Outcome
+from streamviz.records.queries import names
+from streamviz.records.queries.filters import Filters
+
+# Each field with an example, as the page lists them.
+FIELDS = {
+    "model": "model:gpt-4*",
+    "provider": "provider:openai",
+    "key": "key:nightly",
+    "session": 'session:"a label"',
+    "policy": "policy:shell-guard",
+    "verdict": 'verdict:deny, verdict:"would deny"',
+    "intervened": "intervened:yes",
+    "tool": "tool:run_shell",
+    "state": "state:running",
+    "outcome": "outcome:halted",
+    "finish_reason": "finish_reason:length",
+    "starred": "starred:yes",
+    "cost": "cost:0.50 (at least so many dollars)",
+    "duration": "duration:30s (at least so long)",
+}
+# Filters that are a click away.
+SHORTCUTS = {
+    "All": "",
+    "Intervened": "intervened:yes",
+    "Failed": "outcome:upstream_error outcome:interrupted",
+    "Starred": "starred:yes",
+}
+_OVER = tuple(outcome.value for outcome in Outcome)
+_STATES: dict[str, tuple[str, ...]] = {
+    **{outcome.value.replace("_", " "): (outcome.value,) for outcome in Outcome},
+    "client left": (Outcome.CLIENT_DISCONNECTED.value,),
+    "running": ("",),
+    "finished": _OVER,
+}
+_DECISIONS: dict[str, tuple[str, ...]] = {
+    word: (word,) for each in Decision for word in (each.value, f"would {each.value}")
+}
+_ANSWERS = {"yes": True, "no": False}
+_COST = re.compile(r"(?:>=?)?\$?(\d{1,9}(?:\.\d{1,9})?)")
+_DURATION = re.compile(r"(?:>=?)?(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|min|h)?")
+_SECONDS = {"ms": 0.001, "s": 1, None: 1, "m": 60, "min": 60, "h": 3600}
+
+
+class Asked(NamedTuple):
+    """A filter as the record can answer it, and what of it makes no sense."""
+
+    filters: Filters
+    problems: list[str]
+
+
+class _NotUnderstood(Exception):
+    """Says what would be understood."""
+
+
+def read(written: Filter) -> Asked:
+    """What a filter of FIELDS asks for."""
+    wanted: dict[str, Any] = defaultdict(tuple)
+    without: dict[str, Any] = defaultdict(tuple)
+    problems = []
+    for term in written.terms:
+        try:
+            if term.field:
+                _add(without if term.is_not else wanted, term)
+            elif term.is_not:
+                raise _NotUnderstood("what is left out names a field, as in -model:gpt-4.1")
+        except _NotUnderstood as why:
+            problems.append(f"{term.source}: {why}")
+    text = " ".join(_words(term) for term in written.terms if not term.field and not term.is_not)
+    return Asked(Filters(**wanted, text=text, without=Filters(**without) if without else None), problems)
+
+
+def _words(term: Term) -> str:
+    """What is between quotation marks is a phrase, as the parts of a path are."""
+    return "-".join(term.value.split())
+
+
+def _add(found: dict[str, Any], term: Term) -> None:
+    """Several terms of a field ask for any of them, and for the least of several amounts."""
+    name, value = _READERS[term.field](term)
+    if isinstance(value, tuple):
+        found[name] += value
+    else:
+        found[name] = min(value, found.get(name, value))
+
+
+def _names(name: str, known: Callable[[], Iterable[str]]) -> Callable[[Term], tuple[str, tuple[str, ...]]]:
+    return lambda term: (name, _matching(term, known()))
+
+
+def _matching(term: Term, known: Iterable[str]) -> tuple[str, ...]:
+    lower = {each: each.lower() for each in known}
+    if term.value == UNKNOWN:
+        return ("",)
+    if exact := [each for each, name in lower.items() if name == term.pattern]:
+        return tuple(exact)
+    # Only a star is special here: a bracket in a name is a bracket.
+    pattern = term.pattern if "*" in term.pattern else f"*{term.pattern}*"
+    pattern = pattern.replace("[", "[[]").replace("?", "[?]")
+    found = tuple(each for each, name in lower.items() if fnmatchcase(name, pattern))
+    return found or (term.value,)
+
+
+def _exact(name: str) -> Callable[[Term], tuple[str, tuple[str, ...]]]:
+    return lambda term: (name, ("" if term.value == UNKNOWN else term.value,))
+
+
+def _word(name: str, words: dict[str, tuple[str, ...]]) -> Callable[[Term], tuple[str, tuple[str, ...]]]:
+    def read_word(term: Term) -> tuple[str, tuple[str, ...]]:
+        found = words.get(term.pattern.replace("_", " "))
+        if found is None:
+            raise _NotUnderstood(f"one of {', '.join(words)}")
+        return name, found
+
+    return read_word
+
+
+def _answer(name: str) -> Callable[[Term], tuple[str, bool]]:
+    def read_answer(term: Term) -> tuple[str, bool]:
+        if term.pattern not in _ANSWERS:
+            raise _NotUnderstood("yes or no")
+        return name, _ANSWERS[term.pattern]
+
+    return read_answer
+
+
+def _cost(term: Term) -> tuple[str, float]:
+    if not (match := _COST.fullmatch(term.pattern)):
+        raise _NotUnderstood("a number of dollars, as in cost:0.50")
+    return "least_cost", float(match[1])
+
+
+def _duration(term: Term) -> tuple[str, float]:
+    if not (match := _DURATION.fullmatch(term.pattern)):
+        raise _NotUnderstood("a number of seconds, as in duration:30, or 500ms, 2m, 1h")
+    return "least_seconds", float(match[1]) * _SECONDS[match[2]]
+
+
+_READERS: dict[str, Callable[[Term], tuple[str, Any]]] = {
+    "model": _names("models", names.models),
+    "provider": _exact("providers"),
+    "key": _names("keys", names.keys),
+    "session": _exact("labels"),
+    "policy": _names("policies", names.policies),
+    "verdict": _word("decisions", _DECISIONS),
+    "intervened": _answer("intervened"),
+    "tool": _names("tools", names.tools),
+    "state": _word("outcomes", _STATES),
+    "outcome": _word("outcomes", _STATES),
+    "finish_reason": _exact("finish_reasons"),
+    "starred": _answer("starred"),
+    "cost": _cost,
+    "duration": _duration,
+}

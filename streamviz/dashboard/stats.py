@@ -1,0 +1,269 @@
+"""What the Stats page shows: figures of a stretch of time, drawn over it, by group, and by policy."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.urls import reverse
+
+from streamviz.dashboard import charts
+from streamviz.dashboard.histogram import failed_of, outcome_values, outcome_words
+from streamviz.dashboard.links import sessions_url, term
+from streamviz.dashboard.timespans import Timespan, between
+from streamviz.live.presentation.text import count, exact, money, one_line
+from streamviz.records.models import PolicyVersion
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.statistics import (
+    Bucket,
+    Grouping,
+    Holds,
+    PolicyBucket,
+    by_time,
+    holds,
+    policies_by_time,
+)
+
+GROUPINGS = {
+    "model": Grouping.MODEL,
+    "provider": Grouping.PROVIDER,
+    "key": Grouping.KEY,
+    "session": Grouping.SESSION,
+}
+MOST_GROUPS = 20
+_MOST_CHANGES = 50
+_NAME_CHARACTERS = 80
+
+
+class Drawn(NamedTuple):
+    """A drawing with its title, what it comes to in all, and a word on what is seen."""
+
+    title: str
+    sum: str
+    note: str
+    chart: charts.Chart
+
+
+class Row(NamedTuple):
+    """A step's figures, when that is, and a link to its streams."""
+
+    when: str
+    href: str
+    bucket: Bucket
+    failed: int
+
+
+class GroupRow(NamedTuple):
+    """A group's figures of the whole time."""
+
+    name: str
+    href: str
+    bucket: Bucket
+    failed: int
+    chart: charts.Chart
+
+
+class PolicyRow(NamedTuple):
+    """What a policy did in the whole time; `holds` is None where it held nothing that was let go."""
+
+    name: str
+    href: str
+    figures: PolicyBucket | None
+    holds: Holds | None
+    chart: charts.Chart
+
+
+class Change(NamedTuple):
+    """A change of a policy."""
+
+    version: PolicyVersion
+    mark: charts.Mark
+
+
+class Stats(NamedTuple):
+    """All of the page. `share` of the streams is what times are taken from."""
+
+    total: Bucket | None
+    share: float
+    drawn: list[Drawn]
+    rows: list[Row]
+    groups: list[GroupRow]
+    more_groups: int
+    policies: list[PolicyRow]
+    changes: list[Change]
+
+    @property
+    def marks(self) -> list[charts.Mark]:
+        """The changes of policy, for the drawings."""
+        return [change.mark for change in self.changes]
+
+
+def stats_of(span: Timespan, group: str) -> Stats:
+    """The statistics of a stretch of time, by one of GROUPINGS."""
+    wanted, whole = Filters(since=span.since, until=span.until), span.until - span.since
+    timed = by_time(wanted, span.step)
+    rows = [_row(bucket, span) for bucket in timed.buckets]
+    total = next(iter(by_time(wanted, whole, origin=span.since).buckets), None)
+    groups = sorted(by_time(wanted, whole, GROUPINGS[group], origin=span.since).buckets, key=lambda each: -each.streams)
+    return Stats(
+        total=total,
+        share=timed.share,
+        drawn=_drawn(total, rows, span) if total else [],
+        rows=rows,
+        groups=_group_rows(wanted, span, group, groups[:MOST_GROUPS]),
+        more_groups=max(0, len(groups) - MOST_GROUPS),
+        policies=_policy_rows(span),
+        changes=_changes(span),
+    )
+
+
+def _when(at: datetime) -> str:
+    return f"{at:%d %b %H:%M:%S}"
+
+
+def _row(bucket: Bucket, span: Timespan) -> Row:
+    href = sessions_url(between(bucket.at, bucket.at + span.step))
+    return Row(_when(bucket.at), href, bucket, failed_of(bucket))
+
+
+def _drawn(total: Bucket, rows: Sequence[Row], span: Timespan) -> list[Drawn]:
+    by_step = {row.bucket.at: row for row in rows}
+    in_order = [by_step.get(at) for at in span.steps]
+    tokens = f"{count(total.output_tokens)} out, {count(total.input_tokens)} in"
+    return [
+        Drawn("Streams", count(total.streams), "", _bars(in_order, outcome_values, outcome_words, _whole)),
+        Drawn("Tokens", tokens, _known(total.reported, total), _bars(in_order, _token_values, _token_words, _whole)),
+        Drawn(
+            "Cost", money(total.cost), _known(total.priced, total), _bars(in_order, _cost_values, _cost_words, money)
+        ),
+        *(
+            Drawn(title, _both(p50(total), p95(total)), note, _spreads(title, in_order, p50, p95))
+            for title, note, p50, p95 in _TIMES
+        ),
+    ]
+
+
+def _known(number: int, total: Bucket) -> str:
+    """On how many streams a sum rests, unless it is all that are over."""
+    over = total.streams - total.running
+    return "" if number >= over else f"known of {number:,} of {over:,} streams"
+
+
+_Figure = Callable[[Bucket], float | None]
+_TIMES: list[tuple[str, str, _Figure, _Figure]] = [
+    ("TTFT upstream", "", lambda each: each.ttft_upstream_p50, lambda each: each.ttft_upstream_p95),
+    ("TTFT client", "", lambda each: each.ttft_client_p50, lambda each: each.ttft_client_p95),
+    ("ITL", "of each stream's median", lambda each: each.itl_p50, lambda each: each.itl_p95),
+    ("TPOT", "", lambda each: each.tpot_p50, lambda each: each.tpot_p95),
+]
+
+
+def _both(p50: float | None, p95: float | None) -> str:
+    return f"p50 {_exact(p50)}, p95 {_exact(p95)}"
+
+
+def _exact(microseconds: float | None) -> str:
+    return exact(None if microseconds is None else int(microseconds))
+
+
+def _bars(
+    rows: Sequence[Row | None],
+    values: Callable[[Bucket], list[tuple[str, float]]],
+    words: Callable[[Bucket], str],
+    shown: Callable[[float], str],
+) -> charts.Chart:
+    columns = [row and charts.Column(f"{row.when}: {words(row.bucket)}", row.href, values(row.bucket)) for row in rows]
+    return charts.stacked(columns, shown(charts.highest(columns)))
+
+
+def _whole(value: float) -> str:
+    return count(int(value))
+
+
+def _token_values(bucket: Bucket) -> list[tuple[str, float]]:
+    return [("out", bucket.output_tokens or 0), ("in", bucket.input_tokens or 0)]
+
+
+def _token_words(bucket: Bucket) -> str:
+    return f"{count(bucket.output_tokens)} tokens out, {count(bucket.input_tokens)} in"
+
+
+def _cost_values(bucket: Bucket) -> list[tuple[str, float]]:
+    return [("calm", bucket.cost or 0)]
+
+
+def _cost_words(bucket: Bucket) -> str:
+    return money(bucket.cost)
+
+
+def _spreads(title: str, rows: Sequence[Row | None], p50: _Figure, p95: _Figure) -> charts.Chart:
+    def spread(row: Row) -> charts.Spread:
+        low, high = p50(row.bucket), p95(row.bucket)
+        return charts.Spread(f"{row.when}: {title} {_both(low, high)}", row.href, low, high)
+
+    columns = [row and spread(row) for row in rows]
+    return charts.spreads(columns, _exact(max((each.p95 or 0 for each in columns if each), default=0)))
+
+
+def _group_rows(wanted: Filters, span: Timespan, group: str, totals: Sequence[Bucket]) -> list[GroupRow]:
+    """Each group with its own small drawing, all on one scale."""
+    columns: dict[str, dict[datetime, charts.Column]] = {total.group: {} for total in totals}
+    for bucket in by_time(wanted, span.step, GROUPINGS[group], has_times=False).buckets:
+        if bucket.group not in columns:
+            continue
+        href = sessions_url(between(bucket.at, bucket.at + span.step), term(group, bucket.group))
+        words = f"{_when(bucket.at)}: {outcome_words(bucket)}"
+        columns[bucket.group][bucket.at] = charts.Column(words, href, outcome_values(bucket))
+    full = charts.highest([each for total in totals for each in columns[total.group].values()])
+    return [
+        GroupRow(
+            name=one_line(total.group, _NAME_CHARACTERS),
+            href=sessions_url(span.query, term(group, total.group)),
+            bucket=total,
+            failed=failed_of(total),
+            chart=charts.stacked([columns[total.group].get(at) for at in span.steps], full=full),
+        )
+        for total in totals
+    ]
+
+
+def _policy_rows(span: Timespan) -> list[PolicyRow]:
+    """Policies that judged or held anything, those that judged most first."""
+    columns: dict[str, dict[datetime, charts.Column]] = defaultdict(dict)
+    for bucket in policies_by_time(span.since, span.until, span.step):
+        href = sessions_url(between(bucket.at, bucket.at + span.step), term("policy", bucket.policy))
+        columns[bucket.policy][bucket.at] = charts.Column(_policy_words(bucket), href, _verdict_values(bucket))
+    whole = policies_by_time(span.since, span.until, span.until - span.since, origin=span.since)
+    figures, held = {each.policy: each for each in whole}, holds(span.since, span.until)
+    names = sorted({*figures, *held}, key=lambda name: (-figures[name].verdicts if name in figures else 0, name))
+    return [
+        PolicyRow(
+            name=name,
+            href=sessions_url(span.query, term("policy", name)),
+            figures=figures.get(name),
+            holds=held.get(name),
+            chart=charts.stacked([columns[name].get(at) for at in span.steps]),
+        )
+        for name in names
+    ]
+
+
+def _verdict_values(bucket: PolicyBucket) -> list[tuple[str, float]]:
+    calm = max(0, bucket.verdicts - bucket.interventions)
+    return [("calm", calm), ("failed", bucket.interventions)]
+
+
+def _policy_words(bucket: PolicyBucket) -> str:
+    return f"{_when(bucket.at)}: {bucket.verdicts:,} verdicts, {bucket.interventions:,} intervened"
+
+
+def _changes(span: Timespan) -> list[Change]:
+    """The newest first."""
+    found = PolicyVersion.objects.filter(changed_at__gte=span.since, changed_at__lt=span.until)
+    versions = found.select_related("policy", "changed_by").order_by("-changed_at", "-pk")[:_MOST_CHANGES]
+    return [Change(version, _mark(version, span)) for version in versions]
+
+
+def _mark(version: PolicyVersion, span: Timespan) -> charts.Mark:
+    words = f"{_when(version.changed_at)}: {version} ({version.mode}) {version.reason}"
+    return charts.Mark(charts.place(version.changed_at, span), words, reverse("policy", args=[version.policy.name]))

@@ -1,0 +1,45 @@
+"""The names that streams have: few, of however many streams, so that each is looked up along an index."""
+
+from django.db.models import QuerySet
+
+from streamviz.records.models import ApiKey, Policy
+from streamviz.records.queries.rows import rows
+
+MOST = 1_000
+
+# From one name to the next along the index, once for each name.
+_NAMES = """
+WITH RECURSIVE known(name) AS (
+    (SELECT {column} FROM {table} WHERE {only} ORDER BY {column} LIMIT 1)
+    UNION ALL
+    SELECT (SELECT {column} FROM {table} WHERE {only} AND {column} > name ORDER BY {column} LIMIT 1)
+    FROM known WHERE name IS NOT NULL
+)
+SELECT name FROM known WHERE name IS NOT NULL LIMIT %(most)s
+"""
+_MODELS = _NAMES.format(column="requested_model", table="records_stream", only="true")  # index stream_of_model
+_TOOLS = _NAMES.format(column="name", table="records_block", only="kind = 'tool_call'")  # index block_of_tool
+
+
+def models() -> list[str]:
+    """The models that clients asked for."""
+    return [name for (name,) in rows(_MODELS, {"most": MOST})]
+
+
+def tools() -> list[str]:
+    """The tools that were called."""
+    return [name for (name,) in rows(_TOOLS, {"most": MOST})]
+
+
+def keys() -> list[str]:
+    """All keys, those that were revoked too."""
+    return _first(ApiKey.objects.values_list("name", flat=True))
+
+
+def policies() -> list[str]:
+    """All policies."""
+    return _first(Policy.objects.values_list("name", flat=True))
+
+
+def _first(names: "QuerySet[ApiKey, str] | QuerySet[Policy, str]") -> list[str]:
+    return list(names[:MOST])

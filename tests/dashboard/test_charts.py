@@ -1,0 +1,49 @@
+"""Bars: they are in their places, and what is there is seen."""
+
+from datetime import UTC, datetime
+
+from streamviz.dashboard import charts
+from streamviz.dashboard.charts import Column, Segment, Spread
+from streamviz.dashboard.timespans import chosen
+
+NOW = datetime(2026, 9, 21, 12, 34, 56, tzinfo=UTC)
+
+
+def column(*values: tuple[str, float]) -> Column:
+    return Column("words", "/there/", values)
+
+
+def test_values_stand_upon_one_another() -> None:
+    chart = charts.stacked([column(("calm", 30), ("failed", 10)), None, column(("calm", 20), ("failed", 0))], "40")
+    first, second = chart.bars
+    assert chart.top == "40"
+    assert first.segments == [Segment("calm", "25.00%", "75.00%"), Segment("failed", "0.00%", "25.00%")]
+    assert second.segments == [Segment("calm", "50.00%", "50.00%")]
+    assert (first.x, first.width, second.x) == ("3.33%", "26.67%", "70.00%")
+    assert (first.words, first.href) == ("words", "/there/")
+
+
+def test_a_little_among_much_is_seen() -> None:
+    [bar] = charts.stacked([column(("calm", 10_000), ("failed", 1))]).bars
+    assert [each.height for each in bar.segments] == ["99.99%", "2.00%"]
+
+
+def test_nothing_is_no_drawing() -> None:
+    assert charts.stacked([None, column(("calm", 0))], "0") == ([], "")
+    assert charts.spreads([None, Spread("", "", None, None)], "–") == ([], "")
+
+
+def test_a_spread_goes_from_the_median_to_the_95th() -> None:
+    chart = charts.spreads([Spread("a", "", 50.0, 100.0), Spread("unknown", "", None, None)])
+    [bar] = chart.bars
+    assert bar.segments == [Segment("spread", "0.00%", "50.00%"), Segment("median", "50.00%", "2.00%")]
+
+
+def test_the_axis_has_a_few_times() -> None:
+    for name in ("1h", "24h", "7d", "30d"):
+        span = chosen({"range": name}, NOW, None)
+        marks = charts.axis(span)
+        assert 3 <= len(marks) <= 7
+        assert marks[0].x == "0.00%"
+        assert charts.place(span.since, span) == "0.00%"
+        assert charts.place(span.until, span) == "100.00%"

@@ -1,0 +1,113 @@
+"""The Sessions page's filter: what is written, and which sessions it finds."""
+
+from datetime import timedelta
+
+import pytest
+
+from streamviz.dashboard.session_filters import FIELDS, read
+from streamviz.live.filters import parse_filter
+from streamviz.records.models import ApiKey, Policy, Session
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.pages import session_page
+from tests.dashboard.conftest import NOON, recorded
+
+
+def asked(text: str) -> tuple[Filters, list[str]]:
+    found = read(parse_filter(text, FIELDS))
+    return found.filters, found.problems
+
+
+@pytest.fixture
+def history(guard: Policy) -> None:
+    """Streams that differ in one thing each, every one in a session of that name."""
+    key, _ = ApiKey.objects.issue("CI nightly")
+    recorded("plain", provider="openai", finish_reason="stop")
+    recorded("mini", requested_model="coder-large-mini")
+    recorded("keyed", key=key)
+    recorded("running", outcome="", ended_at=None)
+    recorded("left", outcome="client_disconnected")
+    recorded("halted", outcome="halted", finish_reason="length")
+    recorded("dear", cost=2.5)
+    recorded("long", ended_at=NOON + timedelta(minutes=5))
+    recorded("star")
+    Session.objects.filter(label="star").update(is_starred=True)
+    for name, mode in (("denied", "enforce"), ("would", "shadow")):
+        recorded(name).verdicts.create(
+            number=0, policy_version=guard.versions.get(), mode=mode, decision="deny", at=NOON, took_us=5
+        )
+    recorded("tool").blocks.create(
+        ordinal=0, kind="tool_call", name="run_shell", first_seq=0, last_seq=0, started_at=NOON
+    )
+
+
+EVERYTHING = {
+    *("plain", "mini", "keyed", "running", "left", "halted", "dear", "long", "star", "denied", "would", "tool"),
+}
+FINDS = {
+    "model:coder-large": EVERYTHING - {"mini"},
+    "model:CODER*": EVERYTHING,
+    "model:mini": {"mini"},
+    "-model:mini": EVERYTHING - {"mini"},
+    "model:none": set(),
+    "provider:openai": {"plain"},
+    'key:"ci nightly"': {"keyed"},
+    "key:night*": set(),
+    "key:*night*": {"keyed"},
+    "key:–": EVERYTHING - {"keyed"},
+    "-key:nightly": EVERYTHING - {"keyed"},
+    "session:plain session:mini": {"plain", "mini"},
+    "policy:guard": {"denied", "would"},
+    "verdict:deny": {"denied"},
+    'verdict:"would deny"': {"would"},
+    "verdict:would_deny verdict:deny": {"denied", "would"},
+    "intervened:yes": {"denied"},
+    "intervened:no": EVERYTHING - {"denied"},
+    "tool:shell": {"tool"},
+    "-tool:run_shell": EVERYTHING - {"tool"},
+    "state:running": {"running"},
+    "state:finished": EVERYTHING - {"running"},
+    "outcome:client_disconnected": {"left"},
+    'outcome:"client left" outcome:halted': {"left", "halted"},
+    "finish_reason:length": {"halted"},
+    "starred:yes": {"star"},
+    "-starred:yes": EVERYTHING - {"star"},
+    "cost:2.5": {"dear"},
+    "cost:>$3": set(),
+    "duration:5m": {"long"},
+    "-duration:3": EVERYTHING - {"long"},
+    "outcome:halted finish_reason:stop": set(),
+    "tool:run_shell run_shell": {"tool"},
+    "tool:run_shell elsewhere": set(),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), FINDS.items(), ids=FINDS)
+def test_it_finds(history: None, text: str, expected: set[str]) -> None:
+    filters, problems = asked(text)
+    names = dict(Session.objects.values_list("pk", "label"))
+    assert {names[each] for each in session_page(filters, None, 50).ids} == expected
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["cost:x", "cost:<1", "duration:1y", "intervened:perhaps", "state:held", "verdict:maybe", "-word"],
+)
+def test_what_cannot_be_asked_is_said_and_asks_nothing(db: None, text: str) -> None:
+    filters, problems = asked(text)
+    assert filters == Filters()
+    assert [problem.startswith(f"{text}: ") for problem in problems] == [True]
+
+
+def test_the_rest_is_text_and_what_is_quoted_a_phrase(db: None) -> None:
+    assert asked('alpha model:"a b" "two words" http://x')[0].text == "alpha two-words http://x"
+
+
+def test_of_several_amounts_the_least_is_asked_for(db: None) -> None:
+    filters, _ = asked("cost:2 cost:0.5 duration:500ms duration:1h")
+    assert (filters.least_cost, filters.least_seconds) == (0.5, 0.5)
+
+
+def test_every_example_of_the_page_is_understood(db: None) -> None:
+    for example in FIELDS.values():
+        assert asked(example.split(" (")[0].split(", ")[0])[1] == []

@@ -1,0 +1,150 @@
+"""The Stats page: figures, drawings and tables that agree, and links to the streams behind them."""
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.utils import timezone
+
+from streamviz.dashboard import stats as dashboard_stats
+from streamviz.records.models import ApiKey, Policy, Stream
+from streamviz.records.queries import rows, statistics
+from tests.dashboard.conftest import Cast, recorded
+from tests.dashboard.test_sessions import HOSTILE, labels
+
+MINUTE = timedelta(minutes=1)
+
+
+def page(cast: Cast, query: str = "") -> str:
+    return unescape(cast["bob"].get(f"/stats/{query}").content.decode())
+
+
+def lately(label: str, minutes: int = 30, **changes: object) -> Stream:
+    """A stream so many minutes ago, whose first chunk took 200 ms."""
+    at = timezone.now() - minutes * MINUTE
+    first = at + timedelta(milliseconds=200)
+    times = {"requested_at": at, "upstream_first_at": first, "ended_at": at + timedelta(seconds=2)}
+    return recorded(label, **{**times, **changes})
+
+
+def test_with_nothing_it_says_what_it_would_show(cast: Cast) -> None:
+    shown = page(cast)
+    assert "No streams in the last 24 h" in shown
+    assert '<svg class="bars"' not in shown
+    recorded("old")
+    assert 'href="?range=all&by=model">All time' in page(cast)
+    assert "No streams in all time" not in page(cast, "?range=all")
+
+
+def test_what_is_unknown_is_a_dash_and_never_nothing(cast: Cast) -> None:
+    lately("one", upstream_first_at=None, outcome="interrupted")
+    shown = page(cast)
+    assert "Tokens <b>– out, – in</b>" in shown
+    assert "known of 0 of 1 streams" in shown
+    assert "Cost <b>–</b>" in shown
+    assert "TTFT upstream <b>p50 –, p95 –</b>" in shown
+    assert '<td class="number" data-label="cost">–</td>' in shown
+
+
+def test_figures_are_added_up(cast: Cast) -> None:
+    lately("one", input_tokens=10, output_tokens=5, cost=0.25)
+    lately("two", input_tokens=20, output_tokens=6, cost=1)
+    lately("failed", outcome="upstream_error")
+    shown = page(cast)
+    assert "Streams <b>3</b>" in shown
+    assert "Tokens <b>11 out, 30 in</b>" in shown
+    assert "Cost <b>$1.25</b>" in shown
+    assert shown.count("known of 2 of 3 streams") == 2
+    assert "TTFT upstream <b>p50 0.20 s, p95 0.20 s</b>" in shown
+    assert "TTFT client <b>p50 –, p95 –</b>" in shown
+    assert "estimated" not in shown
+
+
+def test_very_many_say_that_times_are_estimated(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "SAMPLE", 0)
+    lately("one")
+    assert "Times are estimated from one stream in 16" in page(cast)
+
+
+def test_every_bar_and_row_leads_to_its_streams(cast: Cast) -> None:
+    lately("early", minutes=300, requested_model="a")
+    lately("late", requested_model="b")
+    shown = page(cast)
+    streams = re.search(r'aria-label="Streams">.*?</section>', shown, re.DOTALL)
+    assert streams
+    drawn = re.findall(r'<a href="(/sessions/[^"]+)" tabindex="-1">', streams[0])
+    in_table = re.findall(r'<td><a class="link" href="([^"]+)"', shown)
+    assert drawn == in_table
+    assert [labels(cast, href) for href in drawn] == [["early"], ["late"]]
+
+
+NAMES = {"model": "gpt-4*", "provider": "acme", "key": "CI nightly", "session": HOSTILE}
+
+
+@pytest.mark.parametrize("group", NAMES)
+def test_a_group_leads_to_its_own_streams(cast: Cast, group: str) -> None:
+    key, _ = ApiKey.objects.issue("CI nightly")
+    lately(HOSTILE, requested_model="gpt-4*", provider="acme", key=key)
+    lately("other", requested_model="gpt-4o", provider="")
+    raw = cast["bob"].get(f"/stats/?by={group}").content.decode()
+    links = {unescape(name): unescape(href) for href, name in re.findall(_GROUP, raw)}
+    assert [unescape(each) for each in labels(cast, links[NAMES[group]])] == [HOSTILE]
+    if group in ("provider", "key"):
+        assert labels(cast, links["–"]) == ["other"]
+    assert "<script>alert" not in raw
+    bars = re.findall(r'<svg class="small-bars-plot".*?</svg>', raw)
+    assert {tuple(labels(cast, unescape(href))) for bar in bars for href in re.findall(r'href="([^"]+)"', bar)} == {
+        ("other",),
+        (re.sub("'", "&#x27;", HOSTILE.replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")),),
+    }
+
+
+_GROUP = r'<td class="wide"><a class="row-link" href="([^"]+)"><bdi>(.*?)</bdi>'
+
+
+def test_very_many_groups_are_cut_off_and_counted(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dashboard_stats, "MOST_GROUPS", 1)
+    for model in ("a", "a", "b", "c"):
+        lately("one", requested_model=model)
+    shown = page(cast)
+    assert re.findall(_GROUP, shown)[0][1] == "a"
+    assert "And 2 more with fewer streams." in shown
+
+
+def test_policies_have_verdicts_holds_and_changes(cast: Cast, guard: Policy) -> None:
+    guard.mode = "enforce"
+    guard.save(reason="<b>it is time</b>")
+    version = guard.versions.all()[0]
+    stream, at = lately("judged"), timezone.now() - MINUTE
+    for number, (mode, decision) in enumerate([("enforce", "allow"), ("enforce", "deny"), ("shadow", "deny")]):
+        stream.verdicts.create(
+            number=number, policy_version=version, mode=mode, decision=decision, at=at, took_us=40_000
+        )
+    held = {"held_at": at, "released_at": at + timedelta(seconds=3), "held_by": ["guard"]}
+    stream.blocks.create(ordinal=0, kind="tool_call", first_seq=0, last_seq=0, started_at=at, **held)
+    raw = cast["bob"].get("/stats/").content.decode()
+    found = dict(re.findall(r'data-label="(\w[\w ]*)">([^<]*)<', raw.split('id="by-policy"')[1]))
+    assert (found["verdicts"], found["intervened"], found["would have"], found["failures"]) == ("3", "1", "1", "0")
+    assert (found["took"], found["held"], found["hold"]) == ("40 ms, 40 ms", "1", "3.00 s, 3.00 s")
+    assert 'class="bar-change"' in raw
+    assert '<a class="link" href="/policies/guard/">guard v2</a>' in raw
+    assert "&lt;b&gt;it is time" in raw
+    assert "<b>it is time" not in raw
+    assert labels(cast, unescape(re.findall(_GROUP, raw.split('id="by-policy"')[1])[0][0])) == ["judged"]
+
+
+def test_a_choice_keeps_the_other(cast: Cast) -> None:
+    lately("one")
+    shown = page(cast, "?range=7d&by=key")
+    assert 'href="?range=30d&by=key">30 d' in shown
+    assert 'href="?range=7d&by=session">session' in shown
+    assert 'href="?range=7d&by=key" aria-current="true">key' in shown
+    assert "By model" in page(cast, "?by=nonsense&range=nonsense")
+
+
+def test_it_says_when_it_took_too_long(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    lately("one")
+    monkeypatch.setattr(rows, "SECONDS", 0.1)
+    monkeypatch.setattr(statistics, "_HOLDS", "SELECT pg_sleep(5)::text, %(since)s, %(until)s, 0")
+    assert "These figures took too long." in page(cast)
