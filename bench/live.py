@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -26,11 +25,10 @@ from bench.wire import STAMP
 _TAIL = re.compile(rb'id="r-([0-9a-f]{32})-tail"><bdi>([^<]*)</bdi>')
 _MEASURED_EACH = 5  # to look into all messages of all browsers would load the machine more than streamviz does
 _WARM_UP_SECONDS = 3.0
-_SPREAD_SECONDS = 20.0  # as long as a stream is: they begin and end all the time, and not all at once
+_DIRECT_STREAMS = 4
 _READ_ON_SECONDS = 10.0
 _ALONE_SECONDS = 60.0  # at most: what takes longer is to tell whether memory stays flat while people watch
 _MEMORY_STEPS = 10
-_BROWSERS_NICE = 10
 
 
 @dataclass
@@ -106,10 +104,19 @@ def start_load(
     gateway: gateways.Gateway, kind: str, streams: int, seconds: float, spread: float = 0.0
 ) -> "subprocess.Popen[str]":
     """So many clients at once, for so long; returns once all have begun, at different moments of `spread` seconds."""
-    asked = [str(gateway.port), kind, str(streams), str(seconds), gateway.key, str(spread)]
+    asked = [str(gateway.port), kind, str(streams), str(seconds), gateway.key or "none", str(spread)]
     load = subprocess.Popen([sys.executable, "-m", "bench.load", *asked], stdout=subprocess.PIPE, text=True)
     time.sleep(spread)
     return load
+
+
+def start_loads(
+    upstream: gateways.Gateway, ours: gateways.Gateway, streams: int, seconds: float, spread: float
+) -> list["subprocess.Popen[str]"]:
+    """A few streams that go by no gateway, which tell how late a chunk is on this machine by itself, and those that go
+    through ours; returns once all have begun."""
+    direct = start_load(upstream, "long", _DIRECT_STREAMS, spread + seconds, 1.0)
+    return [direct, start_load(ours, "long", streams, seconds, spread)]
 
 
 def _result(load: "subprocess.Popen[str]") -> dict[str, int]:
@@ -147,24 +154,28 @@ def main() -> None:
     parser.add_argument("--streams", type=int, default=100, help="streams at once, of 50 chunks a second each")
     parser.add_argument("--browsers", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--spread", type=float, default=0.0, help="streams begin within so many seconds, not in step")
     asked = parser.parse_args()
     with gateways.upstream(None) as upstream, gateways.streamviz(upstream.port, None) as ours:
         alone_seconds = min(asked.seconds, _ALONE_SECONDS)
-        load = start_load(ours, "long", asked.streams, alone_seconds, _SPREAD_SECONDS)
+        loads = start_loads(upstream, ours, asked.streams, alone_seconds, asked.spread)
         idle = Server(ours, alone_seconds).watched()
-        alone = _result(load)
-        load = start_load(ours, "long", asked.streams, asked.seconds + 2 * _WARM_UP_SECONDS, _SPREAD_SECONDS)
+        alone = [_result(load) for load in loads]
+        loads = start_loads(upstream, ours, asked.streams, asked.seconds + 2 * _WARM_UP_SECONDS, asked.spread)
         busy = Server(ours, asked.seconds).watched()
-        # Browsers are other people's machines: here they have no more than what the clients leave them.
-        os.nice(_BROWSERS_NICE)
         seen = asyncio.run(watch(ours.sign_in_link, asked.browsers, asked.seconds))
-        watched = _result(load)
+        watched = [_result(load) for load in loads]
     print(f"{asked.streams} streams of 50 chunks a second, {asked.browsers} browsers and one that reads nothing\n")
     print("| | p50 ms | p99 ms |\n|---|---:|---:|")
     browser = [(percentile(seen.latencies, percent) or 0) / 1000 for percent in (50, 99)]
     print(f"| chunk to browser's socket | {browser[0]:.0f} | {browser[1]:.0f} |")
-    for name, load_seen in (("chunk to client, nobody watches", alone), ("chunk to client, watched", watched)):
-        print(f"| {name} | {load_seen['latency_p50'] / 1000:.1f} | {load_seen['latency_p99'] / 1000:.1f} |")
+    for when, (direct, through) in (("nobody watches", alone), ("watched", watched)):
+        for name, each in (("direct to client", direct), ("chunk to client", through)):
+            print(f"| {name}, {when} | {each['latency_p50'] / 1000:.1f} | {each['latency_p99'] / 1000:.1f} |")
+    added = [(through["latency_p99"] - direct["latency_p99"]) / 1000 for direct, through in (alone, watched)]
+    print(
+        f"\nadded p99: {added[0]:.1f} ms while nobody watches, {added[1]:.1f} watched, {added[1] / added[0]:.2f} times"
+    )
     print(f"\nthe server's CPU: {idle.load:.0%} while nobody watches, {busy.load:.0%} while watched")
     for name, server in (("nobody watches", idle), ("watched", busy)):
         print(f"memory while {name}, MB: {' '.join(f'{each:.0f}' for each in server.megabytes)}")

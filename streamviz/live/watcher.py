@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 # Bytes that a browser may be behind before text is left out for it, and before it is sent away to come back.
 WINDOW = 256 * 1024
@@ -31,6 +31,9 @@ def head(number: int, kind: str, now: int, dropped: int = 0) -> str:
 class Watcher:
     """Takes messages without waiting; its consumer takes them from `outbox` at the browser's pace."""
 
+    # Of all sockets of this worker, since it began.
+    dropped_of_all: ClassVar[int] = 0
+
     def __init__(self) -> None:
         self.outbox: asyncio.Queue[Message] = asyncio.Queue()
         self.dropped = 0
@@ -44,6 +47,7 @@ class Watcher:
         """A delta for all who watch. Text is left out where the browser is behind, anything else never is."""
         if is_text and (self.dropped or self._size > WINDOW):
             self.dropped += 1
+            Watcher.dropped_of_all += 1
             return
         if self.dropped != self._told:
             self._told = self.dropped

@@ -9,6 +9,7 @@ from django.conf import LazySettings
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
+from streamviz.live.watcher import Watcher
 from streamviz.records.journal import folder
 from streamviz.records.journal.room import Limits, usage
 from streamviz.records.models import RetentionRun
@@ -55,6 +56,11 @@ def test_it_says_how_far_behind_the_writer_is_and_why(cast: Cast, journals: Path
 def test_it_says_what_a_full_journal_means(cast: Cast, settings: LazySettings, refuses: bool, what: str) -> None:
     settings.JOURNAL_LIMITS = Limits(1, 3600.0, refuses)
     assert f"{LIMIT} New streams {what}." in page(cast)
+
+
+def test_it_says_how_much_was_left_out_for_slow_browsers(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Watcher, "dropped_of_all", 1234)
+    assert "<dt>Live updates left out</dt><dd>1,234</dd>" in page(cast)
 
 
 def test_it_counts_what_was_set_aside(cast: Cast, journals: Path) -> None:

@@ -46,12 +46,13 @@ def test_it_sends_everything_while_the_browser_keeps_up() -> None:
 
 
 def test_it_leaves_out_text_and_never_transitions() -> None:
-    watcher = Watcher()
+    watcher, before = Watcher(), Watcher.dropped_of_all
     stream = Stream(watcher)
     for _ in range(10):
         stream.text()
     stream.transition()
     assert list(taken(watcher)) == ["1 delta", "2 delta", "3 delta", "4 delta", "10 behind 6", "11 delta"]
+    assert Watcher.dropped_of_all == before + 6
 
 
 def test_it_asks_for_a_snapshot_once_the_browser_has_caught_up() -> None:
