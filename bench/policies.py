@@ -46,7 +46,8 @@ class Operator:
         """All three, and wait until every worker has them."""
         for name in GUARDS:
             self.post(f"/policies/{name}/mode/", "/policies/", mode=mode, reason="bench")
-            while "in force" not in self._http.get(f"/policies/{name}/spread/").text:
+            # While workers are waited for the answer asks for itself again.
+            while "hx-get" in self._http.get(f"/policies/{name}/spread/").text:
                 pass
 
 
