@@ -3,9 +3,10 @@
 import uuid
 from pathlib import Path
 
+from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import Frame, StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import ActivePolicy, Mode
+from streamviz.core.policy import ActivePolicy, Mode, Reading, Tail
 from streamviz.policies.redact import Redact
 from streamviz.records.masked import Masked
 from streamviz.records.recorder import ChunksReceived
@@ -18,11 +19,18 @@ RAWS = [b"data: 0\n\n", b"data: AKIAIOSF\n\n", b"data: ODNN7EXAMPLE\n\n", b"data
 REDACT = ActivePolicy(Redact({}), "redact", 1, 1, Mode.ENFORCE)
 
 
-def recorder_in(folder: Path, stream_id: uuid.UUID) -> Masked:
+class Failing(Redact):
+    """Cannot tell what it would mask."""
+
+    def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
+        raise ValueError("no")
+
+
+def recorder_in(folder: Path, stream_id: uuid.UUID, policy: ActivePolicy = REDACT) -> Masked:
     state = aggregate(delta(content=f"The key is {SECRET}"), delta(finish="stop"))
     assert state.blocks[0].kind is BlockKind.CONTENT
     context = StreamingContext(str(stream_id), lambda: 0, state=state)
-    return Masked(journal_of(folder, [opened(stream_id)]), [REDACT], context)
+    return Masked(journal_of(folder, [opened(stream_id)]), [policy], context)
 
 
 def chunks(query: Query) -> list[tuple[int, int, bytes | None]]:
@@ -59,13 +67,8 @@ def test_nothing_is_on_disk_before_it_is_known(query: Query, tmp_path: Path) -> 
 
 
 def test_a_block_that_cannot_be_masked_is_not_kept(query: Query, tmp_path: Path) -> None:
-    class Failing(Redact):
-        def on_delta(self, block: object, tail: object, context: object) -> object:  # type: ignore[override]
-            raise ValueError("no")
-
     stream_id = uuid.uuid4()
-    recorder = recorder_in(tmp_path, stream_id)
-    recorder._policies = [ActivePolicy(Failing({}), "redact", 1, 1, Mode.ENFORCE)]
+    recorder = recorder_in(tmp_path, stream_id, ActivePolicy(Failing({}), "redact", 1, 1, Mode.ENFORCE))
     recorder.append(closed(stream_id, blocks=[block(text=SECRET)]))
     recorder.flush()
     move(tmp_path)
