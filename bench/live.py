@@ -27,6 +27,7 @@ _MEASURED_EACH = 5  # to look into all messages of all browsers would load the m
 _WARM_UP_SECONDS = 3.0
 _DIRECT_STREAMS = 4
 _READ_ON_SECONDS = 10.0
+_CONFIRM_US = 200_000  # as the page does
 _ALONE_SECONDS = 60.0  # at most: what takes longer is to tell whether memory stays flat while people watch
 _MEMORY_STEPS = 10
 
@@ -75,6 +76,7 @@ async def _read_on(socket: aiohttp.ClientWebSocketResponse, seen: Watched) -> No
 
 async def _browse(client: aiohttp.ClientSession, address: URL, seen: Watched, number: int) -> None:
     newest: dict[bytes, int] = {}
+    confirmed_at = 0.0
     async with client.ws_connect(address, origin=str(address.origin()), max_msg_size=0) as socket:
         async for message in socket:
             now = time.monotonic_ns() // 1000
@@ -85,7 +87,9 @@ async def _browse(client: aiohttp.ClientSession, address: URL, seen: Watched, nu
             seen.behind += kind == "behind"
             if number % _MEASURED_EACH == 0:
                 seen.latencies += _new_chunks(text.encode(), newest, now)
-            await socket.send_json({"seen": int(first)})
+            if now - confirmed_at > _CONFIRM_US:
+                confirmed_at = now
+                await socket.send_json({"seen": int(first)})
 
 
 def _new_chunks(text: bytes, newest: dict[bytes, int], now: int) -> list[int]:

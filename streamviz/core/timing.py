@@ -1,8 +1,10 @@
 """How fast a stream is, from timestamps passed in. All times are in µs, points in time in µs since the epoch."""
 
 from array import array
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Sequence
 from enum import StrEnum
+from operator import sub
 from typing import NamedTuple
 
 import msgspec
@@ -52,10 +54,7 @@ class Tape:
 
     def itl(self, percent: int) -> int | None:
         """The gap between deltas that `percent` of 100 do not exceed (50 the median); None below two deltas."""
-        if not self._gaps:
-            return None
-        rank = -(-percent * len(self._gaps) // 100)
-        return sorted(self._gaps)[max(rank, 1) - 1]
+        return _percentile(sorted(self._gaps), percent)
 
     def tpot(self, ended_at: int, output_tokens: int | None) -> float | None:
         """Time an output token behind the first; None where the tokens are unknown or below two, or no delta came."""
@@ -109,10 +108,13 @@ class Percentiles(NamedTuple):
     p95: int | None
 
 
-def inter_token_latency(times: Iterable[int], first_at: int | None) -> Percentiles:
-    """The gaps between chunks that came at `times`, from the first delta at `first_at` on."""
-    tape = Tape(0)
-    for at in times:
-        if first_at is not None and at >= first_at:
-            tape.add(at)
-    return Percentiles(tape.itl(50), tape.itl(95))
+def inter_token_latency(times: Sequence[int], first_at: int | None) -> Percentiles:
+    """The gaps between chunks that came at `times`, in order, from the first delta at `first_at` on."""
+    begun = () if first_at is None else times[bisect_left(times, first_at) :]
+    gaps = sorted(map(sub, begun[1:], begun))
+    return Percentiles(_percentile(gaps, 50), _percentile(gaps, 95))
+
+
+def _percentile(ordered: Sequence[int], percent: int) -> int | None:
+    """The value that `percent` of 100 do not exceed; None where there is none."""
+    return ordered[max(-(-percent * len(ordered) // 100), 1) - 1] if ordered else None

@@ -10,6 +10,7 @@ from django.db import DatabaseError
 
 from streamviz.core.policy import Decision
 from streamviz.live.feed import Feed, feed, now_us
+from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_records
 from streamviz.live.topics import Topic, count_held
 from streamviz.live.wall import Wall
@@ -19,6 +20,11 @@ from streamviz.live.watcher import OVER, TRY_AGAIN, Message, Watcher, head
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.1
+LONGEST_TICK_SECONDS = 0.3
+# The share of the event loop's time that painting may take: with much to paint ticks are rarer, up to the longest.
+_SHARE = 0.08
+# Browsers that are sent something before clients come first again.
+_AT_ONCE = 4
 _ALIVE_US = 5_000_000
 # A snapshot is dear, and a browser may ask for one as often as it likes.
 _SNAPSHOT_US = 500_000
@@ -35,14 +41,12 @@ class Channel:
         self.number = 0
         self._told_at = now_us()
 
-    async def publish(self, changed: set[uuid.UUID], now: int) -> None:
+    async def publish(self, changed: set[uuid.UUID], now: int, pace: Pace) -> None:
         """Bring all watchers up to date."""
-        async for update in self.topic.updates(changed, now):
+        async for update in self.topic.updates(changed, now, pace):
             self.number += 1
             message = Message(self.number, head(self.number, "delta", now) + update.html, is_text=update.is_text)
-            for watcher in self.watchers:
-                if not watcher.wants_snapshot:
-                    watcher.offer(message, now, is_text=update.is_text)
+            await self._offer(message, now, pace)
             self._told_at = now
         if now - self._told_at > _ALIVE_US:
             self._told_at = now
@@ -50,6 +54,15 @@ class Channel:
         await self._show_again(now)
         if self.topic.is_over:
             self._end(now)
+
+    async def _offer(self, message: Message, now: int, pace: Pace) -> None:
+        """To a few at a time: each is a message of many kB that its socket is given."""
+        watchers = list(self.watchers)
+        for first in range(0, len(watchers), _AT_ONCE):
+            for watcher in watchers[first : first + _AT_ONCE]:
+                if not watcher.wants_snapshot:
+                    watcher.offer(message, now, is_text=message.is_text)
+            await pace.give_way()
 
     async def _show_again(self, now: int) -> None:
         """Snapshots for those who asked for one, or had something left out and have caught up."""
@@ -135,7 +148,7 @@ class Hub:
         channel.watchers.add(watcher)
         self.tick_while_watched()
         async with channel.lock:
-            await channel.publish(set(), now_us())
+            await channel.publish(set(), now_us(), Pace())
 
     def leave(self, name: str, watcher: Watcher) -> None:
         """The socket is gone; a topic that nobody watches costs nothing."""
@@ -152,19 +165,20 @@ class Hub:
             self._ticker = asyncio.create_task(self._tick(), name="live ticker")
 
     async def _tick(self) -> None:
+        pace = Pace()
         while self._channels or (self.peers and self.peers.wants_ticks):
-            await asyncio.sleep(TICK_SECONDS)
-            changed = self.feed.take_changed()
+            await asyncio.sleep(min(max(TICK_SECONDS, pace.spent / _SHARE), LONGEST_TICK_SECONDS))
+            changed, pace = self.feed.take_changed(), Pace()
             try:
-                await self._paint(changed)
+                await self._paint(changed, pace)
             except Exception:  # One row that cannot be drawn must not stop all pages.
                 log.exception("could not draw the rows of the Live page")
             for name, channel in list(self._channels.items()):
-                await self._publish(name, channel, changed)
+                await self._publish(name, channel, changed, pace)
 
-    async def _paint(self, changed: set[uuid.UUID]) -> None:
+    async def _paint(self, changed: set[uuid.UUID], pace: Pace) -> None:
         if self.wall.is_watched:
-            await self.wall.refresh(changed, now_us())
+            await self.wall.refresh(changed, now_us(), pace)
             self._look_at_record(now_us())
         if self.peers:
             await self.peers.tick()
@@ -180,10 +194,10 @@ class Hub:
         except DatabaseError as error:
             log.warning("the newest streams of the record cannot be read: %s", error)
 
-    async def _publish(self, name: str, channel: Channel, changed: set[uuid.UUID]) -> None:
+    async def _publish(self, name: str, channel: Channel, changed: set[uuid.UUID], pace: Pace) -> None:
         async with channel.lock:
             try:
-                await channel.publish(changed, now_us())
+                await channel.publish(changed, now_us(), pace)
             except Exception:  # One stream that cannot be drawn must not stop the pages of all the others.
                 log.exception("could not draw %s", name)
                 channel.close(TRY_AGAIN)

@@ -1,20 +1,44 @@
-"""Long work in the event loop, in short steps."""
+"""Long work in the event loop, in short turns between which clients come first."""
 
 import asyncio
-from time import thread_time
+from time import monotonic, thread_time
 
-# Of CPU time: while streams keep the loop busy each rest is as long as a turn of theirs.
-_MOST_SECONDS = 0.005
+# Of CPU time: a chunk that arrives in the midst of a turn waits for no more than this.
+_TURN_SECONDS = 0.001
+# A round of the loop that takes less has hardly served anybody.
+_CALM_SECONDS = 0.0005
+# How long all rests may take together: whoever watches must not wait for ever where the loop is never calm.
+_PATIENCE_SECONDS = 0.03
+_IMPATIENT_TURN_SECONDS = 0.005
 
 
 class Pace:
-    """Lets the loop serve clients whenever a few milliseconds were taken."""
+    """The pace of one piece of work, such as all that a tick paints. `spent` is the CPU time that it took (s)."""
 
     def __init__(self) -> None:
+        self.spent = 0.0
+        self._patience = _PATIENCE_SECONDS
+        self._turn = _TURN_SECONDS
         self._began_at = thread_time()
 
     async def rest(self) -> None:
-        """Between two pieces of the work."""
-        if thread_time() - self._began_at > _MOST_SECONDS:
+        """Between two steps of the work: when a turn is over, let clients be served until none of them waits."""
+        if thread_time() - self._began_at > self._turn:
+            await self.give_way()
+
+    async def give_way(self) -> None:
+        """Let clients be served now."""
+        self.spent += thread_time() - self._began_at
+        while self._patience > 0:
+            began_at = monotonic()
+            # The first lets the loop read its sockets, the second lets those run who wait for what was read.
             await asyncio.sleep(0)
-            self._began_at = thread_time()
+            await asyncio.sleep(0)
+            took = monotonic() - began_at
+            if took < _CALM_SECONDS:
+                break
+            self._patience -= took
+        else:
+            self._turn = _IMPATIENT_TURN_SECONDS
+            await asyncio.sleep(0)
+        self._began_at = thread_time()

@@ -126,14 +126,15 @@ def _count(element: str, text: str, oob: bool) -> SafeString:
 
 async def stream(view: StreamView, now: int, *, oob: bool = False) -> SafeString:
     """All of a stream's page below its tabs."""
+    pace = Pace()
     return fragment(
         "_stream",
         stream=view,
         **counts(view),
         waterfall=waterfall(view, now),
-        items=await paced(fragment("_block_item", block=block) for block in view.blocks),
-        cards=await paced(block_card(block) for block in view.blocks),
-        verdicts=await paced(verdict(entry) for entry in reversed(view.verdicts)),
+        items=await paced((fragment("_block_item", block=block) for block in view.blocks), pace),
+        cards=await paced((block_card(block) for block in view.blocks), pace),
+        verdicts=await paced((verdict(entry) for entry in reversed(view.verdicts)), pace),
         holds=holds(view),
         oob=oob,
     )
@@ -141,8 +142,9 @@ async def stream(view: StreamView, now: int, *, oob: bool = False) -> SafeString
 
 async def wall(groups: Sequence[tuple[str, Sequence[Entry]]], *, is_filtered: bool, oob: bool = False) -> SafeString:
     """The Live page's list: each group's title with its rows."""
+    pace = Pace()
     rendered = [
-        {"name": name, "title": GROUP_TITLES[name], "rows": await paced(row(entry) for entry in entries)}
+        {"name": name, "title": GROUP_TITLES[name], "rows": await paced((row(entry) for entry in entries), pace)}
         for name, entries in groups
     ]
     return fragment("_wall", groups=rendered, is_filtered=is_filtered, oob=oob)
@@ -157,9 +159,9 @@ GROUP_TITLES = {
 }
 
 
-async def paced(fragments: Iterable[_Text]) -> list[_Text]:
+async def paced(fragments: Iterable[_Text], pace: Pace) -> list[_Text]:
     """All of them, letting the event loop serve clients in between."""
-    rendered, pace = [], Pace()
+    rendered = []
     for one in fragments:
         rendered.append(one)
         await pace.rest()

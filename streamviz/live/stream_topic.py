@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from django.utils.safestring import SafeString
 
 from streamviz.live import rendering
+from streamviz.live.pace import Pace
 from streamviz.live.presentation.from_live import view_of, whole_view_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import BlockView, StreamView
@@ -30,14 +31,14 @@ class StreamTopic:
     def is_over(self) -> bool:
         return self._is_over
 
-    async def updates(self, changed: set[uuid.UUID], now: int) -> AsyncIterator[Update]:
+    async def updates(self, changed: set[uuid.UUID], now: int, pace: Pace) -> AsyncIterator[Update]:
         if self._stream.id in changed:
             before, self._shown = self._shown, view_of(self._stream)
             self._is_over = self._stream.is_closed
             # Many can come in one chunk.
-            if blocks := "".join(await rendering.paced(_changed_blocks(before, self._shown))):
+            if blocks := "".join(await rendering.paced(_changed_blocks(before, self._shown), pace)):
                 yield Update(blocks + "".join(self._changed_parts(now)), is_text=False)
-            if text := "".join(await rendering.paced(_grown_text(before, self._shown))):
+            if text := "".join(await rendering.paced(_grown_text(before, self._shown), pace)):
                 yield Update(text, is_text=True)
         second = now // _SECOND
         if second != self._second or self.is_over:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple, Protocol
 
 from streamviz.live.feed import Feed
+from streamviz.live.pace import Pace
 
 
 class Update(NamedTuple):
@@ -21,7 +22,7 @@ class Topic(Protocol):
     def is_over(self) -> bool:
         """Whether nothing can change any more."""
 
-    def updates(self, changed: set[uuid.UUID], now: int) -> AsyncIterator[Update]:
+    def updates(self, changed: set[uuid.UUID], now: int, pace: Pace) -> AsyncIterator[Update]:
         """What browsers need to know now; `changed` are the streams that changed since the last time."""
 
     async def snapshot(self, now: int) -> str:

@@ -68,7 +68,7 @@ class Wall:
         if not self.is_watched:
             self._forget()
             await self.look_at_record(now)
-        await self.refresh({*self._feed.running, *self._feed.finished}, now)
+        await self.refresh({*self._feed.running, *self._feed.finished}, now, Pace())
 
     def _forget(self) -> None:
         """Nobody has looked for a while: what was running may have ended since."""
@@ -89,19 +89,18 @@ class Wall:
         ends = sorted((entry.ended_at for entry in self.entries.values() if entry.ended_at), reverse=True)
         return len(ends) < MOST_RECENT or (view.ended_at or 0) > ends[MOST_RECENT - 1]
 
-    async def refresh(self, changed: set[uuid.UUID], now: int) -> None:
+    async def refresh(self, changed: set[uuid.UUID], now: int, pace: Pace) -> None:
         """Paint what changed, and what time alone has changed."""
         if now // SECOND != self._second:
             self._second = now // SECOND
             self._age(now)
         touched: set[uuid.UUID] = set()
         try:
-            await self._paint(changed.union(self._due(now)), now, touched)
+            await self._paint(changed.union(self._due(now)), now, touched, pace)
         finally:  # also where whoever wanted it is gone in the midst of it
             self._touch(touched)
 
-    async def _paint(self, stream_ids: Iterable[uuid.UUID], now: int, touched: set[uuid.UUID]) -> None:
-        pace = Pace()
+    async def _paint(self, stream_ids: Iterable[uuid.UUID], now: int, touched: set[uuid.UUID], pace: Pace) -> None:
         for stream_id in stream_ids:
             stream, entry = self._feed.get(stream_id), self.entries.get(stream_id)
             if stream and not (entry and entry.group == "recent"):

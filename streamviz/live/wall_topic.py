@@ -36,9 +36,9 @@ class WallTopic:
         """Called by the wall."""
         self._pending |= stream_ids
 
-    async def updates(self, changed: set[uuid.UUID], now: int) -> AsyncIterator[Update]:
+    async def updates(self, changed: set[uuid.UUID], now: int, pace: Pace) -> AsyncIterator[Update]:
         pending, self._pending = self._pending, set()
-        moves, texts, pace = [], [], Pace()
+        moves, texts = [], []
         # Where rows belong is told by their places, whatever the order here.
         for stream_id in pending:
             row_moves, row_texts = self._look_at(stream_id)

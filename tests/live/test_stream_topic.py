@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from streamviz.core.policy import Mode
 from streamviz.live.feed import Feed
+from streamviz.live.pace import Pace
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.topics import count_held
 from streamviz.live.watcher import head
@@ -29,7 +30,7 @@ class Watched:
     async def tick(self) -> None:
         """Bring all pages up to date."""
         changed = self.running.feed.take_changed()
-        async for update in self.topic.updates(changed, self.running.now):
+        async for update in self.topic.updates(changed, self.running.now, Pace()):
             self.number += 1
             if update.is_text:
                 self.sizes.append(len(update.html))

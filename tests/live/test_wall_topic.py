@@ -4,6 +4,7 @@ from typing import Any
 
 from streamviz.live.feed import RECENT_SECONDS, Feed
 from streamviz.live.filters import parse_filter
+from streamviz.live.pace import Pace
 from streamviz.live.wall import MOST_RECENT, Wall
 from streamviz.live.wall_topic import WallTopic
 from streamviz.live.watcher import head
@@ -41,10 +42,10 @@ class Walls:
         """Let time pass and bring all pages up to date; gives for each message whether it is only text."""
         self.now += round(seconds * SECOND)
         changed = self.feed.take_changed()
-        await self.wall.refresh(changed, self.now)
+        await self.wall.refresh(changed, self.now, Pace())
         told = []
         for topic, page in self.pages:
-            async for update in topic.updates(changed, self.now):
+            async for update in topic.updates(changed, self.now, Pace()):
                 told.append(update.is_text)
                 page.receive(head(page.expected or 0, "delta", self.now) + update.html)
         return told
