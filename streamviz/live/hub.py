@@ -167,7 +167,8 @@ class Hub:
     async def _tick(self) -> None:
         pace = Pace()
         while self._channels or (self.peers and self.peers.wants_ticks):
-            await asyncio.sleep(min(max(TICK_SECONDS, pace.spent / _SHARE), LONGEST_TICK_SECONDS))
+            due_in = min(max(TICK_SECONDS, pace.spent / _SHARE), LONGEST_TICK_SECONDS) - pace.seconds
+            await asyncio.sleep(max(due_in, TICK_SECONDS / 2))
             changed, pace = self.feed.take_changed(), Pace()
             try:
                 await self._paint(changed, pace)

@@ -20,6 +20,12 @@ class Pace:
         self._patience = _PATIENCE_SECONDS
         self._turn = _TURN_SECONDS
         self._began_at = thread_time()
+        self._first_began_at = monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long the work has taken so far, with its rests."""
+        return monotonic() - self._first_began_at
 
     async def rest(self) -> None:
         """Between two steps of the work: when a turn is over, let clients be served until none of them waits."""
