@@ -131,6 +131,7 @@ def test_of_two_saves_at_once_the_later_is_told_too(
     ("changes", "field", "words"),
     [
         ({"p.arguments": '[{"pattern": "("}]'}, "p.arguments", "not a regular expression"),
+        ({"p.arguments": '[{"pattern": "100%d("}]'}, "p.arguments", "100%d("),
         ({"p.arguments": "{no"}, "p.arguments", "valid JSON"),
         ({"kinds_scope": "wishful"}, "kinds_scope", "no kind of block"),
         ({"time_limit": 0}, "time_limit", "greater than"),

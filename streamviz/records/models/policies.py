@@ -93,7 +93,8 @@ class Policy(PolicyFields):
         try:
             policies.build(self.kind, self.parameters)
         except PolicyParametersError as error:
-            told = ValidationError(str(error), params={"field": error.field})
+            # What it quotes was typed by somebody, and a % in it means nothing.
+            told = ValidationError("%(problem)s", params={"problem": str(error), "field": error.field})
             raise ValidationError({"parameters": [told]}) from error
 
     def require_may_change(self, by: User | None, newest: "PolicyVersion | None") -> None:
