@@ -85,4 +85,4 @@ def wanted_streams(filters: Filters) -> Conditions:
     if not filters.text.strip():
         return plain
     text = text_conditions(filters.text)
-    return Conditions(f"{plain.sql} AND {text.sql}", plain.values | text.values)
+    return Conditions(f"{plain.sql} AND {text.sql}", plain.values | text.values, text.is_costly)
