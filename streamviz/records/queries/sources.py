@@ -19,7 +19,8 @@ HALF_HOURS = """(
         reported_input, reported, priced
     FROM records_halfhour
     UNION ALL
-    SELECT requested_at, requested_model, provider, key_id, outcome, 1, NULL, NULL, NULL, 0, 0, 0
+    SELECT requested_at, requested_model, provider, key_id, outcome, 1, input_tokens, output_tokens, cost,
+        num_nonnulls(input_tokens), num_nonnulls(output_tokens), num_nonnulls(cost)
     FROM records_stream WHERE outcome = ''
 )"""
 _IN_HALF_HOURS = {"since", "until", "models", "providers", "keys", "outcomes"}
