@@ -1,7 +1,5 @@
 """Statistics of streams by time and by what they have in common, and of policies by time."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -31,14 +29,17 @@ _COLUMNS = {
     Grouping.KEY: "s.key_id",
     Grouping.SESSION: "s.session_id",
 }
-# In the order of Bucket's fields.
 _OUTCOMES = (
-    "",
-    Outcome.COMPLETED.value,
-    Outcome.HALTED.value,
-    Outcome.UPSTREAM_ERROR.value,
-    Outcome.CLIENT_DISCONNECTED.value,
-    Outcome.INTERRUPTED.value,
+    Outcome.COMPLETED,
+    Outcome.HALTED,
+    Outcome.UPSTREAM_ERROR,
+    Outcome.CLIENT_DISCONNECTED,
+    Outcome.INTERRUPTED,
+)
+# In the order of Bucket's fields.
+_BY_OUTCOME = ", ".join(
+    f"coalesce(sum(streams) FILTER (WHERE outcome = '{outcome}'), 0)::bigint"
+    for outcome in ("", *(each.value for each in _OUTCOMES))
 )
 
 
@@ -107,7 +108,8 @@ class Holds(NamedTuple):
 
 # What a group is called is looked up once for all of its streams.
 _COUNTS = """
-SELECT at, {group}, outcome, sum(streams)::bigint, CASE WHEN sum(reported_input) > 0 THEN sum(input)::bigint END,
+SELECT at, {group}, sum(streams)::bigint, {outcomes},
+    CASE WHEN sum(reported_input) > 0 THEN sum(input)::bigint END,
     CASE WHEN sum(reported) > 0 THEN sum(output)::bigint END, CASE WHEN sum(priced) > 0 THEN sum(cost)::float END,
     sum(reported)::bigint, sum(priced)::bigint
 FROM (
@@ -126,7 +128,7 @@ FROM (
     WHERE {conditions}
     GROUP BY 1, 2, 3
 ) AS s
-GROUP BY 1, 2, 3 HAVING sum(streams) > 0
+GROUP BY 1, 2 HAVING sum(streams) > 0 ORDER BY 1, 2
 """
 # Index stream_in_session for sessions: of many thousands, names are joined sooner than looked up.
 _LARGEST = """
@@ -194,9 +196,11 @@ GROUP BY 1
 """
 # So many of a sample tell how many there are in all, give or take a tenth.
 ENOUGH = 500
+# Looking at what a stream is made of takes as long as so many others do.
+COSTLY = 2
 # Postgres takes each time for a group of its own, and would sort all streams rather than add them up at once.
 _PLANNED = ("enable_seqscan = off", "work_mem = '64MB'", "jit = off")
-_Counts = dict[tuple[datetime, str], list[tuple[Any, ...]]]
+_Counts = list[tuple[Any, ...]]
 
 
 def by_time(
@@ -221,13 +225,12 @@ def by_time(
     }
     with planned(*_PLANNED):
         found, counted = _estimated(filters, wanted, parts, values) if may_estimate else (None, 1)
-        counts = found or _counts(wanted, parts, values)
-        everything = [each for bucket in counts.values() for each in bucket]
-        timed = one_in(sum(each[1] for each in everything))
+        counts = _counts(wanted, parts, values) if found is None else found
+        timed = one_in(sum(row[2] for row in counts))
         times = _times(wanted, parts, values, timed) if has_times else {}
-    buckets = [_bucket(*place, counts[place], times.get(place, _NO_TIMES)) for place in sorted(counts)]
+    buckets = [Bucket(*row, *times.get(row[:2], _NO_TIMES)) for row in counts]
     is_one = bool(buckets) and grouping is Grouping.NOTHING
-    total = _bucket(buckets[0].at, "", everything, times.get(_TOGETHER, _NO_TIMES)) if is_one else None
+    total = Bucket(buckets[0].at, "", *_sums(counts), *times.get(_TOGETHER, _NO_TIMES)) if is_one else None
     return Statistics(buckets, total, timed, counted)
 
 
@@ -251,10 +254,11 @@ def _estimated(
     filters: Filters, wanted: Conditions, parts: dict[str, str], values: Values
 ) -> tuple[_Counts | None, int]:
     """Counts from one stream in so many, where there are very many to look at and what is asked for is common."""
-    few = 1 if parts["source"] == HALF_HOURS else one_in(_streams_in(filters))
+    looked_at = COSTLY if wanted.is_costly else 1
+    few = 1 if parts["source"] == HALF_HOURS else one_in(looked_at * _streams_in(filters))
     if few > 1:
         found = _counts(wanted, parts, values, few)
-        is_common = sum(each[1] for bucket in found.values() for each in bucket) >= ENOUGH * few
+        is_common = sum(row[2] for row in found) >= ENOUGH * few
         if is_common or wanted.is_costly:
             return found, few
     return None, 1
@@ -268,12 +272,10 @@ def _streams_in(filters: Filters) -> int:
 
 
 def _counts(wanted: Conditions, parts: dict[str, str], values: Values, few: int = 1) -> _Counts:
-    """What is added up, by bucket, a row for each outcome: one stream in `few`, which stands for all of them."""
-    counts: _Counts = defaultdict(list)
-    sql = _COUNTS.format(**parts, conditions=f"{wanted.of('s')} AND {sampled(few)}")
-    for at, group, outcome, *added in rows(sql, values):
-        counts[at, group].append((outcome, *(each and each * few for each in added)))
-    return counts
+    """The beginnings of buckets, in their order, from one stream in `few`, which stands for all of them."""
+    where = f"{wanted.of('s')} AND {sampled(few)}"
+    found = rows(_COUNTS.format(**parts, outcomes=_BY_OUTCOME, conditions=where), values)
+    return found if few == 1 else [(*row[:2], *(each and each * few for each in row[2:])) for row in found]
 
 
 def _times(
@@ -285,20 +287,11 @@ def _times(
     return {row[:2]: _flat(row[2:]) for row in rows(sql, values)}
 
 
-def _bucket(at: datetime, group: str, counts: list[tuple[Any, ...]], times: tuple[float | None, ...]) -> Bucket:
-    outcomes, streams, *sums = zip(*counts, strict=True)
-    by_outcome: Counter[str] = Counter()
-    for outcome, number in zip(outcomes, streams, strict=True):
-        by_outcome[outcome] += number
-    ended = (by_outcome[each] for each in _OUTCOMES)
-    known, numbers = sums[:3], sums[3:]
-    return Bucket(at, group, sum(streams), *ended, *map(_sum, known), *map(sum, numbers), *times)
-
-
-def _sum(known: Iterable[Any]) -> Any:
-    """None where nothing is known."""
-    values = [value for value in known if value is not None]
-    return sum(values) if values else None
+def _sums(counts: _Counts) -> list[Any]:
+    """What all buckets come to; None where nothing is known."""
+    columns = list(zip(*counts, strict=True))[2:]
+    known = [[value for value in column if value is not None] for column in columns]
+    return [sum(values) if values else None for values in known]
 
 
 def _flat(percentiles: tuple[list[timedelta] | None, ...]) -> tuple[float | None, ...]:

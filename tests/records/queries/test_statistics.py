@@ -119,7 +119,7 @@ def test_what_is_common_is_estimated_and_what_is_rare_is_counted(query: Query, m
 
 
 def test_a_common_word_is_never_counted_one_by_one(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "SAMPLE", 10)
+    monkeypatch.setattr(sources, "SAMPLE", 20)
     monkeypatch.setattr(search, "COMMON", 1)
     store(*(story(NOW, number=8 * n) for n in range(11)))
     estimated = by_time(Filters(text="look"), HOUR, has_times=False, may_estimate=True)
