@@ -15,6 +15,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
+from urllib.parse import quote_plus
 
 import psutil
 
@@ -90,25 +91,34 @@ def _scans(run: Callable[[], Any]) -> set[str]:
 
 
 def _pages(client: Any) -> dict[str, Callable[[], Any]]:
-    """Pages as Django answers for them, from its middleware to the last byte."""
+    """Pages as Django answers for them, from its middleware to the last byte, and what they have brought afterwards."""
     from streamviz.records.models import Stream
 
     long = _long_stream()
     chance = random.Random(4)  # noqa: S311
     streams = Stream.objects.count()
-    everything, filtered = "/sessions/?range=all", "outcome:upstream_error+tool:run_shell+cost:0.001"
-    paths: dict[str, Callable[[], str]] = {
-        "page: sessions of 24 h": lambda: "/sessions/?range=24h",
-        "page: sessions": lambda: everything,
-        "page: sessions, filtered by a model": lambda: f"{everything}&q=model:o4-mini",
-        "page: sessions, filtered by outcome, tool and cost": lambda: f"{everything}&q={filtered}",
-        "page: sessions, filtered by what intervened": lambda: f"{everything}&q=intervened:yes",
-        "page: sessions of a week, with nothing that matches": lambda: "/sessions/?range=7d&q=finish_reason:none",
-        "page: sessions, a search for a model": lambda: f"{everything}&q=o4-mini",
-        "page: sessions, a search for one stream": lambda: f"{everything}&q=case-{chance.randrange(streams):08d}",
-        "page: sessions, a search for a common word": lambda: f"{everything}&q=worker",
+    label = Stream.objects.order_by("requested_at")[streams // 2].session.label
+    asked: dict[str, Callable[[], str]] = {
+        "of 24 h": lambda: "range=24h",
+        "of all time": lambda: "range=all",
+        "of a model": lambda: "range=all&q=model:o4-mini",
+        "by outcome, tool and cost": lambda: "range=all&q=outcome:upstream_error+tool:run_shell+cost:0.001",
+        "in which a policy intervened": lambda: "range=all&q=intervened:yes",
+        "judged by a policy": lambda: "range=all&q=policy:shell-guard",
+        "with a star": lambda: "range=all&q=starred:yes",
+        "with a label": lambda: "range=all&q=" + quote_plus(f'session:"{label}"'),
+        "by a cost that none has": lambda: "range=all&q=cost:1000",
+        "by a tool": lambda: "range=all&q=tool:run_shell",
+        "of a week, with nothing that matches": lambda: "range=7d&q=finish_reason:none",
+        "a search for a model": lambda: "range=all&q=o4-mini",
+        "a search for one stream": lambda: f"range=all&q=case-{chance.randrange(streams):08d}",
+        "a search for a common word": lambda: "range=all&q=worker",
+    }
+    others: dict[str, Callable[[], str]] = {
+        "page: stats of 1 h": lambda: "/stats/?range=1h",
         "page: stats of 24 h": lambda: "/stats/?range=24h",
         "page: stats of a week by key": lambda: "/stats/?range=7d&by=key",
+        "page: stats of a month by model": lambda: "/stats/?range=30d",
         "page: stats of a month by session": lambda: "/stats/?range=30d&by=session",
         "page: a session": lambda: f"/sessions/{long.session_id}/",
         f"page: a stream of {long.chunk_count:,} chunks": lambda: f"/streams/{long.pk}/",
@@ -116,11 +126,16 @@ def _pages(client: Any) -> dict[str, Callable[[], Any]]:
         "page: system": lambda: "/system/",
     }
 
-    def ask(path: Callable[[], str]) -> None:
-        status = client.get(path()).status_code
+    def ask(path: str, query: Callable[[], str], **headers: str) -> None:
+        status = client.get(path + query(), headers=headers).status_code
         assert status == 200, status
 
-    return {name: partial(ask, path) for name, path in paths.items()}
+    sessions = {f"page: sessions {name}": partial(ask, "/sessions/?", query) for name, query in asked.items()}
+    histograms = {
+        f"histogram: sessions {name}": partial(ask, "/sessions/histogram/?", query, **{"HX-Request": "true"})
+        for name, query in asked.items()
+    }
+    return sessions | histograms | {name: partial(ask, "", path) for name, path in others.items()}
 
 
 def _long_stream() -> Any:
@@ -140,11 +155,13 @@ def _queries() -> dict[str, Callable[[], Any]]:
     from streamviz.records.models import Session, Stream
     from streamviz.records.queries.filters import Filters
     from streamviz.records.queries.pages import Place, session_page, stream_page
+    from streamviz.records.queries.sources import HALF_HOUR, ORIGIN
     from streamviz.records.queries.statistics import Grouping, by_time, holds, policies_by_time
 
     chance = random.Random(3)  # noqa: S311
     streams = Stream.objects.count()
     newest = Stream.objects.aggregate(Max("requested_at"))["requested_at__max"]
+    newest -= (newest - ORIGIN) % HALF_HOUR  # as the pages' stretches of time begin
     day, week, month = (newest - timedelta(days=days) for days in (1, 7, 30))
     long = _long_stream()
     middle = newest - timedelta(days=3)

@@ -39,8 +39,8 @@ function keepUp() {
     moving = 0;
     const newest = document.querySelector("#block-cards > :last-child");
     const peek = newest?.closest(".peek");
-    // A peek moves within itself: the list beside it stays where it is.
-    if (peek) peek.scrollTop = peek.scrollHeight;
+    // A peek moves within itself: the list beside it stays where it is. Where a person is asked, the question stays.
+    if (peek) peek.scrollTop = peek.querySelector(".decide") ? 0 : peek.scrollHeight;
     else newest?.scrollIntoView({ block: "nearest" });
   });
 }

@@ -5,8 +5,8 @@ let awaitsLetter = false;
 
 export function start() {
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-    if (handle(event.key)) event.preventDefault();
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyping(event.target) ? event.key === "Escape" && closeOpened() : handle(event.key)) event.preventDefault();
   });
 }
 
@@ -62,14 +62,18 @@ function move(step) {
   return true;
 }
 
+// Whether there was something to close. Who was in it goes on from what opened it.
+function closeOpened() {
+  const opened = document.querySelector("details:is(.mode-switch, .confirm, .menu, .note-edit)[open]");
+  if (!opened) return false;
+  if (opened.contains(document.activeElement)) opened.querySelector("summary").focus();
+  opened.open = false;
+  return true;
+}
+
 // Escape first closes what is open, then lets go of what is focused, then goes up a level.
 function leave() {
-  const open = document.querySelector("details.mode-switch[open], details.confirm[open]");
-  if (open) {
-    open.open = false;
-    return true;
-  }
-  if (closePeek()) return true;
+  if (closeOpened() || closePeek()) return true;
   if (document.activeElement !== document.body && document.activeElement?.matches("a, button, summary")) {
     document.activeElement.blur();
     return true;

@@ -1,7 +1,7 @@
 // What the server says about an action that did not work, as text.
 export function start() {
-  document.addEventListener("htmx:responseError", (event) => say(reason(event.detail.xhr)));
-  document.addEventListener("htmx:sendError", () => say("The server cannot be reached."));
+  document.addEventListener("htmx:responseError", (event) => say(reason(event.detail.xhr), event.detail.elt));
+  document.addEventListener("htmx:sendError", (event) => say("The server cannot be reached.", event.detail.elt));
 }
 
 // A whole page, for people who typed an address, is nothing for a line.
@@ -10,7 +10,14 @@ function reason(answer) {
   return isText ? answer.responseText : `That did not work: the server answered ${answer.status}.`;
 }
 
-function say(text) {
+// What was waited for says itself why it does not come.
+function say(text, asker) {
+  const waiting = asker.querySelector("[data-waiting]");
+  if (waiting) {
+    asker.removeAttribute("aria-busy");
+    waiting.textContent = text.slice(0, 300);
+    return;
+  }
   const notice = document.createElement("p");
   notice.className = "notice notice-deny";
   notice.textContent = text.slice(0, 300);

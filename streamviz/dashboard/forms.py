@@ -38,8 +38,10 @@ class PolicyModeForm(WhyForm):
 
 
 class PolicyForm(forms.ModelForm):
-    """A policy of one kind: its parameters as its kind's schema has them, and how it runs. `reason` says why."""
+    """A policy of one kind: its parameters as its kind's schema has them, and how it runs. `reason` says why, and
+    `seen` is the version that it was filled in from: what somebody else has saved since is not overwritten unseen."""
 
+    seen = forms.IntegerField(required=False)
     reason = forms.CharField(max_length=500, label="Why", help_text=WHY)
 
     class Meta:
@@ -76,7 +78,7 @@ class PolicyForm(forms.ModelForm):
 
     @property
     def running_fields(self) -> list[forms.BoundField]:
-        return [self[name] for name in self.fields if not name.startswith(PREFIX) and name != "reason"]
+        return [self[name] for name in self.fields if not name.startswith(PREFIX) and name not in ("reason", "seen")]
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
@@ -85,8 +87,10 @@ class PolicyForm(forms.ModelForm):
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
+        newest = self.instance.versions.first() if self.instance.pk else None
         try:
-            self.instance.require_may_change(self._by, self.instance.versions.first() if self.instance.pk else None)
+            self.instance.require_unchanged(self.cleaned_data.get("seen"), newest)
+            self.instance.require_may_change(self._by, newest)
         except ValidationError as error:
             self.add_error(None, error)
 

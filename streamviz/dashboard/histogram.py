@@ -12,26 +12,34 @@ from streamviz.records.queries.statistics import Bucket, by_time
 
 
 class Histogram(NamedTuple):
-    """The drawing, its axis, and the same as rows: when, how many, of them not completed, and a link to them."""
+    """The drawing, and the same as rows: when, how many, of them not completed, and a link to them.
+
+    All is counted from one stream in `one_in`.
+    """
 
     chart: charts.Chart
-    axis: list[charts.Mark]
     rows: list[tuple[str, Bucket, int, str]]
     streams: int
+    one_in: int
 
 
 def histogram_of(filters: Filters, span: Timespan, written: str) -> Histogram:
     """Of the streams that are asked for in this time. `written` is the filter for links. Raises SearchTooBroad."""
     with limited():
-        buckets = {bucket.at: bucket for bucket in by_time(filters, span.step, has_times=False).buckets}
+        counted = by_time(filters, span.step, has_times=False, may_estimate=True)
+    about = "about " if counted.counted > 1 else ""
     rows = [
         (f"{at:%d %b %H:%M:%S}", bucket, failed_of(bucket), sessions_url(between(at, at + span.step), written))
-        for at, bucket in buckets.items()
+        for bucket in counted.buckets
+        for at in (bucket.at,)
     ]
-    columns = {bucket.at: _column(*row) for row in rows for bucket in (row[1],)}
-    top = max((bucket.streams for bucket in buckets.values()), default=0)
+    columns = {
+        bucket.at: charts.Column(f"{when}: {about}{outcome_words(bucket)}", href, outcome_values(bucket))
+        for when, bucket, _, href in rows
+    }
+    top = max((bucket.streams for bucket in counted.buckets), default=0)
     chart = charts.stacked([columns.get(at) for at in span.steps], count(top))
-    return Histogram(chart, charts.axis(span), rows, sum(bucket.streams for bucket in buckets.values()))
+    return Histogram(chart, rows, sum(bucket.streams for bucket in counted.buckets), counted.counted)
 
 
 def failed_of(bucket: Bucket) -> int:
@@ -57,7 +65,3 @@ def outcome_words(bucket: Bucket) -> str:
         "interrupted": bucket.interrupted,
     }
     return f"{plural(bucket.streams, 'stream')}: {', '.join(f'{n:,} {word}' for word, n in parts.items() if n)}"
-
-
-def _column(when: str, bucket: Bucket, failed: int, href: str) -> charts.Column:
-    return charts.Column(f"{when}: {outcome_words(bucket)}", href, outcome_values(bucket))

@@ -1,7 +1,8 @@
 """Links to the streams behind a figure."""
 
 from collections.abc import Mapping
-from urllib.parse import urlencode
+from functools import cache, lru_cache
+from urllib.parse import quote_plus
 
 from django.urls import reverse
 
@@ -12,9 +13,20 @@ from streamviz.live.presentation.text import UNKNOWN
 def sessions_url(time: Mapping[str, str], written: str = "") -> str:
     """The Sessions page, of a stretch of time as it is in a URL, under a filter."""
     query = {**({"q": written} if written else {}), **time}
-    return f"{reverse('sessions')}?{urlencode(query)}"
+    return f"{_sessions()}?{'&'.join(f'{name}={_quoted(value)}' for name, value in query.items())}"
 
 
 def term(field: str, name: str) -> str:
     """A filter for exactly this name; a dash is that of streams that have none."""
     return f"{field}:{quoted_if_needed(name or UNKNOWN)}"
+
+
+@cache
+def _sessions() -> str:
+    return reverse("sessions")
+
+
+# A page of drawings has hundreds of links to the same few dozen moments.
+@lru_cache(maxsize=1024)
+def _quoted(value: str) -> str:
+    return quote_plus(value)

@@ -20,4 +20,6 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
         del response.headers["Content-Type"]
         for name, value in found.headers:
             response.headers[name] = value
+        if body:  # the file may have changed since its length was noted
+            response.headers["Content-Length"] = str(len(body))
         return response

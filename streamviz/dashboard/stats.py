@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from streamviz.records.queries.statistics import (
     PolicyBucket,
     by_time,
     holds,
+    largest,
     policies_by_time,
 )
 
@@ -81,10 +83,10 @@ class Change(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """All of the page. `share` of the streams is what times are taken from."""
+    """All of the page. Times are taken from one stream in `one_in`."""
 
     total: Bucket | None
-    share: float
+    one_in: int
     drawn: list[Drawn]
     rows: list[Row]
     groups: list[GroupRow]
@@ -100,18 +102,17 @@ class Stats(NamedTuple):
 
 def stats_of(span: Timespan, group: str) -> Stats:
     """The statistics of a stretch of time, by one of GROUPINGS."""
-    wanted, whole = Filters(since=span.since, until=span.until), span.until - span.since
+    wanted = Filters(since=span.since, until=span.until)
     timed = by_time(wanted, span.step)
     rows = [_row(bucket, span) for bucket in timed.buckets]
-    total = next(iter(by_time(wanted, whole, origin=span.since).buckets), None)
-    groups = sorted(by_time(wanted, whole, GROUPINGS[group], origin=span.since).buckets, key=lambda each: -each.streams)
+    names, groups = largest(wanted, GROUPINGS[group], MOST_GROUPS)
     return Stats(
-        total=total,
-        share=timed.share,
-        drawn=_drawn(total, rows, span) if total else [],
+        total=timed.total,
+        one_in=timed.timed,
+        drawn=_drawn(timed.total, rows, span) if timed.total else [],
         rows=rows,
-        groups=_group_rows(wanted, span, group, groups[:MOST_GROUPS]),
-        more_groups=max(0, len(groups) - MOST_GROUPS),
+        groups=_group_rows(_of_groups(wanted, GROUPINGS[group], tuple(names)), span, group, names),
+        more_groups=max(0, groups - MOST_GROUPS),
         policies=_policy_rows(span),
         changes=_changes(span),
     )
@@ -205,25 +206,41 @@ def _spreads(title: str, rows: Sequence[Row | None], p50: _Figure, p95: _Figure)
     return charts.spreads(columns, _exact(max((each.p95 or 0 for each in columns if each), default=0)))
 
 
-def _group_rows(wanted: Filters, span: Timespan, group: str, totals: Sequence[Bucket]) -> list[GroupRow]:
+def _of_groups(wanted: Filters, grouping: Grouping, names: tuple[str, ...]) -> Filters:
+    """The same of these groups alone."""
+    match grouping:
+        case Grouping.PROVIDER:
+            return replace(wanted, providers=names)
+        case Grouping.KEY:
+            return replace(wanted, keys=names)
+        case Grouping.SESSION:
+            return replace(wanted, labels=names)
+        case _:
+            return replace(wanted, models=names)
+
+
+def _group_rows(wanted: Filters, span: Timespan, group: str, names: Sequence[str]) -> list[GroupRow]:
     """Each group with its own small drawing, all on one scale."""
-    columns: dict[str, dict[datetime, charts.Column]] = {total.group: {} for total in totals}
+    if not names:
+        return []
+    whole = by_time(wanted, span.until - span.since, GROUPINGS[group], origin=span.since)
+    totals = {bucket.group: bucket for bucket in whole.buckets}
+    columns: dict[str, dict[datetime, charts.Column]] = defaultdict(dict)
     for bucket in by_time(wanted, span.step, GROUPINGS[group], has_times=False).buckets:
-        if bucket.group not in columns:
-            continue
         href = sessions_url(between(bucket.at, bucket.at + span.step), term(group, bucket.group))
         words = f"{_when(bucket.at)}: {outcome_words(bucket)}"
         columns[bucket.group][bucket.at] = charts.Column(words, href, outcome_values(bucket))
-    full = charts.highest([each for total in totals for each in columns[total.group].values()])
+    full = charts.highest([each for steps in columns.values() for each in steps.values()])
     return [
         GroupRow(
-            name=one_line(total.group, _NAME_CHARACTERS),
-            href=sessions_url(span.query, term(group, total.group)),
-            bucket=total,
-            failed=failed_of(total),
-            chart=charts.stacked([columns[total.group].get(at) for at in span.steps], full=full),
+            name=one_line(name, _NAME_CHARACTERS),
+            href=sessions_url(span.query, term(group, name)),
+            bucket=totals[name],
+            failed=failed_of(totals[name]),
+            chart=charts.stacked([columns[name].get(at) for at in span.steps], full=full),
         )
-        for total in totals
+        for name in names
+        if name in totals
     ]
 
 

@@ -28,6 +28,7 @@ urlpatterns = [
     path("streams/<uuid:stream_id>/chunks/", streams.chunks, name="chunks"),
     path("streams/<uuid:stream_id>/request/", streams.request_body, name="request_body"),
     path("sessions/", sessions.sessions, name="sessions"),
+    path("sessions/histogram/", sessions.session_histogram, name="session_histogram"),
     path("sessions/<uuid:session_id>/", sessions.session, name="session"),
     path("sessions/<uuid:session_id>/star/", session_changes.star_session, name="star_session"),
     path("sessions/<uuid:session_id>/note/", session_changes.note_session, name="note_session"),

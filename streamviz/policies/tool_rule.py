@@ -44,7 +44,7 @@ class ToolRule(Policy):
     is there must match, and arguments that are not one JSON object never do. `text` is what the client gets instead of
     the call; where it is empty, a line that names the policy.
 
-    Each tool call is held until it is whole and judged. Raises PolicyParametersError for other parameters.
+    Each tool call is held until it is whole and judged.
     """
 
     kind = "tool_rule"

@@ -45,13 +45,21 @@ class PolicyForm(forms.ModelForm):
         widget=UnfoldAdminTextInputWidget(),
     )
 
+    seen = forms.IntegerField(required=False, widget=forms.HiddenInput())
+
     by: User | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["seen"].initial = self.instance.version or None
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         for name in ("kind", "parameters"):
             setattr(self.instance, name, cleaned.get(name, getattr(self.instance, name)))
-        self.instance.require_may_change(self.by, self.instance.versions.first() if self.instance.pk else None)
+        newest = self.instance.versions.first() if self.instance.pk else None
+        self.instance.require_unchanged(cleaned.get("seen"), newest)
+        self.instance.require_may_change(self.by, newest)
         return cleaned
 
     class Meta:
@@ -89,7 +97,7 @@ class PolicyAdmin(NoDeletion, ModelAdmin):
     search_fields = ("name",)
     actions = ("switch_off", "switch_to_shadow", "switch_to_enforce")
     fieldsets = (
-        (None, {"fields": ("name", "mode", "why")}),
+        (None, {"fields": ("name", "mode", "why", "seen")}),
         ("Rule", {"fields": ("kind", "parameters")}),
         ("Scope", {"fields": ("models_scope", "keys_scope", "kinds_scope", "tools_scope")}),
         ("Running", {"fields": ("order", "fail_open", "time_limit", "by_hand", "by_hand_seconds")}),

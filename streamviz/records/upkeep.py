@@ -1,4 +1,4 @@
-"""What the writer sees to beside its work: partitions made ahead, and retention once a day."""
+"""What the writer sees to beside its work: half hours put together, partitions made ahead, and retention once a day."""
 
 import logging
 import threading
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import psycopg
 from django.db import DatabaseError, connections
 
+from streamviz.records.half_hours import put_together
 from streamviz.records.partitions import days_around, make_days
 from streamviz.records.retention import is_due, run_retention
 from streamviz.records.rules import Retention
@@ -15,6 +16,8 @@ from streamviz.records.rules import Retention
 log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 3600.0
+# Until then figures are added up from a row for each stream that ended.
+_PUT_TOGETHER_SECONDS = 300.0
 
 
 class Upkeep:
@@ -24,11 +27,15 @@ class Upkeep:
         self._retention = retention
         self._stop = stop
         self._looked_at = float("-inf")
+        self._put_together_at = float("-inf")
         self._running: threading.Thread | None = None
 
     def tend(self, connection: psycopg.Connection) -> None:
         """Called often; costs nothing while nothing is due. Raises psycopg.Error."""
         now = time.monotonic()
+        if now - self._put_together_at >= _PUT_TOGETHER_SECONDS:
+            put_together(connection)
+            self._put_together_at = now
         if now - self._looked_at < _LOOK_SECONDS:
             return
         make_days(connection, days_around(datetime.now(UTC)))

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from streamviz.dashboard.forms import PolicyForm
 from streamviz.policies.registry import REGISTRY
 from streamviz.records.backtests.jobs import STARTING, cancel, run_job
 from streamviz.records.models import Backtest, Policy
@@ -91,10 +92,46 @@ def test_its_form_changes_parameters_and_scope(alice: Client, guard: Policy) -> 
     assert (changed.mode, changed.tools_scope, changed.fail_open, changed.version) == ("shadow", "run_*", True, 2)
 
 
+def test_what_somebody_else_saved_is_not_overwritten_unseen(cast: Cast, guard: Policy) -> None:
+    theirs = form(mode="shadow", seen=1, reason="Look first.")
+    assert cast["administrator"].post("/policies/guard/", theirs).status_code == 302
+    mine = form(order=7, seen=1, reason="Mine.")
+    page = text(cast["alice"].post("/policies/guard/", mine))
+    assert "it is at v2, and this began with v1" in page
+    newer = page.split('class="newer"')[1].split("</section>")[0]
+    assert all(words in newer for words in ("administrator", "Look first.", "-mode: off", "+mode: shadow"))
+    assert 'name="seen" value="2"' in page
+    found = Policy.objects.get(name="guard")
+    assert (found.version, found.mode, found.order) == (2, "shadow", 100)
+    assert cast["alice"].post("/policies/guard/", mine | {"seen": 2}).status_code == 302
+    assert Policy.objects.get(name="guard").order == 7
+
+
+def test_of_two_saves_at_once_the_later_is_told_too(
+    guard: Policy, monkeypatch: pytest.MonkeyPatch, alice: Client
+) -> None:
+    checked = PolicyForm.is_valid
+
+    def then_somebody_saves(filled_in: PolicyForm) -> bool:
+        is_valid = checked(filled_in)
+        if Policy.objects.get(name="guard").version == 1:
+            other = Policy.objects.get(name="guard")
+            other.order = 3
+            other.save()
+        return is_valid
+
+    monkeypatch.setattr(PolicyForm, "is_valid", then_somebody_saves)
+    page = text(alice.post("/policies/guard/", form(mode="shadow", seen=1)))
+    assert "it is at v2, and this began with v1" in page
+    assert "+order: 3" in page
+    assert Policy.objects.get(name="guard").mode == "off"
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
         ({"p.arguments": '[{"pattern": "("}]'}, "p.arguments", "not a regular expression"),
+        ({"p.arguments": '[{"pattern": "100%d("}]'}, "p.arguments", "100%d("),
         ({"p.arguments": "{no"}, "p.arguments", "valid JSON"),
         ({"kinds_scope": "wishful"}, "kinds_scope", "no kind of block"),
         ({"time_limit": 0}, "time_limit", "greater than"),

@@ -23,6 +23,7 @@ PAGES = {
     "peek": VIEWERS,
     "chunks": VIEWERS,
     "request_body": VIEWERS,
+    "session_histogram": VIEWERS,
     "sessions": VIEWERS,
     "session": VIEWERS,
     "export_session": VIEWERS,

@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 from html import unescape
 from urllib.parse import urlencode
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -11,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from streamviz.dashboard import queries
-from streamviz.records.queries import rows, search
+from streamviz.records.queries import rows, search, sources, statistics
 from tests.dashboard.conftest import NOON, Cast, recorded
 
 
@@ -102,18 +103,61 @@ def _times(since: int, until: int) -> dict[str, str]:
     return {name: (NOON + timedelta(minutes=n)).strftime("%Y-%m-%dT%H:%M:%SZ") for name, n in minutes.items()}
 
 
+def brought(cast: Cast, path: str) -> str:
+    """The histogram, as the page has it brought."""
+    shown = cast["bob"].get(path).content.decode()
+    [url] = re.findall(r'hx-get="([^"]+)" hx-trigger="load"', shown)
+    return cast["bob"].get(unescape(url), headers={"HX-Request": "true"}).content.decode()
+
+
 def test_a_bar_leads_to_its_streams(cast: Cast) -> None:
     recorded("first", requested_model="a")
     recorded("failed", minutes=30, requested_model="a", outcome="upstream_error")
     recorded("other", minutes=30, requested_model="b")
-    path = f"/sessions/?{urlencode({'q': 'model:a', **_times(0, 60)})}"
-    shown = cast["bob"].get(path).content.decode()
+    shown = brought(cast, f"/sessions/?{urlencode({'q': 'model:a', **_times(0, 60)})}")
+    assert shown.startswith('<section class="histogram"')
+    assert "hx-get" not in shown
+    assert "<b>2 streams</b>" in shown
     bars = re.findall(r'<a href="([^"]+)" tabindex="-1"><title>([^<]+)</title>', shown)
     assert [words.split(": ", 1)[1] for _, words in bars] == ["1 stream: 1 completed", "1 stream: 1 upstream error"]
     assert [labels(cast, unescape(href)) for href, _ in bars] == [["first"], ["failed"]]
     assert [unescape(href) for href in re.findall(r'<td><a class="link" href="([^"]+)">21 Sep', shown)] == [
         unescape(href) for href, _ in bars
     ]
+
+
+def test_an_estimate_says_that_it_is_one(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "SAMPLE", 0)
+    monkeypatch.setattr(statistics, "ENOUGH", 1)
+    recorded("sampled", id=UUID(int=7 << 76), cost=1)
+    recorded("not sampled", id=UUID(int=(7 << 76) + 255), cost=1)
+    shown = brought(cast, "/sessions/?range=all&q=cost:0.5")
+    assert "<b>About 256 streams</b>" in shown
+    assert "estimated from one in 256" in shown
+    assert "about 256 streams: 256 completed</title>" in shown
+    assert "<b>2 streams</b>" in brought(cast, "/sessions/?range=all")
+
+
+def test_it_says_when_counting_took_too_long(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded("one")
+    monkeypatch.setattr(rows, "SECONDS", 0.1)
+    monkeypatch.setattr(statistics, "_COUNTS", "SELECT pg_sleep(5)")
+    shown = brought(cast, "/sessions/?range=all")
+    assert "It would take too long to count these." in shown
+    assert "hx-get" not in shown
+
+
+def test_the_histogram_is_a_page_too(cast: Cast) -> None:
+    recorded("one", requested_model="a")
+    shown = cast["bob"].get("/sessions/histogram/?range=all&q=model:a").content.decode()
+    assert "<h1>Streams by time</h1>" in shown
+    assert "<b>1 stream</b>" in shown
+    assert 'href="/sessions/?q=model%3Aa&amp;range=all">Sessions' in shown
+
+
+def test_where_nothing_is_found_nothing_is_counted(cast: Cast) -> None:
+    recorded("one")
+    assert "hx-get" not in cast["bob"].get("/sessions/?range=all&q=model:b").content.decode()
 
 
 def test_what_is_hostile_in_a_filter_is_text(cast: Cast) -> None:
@@ -123,6 +167,7 @@ def test_what_is_hostile_in_a_filter_is_text(cast: Cast) -> None:
     shown = cast["bob"].get(path).content.decode()
     assert [unescape(each) for each in labels(cast, path)] == [HOSTILE]
     assert "<script>alert" not in shown
+    assert "<script>alert" not in brought(cast, path)
     assert cast["bob"].get("/sessions/?" + urlencode({"q": f"cost:{HOSTILE}"})).content.count(b"<script>alert") == 0
 
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from streamviz.dashboard import stats as dashboard_stats
 from streamviz.records.models import ApiKey, Policy, Stream
-from streamviz.records.queries import rows, statistics
+from streamviz.records.queries import rows, sources, statistics
 from tests.dashboard.conftest import Cast, recorded
 from tests.dashboard.test_sessions import HOSTILE, labels
 
@@ -62,9 +62,9 @@ def test_figures_are_added_up(cast: Cast) -> None:
 
 
 def test_very_many_say_that_times_are_estimated(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "SAMPLE", 0)
+    monkeypatch.setattr(sources, "SAMPLE", 0)
     lately("one")
-    assert "Times are estimated from one stream in 16" in page(cast)
+    assert "Times are estimated from one stream in 256" in page(cast)
 
 
 def test_every_bar_and_row_leads_to_its_streams(cast: Cast) -> None:

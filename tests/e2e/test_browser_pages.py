@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from streamviz.simulator.scenarios import HOSTILE_TEXT
 from tests.e2e.browsing import NARROW, Call, Visitor
@@ -54,7 +54,13 @@ class Site:
         kinds = [f"/policies/new/{kind}/" for kind in ("limits", "cel_rule", "python")]
         policies = ["/policies/", "/policies/shell-guard/", self.backtest, *kinds]
         others = ["/", "/?q=model:nothing", "/sessions/", f"/sessions/{self.session_id}/", "/keys/", "/system/"]
-        history = ["/stats/", "/stats/?range=1h&by=session", "/sessions/?q=model:nothing", "/sessions/?q=past&range=1h"]
+        history = [
+            "/stats/",
+            "/stats/?range=1h&by=session",
+            "/sessions/?q=model:nothing",
+            "/sessions/?q=past&range=1h",
+            "/sessions/histogram/",
+        ]
         return [*tabs, *policies, *others, *history, "/account/", "/no-such-page/"]
 
 
@@ -191,3 +197,51 @@ def test_hostile_text_does_nothing_anywhere(site: Site) -> None:
         assert shown.startswith(HOSTILE_TEXT[:80])
         assert "\x00" not in shown
         assert visitor.complaints == []
+
+
+def test_the_histogram_comes_after_the_page_and_moves_nothing(site: Site) -> None:
+    held: list[Route] = []
+    with site.visit() as visitor:
+        page = visitor.page
+        page.route("**/sessions/histogram/**", lambda route: held.append(route))
+        with page.expect_request("**/sessions/histogram/**"):
+            visitor.open("/sessions/?q=model:dangerous")
+        histogram, table = page.locator(".histogram"), page.locator("main > .table-wrap")
+        expect(histogram).to_contain_text("Counting …")
+        expect(page.get_by_role("link", name="past", exact=True)).to_be_visible()
+        before = table.bounding_box()
+        held[0].continue_()
+        expect(histogram.locator(".chart-head b")).to_have_text("1 stream")
+        assert table.bounding_box() == before
+        histogram.locator("summary").focus()
+        page.keyboard.press("Enter")
+        in_table = histogram.locator("tbody a")
+        expect(in_table).to_have_count(1)
+        expect(in_table).to_be_visible()
+        page.unroute("**/sessions/histogram/**")
+        histogram.locator(".bars a").click()
+        page.wait_for_url(re.compile(r"/sessions/\?q=model%3Adangerous&since=.*&until="))
+        expect(page.locator(".filter-chip")).to_contain_text("model:dangerous")
+        expect(page.get_by_role("link", name="past", exact=True)).to_be_visible()
+        expect(page.locator(".histogram .chart-head b")).to_have_text("1 stream")
+        assert visitor.complaints == []
+
+
+def test_the_histogram_says_why_it_does_not_come(site: Site) -> None:
+    with site.visit() as visitor:
+        page = visitor.page
+        answers = iter([lambda route: route.abort(), lambda route: route.fulfill(status=503, body="")])
+        page.route("**/sessions/histogram/**", lambda route: next(answers)(route))
+        for said in ("The server cannot be reached.", "the server answered 503"):
+            visitor.open("/sessions/")
+            expect(page.locator(".histogram .chart-head b")).to_contain_text(said)
+            expect(page.locator(".histogram")).not_to_have_attribute("aria-busy", "true")
+            expect(page.get_by_role("link", name="past", exact=True)).to_be_visible()
+
+
+def test_without_scripts_a_link_leads_to_the_histogram(site: Site) -> None:
+    with site.visit(java_script_enabled=False) as visitor:
+        page = visitor.open("/sessions/?q=past")
+        page.get_by_role("link", name="Streams by time").click()
+        expect(page.locator(".histogram .chart-head b")).to_have_text("1 stream")
+        expect(page.locator(".histogram .bars a")).to_have_count(1)

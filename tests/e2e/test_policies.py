@@ -386,7 +386,9 @@ def test_a_session_is_counted_where_the_provider_tells_no_tokens(guarded: Guarde
     until(lambda: guarded.query(told))
 
 
-def test_no_verdict_leaves_damage_in_the_record(server: Guarded) -> None:
-    [(streams,)] = server.query("SELECT count(*) FROM records_stream WHERE outcome <> ''")
-    assert streams
-    assert f"{streams} streams checked, 0 damaged" in server.verify()
+def test_no_verdict_leaves_damage_in_the_record(guarded: Guarded, session: str) -> None:
+    guarded.add("tool_rule", {"names": ["run_shell"]}, **SCOPE)
+    assert guarded.ask("dangerous?speed=inf", session).status == 200
+    guarded.recorded(session)
+    [(streams,)] = guarded.query("SELECT count(*) FROM records_stream WHERE outcome <> ''")
+    assert f"{streams} streams checked, 0 damaged" in guarded.verify()

@@ -66,6 +66,33 @@ def test_without_a_reason_nothing_is_switched(visitor: Visitor) -> None:
     expect(page.locator("tr", has_text="shell-guard").locator("summary.mode")).to_contain_text("off")
 
 
+def test_escape_closes_the_switch_also_from_within_its_field(visitor: Visitor) -> None:
+    page = visitor.open("/policies/")
+    row = page.locator("tr", has_text="shell-guard")
+    row.locator("summary.mode").press("Enter")
+    row.locator("input[name=reason]").press("Escape")
+    expect(row.locator("input[name=reason]")).to_be_hidden()
+    expect(row.locator("summary.mode")).to_be_focused()
+
+
+def test_two_people_change_one_policy(chromium: Browser, visitor: Visitor, proxied: Proxied) -> None:
+    page = visitor.open("/policies/secret-leak/")
+    with Visitor(chromium, proxied.server.base_url, storage_state=visitor.context.storage_state()) as other:
+        theirs = other.open("/policies/secret-leak/").locator("#policy-form")
+        theirs.locator("[name=order]").fill("51")
+        theirs.locator("[name=reason]").fill("Theirs.")
+        theirs.get_by_role("button", name="Save as v2").click()
+        expect(other.page.get_by_role("status").filter(has_text="secret-leak is saved as v2.")).to_be_visible()
+    page.locator("#policy-form [name=time_limit]").fill("9")
+    page.locator("#policy-form [name=reason]").fill("Mine.")
+    page.get_by_role("button", name="Save as v2").click()
+    expect(page.get_by_role("alert").filter(has_text="it is at v2")).to_be_visible()
+    expect(page.locator(".newer .diff")).to_contain_text("+order: 51")
+    expect(page.locator("#policy-form [name=time_limit]")).to_have_value("9")
+    page.get_by_role("button", name="Save as v3").click()
+    expect(page.get_by_role("status").filter(has_text="secret-leak is saved as v3.")).to_be_visible()
+
+
 def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(visitor: Visitor, proxied: Proxied) -> None:
     page = visitor.open("/policies/shell-guard/")
     page.locator("[name='p.text']").fill("[drafted]")

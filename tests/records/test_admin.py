@@ -62,6 +62,17 @@ def test_changing_the_mode_makes_a_version_that_says_who_and_why(alice: Client, 
     assert newest.changed_by.get_username() == "alice"
 
 
+def test_what_somebody_else_saved_is_not_overwritten_unseen(alice: Client, policy: Policy) -> None:
+    page = f"{POLICIES}{policy.pk}/change/"
+    assert re.search(r'name="seen" value="1"', alice.get(page).content.decode())
+    policy.mode = "shadow"
+    policy.save()
+    refused = alice.post(page, form(policy, mode="enforce", why="now", seen="1"))
+    assert "it is at v2, and this began with v1" in refused.content.decode()
+    assert Policy.objects.get(pk=policy.pk).mode == "shadow"
+    assert alice.post(page, form(policy, mode="enforce", why="now", seen="2")).status_code == 302
+
+
 def test_nothing_changes_without_a_why(alice: Client, policy: Policy) -> None:
     response = alice.post(f"{POLICIES}{policy.pk}/change/", form(policy, mode="enforce"))
     assert response.status_code == 200

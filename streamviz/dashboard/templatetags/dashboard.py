@@ -1,15 +1,18 @@
-"""What the frame of every page shows."""
+"""What the frame of every page shows, and drawings."""
 
 from django import template
 from django.template import Context
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from streamviz.dashboard import themes
+from streamviz.dashboard import chart_markup, themes
 from streamviz.live import rendering
 from streamviz.live.hub import hub
 
 register = template.Library()
+
+register.simple_tag(chart_markup.bars, name="bars")
+register.simple_tag(chart_markup.small_bars, name="small_bars")
 
 
 @register.simple_tag

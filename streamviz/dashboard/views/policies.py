@@ -61,24 +61,35 @@ def policy(request: HttpRequest, name: str) -> HttpResponse:
     form = PolicyForm(request.POST or None, instance=found, kind=found.kind, by=signed_in_user(request))
     if request.method == "POST":
         roles.require(request, roles.CHANGE_POLICY)
-        if form.is_valid():
-            saved = form.save(commit=False)
-            saved.save(by=signed_in_user(request), reason=form.cleaned_data["reason"])
-            messages.success(request, f"{saved.name} is saved as v{saved.version}.")
-            return redirect("policy", saved.name)
+        if form.is_valid() and _save(request, form):
+            messages.success(request, f"{found.name} is saved as v{form.instance.version}.")
+            return redirect("policy", found.name)
         found = Policy.objects.get(pk=found.pk)
     return render(request, "dashboard/policy.html", _context(request, found, form))
 
 
+def _save(request: HttpRequest, form: PolicyForm) -> bool:
+    """False, and told by the form, where somebody else was faster."""
+    told = form.cleaned_data
+    try:
+        form.save(commit=False).save(by=signed_in_user(request), reason=told["reason"], seen=told["seen"])
+    except ValidationError as error:
+        form.add_error(None, error)
+    return form.is_valid()
+
+
 def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str, object]:
     only = request.GET.get("verdicts", "")
+    versions = policy_facts.version_rows(found)
+    seen = form.cleaned_data.get("seen") if form.is_bound else None
     return {
         "page": "policies",
         "policy": found,
         "about": REGISTRY[found.kind].about if found.kind in REGISTRY else "",
         "form": form,
         "spread": spread_of(found.name, found.version),
-        "versions": policy_facts.version_rows(found),
+        "versions": versions,
+        "newer": [row for row in versions if seen is not None and row.version.number > seen],
         "verdicts": policy_facts.recent_verdicts(found, only),
         "only": only,
         "filters": ONLY,

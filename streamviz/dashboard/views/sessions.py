@@ -2,7 +2,8 @@
 
 import uuid
 from dataclasses import replace
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -10,7 +11,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from streamviz.dashboard import queries, roles, session_filters, timespans
+from streamviz.dashboard import charts, queries, roles, session_filters, timespans
 from streamviz.dashboard.histogram import histogram_of
 from streamviz.dashboard.links import sessions_url
 from streamviz.dashboard.pages import needs
@@ -25,27 +26,55 @@ from streamviz.records.queries.rows import SearchTooBroad
 from streamviz.records.queries.search import as_id
 
 
-@needs(roles.VIEW)
-@require_safe
-def sessions(request: HttpRequest) -> HttpResponse:
-    """The sessions of the newest streams that `?q=` asks for in a stretch of time, a page at a time."""
+class _Asked(NamedTuple):
+    """What a URL asks for: the filter as it is written, and as the record can answer it, in a stretch of time."""
+
+    written: Filter
+    problems: list[str]
+    filters: Filters
+    span: Timespan
+    oldest: datetime | None
+
+
+def _asked(request: HttpRequest) -> _Asked:
     written = parse_filter(" ".join(request.GET.getlist("q")), session_filters.FIELDS)
     asked = session_filters.read(written)
     oldest = queries.oldest_stream()
     # Who has an id does not know when its stream was.
     usual = timespans.ALL if as_id(asked.filters.text) else timespans.USUAL
     span = timespans.chosen(request.GET.dict(), timezone.now(), oldest, usual)
+    return _Asked(written, asked.problems, replace(asked.filters, since=span.since, until=span.until), span, oldest)
+
+
+@needs(roles.VIEW)
+@require_safe
+def sessions(request: HttpRequest) -> HttpResponse:
+    """The sessions of the newest streams that `?q=` asks for in a stretch of time, a page at a time."""
+    asked = _asked(request)
     before = Place.read(request.GET.get("before", ""))
-    filters = replace(asked.filters, since=span.since, until=span.until)
     context = {
-        "page": "sessions",
         "problems": asked.problems,
         "is_first": before is None,
-        "has_streams": oldest is not None,
-        **_choices(written, span),
-        **_found(filters, span, written.text, before),
+        "has_streams": asked.oldest is not None,
+        **_choices(asked.written, asked.span),
+        **_found(asked.filters, before),
     }
     return render(request, "dashboard/sessions.html", context)
+
+
+@needs(roles.VIEW)
+@require_safe
+def session_histogram(request: HttpRequest) -> HttpResponse:
+    """How many streams there are of what is asked for, by time. Counting takes longer than finding a page of them, so
+    the page has it brought when it is there itself."""
+    asked = _asked(request)
+    context = _choices(asked.written, asked.span)
+    try:
+        context["histogram"] = histogram_of(asked.filters, asked.span, asked.written.text)
+    except SearchTooBroad:
+        context["is_uncounted"] = True
+    is_part = getattr(request, "htmx", False)
+    return render(request, f"dashboard/{'_' if is_part else 'session_'}histogram.html", context)
 
 
 def _choices(written: Filter, span: Timespan) -> dict[str, Any]:
@@ -53,8 +82,11 @@ def _choices(written: Filter, span: Timespan) -> dict[str, Any]:
     shortcuts = [(name, parse_filter(text, session_filters.FIELDS)) for name, text in session_filters.SHORTCUTS.items()]
     ranges = {**{name: words for name, (words, _) in timespans.RANGES.items()}, timespans.ALL: "All"}
     return {
+        "page": "sessions",
         "filter": written,
         "span": span,
+        "axis": charts.axis(span),
+        "nothing": charts.Chart([], ""),
         "chips": [(term, sessions_url(span.query, written.without(term).text)) for term in written.terms],
         "shortcuts": [(name, sessions_url(span.query, each.text), each == written) for name, each in shortcuts],
         "ranges": [
@@ -68,18 +100,13 @@ def _choices(written: Filter, span: Timespan) -> dict[str, Any]:
     }
 
 
-def _found(filters: Filters, span: Timespan, written: str, before: Place | None) -> dict[str, Any]:
-    """The page's rows and its histogram, or that it took too long to find them."""
-    found: dict[str, Any] = {}
+def _found(filters: Filters, before: Place | None) -> dict[str, Any]:
+    """The page's rows, or that it took too long to find them."""
     try:
-        found["rows"], found["following"] = queries.session_page(filters, before)
+        rows, following = queries.session_page(filters, before)
     except SearchTooBroad:
         return {"is_too_broad": True}
-    try:
-        found["histogram"] = histogram_of(filters, span, written)
-    except SearchTooBroad:
-        found["is_uncounted"] = True
-    return found
+    return {"rows": rows, "following": following}
 
 
 @needs(roles.VIEW)

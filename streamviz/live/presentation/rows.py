@@ -13,6 +13,8 @@ from streamviz.live.presentation.strip import Strip, strip_of
 from streamviz.live.presentation.text import age, one_line
 from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
 
+GRAVEST_FIRST = ("halt", "deny", "replace", "would halt", "would deny", "would replace", "allow", "would allow")
+
 
 class Badge(NamedTuple):
     """Verdicts of one word. `since_ms`: held since this moment (ms since the epoch), and `age` is how long."""
@@ -110,16 +112,20 @@ def _badges(stream: StreamView, state: marks.StateMark, now: int) -> list[Badge]
         badges.append(Badge("held", "", "held", since // 1000, age(now - since)))
     elif state is marks.STALLED:
         badges.append(Badge("stalled", "stall", "stalled"))
-    elif state.group == "finished" and state.tone:
+    elif state.group == "finished" and state.tone and not _is_halted_by_policy(stream, state):
         badges.append(Badge(state.word, "deny" if state.tone == "tone-deny" else "stall", f"outcome {state.tone}"))
     return badges + _verdict_badges(stream)
+
+
+def _is_halted_by_policy(stream: StreamView, state: marks.StateMark) -> bool:
+    """Then the verdict says it already; what a person cancels is halted too."""
+    return state is marks.OUTCOMES["halted"] and any(verdict.word == "halt" for verdict in stream.verdicts)
 
 
 def _verdict_badges(stream: StreamView) -> list[Badge]:
     """One badge a word, the gravest first, counted where there are several."""
     counts = Counter((verdict.word, verdict.mark.icon, _css(verdict)) for verdict in stream.verdicts)
-    gravest_first = ("halt", "deny", "replace", "would halt", "would deny", "would replace", "allow", "would allow")
-    ordered = sorted(counts.items(), key=lambda item: gravest_first.index(item[0][0]))
+    ordered = sorted(counts.items(), key=lambda item: GRAVEST_FIRST.index(item[0][0]))
     return [Badge(word if n == 1 else f"{n} {word}", icon, css) for (word, icon, css), n in ordered]
 
 
@@ -138,7 +144,8 @@ def _why(stream: StreamView, state: marks.StateMark, now: int) -> str:
     if stream.error:
         return one_line(stream.error, 160)
     if intervening := [verdict for verdict in stream.verdicts if verdict.intervenes]:
-        return _verdict_line(intervening[-1], stream.blocks)
+        gravest = min(reversed(intervening), key=lambda verdict: GRAVEST_FIRST.index(verdict.word))
+        return _verdict_line(gravest, stream.blocks)
     if stream.outcome:
         return " · ".join(word for word in (state.word, one_line(stream.finish_reason, 40)) if word)
     return ""

@@ -2,6 +2,7 @@
 
 from streamviz.records.models.access import ApiKey, Route
 from streamviz.records.models.backtests import Backtest, BacktestState
+from streamviz.records.models.half_hours import HalfHour
 from streamviz.records.models.policies import Policy, PolicyVersion
 from streamviz.records.models.streams import (
     Block,
@@ -23,6 +24,7 @@ __all__ = [
     "Block",
     "ClientRun",
     "DeletedStream",
+    "HalfHour",
     "Outcome",
     "Policy",
     "PolicyVersion",

@@ -93,7 +93,8 @@ class Policy(PolicyFields):
         try:
             policies.build(self.kind, self.parameters)
         except PolicyParametersError as error:
-            told = ValidationError(str(error), params={"field": error.field})
+            # What it quotes was typed by somebody, and a % in it means nothing.
+            told = ValidationError("%(problem)s", params={"problem": str(error), "field": error.field})
             raise ValidationError({"parameters": [told]}) from error
 
     def require_may_change(self, by: User | None, newest: "PolicyVersion | None") -> None:
@@ -102,12 +103,22 @@ class Policy(PolicyFields):
         if self.kind == OWN_CODE and by is not None and not by.is_superuser and not is_same:
             raise ValidationError({"parameters": "Only an administrator may choose the code that the server runs."})
 
+    def require_unchanged(self, seen: int | None, newest: "PolicyVersion | None") -> None:
+        """Raises ValidationError where it has changed since version `seen`, which somebody set out from."""
+        if seen is not None and newest is not None and newest.number != seen:
+            raise ValidationError(
+                f"It was changed in the meantime: it is at v{newest.number}, and this began with v{seen}."
+            )
+
     @transaction.atomic
-    def save(self, *args: Any, by: User | None = None, reason: str = "", **kwargs: Any) -> None:
+    def save(
+        self, *args: Any, by: User | None = None, reason: str = "", seen: int | None = None, **kwargs: Any
+    ) -> None:
         # The row is locked until the end, so that two changes at once cannot take one number.
         Policy.objects.select_for_update().filter(pk=self.pk).first()
         # Asked for anew: `versions` may have been read, and kept, before the lock.
         newest = PolicyVersion.objects.filter(policy=self.pk).first() if self.pk else None
+        self.require_unchanged(seen, newest)
         is_changed = newest is None or newest.fields() != self.fields()
         self.require_may_change(by, newest)
         if is_changed and by is not None and not reason.strip():

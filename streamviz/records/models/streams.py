@@ -7,6 +7,7 @@ kept to the byte (requests, chunks, frames) is bytea.
 from collections.abc import Iterator
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import HashIndex
 from django.db import models
 from django.utils import timezone
 
@@ -42,7 +43,11 @@ class Session(models.Model):
 
     class Meta:
         ordering = ["-last_at", "-id"]
-        indexes = [models.Index(fields=["-last_at", "-id"], name="session_newest")]
+        indexes = [
+            models.Index(fields=["-last_at", "-id"], name="session_newest"),
+            HashIndex(fields=["label"], name="session_label"),  # a label may be longer than other indexes can take
+            models.Index(fields=["id"], condition=models.Q(is_starred=True), name="session_starred"),
+        ]
 
     def __str__(self) -> str:
         return self.label or str(self.id)
@@ -91,7 +96,15 @@ class Stream(models.Model):
     class Meta:
         ordering = ["-requested_at", "-id"]
         indexes = [
-            models.Index(fields=["-requested_at", "-id"], name="stream_newest"),
+            # What is counted and filtered by is beside it, so that looking through many reads this index alone.
+            models.Index(
+                fields=["-requested_at", "-id"],
+                include=[
+                    *("outcome", "requested_model", "provider", "key", "session"),
+                    *("input_tokens", "output_tokens", "cost", "ended_at"),
+                ],
+                name="stream_newest",
+            ),
             models.Index(fields=["session", "requested_at"], name="stream_in_session"),
             models.Index(fields=["requested_at"], condition=models.Q(outcome=""), name="stream_open"),
             models.Index(fields=["requested_model", "-requested_at", "-id"], name="stream_of_model"),

@@ -37,10 +37,14 @@ class Filters:
 
 
 class Conditions(NamedTuple):
-    """SQL that holds for the streams that are asked for, and its values. {s} is the stream's alias."""
+    """SQL that holds for the streams that are asked for, and its values. {s} is the stream's alias.
+
+    Where it `is_costly`, what a stream is made of has to be looked at to tell.
+    """
 
     sql: str
     values: Values
+    is_costly: bool = False
 
     def of(self, alias: str) -> str:
         """The conditions for the stream of this alias."""
@@ -56,7 +60,8 @@ _CONDITIONS = {
     # index stream_of_key
     "keys": "({s}.key_id = ANY(ARRAY(SELECT id FROM records_apikey WHERE name = ANY(%(keys)s)))"
     " OR ({s}.key_id IS NULL AND '' = ANY(%(keys)s)))",
-    "labels": "(SELECT label FROM records_session AS labelled WHERE labelled.id = {s}.session_id) = ANY(%(labels)s)",
+    # index session_label
+    "labels": "{s}.session_id IN (SELECT id FROM records_session WHERE label = ANY(%(labels)s))",
     "outcomes": "{s}.outcome = ANY(%(outcomes)s)",  # index stream_that_failed
     "finish_reasons": "{s}.finish_reason = ANY(%(finish_reasons)s)",
     # index block_of_tool
@@ -71,9 +76,10 @@ _CONDITIONS = {
     " WHERE verdict.stream_id = {s}.id"
     " AND CASE verdict.mode WHEN 'shadow' THEN 'would ' ELSE '' END || verdict.decision = ANY(%(decisions)s))",
     # index verdict_that_intervened
-    "intervened": "%(intervened)s = EXISTS (SELECT FROM records_verdict AS verdict"
+    "intervened": "EXISTS (SELECT FROM records_verdict AS verdict"
     " WHERE verdict.stream_id = {s}.id AND verdict.mode = 'enforce' AND verdict.decision <> 'allow')",
-    "starred": "%(starred)s = (SELECT is_starred FROM records_session AS starred WHERE starred.id = {s}.session_id)",
+    # index session_starred
+    "starred": "{s}.session_id IN (SELECT id FROM records_session WHERE is_starred)",
     "least_cost": "{s}.cost >= %(least_cost)s",
     "least_seconds": "{s}.ended_at - {s}.requested_at >= %(least_seconds)s * interval '1 second'",
 }
@@ -94,7 +100,10 @@ def conditions(filters: Filters) -> Conditions:
 
 def _parts(filters: Filters) -> Iterator[tuple[str, str]]:
     """The fields that something is asked of, each with its condition."""
-    return ((name, each) for name, each in _CONDITIONS.items() if getattr(filters, name) not in (None, ()))
+    for name, condition in _CONDITIONS.items():
+        value = getattr(filters, name)
+        if value not in (None, ()):
+            yield name, f"NOT {condition}" if value is False else condition
 
 
 def _value(filters: Filters, name: str) -> Any:

@@ -73,7 +73,7 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
     if before:
         values |= {"before_at": before.at, "before_id": before.id}
     sql = statement.format(conditions=wanted.of("s"), later=wanted.of("later"), before=_BEFORE if before else "true")
-    with limited():
+    with limited("enable_seqscan = off", "jit = off"):
         found = rows(sql, values)
     following = Place(*found[size - 1][1:]) if len(found) > size else None
     return Page([row[0] for row in found[:size]], following)
@@ -85,4 +85,4 @@ def wanted_streams(filters: Filters) -> Conditions:
     if not filters.text.strip():
         return plain
     text = text_conditions(filters.text)
-    return Conditions(f"{plain.sql} AND {text.sql}", plain.values | text.values)
+    return Conditions(f"{plain.sql} AND {text.sql}", plain.values | text.values, text.is_costly)

@@ -71,7 +71,7 @@ def text_conditions(text: str) -> Conditions:
     is_common = len(sessions) > FEW or _found(_NEWEST, values)[0] >= COMMON
     streams = [] if is_common else _found(_MATCHING_STREAMS, values)
     if is_common or len(streams) > FEW:
-        return Conditions(_MANY, {"text": values["text"], **found})
+        return Conditions(_MANY, {"text": values["text"], **found}, is_costly=True)
     return Conditions(_FEW, {"found_streams": streams, **found})
 
 

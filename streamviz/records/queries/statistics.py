@@ -1,15 +1,14 @@
 """Statistics of streams by time and by what they have in common, and of policies by time."""
 
-from collections import defaultdict
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from streamviz.records.models import Outcome
-from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.filters import Conditions, Filters, Values, conditions
 from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import planned, rows
+from streamviz.records.queries.sources import HALF_HOURS, ORIGIN, STREAMS, has_half_hours, one_in, sampled
 
 
 class Grouping(StrEnum):
@@ -30,14 +29,17 @@ _COLUMNS = {
     Grouping.KEY: "s.key_id",
     Grouping.SESSION: "s.session_id",
 }
-# In the order of Bucket's fields.
 _OUTCOMES = (
-    "",
-    Outcome.COMPLETED.value,
-    Outcome.HALTED.value,
-    Outcome.UPSTREAM_ERROR.value,
-    Outcome.CLIENT_DISCONNECTED.value,
-    Outcome.INTERRUPTED.value,
+    Outcome.COMPLETED,
+    Outcome.HALTED,
+    Outcome.UPSTREAM_ERROR,
+    Outcome.CLIENT_DISCONNECTED,
+    Outcome.INTERRUPTED,
+)
+# In the order of Bucket's fields.
+_BY_OUTCOME = ", ".join(
+    f"coalesce(sum(streams) FILTER (WHERE outcome = '{outcome}'), 0)::bigint"
+    for outcome in ("", *(each.value for each in _OUTCOMES))
 )
 
 
@@ -71,11 +73,15 @@ class Bucket(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """Buckets by time and group. Times in them are those of a `share` of the streams, from 0 to 1: all of them, unless
-    there are very many."""
+    """Buckets by time and group, and all of them as one in `total`: None where there are none, or several groups.
+
+    Times are those of one stream in `timed`, and counts come from one in `counted`: of all, unless there are very many.
+    """
 
     buckets: list[Bucket]
-    share: float
+    total: Bucket | None
+    timed: int
+    counted: int
 
 
 class PolicyBucket(NamedTuple):
@@ -100,31 +106,42 @@ class Holds(NamedTuple):
     p95: float
 
 
-# The times of more streams than this are estimated from one in 16 of them: sorting is what takes long.
-SAMPLE = 10_000
-SHARE = 1 / 16
-
-# Index stream_statistics. What a group is called is looked up once for all of its streams.
+# What a group is called is looked up once for all of its streams.
 _COUNTS = """
-SELECT at, {group}, outcome, sum(streams)::bigint, sum(input)::bigint, sum(output)::bigint, sum(cost)::float,
+SELECT at, {group}, sum(streams)::bigint, {outcomes},
+    CASE WHEN sum(reported_input) > 0 THEN sum(input)::bigint END,
+    CASE WHEN sum(reported) > 0 THEN sum(output)::bigint END, CASE WHEN sum(priced) > 0 THEN sum(cost)::float END,
     sum(reported)::bigint, sum(priced)::bigint
 FROM (
     SELECT
         date_bin(%(step)s, s.requested_at, %(origin)s) AS at,
         {column},
         outcome,
-        count(*) AS streams,
+        sum(streams) AS streams,
         sum(input_tokens) AS input,
         sum(output_tokens) AS output,
         sum(cost) AS cost,
-        count(output_tokens) AS reported,
-        count(cost) AS priced
-    FROM records_stream AS s
+        sum(reported_input) AS reported_input,
+        sum(reported) AS reported,
+        sum(priced) AS priced
+    FROM {source} AS s
     WHERE {conditions}
     GROUP BY 1, 2, 3
 ) AS s
-GROUP BY 1, 2, 3
+GROUP BY 1, 2 HAVING sum(streams) > 0 ORDER BY 1, 2
 """
+# Index stream_in_session for sessions: of many thousands, names are joined sooner than looked up.
+_LARGEST = """
+SELECT {name}, sum(streams)::bigint, count(*) OVER () FROM (
+    SELECT {column}, sum(streams) AS streams FROM {source} AS s WHERE {conditions} GROUP BY 1
+) AS s {named}
+GROUP BY 1 HAVING sum(streams) > 0 ORDER BY 2 DESC, 1 LIMIT %(most)s
+"""
+_NAMED = {
+    Grouping.KEY: ("coalesce(named.name, '')", "LEFT JOIN records_apikey AS named ON named.id = s.key_id"),
+    Grouping.SESSION: ("named.label", "JOIN records_session AS named ON named.id = s.session_id"),
+}
+_STREAMS = "SELECT coalesce(sum(streams), 0) FROM {source} AS s WHERE {conditions}"
 # Index stream_sample, or stream_newest.
 _TIMES = """
 SELECT at, group_name,
@@ -136,19 +153,18 @@ FROM (
     SELECT
         date_bin(%(step)s, s.requested_at, %(origin)s) AS at,
         {group} AS group_name,
-        extract(epoch FROM upstream_first_at - s.requested_at)::float * 1000000 AS upstream,
-        extract(epoch FROM client_first_at - s.requested_at)::float * 1000000 AS client,
-        itl_p50_us::float AS itl,
-        extract(epoch FROM ended_at - upstream_first_at)::float * 1000000
-            / nullif(greatest(output_tokens - 1, 0), 0) AS tpot
+        upstream_first_at - s.requested_at AS upstream,
+        client_first_at - s.requested_at AS client,
+        itl_p50_us * interval '1 microsecond' AS itl,
+        (ended_at - upstream_first_at) / nullif(greatest(output_tokens - 1, 0), 0) AS tpot
     FROM records_stream AS s
-    WHERE {conditions} AND {sample}
+    WHERE {conditions}
 ) AS each
-GROUP BY 1, 2
+GROUP BY GROUPING SETS ({together})
 """
-# The last byte of an id is random: it chooses the sample, always the same one.
-_SAMPLED = "get_byte(uuid_send(s.id), 15) < 16"
 _NO_TIMES = (None,) * 8
+_TOGETHER = (None, None)
+_MICROSECOND = timedelta(microseconds=1)
 # Index verdict_at.
 _POLICIES = """
 SELECT
@@ -178,8 +194,13 @@ FROM (
 ) AS held, unnest(held_by) AS holder
 GROUP BY 1
 """
-# A time that buckets of minutes, hours, days and weeks begin at: a Monday.
-_ORIGIN = datetime(2024, 1, 1, tzinfo=UTC)
+# So many of a sample tell how many there are in all, give or take a tenth.
+ENOUGH = 500
+# Looking at what a stream is made of takes as long as so many others do.
+COSTLY = 2
+# Postgres takes each time for a group of its own, and would sort all streams rather than add them up at once.
+_PLANNED = ("enable_seqscan = off", "work_mem = '64MB'", "jit = off")
+_Counts = list[tuple[Any, ...]]
 
 
 def by_time(
@@ -187,52 +208,100 @@ def by_time(
     step: timedelta,
     grouping: Grouping = Grouping.NOTHING,
     *,
-    origin: datetime = _ORIGIN,
+    origin: datetime = ORIGIN,
     has_times: bool = True,
+    may_estimate: bool = False,
 ) -> Statistics:
     """The streams that are asked for, in buckets of `step`, of which one begins at `origin`; a bucket with none of them
-    is left out. Without `has_times` they are only counted, which costs less."""
+    is left out. Without `has_times` they are only counted, and if it `may_estimate` not all of very many.
+
+    Raises SearchTooBroad."""
     wanted = wanted_streams(filters)
-    sql = {"group": grouping.value, "column": _COLUMNS[grouping], "conditions": wanted.of("s")}
     values = {**wanted.values, "step": step, "origin": origin}
-    # Postgres takes each time for a group of its own, and would sort all streams rather than add them up at once.
-    with planned("enable_seqscan = off", "work_mem = '64MB'", "jit = off"):
-        counts = _by_bucket(rows(_COUNTS.format(**sql), values))
-        is_all = sum(count[0] for bucket in counts.values() for count in bucket.values()) <= SAMPLE
-        found = rows(_TIMES.format(sample="true" if is_all else _SAMPLED, **sql), values) if has_times else []
-    times = {row[:2]: _flat(row[2:]) for row in found}
-    buckets = [_bucket(place, counts[place], times.get(place, _NO_TIMES)) for place in sorted(counts)]
-    return Statistics(buckets, 1.0 if is_all else SHARE)
+    parts = {
+        "group": grouping.value,
+        "column": _COLUMNS[grouping],
+        "source": _source(filters, grouping, origin, origin + step),
+    }
+    with planned(*_PLANNED):
+        found, counted = _estimated(filters, wanted, parts, values) if may_estimate else (None, 1)
+        counts = _counts(wanted, parts, values) if found is None else found
+        timed = one_in(sum(row[2] for row in counts))
+        times = _times(wanted, parts, values, timed) if has_times else {}
+    buckets = [Bucket(*row, *times.get(row[:2], _NO_TIMES)) for row in counts]
+    is_one = bool(buckets) and grouping is Grouping.NOTHING
+    total = Bucket(buckets[0].at, "", *_sums(counts), *times.get(_TOGETHER, _NO_TIMES)) if is_one else None
+    return Statistics(buckets, total, timed, counted)
 
 
-def _by_bucket(found: list[tuple[Any, ...]]) -> dict[tuple[datetime, str], dict[str, tuple[Any, ...]]]:
-    """What was added up, by bucket and outcome."""
-    counts: dict[tuple[datetime, str], dict[str, tuple[Any, ...]]] = defaultdict(dict)
-    for at, group, outcome, *added in found:
-        counts[at, group][outcome] = tuple(added)
-    return counts
+def largest(filters: Filters, grouping: Grouping, most: int) -> tuple[list[str], int]:
+    """The groups that have most streams, the largest first, and how many groups there are."""
+    wanted = wanted_streams(filters)
+    source = _source(filters, grouping)
+    name, named = _NAMED.get(grouping, (grouping.value, ""))
+    parts = {"name": name, "named": named, "column": _COLUMNS[grouping], "source": source}
+    with planned(*_PLANNED):
+        found = rows(_LARGEST.format(**parts, conditions=wanted.of("s")), {**wanted.values, "most": most})
+    return [name for name, _, _ in found], found[0][2] if found else 0
 
 
-def _bucket(place: tuple[datetime, str], counts: dict[str, tuple[Any, ...]], times: tuple[float | None, ...]) -> Bucket:
-    streams = {outcome: added[0] for outcome, added in counts.items()}
-    sums = [_sum(added[n] for added in counts.values()) for n in (1, 2, 3)]
-    known = [sum(added[n] for added in counts.values()) for n in (4, 5)]
-    return Bucket(*place, sum(streams.values()), *(streams.get(each, 0) for each in _OUTCOMES), *sums, *known, *times)
+def _source(filters: Filters, grouping: Grouping, *moments: datetime) -> str:
+    is_added_up = grouping is not Grouping.SESSION and has_half_hours(filters, *moments)
+    return HALF_HOURS if is_added_up else STREAMS
 
 
-def _sum(known: Iterable[Any]) -> Any:
-    """None where nothing is known."""
-    values = [value for value in known if value is not None]
-    return sum(values) if values else None
+def _estimated(
+    filters: Filters, wanted: Conditions, parts: dict[str, str], values: Values
+) -> tuple[_Counts | None, int]:
+    """Counts from one stream in so many, where there are very many to look at and what is asked for is common."""
+    looked_at = COSTLY if wanted.is_costly else 1
+    few = 1 if parts["source"] == HALF_HOURS else one_in(looked_at * _streams_in(filters))
+    if few > 1:
+        found = _counts(wanted, parts, values, few)
+        is_common = sum(row[2] for row in found) >= ENOUGH * few
+        if is_common or wanted.is_costly:
+            return found, few
+    return None, 1
 
 
-def _flat(percentiles: tuple[Any, ...]) -> tuple[float | None, ...]:
-    """One after another; two that are not known where there is nothing to order."""
-    return tuple(each for pair in percentiles for each in pair or (None, None))
+def _streams_in(filters: Filters) -> int:
+    """About how many streams there are in a time, whatever else is asked of them."""
+    wanted = conditions(Filters(since=filters.since, until=filters.until))
+    [(number,)] = rows(_STREAMS.format(source=HALF_HOURS, conditions=wanted.of("s")), wanted.values)
+    return int(number)
+
+
+def _counts(wanted: Conditions, parts: dict[str, str], values: Values, few: int = 1) -> _Counts:
+    """The beginnings of buckets, in their order, from one stream in `few`, which stands for all of them."""
+    where = f"{wanted.of('s')} AND {sampled(few)}"
+    found = rows(_COUNTS.format(**parts, outcomes=_BY_OUTCOME, conditions=where), values)
+    return found if few == 1 else [(*row[:2], *(each and each * few for each in row[2:])) for row in found]
+
+
+def _times(
+    wanted: Conditions, parts: dict[str, str], values: Values, few: int
+) -> dict[tuple[Any, Any], tuple[float | None, ...]]:
+    """The times of each bucket, and of all as one where there are no groups."""
+    together = "(at, group_name), ()" if parts["group"] == Grouping.NOTHING else "(at, group_name)"
+    sql = _TIMES.format(**parts, conditions=f"{wanted.of('s')} AND {sampled(few)}", together=together)
+    return {row[:2]: _flat(row[2:]) for row in rows(sql, values)}
+
+
+def _sums(counts: _Counts) -> list[Any]:
+    """What all buckets come to; None where nothing is known."""
+    columns = list(zip(*counts, strict=True))[2:]
+    known = [[value for value in column if value is not None] for column in columns]
+    return [sum(values) if values else None for values in known]
+
+
+def _flat(percentiles: tuple[list[timedelta] | None, ...]) -> tuple[float | None, ...]:
+    """One after another, in µs; two that are not known where there is nothing to order."""
+    known = (each for pair in percentiles for each in pair or (None, None))
+    return tuple(None if each is None else each / _MICROSECOND for each in known)
 
 
 def policies_by_time(
-    since: datetime, until: datetime, step: timedelta, *, origin: datetime = _ORIGIN
+    since: datetime, until: datetime, step: timedelta, *, origin: datetime = ORIGIN
 ) -> list[PolicyBucket]:
     """What each policy did between two moments, in buckets of `step`, of which one begins at `origin`."""
     values = {"since": since, "until": until, "step": step, "origin": origin}

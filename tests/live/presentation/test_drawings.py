@@ -3,13 +3,13 @@
 import re
 from dataclasses import replace
 
-from streamviz.core.policy import ByHand, Decision
+from streamviz.core.policy import ByHand, Decision, Mode, Verdict
 from streamviz.live.presentation.from_live import view_of, whole_view_of
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.spark import last_spark_of, spark_of
 from streamviz.live.presentation.strip import strip_of
 from streamviz.live.presentation.waterfall import Waterfall, waterfall_of
-from tests.core.support import active, delta, deny_names
+from tests.core.support import Opinion, active, delta, deny_names
 from tests.live.support import SECOND, Running
 
 
@@ -150,6 +150,22 @@ async def test_a_row_says_why() -> None:
     await running.end("upstream_error", "529 overloaded")
     failed = row_of(view_of(running.stream), running.now)
     assert ([badge.word for badge in failed.badges], failed.why) == (["upstream error", "deny"], "529 overloaded")
+
+
+async def test_a_halt_is_said_once_and_why_before_what_is_less_grave() -> None:
+    halts = Opinion(lambda _: Verdict(Decision.HALT, "too long"))
+    policies = [active(halts, name="limit"), active(deny_names("rm"), Mode.SHADOW, name="later")]
+    running = await Running(policies=policies).call("{}", "rm")
+    await running.take(delta(finish="tool_calls"))
+    await running.end("halted")
+    row = row_of(view_of(running.stream), running.now)
+    assert row.badges[0].word == "halt"
+    assert "halted" not in [badge.word for badge in row.badges]
+    assert row.why == "limit · too long"
+    cancelled = await Running().say("a")
+    await cancelled.end("halted", "cancelled by alice")
+    row = row_of(view_of(cancelled.stream), cancelled.now)
+    assert ([badge.word for badge in row.badges], row.why) == (["halted"], "cancelled by alice")
 
 
 async def test_a_row_counts_the_time_since_the_last_chunk() -> None:

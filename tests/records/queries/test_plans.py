@@ -14,11 +14,11 @@ from streamviz.records.models import Session, Stream
 from streamviz.records.queries import names, search
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place, session_page, stream_page
-from streamviz.records.queries.statistics import Grouping, by_time, holds, policies_by_time
+from streamviz.records.queries.statistics import Grouping, by_time, holds, largest, policies_by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
 
-SCAN = re.compile(r"Seq Scan on (records_(?:stream|block|verdict|session|upstreamrun|clientrun)\w*)")
+SCAN = re.compile(r"Seq Scan on (records_(?:stream|halfhour|block|verdict|session|upstreamrun|clientrun)\w*)")
 PLACE = Place(NOW, Session().pk)
 QUERIES: dict[str, Callable[[Stream], object]] = {
     "sessions": lambda _: session_page(Filters(), None, 50),
@@ -49,6 +49,15 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "statistics by key": lambda _: by_time(Filters(since=day(30)), timedelta(days=1), Grouping.KEY),
     "how many, under filters": lambda _: by_time(
         Filters(since=day(30), tools=("a",), policies=("a",)), timedelta(days=1), has_times=False
+    ),
+    "half hours": lambda _: by_time(Filters(since=day(30), models=("a",)), timedelta(days=1), Grouping.MODEL),
+    "how many, about": lambda _: by_time(
+        Filters(since=day(30), text="look"), timedelta(days=1), has_times=False, may_estimate=True
+    ),
+    "the largest sessions": lambda _: largest(Filters(since=day(30)), Grouping.SESSION, 20),
+    "the largest models": lambda _: largest(Filters(since=day(30)), Grouping.MODEL, 20),
+    "of sessions": lambda _: by_time(
+        Filters(since=day(30), labels=("a",), starred=True), timedelta(days=1), Grouping.SESSION
     ),
     "names": lambda _: (names.models(), names.tools()),
     "the oldest": lambda _: queries.oldest_stream(),

@@ -6,10 +6,10 @@ import pytest
 
 from streamviz.records.models import ApiKey
 from streamviz.records.moments import as_microseconds
-from streamviz.records.queries import statistics
+from streamviz.records.queries import search, sources, statistics
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.sizes import table_sizes
-from streamviz.records.queries.statistics import Grouping, by_time, holds, policies_by_time
+from streamviz.records.queries.statistics import Grouping, by_time, holds, largest, policies_by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
 
@@ -43,27 +43,95 @@ def test_times_are_percentiles(query: Query) -> None:
         store(story(NOW, number=n, itl_p50=milliseconds, output_tokens=11, ended_at=start + 10**6, **firsts))
     store(story(NOW, number=9, upstream_first_at=None, client_first_at=None, itl_p50=None, output_tokens=None))
     statistics_of_all = by_time(Filters(), HOUR)
-    assert statistics_of_all.share == 1
+    assert statistics_of_all.timed == 1
     [bucket] = statistics_of_all.buckets
     assert bucket.streams == 4
     assert bucket.ttft_upstream_p50 == pytest.approx(200_000)
     assert bucket.ttft_upstream_p95 == pytest.approx(290_000)
     assert bucket.ttft_client_p50 == pytest.approx(400_000)
     assert bucket.ttft_client_p95 == pytest.approx(580_000)
-    assert (bucket.itl_p50, bucket.itl_p95) == (200, pytest.approx(290))
+    assert (bucket.itl_p50, bucket.itl_p95) == (pytest.approx(200), pytest.approx(290))
     assert bucket.tpot_p50 == pytest.approx(80_000)
     assert bucket.tpot_p95 == pytest.approx(89_000)
 
 
 def test_very_many_are_sampled_but_all_are_counted(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "SAMPLE", 10)
+    monkeypatch.setattr(sources, "SAMPLE", 10)
     # Of these the ids' last bytes are 0, 8, 16 and so on: the first two are the sample.
     firsts = [as_microseconds(NOW) + (100_000 if n < 2 else 900_000) for n in range(11)]
     store(*(story(NOW, number=8 * n, upstream_first_at=first) for n, first in enumerate(firsts)))
     found = by_time(Filters(), HOUR)
-    assert found.share == 1 / 16
+    assert (found.timed, found.counted) == (16, 1)
     assert found.buckets[0].streams == 11
     assert found.buckets[0].ttft_upstream_p50 == pytest.approx(100_000)
+
+
+def test_all_are_one_bucket_too(query: Query) -> None:
+    store(story(NOW), story(NOW + HOUR, number=1, outcome="halted", cost=None, upstream_first_at=None))
+    total = by_time(Filters(since=NOW), HOUR).total
+    assert total
+    assert (total.at, total.streams, total.completed, total.halted, total.priced) == (NOW, 2, 1, 1, 1)
+    assert total.ttft_upstream_p50 == pytest.approx(200_000)
+    assert by_time(Filters(since=day(9), until=day(8)), HOUR).total is None
+
+
+FILTERS = {
+    "all": Filters(since=day(2), until=NOW + HOUR),
+    "a model": Filters(since=day(2), models=("a",)),
+    "no key": Filters(keys=("",)),
+    "some outcomes": Filters(outcomes=("halted", "")),
+    "not a model, not a key": Filters(without=Filters(models=("a",), keys=("nightly",))),
+}
+
+
+@pytest.mark.parametrize("filters", FILTERS.values(), ids=FILTERS)
+@pytest.mark.parametrize("grouping", [Grouping.NOTHING, Grouping.MODEL, Grouping.PROVIDER, Grouping.KEY])
+def test_half_hours_say_what_streams_do(
+    query: Query, monkeypatch: pytest.MonkeyPatch, grouping: Grouping, filters: Filters
+) -> None:
+    key, _ = ApiKey.objects.issue("nightly")
+    store(
+        story(NOW, requested_model="a", key_id=key.pk),
+        story(NOW, number=1, requested_model="b", outcome="halted", input_tokens=None, cost=None),
+        story(NOW + HOUR, number=2, requested_model="a", provider="anthropic"),
+        story(day(1), number=3, requested_model="b"),
+    )
+    query("UPDATE records_stream SET outcome = '', provider = '' WHERE requested_at = %s", NOW + HOUR)
+    assert sources.has_half_hours(filters, sources.ORIGIN, sources.ORIGIN + HOUR)
+    added_up = by_time(filters, HOUR, grouping), largest(filters, grouping, 5)
+    monkeypatch.setattr(statistics, "has_half_hours", lambda *_: False)
+    assert added_up == (by_time(filters, HOUR, grouping), largest(filters, grouping, 5))
+    assert added_up[0].buckets
+
+
+def test_what_is_common_is_estimated_and_what_is_rare_is_counted(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "SAMPLE", 10)
+    monkeypatch.setattr(statistics, "ENOUGH", 2)
+    # Of these the ids' last bytes are 0, 8, 16 and so on: the first two are the sample.
+    store(*(story(NOW, number=8 * n, cost=5 if n in (1, 9) else 1) for n in range(11)))
+    common, rare = Filters(least_cost=1), Filters(least_cost=5)
+    estimated = by_time(common, HOUR, has_times=False, may_estimate=True)
+    assert (estimated.counted, estimated.buckets[0].streams, estimated.buckets[0].completed) == (16, 32, 32)
+    exact = by_time(rare, HOUR, has_times=False, may_estimate=True)
+    assert (exact.counted, exact.buckets[0].streams) == (1, 2)
+    assert by_time(common, HOUR, has_times=False).buckets[0].streams == 11
+    assert by_time(Filters(), HOUR, may_estimate=True).buckets[0].streams == 11
+
+
+def test_a_common_word_is_never_counted_one_by_one(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "SAMPLE", 20)
+    monkeypatch.setattr(search, "COMMON", 1)
+    store(*(story(NOW, number=8 * n) for n in range(11)))
+    estimated = by_time(Filters(text="look"), HOUR, has_times=False, may_estimate=True)
+    assert (estimated.counted, estimated.buckets[0].streams) == (16, 32)
+
+
+def test_the_largest_groups_come_first(query: Query) -> None:
+    labels = ["one", "two", "two", "three", "three", "three"]
+    store(*(story(NOW, number=n, session=label) for n, label in enumerate(labels)))
+    assert largest(Filters(since=NOW), Grouping.SESSION, 2) == (["three", "two"], 3)
+    assert largest(Filters(since=NOW), Grouping.KEY, 2) == ([""], 1)
+    assert largest(Filters(since=NOW + HOUR), Grouping.SESSION, 2) == ([], 0)
 
 
 GROUPS = {

@@ -8,6 +8,7 @@ import psycopg
 from django.core.management.base import BaseCommand, CommandError
 
 from streamviz.records.database import conninfo
+from streamviz.records.half_hours import put_together
 from streamviz.records.models import PolicyVersion
 from streamviz.records.seeding import Size, seed
 
@@ -34,4 +35,5 @@ class Command(BaseCommand):
         size = Size(*(options[name] for name in sizes))
         with psycopg.connect(conninfo(), autocommit=True) as connection:
             seed(connection, size, datetime.now(UTC), options["seed"], version.pk, self.stdout.write)
+            put_together(connection)
             connection.execute("VACUUM ANALYZE")

@@ -1,0 +1,28 @@
+"""Putting together the rows of what streams add up to, which triggers leave one by one."""
+
+import psycopg
+
+# Whoever reads sees the rows of before or those of after. Another writer that does the same takes rows of its own.
+_PUT_TOGETHER = """
+WITH piece AS (
+    DELETE FROM records_halfhour WHERE requested_at IN (
+        SELECT requested_at FROM records_halfhour
+        GROUP BY requested_at, requested_model, provider, key_id, outcome HAVING count(*) > 1
+    ) RETURNING *
+)
+INSERT INTO records_halfhour (
+    requested_at, requested_model, provider, key_id, outcome,
+    streams, input_tokens, output_tokens, cost, reported_input, reported, priced
+)
+SELECT requested_at, requested_model, provider, key_id, outcome,
+    sum(streams), sum(input_tokens), sum(output_tokens), sum(cost), sum(reported_input), sum(reported), sum(priced)
+FROM piece
+GROUP BY requested_at, requested_model, provider, key_id, outcome
+HAVING (sum(streams), sum(input_tokens), sum(output_tokens), sum(cost), sum(reported_input), sum(reported), sum(priced))
+    <> (0, 0, 0, 0, 0, 0, 0)
+"""
+
+
+def put_together(connection: psycopg.Connection) -> None:
+    """Have one row for all streams that agree in everything. Raises psycopg.Error."""
+    connection.execute(_PUT_TOGETHER)

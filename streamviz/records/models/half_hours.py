@@ -1,0 +1,28 @@
+"""What streams add up to, so that figures of long times need not be counted from each of them."""
+
+from django.db import models
+
+
+class HalfHour(models.Model):
+    """A part of what the streams that are over, and were requested in the half hour from `requested_at` on, add up to.
+
+    Triggers on the streams' table add a row for each change, negative for what is no longer so; figures are the sums of
+    the rows, however many there are. The upkeep puts them together (`half_hours.py`). `reported_input`, `reported` and
+    `priced` are how many streams those sums are known of.
+    """
+
+    requested_at = models.DateTimeField()
+    requested_model = models.TextField()
+    provider = models.TextField()
+    key_id = models.BigIntegerField(null=True)
+    outcome = models.TextField()
+    streams = models.BigIntegerField()
+    input_tokens = models.BigIntegerField()
+    output_tokens = models.BigIntegerField()
+    cost = models.DecimalField(max_digits=20, decimal_places=8)
+    reported_input = models.BigIntegerField()
+    reported = models.BigIntegerField()
+    priced = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["requested_at"], name="half_hour_time")]

@@ -1,0 +1,60 @@
+"""What figures are added up from: the streams one by one, some of them, or what they come to in each half hour."""
+
+from datetime import UTC, datetime, timedelta
+
+from streamviz.records.queries.filters import Filters, conditions
+
+# A time that buckets of minutes, hours, days and weeks begin at: a Monday.
+ORIGIN = datetime(2024, 1, 1, tzinfo=UTC)
+HALF_HOUR = timedelta(minutes=30)
+# All of these have the columns that are added up, and those of their filters. Index stream_newest.
+STREAMS = """(
+    SELECT *, 1 AS streams, num_nonnulls(input_tokens) AS reported_input, num_nonnulls(output_tokens) AS reported,
+        num_nonnulls(cost) AS priced
+    FROM records_stream
+)"""
+# Indexes half_hour_time and stream_open: streams that run are not in half hours.
+HALF_HOURS = """(
+    SELECT requested_at, requested_model, provider, key_id, outcome, streams, input_tokens, output_tokens, cost,
+        reported_input, reported, priced
+    FROM records_halfhour
+    UNION ALL
+    SELECT requested_at, requested_model, provider, key_id, outcome, 1, input_tokens, output_tokens, cost,
+        num_nonnulls(input_tokens), num_nonnulls(output_tokens), num_nonnulls(cost)
+    FROM records_stream WHERE outcome = ''
+)"""
+_IN_HALF_HOURS = {"since", "until", "models", "providers", "keys", "outcomes"}
+
+# What takes long to find out about a stream is estimated from about so many at most, where there are more.
+SAMPLE = 10_000
+_VALUES, _SAMPLED = 256, 16
+
+
+def has_half_hours(filters: Filters, *moments: datetime) -> bool:
+    """Whether half hours can answer this, in buckets that begin at these moments."""
+    asked = {name.removeprefix("not_") for name in conditions(filters).values}
+    times = [at for at in (filters.since, filters.until, *moments) if at is not None]
+    return (
+        asked <= _IN_HALF_HOURS
+        and not filters.text.strip()
+        and all((at - ORIGIN) % HALF_HOUR == timedelta() for at in times)
+    )
+
+
+def one_in(streams: int) -> int:
+    """One stream in how many is looked at, of so many."""
+    if streams <= SAMPLE:
+        return 1
+    found = _VALUES // _SAMPLED
+    while found < _VALUES and streams > SAMPLE * found:
+        found *= 2
+    return found
+
+
+def sampled(one_in: int) -> str:
+    """The condition for one stream in so many, always the same ones: the last byte of an id is random.
+
+    Index stream_sample.
+    """
+    byte = "get_byte(uuid_send(s.id), 15)"
+    return "true" if one_in == 1 else f"{byte} < {_SAMPLED} AND {byte} < {_VALUES // one_in}"

@@ -1,0 +1,39 @@
+"""Drawings as HTML: whatever stands in them is text."""
+
+from streamviz.dashboard.chart_markup import bars, small_bars
+from streamviz.dashboard.charts import Chart, Column, Mark, stacked
+from tests.live.support import parse
+
+HOSTILE = """"><script>alert(1)</script>'"""
+CHART = stacked([Column(HOSTILE, f"/there/?q={HOSTILE}", [("calm", 3), ("failed", 1)]), None], HOSTILE)
+
+
+def test_a_bar_has_its_words_its_link_and_its_pieces() -> None:
+    root = parse(bars(CHART, []))
+    [link] = [each for each in root.walk() if each.tag == "a"]
+    assert link.attributes["href"] == f"/there/?q={HOSTILE}"
+    assert link.attributes["tabindex"] == "-1"
+    assert [each.attributes["class"] for each in link.walk() if each.tag == "rect"] == [
+        "bar-room",
+        "bar-calm",
+        "bar-failed",
+    ]
+    assert HOSTILE in link.text
+
+
+def test_what_is_hostile_is_text() -> None:
+    mark = Mark("5.00%", HOSTILE, HOSTILE)
+    for drawn in (bars(CHART, [mark], [mark]), small_bars(CHART)):
+        assert "<script" not in drawn
+        assert "alert(1)" in drawn
+
+
+def test_nothing_has_an_axis_all_the_same() -> None:
+    drawn = bars(Chart([], ""), [Mark("0.00%", "12:00")])
+    assert "12:00</text>" in drawn
+    assert "<a " not in drawn
+
+
+def test_a_change_leads_to_its_policy() -> None:
+    drawn = bars(Chart([], ""), [], [Mark("50.00%", "guard v2", "/policies/guard/")])
+    assert '<a href="/policies/guard/" tabindex="-1"><title>guard v2</title><line class="bar-change"' in drawn

@@ -1,0 +1,50 @@
+"""What figures are added up from: half hours where they can tell, and a sample where there are very many."""
+
+from datetime import timedelta
+
+import pytest
+
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.sources import ORIGIN, has_half_hours, one_in, sampled
+from tests.records.history import NOW
+
+SECOND = timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        Filters(),
+        Filters(since=NOW, until=NOW + timedelta(minutes=30)),
+        Filters(models=("a",), providers=("b",), keys=("c",), outcomes=("",)),
+        Filters(without=Filters(models=("a",))),
+        Filters(text="  "),
+    ],
+)
+def test_half_hours_know(filters: Filters) -> None:
+    assert has_half_hours(filters, ORIGIN, NOW)
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        Filters(since=NOW + SECOND),
+        Filters(until=NOW - SECOND),
+        Filters(text="word"),
+        Filters(least_cost=0.5),
+        Filters(starred=False),
+        Filters(without=Filters(tools=("a",))),
+    ],
+)
+def test_half_hours_do_not_know(filters: Filters) -> None:
+    assert not has_half_hours(filters, ORIGIN, NOW)
+
+
+def test_buckets_that_begin_within_a_half_hour_need_the_streams() -> None:
+    assert not has_half_hours(Filters(), ORIGIN, ORIGIN + timedelta(minutes=45))
+
+
+def test_the_sample_stays_small() -> None:
+    assert [one_in(streams) for streams in (0, 10_000, 10_001, 160_000, 160_001, 10**7)] == [1, 1, 16, 16, 32, 256]
+    assert sampled(1) == "true"
+    assert sampled(32).endswith("< 8")
