@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import aiohttp
@@ -45,8 +46,11 @@ class Watched:
     sent_away: int | None = None
 
 
-async def watch(link: str, browsers: int, seconds: float) -> Watched:
-    """So many browsers on the Live page, and one more that reads nothing after its first message."""
+async def watch(link: str, browsers: int, seconds: float, begin: Callable[[], None]) -> Watched:
+    """So many browsers on the Live page, and one more that reads nothing after its first message.
+
+    `begin` is called once all are there.
+    """
     url, seen = URL(link), Watched()
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
         async with client.get(url) as page:
@@ -55,6 +59,8 @@ async def watch(link: str, browsers: int, seconds: float) -> Watched:
         async with client.ws_connect(address, origin=str(url.origin()), max_msg_size=0) as stopped:
             await stopped.receive()
             tasks = [asyncio.create_task(_browse(client, address, seen, number)) for number in range(browsers)]
+            await asyncio.sleep(_WARM_UP_SECONDS)
+            await asyncio.to_thread(begin)
             await asyncio.sleep(_WARM_UP_SECONDS)
             seen.latencies.clear()
             await asyncio.sleep(seconds)
@@ -165,9 +171,14 @@ def main() -> None:
         loads = start_loads(upstream, ours, asked.streams, alone_seconds, asked.spread)
         idle = Server(ours, alone_seconds).watched()
         alone = [_result(load) for load in loads]
-        loads = start_loads(upstream, ours, asked.streams, asked.seconds + 2 * _WARM_UP_SECONDS, asked.spread)
-        busy = Server(ours, asked.seconds).watched()
-        seen = asyncio.run(watch(ours.sign_in_link, asked.browsers, asked.seconds))
+        loads.clear()
+        busy = Server(ours, asked.seconds)
+
+        def begin() -> None:
+            loads.extend(start_loads(upstream, ours, asked.streams, asked.seconds + _WARM_UP_SECONDS, asked.spread))
+            busy.start()
+
+        seen = asyncio.run(watch(ours.sign_in_link, asked.browsers, asked.seconds, begin))
         watched = [_result(load) for load in loads]
     print(f"{asked.streams} streams of 50 chunks a second, {asked.browsers} browsers and one that reads nothing\n")
     print("| | p50 ms | p99 ms |\n|---|---:|---:|")

@@ -37,7 +37,6 @@ class Channel:
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
         self.watchers: set[Watcher] = set()
-        self.lock = asyncio.Lock()
         self.number = 0
         self._told_at = now_us()
 
@@ -140,15 +139,13 @@ class Hub:
         return count_held(self.feed) + (self.peers.held if self.peers else 0)
 
     async def join(self, name: str, make_topic: Callable[[], Awaitable[Topic]], watcher: Watcher) -> None:
-        """Watch a topic: first a snapshot, then every delta after it."""
+        """Watch a topic: with the next tick a snapshot, the same for all who came since the last, then every delta."""
         if name not in self._channels:
             topic = await make_topic()
             self._channels.setdefault(name, Channel(topic))  # another may have come first
         channel = self._channels[name]
         channel.watchers.add(watcher)
         self.tick_while_watched()
-        async with channel.lock:
-            await channel.publish(set(), now_us(), Pace())
 
     def leave(self, name: str, watcher: Watcher) -> None:
         """The socket is gone; a topic that nobody watches costs nothing."""
@@ -196,14 +193,14 @@ class Hub:
             log.warning("the newest streams of the record cannot be read: %s", error)
 
     async def _publish(self, name: str, channel: Channel, changed: set[uuid.UUID], pace: Pace) -> None:
-        async with channel.lock:
-            try:
-                await channel.publish(changed, now_us(), pace)
-            except Exception:  # One stream that cannot be drawn must not stop the pages of all the others.
-                log.exception("could not draw %s", name)
-                channel.close(TRY_AGAIN)
-        if not channel.watchers:
-            self._channels.pop(name, None)
+        try:
+            await channel.publish(changed, now_us(), pace)
+        except Exception:  # One stream that cannot be drawn must not stop the pages of all the others.
+            log.exception("could not draw %s", name)
+            channel.close(TRY_AGAIN)
+        # Whoever left in the meantime may have come back, to a channel of the same name.
+        if not channel.watchers and self._channels.get(name) is channel:
+            del self._channels[name]
 
 
 hub = Hub(feed, Wall(feed, from_records.load_recent))

@@ -16,7 +16,7 @@ class Update(NamedTuple):
 
 
 class Topic(Protocol):
-    """Something to watch. A topic is used under its channel's lock: never by two at once."""
+    """Something to watch. A topic is used by its worker's ticks alone: never by two at once."""
 
     @property
     def is_over(self) -> bool:
