@@ -19,6 +19,24 @@ from streamviz.records.writer.rows import clean
 AT_ONCE = 100
 # Nobody's stream is expected to run for longer.
 _LONGEST = "1 day"
+_ALIKE = "requested_at, requested_model, provider, key_id, outcome"
+# What is added up, less what there is to add up: in one statement, so that nothing is stored in between.
+_WRONG_SUMS = f"""
+SELECT DISTINCT requested_at FROM (
+    SELECT requested_at FROM (
+        SELECT {_ALIKE}, streams, input_tokens, output_tokens, cost, reported_input, reported, priced
+        FROM records_halfhour
+        UNION ALL
+        SELECT streamviz_half_hour(requested_at), requested_model, provider, key_id, outcome, -1,
+            -coalesce(input_tokens, 0), -coalesce(output_tokens, 0), -coalesce(cost, 0),
+            -num_nonnulls(input_tokens), -num_nonnulls(output_tokens), -num_nonnulls(cost)
+        FROM records_stream WHERE outcome <> ''
+    ) AS entry
+    GROUP BY {_ALIKE}
+    HAVING (sum(streams), sum(input_tokens), sum(output_tokens), sum(cost)) <> (0, 0, 0, 0)
+        OR (sum(reported_input), sum(reported), sum(priced)) <> (0, 0, 0)
+) AS wrong ORDER BY requested_at
+"""  # noqa: S608
 
 
 class Damage(NamedTuple):
@@ -60,6 +78,11 @@ def strays() -> Iterator[Damage]:
         f"SELECT id FROM records_stream WHERE outcome = '' AND requested_at < now() - interval '{_LONGEST}'"  # noqa: S608
     ):
         yield Damage(stream_id, "it has been open for more than a day")
+
+
+def wrong_sums() -> Iterator[datetime]:
+    """The half hours of which something else is added up than the streams that were requested in them."""
+    return (at for (at,) in rows(_WRONG_SUMS))
 
 
 def _recorded(stream: Stream) -> Recorded:

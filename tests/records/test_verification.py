@@ -8,7 +8,7 @@ import pytest
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 
-from streamviz.records.verification import strays, verify
+from streamviz.records.verification import strays, verify, wrong_sums
 from tests.records.conftest import Query
 from tests.records.history import day, make_policy, store, story, tool_stream
 from tests.records.support import block, closed, journal_of, move, opened, received
@@ -64,12 +64,20 @@ DAMAGE = {
         "SET session_replication_role = replica; DELETE FROM records_stream",
         "there is no such",
     ),
+    "sums that are too large": ("UPDATE records_halfhour SET streams = streams + 1", "sums of"),
+    "sums of another model": ("UPDATE records_halfhour SET requested_model = 'another'", "sums of"),
+    "sums of no stream": (
+        "SET session_replication_role = replica; DELETE FROM records_upstreamrun; DELETE FROM records_clientrun;"
+        " DELETE FROM records_block; DELETE FROM records_verdict; DELETE FROM records_stream",
+        "sums of",
+    ),
     "a stream that nobody closed": ("UPDATE records_stream SET outcome = ''", "open for more than a day"),
 }
 
 
 def found() -> list[str]:
-    return [damage.what for each in verify() for damage in each] + [damage.what for damage in strays()]
+    damages = [damage for each in verify() for damage in each] + list(strays())
+    return [damage.what for damage in damages] + [f"sums of {at}" for at in wrong_sums()]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from streamviz.records.verification import strays, verify
+from streamviz.records.verification import strays, verify, wrong_sums
 from streamviz.records.writer.refused import refused
 
 _TELL_EVERY = 10_000
@@ -31,6 +31,7 @@ class Command(BaseCommand):
             if streams % _TELL_EVERY == 0:
                 self.stderr.write(f"{streams:,} streams checked")
         others = [f"{damage.stream_id}: {damage.what}" for damage in strays()]
+        others += [f"the half hour from {at}: its sums are not those of its streams" for at in wrong_sums()]
         others += [
             f"{path.stem}: Postgres would not take it; it is in {path}" for path in refused(settings.JOURNAL_DIR)
         ]
