@@ -15,6 +15,7 @@ from streamviz.live.access import refusal
 from streamviz.live.feed import now_us
 from streamviz.live.filters import Filter, parse_filter
 from streamviz.live.hub import hub
+from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_records
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.wall_topic import WallTopic
@@ -122,7 +123,7 @@ class StreamConsumer(WatchConsumer):
             self.watcher.outbox.put_nowait(Message(0, "", _NOT_FOUND))
             return
         view = await sync_to_async(from_records.view_of)(record)
-        html = await rendering.stream(view, now, oob=True)
+        html = await rendering.stream(view, now, Pace(), oob=True)
         self.watcher.show(0, html + "".join(rendering.header(view, now, oob=True).values()), now)
         self.watcher.tell(0, "end", now)
         self.watcher.close(OVER)

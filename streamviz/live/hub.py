@@ -4,6 +4,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
+from time import monotonic
 from typing import Protocol
 
 from django.db import DatabaseError
@@ -50,8 +51,9 @@ class Channel:
         if now - self._told_at > _ALIVE_US:
             self._told_at = now
             self._tell("alive", now)
-        await self._show_again(now)
-        if self.topic.is_over:
+        await self._show_again(now, pace)
+        # Whoever came while the last snapshot was made is shown it with the next tick.
+        if self.topic.is_over and not any(watcher.wants_snapshot for watcher in self.watchers):
             self._end(now)
 
     async def _offer(self, message: Message, now: int, pace: Pace) -> None:
@@ -61,13 +63,15 @@ class Channel:
             for watcher in watchers[first : first + _AT_ONCE]:
                 if not watcher.wants_snapshot:
                     watcher.offer(message, now, is_text=message.is_text)
-            await pace.give_way()
+            if first + _AT_ONCE < len(watchers):
+                await pace.give_way()
+        await pace.rest()
 
-    async def _show_again(self, now: int) -> None:
+    async def _show_again(self, now: int, pace: Pace) -> None:
         """Snapshots for those who asked for one, or had something left out and have caught up."""
         wanting = [watcher for watcher in self.watchers if self._is_shown_again(watcher, now)]
         if wanting:
-            html = await self.topic.snapshot(now)
+            html = await self.topic.snapshot(now, pace)
             for watcher in wanting:
                 watcher.show(self.number, html, now)
 
@@ -162,24 +166,28 @@ class Hub:
             self._ticker = asyncio.create_task(self._tick(), name="live ticker")
 
     async def _tick(self) -> None:
-        pace = Pace()
+        began_at, spent = monotonic(), 0.0
         while self._channels or (self.peers and self.peers.wants_ticks):
-            due_in = min(max(TICK_SECONDS, pace.spent / _SHARE), LONGEST_TICK_SECONDS) - pace.seconds
-            await asyncio.sleep(max(due_in, TICK_SECONDS / 2))
-            changed, pace = self.feed.take_changed(), Pace()
-            try:
-                await self._paint(changed, pace)
-            except Exception:  # One row that cannot be drawn must not stop all pages.
-                log.exception("could not draw the rows of the Live page")
+            tick_seconds = min(max(TICK_SECONDS, spent / _SHARE), LONGEST_TICK_SECONDS)
+            await asyncio.sleep(max(began_at + tick_seconds - monotonic(), TICK_SECONDS / 2))
+            began_at = monotonic()
+            changed, painting = self.feed.take_changed(), Pace()
+            await self._paint(changed, painting)
+            if self.peers:
+                await self.peers.tick()
+            publishing = Pace()
             for name, channel in list(self._channels.items()):
-                await self._publish(name, channel, changed, pace)
+                await self._publish(name, channel, changed, publishing)
+            spent = painting.spent + publishing.spent
 
     async def _paint(self, changed: set[uuid.UUID], pace: Pace) -> None:
-        if self.wall.is_watched:
+        if not self.wall.is_watched:
+            return
+        try:
             await self.wall.refresh(changed, now_us(), pace)
-            self._look_at_record(now_us())
-        if self.peers:
-            await self.peers.tick()
+        except Exception:
+            log.exception("could not draw the rows of the Live page")
+        self._look_at_record(now_us())
 
     def _look_at_record(self, now: int) -> None:
         """Beside the ticks: a slow database must not stop them."""

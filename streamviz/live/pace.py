@@ -3,11 +3,12 @@
 import asyncio
 from time import monotonic, thread_time
 
-# Of CPU time: a chunk that arrives in the midst of a turn waits for no more than this.
+# Of CPU time: a chunk that arrives in the midst of a turn waits for no more than this, while there is patience.
 _TURN_SECONDS = 0.001
 # A round of the loop that takes less has hardly served anybody.
 _CALM_SECONDS = 0.0005
-# How long all rests may take together: whoever watches must not wait for ever where the loop is never calm.
+# How long rests may wait for calm, all together: whoever watches must not wait for ever where it never comes. After
+# that a rest is one round of the loop, and turns are longer.
 _PATIENCE_SECONDS = 0.03
 _IMPATIENT_TURN_SECONDS = 0.005
 
@@ -20,12 +21,6 @@ class Pace:
         self._patience = _PATIENCE_SECONDS
         self._turn = _TURN_SECONDS
         self._began_at = thread_time()
-        self._first_began_at = monotonic()
-
-    @property
-    def seconds(self) -> float:
-        """How long the work has taken so far, with its rests."""
-        return monotonic() - self._first_began_at
 
     async def rest(self) -> None:
         """Between two steps of the work: when a turn is over, let clients be served until none of them waits."""

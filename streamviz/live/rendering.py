@@ -124,9 +124,8 @@ def _count(element: str, text: str, oob: bool) -> SafeString:
     return fragment("_count", id=element, text=text, oob=oob)
 
 
-async def stream(view: StreamView, now: int, *, oob: bool = False) -> SafeString:
+async def stream(view: StreamView, now: int, pace: Pace, *, oob: bool = False) -> SafeString:
     """All of a stream's page below its tabs."""
-    pace = Pace()
     return fragment(
         "_stream",
         stream=view,
@@ -140,9 +139,10 @@ async def stream(view: StreamView, now: int, *, oob: bool = False) -> SafeString
     )
 
 
-async def wall(groups: Sequence[tuple[str, Sequence[Entry]]], *, is_filtered: bool, oob: bool = False) -> SafeString:
+async def wall(
+    groups: Sequence[tuple[str, Sequence[Entry]]], pace: Pace, *, is_filtered: bool, oob: bool = False
+) -> SafeString:
     """The Live page's list: each group's title with its rows."""
-    pace = Pace()
     rendered = [
         {"name": name, "title": GROUP_TITLES[name], "rows": await paced((row(entry) for entry in entries), pace)}
         for name, entries in groups

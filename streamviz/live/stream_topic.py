@@ -46,10 +46,10 @@ class StreamTopic:
             if parts := "".join(self._changed_parts(now, with_waterfall=True)):
                 yield Update(parts, is_text=False)
 
-    async def snapshot(self, now: int) -> str:
+    async def snapshot(self, now: int, pace: Pace) -> str:
         # The text is that of the last updates, not of this moment: what came since is in the next ones.
         view = whole_view_of(self._stream, self._shown)
-        return await rendering.stream(view, now, oob=True) + "".join(self._around(view, now).values())
+        return await rendering.stream(view, now, pace, oob=True) + "".join(self._around(view, now).values())
 
     def _changed_parts(self, now: int, *, with_waterfall: bool = False) -> Iterator[str]:
         view = whole_view_of(self._stream, self._shown)

@@ -25,7 +25,7 @@ class Topic(Protocol):
     def updates(self, changed: set[uuid.UUID], now: int, pace: Pace) -> AsyncIterator[Update]:
         """What browsers need to know now; `changed` are the streams that changed since the last time."""
 
-    async def snapshot(self, now: int) -> str:
+    async def snapshot(self, now: int, pace: Pace) -> str:
         """All of it, as it is after the last updates."""
 
 

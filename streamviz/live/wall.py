@@ -1,5 +1,6 @@
 """The rows of the Live page, each painted once for all who watch, whatever their filters."""
 
+import logging
 import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
@@ -14,6 +15,8 @@ from streamviz.live.pace import Pace
 from streamviz.live.painter import SECOND, Painter
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.views import StreamView
+
+log = logging.getLogger(__name__)
 
 # So many that ended longer ago stay in a list at the bottom; history has the others.
 MOST_RECENT = 20
@@ -104,7 +107,11 @@ class Wall:
         for stream_id in stream_ids:
             stream, entry = self._feed.get(stream_id), self.entries.get(stream_id)
             if stream and not (entry and entry.group == "recent"):
-                painted = self._painters.setdefault(stream_id, Painter()).paint(stream, now)
+                try:
+                    painted = self._painters.setdefault(stream_id, Painter()).paint(stream, now)
+                except Exception:  # One row that cannot be drawn must not keep the others from it.
+                    log.exception("could not draw the row of %s", stream_id)
+                    continue
                 if painted is not entry:
                     self.entries[stream_id] = painted
                     touched.add(stream_id)

@@ -53,13 +53,13 @@ class WallTopic:
         if texts:
             yield Update("".join(texts), is_text=True)
 
-    async def snapshot(self, now: int) -> str:
-        return await self.html(oob=True) + self._render_numbers()
+    async def snapshot(self, now: int, pace: Pace) -> str:
+        return await self.html(pace, oob=True) + self._render_numbers()
 
-    async def html(self, *, oob: bool = False) -> str:
+    async def html(self, pace: Pace, *, oob: bool = False) -> str:
         """The whole list."""
         groups = [(name, [self._shown[each] for _, each in places]) for name, places in self._groups.items()]
-        return await rendering.wall(groups, is_filtered=bool(self._filter.terms), oob=oob)
+        return await rendering.wall(groups, pace, is_filtered=bool(self._filter.terms), oob=oob)
 
     def _look_at(self, stream_id: uuid.UUID) -> tuple[list[str], list[str]]:
         """What must be told of a stream: moves and verdicts, and what is only text."""

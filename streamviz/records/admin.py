@@ -1,6 +1,6 @@
 """The admin of what an operator sets up. The record itself is read on the dashboard's pages."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
@@ -8,7 +8,7 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import action, display
@@ -57,10 +57,23 @@ class PolicyForm(forms.ModelForm):
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         for name in ("kind", "parameters"):
             setattr(self.instance, name, cleaned.get(name, getattr(self.instance, name)))
+        # Locked until it is saved, so that of two who save at once the second is refused.
+        Policy.objects.select_for_update().filter(pk=self.instance.pk).first()
         newest = self.instance.versions.first() if self.instance.pk else None
-        self.instance.require_unchanged(cleaned.get("seen"), newest)
+        self._require_unchanged(cleaned.get("seen"), newest)
         self.instance.require_may_change(self.by, newest)
         return cleaned
+
+    def _require_unchanged(self, seen: int | None, newest: PolicyVersion | None) -> None:
+        """Refused once: below the form stands what changed, and whoever saves again has seen it."""
+        try:
+            self.instance.require_unchanged(seen, newest)
+        except ValidationError:
+            assert newest is not None
+            data = cast(QueryDict, self.data).copy()
+            data[self.add_prefix("seen")] = str(newest.number)
+            self.data = data
+            raise
 
     class Meta:
         model = Policy

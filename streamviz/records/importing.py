@@ -158,6 +158,7 @@ class Importing:
                 off = fields | {"mode": Mode.OFF.value}
                 [policy] = Policy.objects.bulk_create([Policy(name=name, version=number, **off)])
             version, _ = PolicyVersion.objects.get_or_create(policy=policy, number=number, defaults=fields)
+            Policy.objects.filter(pk=policy.pk, version__lt=number).update(version=number)
             self._versions[name, number] = version.pk
         return self._versions[name, number]
 

@@ -33,13 +33,16 @@ class Upkeep:
     def tend(self, connection: psycopg.Connection) -> None:
         """Called often; costs nothing while nothing is due. Raises psycopg.Error."""
         now = time.monotonic()
+        if now - self._looked_at >= _LOOK_SECONDS:
+            make_days(connection, days_around(datetime.now(UTC)))
+            self._looked_at = now
+            self._start_retention()
         if now - self._put_together_at >= _PUT_TOGETHER_SECONDS:
-            put_together(connection)
+            # Nothing is lost where it fails, so it is not tried again at once, in the journal's way.
             self._put_together_at = now
-        if now - self._looked_at < _LOOK_SECONDS:
-            return
-        make_days(connection, days_around(datetime.now(UTC)))
-        self._looked_at = now
+            put_together(connection)
+
+    def _start_retention(self) -> None:
         if self._running is None or not self._running.is_alive():
             self._running = threading.Thread(target=self._retain, name="retention")
             self._running.start()

@@ -3,6 +3,7 @@
 import pytest
 
 from streamviz.live import rendering
+from streamviz.live.pace import Pace
 from streamviz.live.painter import Painter
 from streamviz.live.presentation.from_live import view_of, whole_view_of
 from streamviz.live.presentation.rows import row_of
@@ -43,10 +44,10 @@ async def test_hostile_text_is_shown_and_does_nothing(text: str) -> None:
     running = await hostile(text)
     for _ in range(2):
         view = whole_view_of(running.stream, view_of(running.stream))
-        page = await rendering.stream(view, running.now)
+        page = await rendering.stream(view, running.now, Pace())
         head = "".join(rendering.header(view, running.now).values())
         entry = Painter().paint_whole(row_of(view, running.now))
-        wall = await rendering.wall([("held", [entry])], is_filtered=True)
+        wall = await rendering.wall([("held", [entry])], Pace(), is_filtered=True)
         elements = parse(page + head + wall).walk()
         (page + head + wall).encode()
         assert not {"script", "img", "iframe", "head", "body", "template", "style"} & {each.tag for each in elements}

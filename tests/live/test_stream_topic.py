@@ -41,7 +41,7 @@ class Watched:
         """Another browser opens the page."""
         await self.tick()
         page = Page()
-        page.receive(head(self.number, "snapshot", 0) + await self.topic.snapshot(self.running.now))
+        page.receive(head(self.number, "snapshot", 0) + await self.topic.snapshot(self.running.now, Pace()))
         self.pages.append(page)
         return page
 

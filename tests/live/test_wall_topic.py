@@ -34,7 +34,7 @@ class Walls:
         await self.tick()
         await self.wall.catch_up(self.now)
         topic, page = WallTopic(self.wall, parse_filter(wanted)), Page()
-        page.receive(head(self.number, "snapshot", 0) + await topic.snapshot(self.now))
+        page.receive(head(self.number, "snapshot", 0) + await topic.snapshot(self.now, Pace()))
         self.pages.append((topic, page))
         return page
 
@@ -64,6 +64,15 @@ def rows(page: Page) -> dict[str, list[str]]:
 
 def _label(row: Element) -> str:
     return next(each.text for each in row.walk() if each.attributes.get("class") == "row-link")
+
+
+async def test_a_row_that_cannot_be_drawn_keeps_no_other_from_it() -> None:
+    walls = Walls()
+    page = await walls.open()
+    walls.run(session_label="odd", requested_model=None)
+    walls.run(session_label="good")
+    await walls.tick()
+    assert rows(page) == {"running": ["good"]}
 
 
 async def test_a_row_moves_when_its_state_changes() -> None:

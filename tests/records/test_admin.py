@@ -68,8 +68,11 @@ def test_what_somebody_else_saved_is_not_overwritten_unseen(alice: Client, polic
     policy.mode = "shadow"
     policy.save()
     refused = alice.post(page, form(policy, mode="enforce", why="now", seen="1"))
-    assert "it is at v2, and this began with v1" in refused.content.decode()
+    told = refused.content.decode()
+    assert "it is at v2, and this began with v1" in told
     assert Policy.objects.get(pk=policy.pk).mode == "shadow"
+    # Whoever saves again has been told.
+    assert re.search(r'name="seen" value="2"', told)
     assert alice.post(page, form(policy, mode="enforce", why="now", seen="2")).status_code == 302
 
 

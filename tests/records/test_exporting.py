@@ -97,6 +97,18 @@ def test_policies_from_elsewhere_judge_nothing_here(query: Query, session: uuid.
     assert query("SELECT policy_version_id FROM records_verdict") == [(imported.versions.get().pk,)]
 
 
+def test_a_policy_from_elsewhere_is_at_its_newest_version(session: uuid.UUID) -> None:
+    lines = list(export([session]))
+    take(lines)
+    other = uuid.uuid4()
+    newer = [line.replace(b'"number":1,', b'"number":2,', 1) if b'"policy":' in line else line for line in lines]
+    take([line.replace(str(session).encode(), str(other).encode()) for line in newer])
+    imported = Policy.objects.get(name="imported-guard")
+    newest = imported.versions.first()
+    assert newest is not None
+    assert (imported.version, newest.number) == (2, 2)
+
+
 def test_each_line_is_an_object_that_says_what_it_is(session: uuid.UUID) -> None:
     lines = [msgspec.json.decode(line) for line in export([session])]
     kinds = [next(iter(line)) for line in lines]

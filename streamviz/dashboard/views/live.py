@@ -10,6 +10,7 @@ from streamviz.dashboard.pages import needs, render_page
 from streamviz.live.feed import now_us
 from streamviz.live.filters import parse_filter
 from streamviz.live.hub import hub
+from streamviz.live.pace import Pace
 from streamviz.live.wall_topic import WallTopic
 from streamviz.simulator.scenarios import listing
 
@@ -32,7 +33,7 @@ async def live(request: HttpRequest) -> HttpResponse:
     await hub.wall.catch_up(now_us())
     context = {
         "page": "live",
-        "wall": await WallTopic(hub.wall, wanted).html(),
+        "wall": await WallTopic(hub.wall, wanted).html(Pace()),
         "tally": hub.wall.tally,
         "filter": wanted,
         "chips": [(term, wanted.without(term)) for term in wanted.terms],

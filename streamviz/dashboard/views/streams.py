@@ -17,6 +17,7 @@ from streamviz.dashboard.pages import needs, render_page
 from streamviz.live import actions, rendering
 from streamviz.live.feed import feed, now_us
 from streamviz.live.hub import hub
+from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_live, from_records
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
@@ -33,7 +34,7 @@ _MOST_LAG_MS = 5000
 async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The blocks of a stream, its verdicts and its waterfall."""
     found = await _find(stream_id)
-    content = await rendering.stream(found.view, now_us())
+    content = await rendering.stream(found.view, now_us(), Pace())
     return await render_page(request, "dashboard/stream.html", found.context("stream") | {"content": content})
 
 
@@ -42,7 +43,7 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 async def peek(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The same beside the Live page's list, without its frame."""
     found = await _find(stream_id)
-    content = await rendering.stream(found.view, now_us())
+    content = await rendering.stream(found.view, now_us(), Pace())
     return await render_page(request, "dashboard/_peek.html", found.context("peek") | {"content": content})
 
 

@@ -8,7 +8,7 @@ from streamviz.records.models import Outcome
 from streamviz.records.queries.filters import Conditions, Filters, Values, conditions
 from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import planned, rows
-from streamviz.records.queries.sources import HALF_HOURS, ORIGIN, STREAMS, has_half_hours, one_in, sampled
+from streamviz.records.queries.sources import HALF_HOUR, HALF_HOURS, ORIGIN, STREAMS, has_half_hours, one_in, sampled
 
 
 class Grouping(StrEnum):
@@ -258,15 +258,15 @@ def _estimated(
     few = 1 if parts["source"] == HALF_HOURS else one_in(looked_at * _streams_in(filters))
     if few > 1:
         found = _counts(wanted, parts, values, few)
-        is_common = sum(row[2] for row in found) >= ENOUGH * few
-        if is_common or wanted.is_costly:
+        if sum(row[2] for row in found) >= ENOUGH * few:
             return found, few
     return None, 1
 
 
 def _streams_in(filters: Filters) -> int:
     """About how many streams there are in a time, whatever else is asked of them."""
-    wanted = conditions(Filters(since=filters.since, until=filters.until))
+    since = filters.since and filters.since - (filters.since - ORIGIN) % HALF_HOUR
+    wanted = conditions(Filters(since=since, until=filters.until))
     [(number,)] = rows(_STREAMS.format(source=HALF_HOURS, conditions=wanted.of("s")), wanted.values)
     return int(number)
 

@@ -118,12 +118,18 @@ def test_what_is_common_is_estimated_and_what_is_rare_is_counted(query: Query, m
     assert by_time(Filters(), HOUR, may_estimate=True).buckets[0].streams == 11
 
 
-def test_a_common_word_is_never_counted_one_by_one(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_common_word_is_estimated_where_enough_of_the_sample_have_it(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sources, "SAMPLE", 20)
     monkeypatch.setattr(search, "COMMON", 1)
+    monkeypatch.setattr(statistics, "ENOUGH", 2)
     store(*(story(NOW, number=8 * n) for n in range(11)))
     estimated = by_time(Filters(text="look"), HOUR, has_times=False, may_estimate=True)
     assert (estimated.counted, estimated.buckets[0].streams) == (16, 32)
+    monkeypatch.setattr(statistics, "ENOUGH", 3)
+    counted = by_time(Filters(text="look"), HOUR, has_times=False, may_estimate=True)
+    assert (counted.counted, counted.buckets[0].streams) == (1, 11)
 
 
 def test_the_largest_groups_come_first(query: Query) -> None:

@@ -1,0 +1,51 @@
+"""Channels: whoever joins is shown all, whenever that is."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+
+from streamviz.live.feed import now_us
+from streamviz.live.hub import Channel
+from streamviz.live.pace import Pace
+from streamviz.live.topics import Update
+from streamviz.live.watcher import Watcher
+
+
+class Finished:
+    """A topic that is over, the snapshot of which is made only when the test says so."""
+
+    is_over = True
+
+    def __init__(self) -> None:
+        self.is_asked = asyncio.Event()
+        self.may_go_on = asyncio.Event()
+
+    async def updates(self, changed: set[uuid.UUID], now: int, pace: Pace) -> AsyncIterator[Update]:
+        for each in ():
+            yield each
+
+    async def snapshot(self, now: int, pace: Pace) -> str:
+        self.is_asked.set()
+        await self.may_go_on.wait()
+        return "<p>all of it</p>"
+
+
+def kinds(watcher: Watcher) -> list[str]:
+    """What a browser would be sent, in short."""
+    messages = [watcher.outbox.get_nowait() for _ in range(watcher.outbox.qsize())]
+    return [message.text.split()[1] if message.close is None else str(message.close) for message in messages]
+
+
+async def test_who_comes_while_the_last_snapshot_is_made_has_one_too() -> None:
+    topic, first, second = Finished(), Watcher(), Watcher()
+    channel = Channel(topic)
+    channel.watchers.add(first)
+    publishing = asyncio.create_task(channel.publish(set(), now_us(), Pace()))
+    await topic.is_asked.wait()
+    channel.watchers.add(second)
+    topic.may_go_on.set()
+    await publishing
+    await channel.publish(set(), now_us(), Pace())
+    assert kinds(first) == ["snapshot", "end", "1000"]
+    assert kinds(second) == ["snapshot", "end", "1000"]
+    assert not channel.watchers
