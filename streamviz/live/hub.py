@@ -1,4 +1,4 @@
-"""Who watches what. Changes are rendered once for all who watch, about ten times a second, while anybody does."""
+"""Who watches what. Changes are rendered once for all who watch, some ten times a second, while anybody does."""
 
 import asyncio
 import logging
