@@ -43,7 +43,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     """Turns the chunks of one response into events and blocks.
 
     `on_event` is called with each event, in order, once `state` has taken it in. `run_id` names the stream in
-    errors; `has_end_mark` says whether upstream's `[DONE]` came; `head` holds the message's own fields (id, model), the
+    errors; `has_end_mark` says whether upstream's last word came (`[DONE]`, `message_stop`, a response's end); `head` holds the message's own fields (id, model), the
     same object for the whole stream, so that a composer which continues it can share it. A format's own part is
     `_read`, which calls the methods below for what it finds in a payload.
     """

@@ -36,6 +36,9 @@ PASSED_ON = (b"anthropic-version", b"anthropic-beta", b"openai-beta")
 # What a client that reads nothing gets to take the end of a stream that a person cancelled.
 LAST_WORDS_SECONDS = 2.0
 
+# Many clients leave on seeing a stream's last word. What upstream gets to end its response after that.
+END_SECONDS = 2.0
+
 FindTarget = Callable[[ModelRequest], Awaitable[Target]]
 
 
@@ -183,6 +186,8 @@ async def _until_client_leaves(
     try:
         await asyncio.wait((running, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
         stream.cancel = None
+        if leaving.done() and relay.has_sent_all:
+            await asyncio.wait((running,), timeout=END_SECONDS)
         if running.done():
             running.result()
         elif leaving.done():

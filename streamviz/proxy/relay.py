@@ -74,6 +74,14 @@ class Relay:
         self._composer = wire_format.composer(aggregator.head) if stream.is_streaming else wire_format.body_composer({})
         self.driver = Driver(stream, observers.clock, consulting, self._keep_alive, self._flush)
 
+    @property
+    def has_sent_all(self) -> bool:
+        """Whether the client has the stream to its last word; only the end of the response may still be to come."""
+        stream, chain = self._stream, self.driver.chain
+        is_over = self._aggregator.has_end_mark or stream.context.is_terminated
+        is_sent = stream.sending_since is None and not stream.context.outbox
+        return is_over and is_sent and (chain is None or not chain.is_holding)
+
     def record(self, entry: AnyEntry) -> None:
         """Tell the record, and have it kept."""
         self._observers.recorder.append(entry)
@@ -158,7 +166,8 @@ class Relay:
                 if self._stream.context.is_terminated or processor.is_broken:
                     break
         except UpstreamError as error:
-            failure = StreamFailed(error.message, error.kind)
+            if not self._aggregator.has_end_mark:
+                failure = StreamFailed(error.message, error.kind)
         await self._take(processor, parser.close())
         await self.driver.alive_during(processor.end(self._stream.context))
         await self._flush()

@@ -181,6 +181,7 @@ def test_each_socket_is_filtered_on_the_server(chromium: Browser, proxied: Proxi
 
 def test_a_person_cancels_a_stream_and_its_client_is_told(proxied: Proxied, alice: Visitor) -> None:
     session = new_session()
+    before = {each["id"] for each in proxied.simulator.get_json("/_requests")["requests"]}
     call = Call(proxied, LONG, session)
     alice.open(stream_path(proxied, session))
     grown(alice.page, "#b0-text")
@@ -191,8 +192,8 @@ def test_a_person_cancels_a_stream_and_its_client_is_told(proxied: Proxied, alic
     assert "cancelled by an operator" in str(call.error)
     kept = proxied.recorded(session)
     assert (kept.outcome, kept.error) == ("halted", "cancelled by admin")
-    sent = [each["id"] for each in proxied.open_upstream()]
-    assert proxied.query("SELECT count(*) FROM records_stream WHERE outcome = ''") == [(len(sent),)]
+    [own] = {each["id"] for each in proxied.simulator.get_json("/_requests")["requests"]} - before
+    assert proxied.simulator.get_json(f"/_ended/{own}")["closed_early"] is True
 
 
 def worker(server: Streamviz) -> tuple[Program, str]:

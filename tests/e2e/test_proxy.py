@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import anthropic
@@ -347,6 +349,63 @@ def test_upstream_is_closed_when_the_client_leaves_before_the_first_byte(proxied
     assert proxied.simulator.get_json(f"/_ended/{waiting['id']}")["closed_early"] is True
     kept = proxied.recorded(session)
     assert (kept.outcome, kept.error) == ("client_disconnected", "the client left before the answer began")
+
+
+LAST_WORDS = {
+    "/v1/chat/completions": b'data: {"choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}]}\n\n'
+    b"data: [DONE]\n\n",
+    "/v1/messages": b'data: {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}\n\n'
+    b'data: {"type": "message_stop"}\n\n',
+    "/v1/responses": b'data: {"type": "response.completed", "response": {"status": "completed", "output": []}}\n\n',
+}
+
+
+class Lingering(BaseHTTPRequestHandler):
+    """A provider that says its last word and only ends the response when it is let go."""
+
+    let_go = threading.Event()
+
+    def do_POST(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(LAST_WORDS[self.path])
+        self.let_go.wait()
+
+
+@pytest.fixture(scope="module")
+def lingering(proxied: Proxied) -> Iterator[Proxied]:
+    """The same streamviz, with a route to such a provider for each format."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Lingering) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base_url = f"http://127.0.0.1:{server.server_port}"
+        for name, target, url in (
+            ("lingering-openai", "openai/m", f"{base_url}/v1"),
+            ("lingering-anthropic", "anthropic/m", base_url),
+        ):
+            statement = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, %s)"
+            proxied.query(statement, name, target, url, "SIMULATED_KEY")
+        until(lambda: "lingering-anthropic" in {each.id for each in proxied.sdk.models.list()})
+        yield proxied
+        Lingering.let_go.set()
+        server.shutdown()
+
+
+@pytest.mark.parametrize("path", LAST_WORDS)
+def test_a_client_that_leaves_at_the_last_word_has_everything(lingering: Proxied, session: str, path: str) -> None:
+    said = {"input": "Hello"} if path == "/v1/responses" else {"messages": MESSAGES, "max_tokens": 9}
+    name = "lingering-anthropic" if path == "/v1/messages" else "lingering-openai"
+    Lingering.let_go.clear()
+    with lingering.posting({"model": name, "stream": True, **said}, path, x_session_id=session) as response:
+        came = b""
+        for piece in response.iter_raw():
+            came += piece
+            if came == LAST_WORDS[path]:
+                break
+    Lingering.let_go.set()
+    kept = lingering.recorded(session)
+    assert (kept.outcome, kept.error) == ("completed", "")
+    assert lingering.client_tape(kept) == LAST_WORDS[path]
 
 
 # Policies

@@ -58,6 +58,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
                 self._read_message(payload)
                 self._seal_all()
             case "message_stop":
+                self.has_end_mark = True
                 self._read_end({}, payload.get("usage"))
                 self._seal_all()
             case "error":

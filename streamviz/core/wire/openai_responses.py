@@ -103,6 +103,7 @@ class OpenAIResponsesAggregator(Aggregator[Chunk, JsonObject]):
             self._fail(error)
         for known in self._all:
             self._seal(known, is_broken=status in ("failed", "cancelled"))
+        self.has_end_mark = True
         self._finish(as_text(response.get("status")) or status)
 
     def _read_final_item(self, position: int, payload: JsonObject) -> None:
