@@ -36,8 +36,12 @@ def free_port() -> int:
 
 
 def clean_environment(**changes: str) -> dict[str, str]:
-    """This process's environment without streamviz's settings, but for the given ones."""
-    return {name: value for name, value in os.environ.items() if name not in OURS} | changes
+    """This process's environment without streamviz's settings, but for the given ones.
+
+    Nor may it keep bytecode from being kept: each start would compile all of streamviz anew, which takes 2 s of CPU.
+    """
+    unset = {*OURS, "PYTHONDONTWRITEBYTECODE"}
+    return {name: value for name, value in os.environ.items() if name not in unset} | changes
 
 
 @contextmanager

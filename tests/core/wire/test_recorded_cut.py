@@ -12,7 +12,7 @@ from streamviz.core.wire import AGGREGATORS
 from tests.core.support import needs_recordings, parse, recorded
 
 FORMATS = tuple(AGGREGATORS)
-CUTS = 50
+CUTS = 20
 
 pytestmark = needs_recordings
 
