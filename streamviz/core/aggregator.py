@@ -43,9 +43,10 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     """Turns the chunks of one response into events and blocks.
 
     `on_event` is called with each event, in order, once `state` has taken it in. `run_id` names the stream in
-    errors; `has_end_mark` says whether upstream's last word came (`[DONE]`, `message_stop`, a response's end); `head` holds the message's own fields (id, model), the
-    same object for the whole stream, so that a composer which continues it can share it. A format's own part is
-    `_read`, which calls the methods below for what it finds in a payload.
+    errors; `has_end_mark` says whether upstream's last word came (`[DONE]`, `message_stop`, the end of a response);
+    `head` holds the message's own fields (id, model), the same object for the whole stream, so that a composer which
+    continues it can share it. A format's own part is `_read`, which calls the methods below for what it finds in a
+    payload.
     """
 
     def __init__(self, on_event: OnEvent | None = None, run_id: str = "") -> None:
