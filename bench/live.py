@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import aiohttp
+import psutil
 from yarl import URL
 
 from bench import gateways
@@ -136,7 +137,8 @@ def _result(load: "subprocess.Popen[str]") -> dict[str, int]:
 
 
 class Server(threading.Thread):
-    """Notes the server's memory (MB) from time to time while it is measured, and how busy it is."""
+    """Notes the memory (MB) of the server, and of the process that has the browsers' websockets, from time to time
+    while they are measured, and how busy the server is."""
 
     def __init__(self, gateway: gateways.Gateway, seconds: float) -> None:
         super().__init__(daemon=True)
@@ -144,19 +146,25 @@ class Server(threading.Thread):
         self._process = gateway.server
         self._step = seconds / _MEMORY_STEPS
         self.megabytes: list[float] = []
+        self.screens_megabytes: list[float] = []
         self.load = 0.0
 
     def run(self) -> None:
         began, before = time.monotonic(), sum(self._process.cpu_times()[:2])
         for _ in range(_MEMORY_STEPS):
             time.sleep(self._step)
-            self.megabytes.append(self._process.memory_info().rss / 2**20)
+            self.megabytes.append(_megabytes(self._process))
+            self.screens_megabytes += [_megabytes(child) for child in self._process.children()]
         self.load = (sum(self._process.cpu_times()[:2]) - before) / (time.monotonic() - began)
 
     def watched(self) -> "Server":
         """Itself, begun."""
         self.start()
         return self
+
+
+def _megabytes(process: psutil.Process) -> float:
+    return float(process.memory_info().rss / 2**20)
 
 
 def main() -> None:
@@ -192,8 +200,12 @@ def main() -> None:
         f"\nadded p99: {added[0]:.1f} ms while nobody watches, {added[1]:.1f} watched, {added[1] / added[0]:.2f} times"
     )
     print(f"\nthe server's CPU: {idle.load:.0%} while nobody watches, {busy.load:.0%} while watched")
-    for name, server in (("nobody watches", idle), ("watched", busy)):
-        print(f"memory while {name}, MB: {' '.join(f'{each:.0f}' for each in server.megabytes)}")
+    for name, megabytes in (
+        ("the server's memory while nobody watches", idle.megabytes),
+        ("the server's memory while watched", busy.megabytes),
+        ("that of the process with the websockets", busy.screens_megabytes),
+    ):
+        print(f"{name}, MB: {' '.join(f'{each:.0f}' for each in megabytes)}")
     print(f"{seen.messages} messages of {seen.size / max(1, seen.messages) / 1000:.0f} kB, {seen.behind} times behind")
     print(f"the browser that reads nothing: {seen.unread / 1000:.0f} kB waited for it, closed with {seen.sent_away}")
 

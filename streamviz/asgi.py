@@ -19,12 +19,14 @@ from streamviz.live import asking
 from streamviz.live.hub import hub
 from streamviz.live.peers import Peers
 from streamviz.live.routing import websocket_application
+from streamviz.live.screens import Screens
 from streamviz.ops import health
 from streamviz.proxy.answers import consult
 from streamviz.proxy.asgi import application as proxy_application
 from streamviz.proxy.worker import worker
 
 PROBES = ("/healthz", "/readyz")
+screens = Screens(hub)
 
 
 async def http(scope: Message, receive: Receive, send: Send) -> None:
@@ -41,11 +43,12 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     await receive()
     await worker.start()
     asking.ask_model = partial(consult, worker)
-    peers = Peers(hub, get_channel_layer()) if settings.REDIS_URL else None
+    peers = Peers(hub, get_channel_layer(), are_workers=True) if settings.REDIS_URL else None
     if peers:
         await peers.start()
     await send({"type": "lifespan.startup.complete"})
     await receive()
+    await screens.stop()
     if peers:
         await peers.stop()
     await worker.stop()

@@ -33,13 +33,16 @@ APPLICATION_CLOSE_SECONDS = 10  # what an application gets to end by itself afte
 REQUEST_PART_BYTES = 64 * 1024
 BACKLOG = 512
 
+Drain = Callable[[], Awaitable[None]]
+HandOver = Callable[[int, bytes], bool]
+
 
 class Connection(tcp.Server):
     """A client's connection, which gives the socket what that takes at once and leaves the rest to the reactor."""
 
     def write(self, data: bytes) -> None:
         """Called by Twisted's protocols. What cannot be sent, also because the client has left, the reactor sees to."""
-        if data and self.connected and not self.dataBuffer and not self._tempDataBuffer:
+        if data and self.connected and not self.has_unsent:
             sent = self.writeSomeData(data)
             if isinstance(sent, int):
                 data = data[sent:]
@@ -49,6 +52,16 @@ class Connection(tcp.Server):
     def writeSequence(self, iovec: Iterable[bytes]) -> None:
         """Called by Twisted's protocols."""
         self.write(b"".join(iovec))
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether the client's socket has not taken all that it was given."""
+        return bool(self.dataBuffer or self._tempDataBuffer)
+
+    def let_go(self) -> None:
+        """Close it here alone: it goes on in another process."""
+        self._shouldShutdown = False
+        self.loseConnection()
 
 
 class Port(tcp.Port):
@@ -101,6 +114,24 @@ class Request(WebRequest):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)
 
+    def process(self) -> Any:
+        """Called by Twisted once the request is whole. A websocket may be for another process."""
+        hand_over = self.server.hand_over
+        if hand_over is not None and self._asks_for_websocket():
+            transport = self.channel.transport
+            if not transport.has_unsent and hand_over(transport.fileno(), self._as_it_came()):
+                transport.let_go()
+                return None
+        return super().process()
+
+    def _asks_for_websocket(self) -> bool:
+        asked: list[bytes] = self.requestHeaders.getRawHeaders(b"upgrade", [])
+        return [value.lower() for value in asked[:1]] == [b"websocket"]
+
+    def _as_it_came(self) -> bytes:
+        headers = [b"%b: %b" % (name, b",".join(values)) for name, values in self.requestHeaders.getAllRawHeaders()]
+        return b"\r\n".join([b"%b %b HTTP/1.1" % (self.method, self.uri), *headers, b"", b""])
+
     def handle_exception(self, exception: BaseException) -> None:
         """Answer 500 while there is no answer yet, else cut the connection: the client must not take it for whole."""
         if self._response_started:
@@ -128,27 +159,26 @@ class Factory(HTTPFactory):
 
 
 class Server(DaphneServer):
-    """Serves one ASGI application on one address until SIGINT or SIGTERM."""
+    """Serves one ASGI application until SIGINT or SIGTERM."""
 
-    def __init__(
-        self, application: Application, host: str, port: int, drain: Callable[[], Awaitable[None]] | None = None
-    ) -> None:
-        """`drain` is awaited when the server is to stop, before requests that still run are cancelled."""
+    def __init__(self, application: Application, drain: Drain | None = None, hand_over: HandOver | None = None) -> None:
+        """`drain` is awaited when the server is to stop, before requests that still run are cancelled. `hand_over`
+        gives a websocket's connection, a descriptor and a request, to another process, or says that it cannot."""
         super().__init__(
             application,
-            endpoints=[f"{host}:{port}"],
+            endpoints=["ours"],  # Daphne complains of none, and uses them in its own `run` alone
             request_buffer_size=REQUEST_PART_BYTES,
             application_close_timeout=APPLICATION_CLOSE_SECONDS,
             server_name=SERVER_NAME,
         )
-        self.host, self.port = host, port
+        self.hand_over = hand_over
         self.connections: dict[Any, dict[str, Any]] = {}
         self._brakes: dict[Any, Brake] = {}
         self._lifespan = Lifespan(application)
         self._drain = drain
 
     def run(self) -> None:
-        """Start the application, listen, serve, stop the application. Raises Fault when the address cannot be had."""
+        """Start the application, take connections, serve, stop the application. Raises Fault when it cannot start."""
         observers: list[Any] = [STDLibLogObserver("twisted")]
         globalLogBeginner.beginLoggingTo(observers, redirectStandardIO=False, discardBuffer=True)
         loop = reactor._asyncioEventloop
@@ -157,16 +187,18 @@ class Server(DaphneServer):
         self.ws_factory = self._websocket_factory()
         loop.run_until_complete(self._lifespan.startup())
         try:
-            listener = Port(self.port, self.http_factory, BACKLOG, self.host, reactor)
-            listener.startListening()
-        except CannotListenError as error:
+            close = self._open()
+        except Fault:
             loop.run_until_complete(self._lifespan.shutdown())
-            raise Fault(f"Cannot listen on {self.host}:{self.port}: {error.socketError}") from None
-        logger.info("Listening on %s:%s", self.host, listener.getHost().port)
+            raise
         reactor.callLater(1, self.application_checker)
         reactor.callLater(2, self.timeout_checker)
-        reactor.addSystemEventTrigger("before", "shutdown", self._shut_down, listener)
+        reactor.addSystemEventTrigger("before", "shutdown", self._shut_down, close)
         reactor.run()
+
+    def _open(self) -> Callable[[], object]:
+        """Begin to take connections, and give what ends that. Raises Fault where that cannot be."""
+        raise NotImplementedError
 
     def _websocket_factory(self) -> WebSocketFactory:
         factory = WebSocketFactory(self, server=SERVER_NAME)
@@ -203,9 +235,9 @@ class Server(DaphneServer):
         self.release_brake(protocol)
         super().protocol_disconnected(protocol)
 
-    def _shut_down(self, listener: Any) -> defer.Deferred[None]:
+    def _shut_down(self, close: Callable[[], object]) -> defer.Deferred[None]:
         """Take no more connections, and tell Twisted when the rest is done."""
-        listener.stopListening()
+        close()
         done = defer.Deferred.fromFuture(asyncio.ensure_future(self._end_applications()))
         return done.addErrback(lambda failure: logger.error("Did not stop cleanly: %s", failure.getTraceback()))
 
@@ -246,6 +278,30 @@ class Server(DaphneServer):
                 protocol.unregisterProducer()
         elif protocol.transport is not None:
             protocol.transport.unregisterProducer()
+
+
+class Listening(Server):
+    """Serves whoever connects to one address."""
+
+    def __init__(
+        self,
+        application: Application,
+        host: str,
+        port: int,
+        drain: Drain | None = None,
+        hand_over: HandOver | None = None,
+    ) -> None:
+        super().__init__(application, drain, hand_over)
+        self.host, self.port = host, port
+
+    def _open(self) -> Callable[[], object]:
+        listener = Port(self.port, self.http_factory, BACKLOG, self.host, reactor)
+        try:
+            listener.startListening()
+        except CannotListenError as error:
+            raise Fault(f"Cannot listen on {self.host}:{self.port}: {error.socketError}") from None
+        logger.info("Listening on %s:%s", self.host, listener.getHost().port)
+        return listener.stopListening
 
 
 def _is_running(details: dict[str, Any]) -> bool:

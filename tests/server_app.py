@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from streamviz.faults import Fault
-from streamviz.server import Server
+from streamviz.server import Listening
 
 PART = b"x" * 64 * 1024
 PARTS = 3200  # 200 MiB, far more than any socket buffers
@@ -132,7 +132,8 @@ def say(line: str) -> None:
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     try:
-        Server(application, "127.0.0.1", int(sys.argv[1])).run()
+        # Nobody takes its websockets, so that it serves them itself.
+        Listening(application, "127.0.0.1", int(sys.argv[1]), hand_over=lambda descriptor, request: False).run()
     except Fault as fault:
         sys.exit(f"fault: {fault}")
     say("ended")

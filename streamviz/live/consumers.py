@@ -85,7 +85,7 @@ class WallConsumer(WatchConsumer):
         wanted = self._filter
 
         async def topic() -> WallTopic:
-            await hub.wall.catch_up(now_us())
+            await hub.catch_up()
             return WallTopic(hub.wall, wanted)
 
         await hub.join(f"wall {wanted.text}", topic, self.watcher)
@@ -106,7 +106,7 @@ class StreamConsumer(WatchConsumer):
     async def watch(self) -> None:
         stream = hub.feed.get(self._stream_id)
         if stream is None:
-            if hub.peers is None or not await hub.peers.join(self._stream_id, self.watcher):
+            if hub.workers is None or not await hub.workers.join(self._stream_id, self.watcher):
                 await self._show_record()
         else:
 
@@ -131,5 +131,5 @@ class StreamConsumer(WatchConsumer):
     async def disconnect(self, code: int) -> None:
         await super().disconnect(code)
         hub.leave(str(self._stream_id), self.watcher)
-        if hub.peers:
-            hub.peers.leave(self._stream_id, self.watcher)
+        if hub.workers:
+            hub.workers.leave(self._stream_id, self.watcher)

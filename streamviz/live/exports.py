@@ -1,54 +1,64 @@
 """This worker's own rows, for the Live pages of the others."""
 
 import itertools
+import logging
 import uuid
+from collections.abc import Callable
 from time import monotonic
 
-from streamviz.live.entries import Entry
+from streamviz.live import row_sources
 from streamviz.live.feed import Feed
-from streamviz.live.wall import Wall
+from streamviz.live.pace import Pace
+from streamviz.live.row_sources import RowSource, RowSources
+from streamviz.live.streams import LiveStream
+
+log = logging.getLogger(__name__)
 
 
 class Exports:
     """What of our rows changed since the others were last told, while any of them wants to know."""
 
-    def __init__(self, feed: Feed, wall: Wall) -> None:
+    def __init__(self, feed: Feed) -> None:
         self.number = 0
         self._feed = feed
-        self._wall = wall
         self._numbers = itertools.count(1)
-        self._changed: set[uuid.UUID] = set()
-        self._wanted_at: float | None = None
+        self._sources = RowSources(feed)
+        self._wanted_at: dict[str, float] = {}
 
     @property
-    def is_wanted(self) -> bool:
-        """Whether another worker's people watch the Live page."""
-        return self._wanted_at is not None
+    def wanted_by(self) -> list[str]:
+        """The other workers whose people watch the Live page."""
+        return list(self._wanted_at)
 
-    def touch(self, stream_ids: set[uuid.UUID]) -> None:
-        """Called by the wall."""
-        self._changed |= stream_ids
-
-    def want(self) -> None:
-        """Somebody watches."""
-        self._wanted_at = monotonic()
-        self._wall.listen(self)
+    def want(self, name: str) -> None:
+        """Somebody watches at this worker."""
+        self._wanted_at[name] = monotonic()
 
     def forget(self, seconds: float) -> None:
-        """Stop where nobody has wanted anything for so long."""
-        if self._wanted_at is not None and monotonic() - self._wanted_at > seconds:
-            self._wanted_at = None
-            self._wall.ignore(self)
+        """Forget those who have wanted nothing for so long."""
+        limit = monotonic() - seconds
+        self._wanted_at = {name: at for name, at in self._wanted_at.items() if at >= limit}
 
-    def take(self) -> list[Entry]:
-        """What changed since the last call."""
-        changed, self._changed = self._changed, set()
-        return [self._wall.entries[each] for each in changed if each in self._wall.entries and self._feed.get(each)]
+    async def take(self, changed: set[uuid.UUID], now: int, pace: Pace) -> list[RowSource]:
+        """What is to be told: `changed` are the streams that changed since the last call."""
+        found: list[RowSource] = []
+        for stream_id in changed.union(self._sources.due(now)):
+            if stream := self._feed.get(stream_id):
+                found += self._told(self._sources.of, stream, now)
+                await pace.rest()
+        return found
 
-    def all(self) -> list[Entry]:
-        """Everything that runs here or has just ended."""
-        ids = [*self._feed.running, *self._feed.finished]
-        return [self._wall.entries[each] for each in ids if each in self._wall.entries]
+    def all(self, now: int) -> list[RowSource]:
+        """Everything that runs here or has just ended, for one who has missed something."""
+        known = [*self._feed.running.values(), *self._feed.finished.values()]
+        return [row for stream in known for row in self._told(row_sources.whole, stream, now)]
+
+    def _told(self, tell: Callable[[LiveStream, int], RowSource], stream: LiveStream, now: int) -> list[RowSource]:
+        try:
+            return [tell(stream, now)]
+        except Exception:  # One row that cannot be told of must not keep the others from it.
+            log.exception("could not tell of the row of %s", stream.id)
+            return []
 
     def next_number(self) -> int:
         """The number of the next letter about changes."""

@@ -1,6 +1,7 @@
 """Who watches what. Changes are rendered once for all who watch, some ten times a second, while anybody does."""
 
 import asyncio
+import contextlib
 import logging
 import uuid
 from collections.abc import Awaitable, Callable
@@ -23,7 +24,8 @@ log = logging.getLogger(__name__)
 TICK_SECONDS = 0.1
 LONGEST_TICK_SECONDS = 0.3
 # The share of the event loop's time that painting may take: with much to paint ticks are rarer, up to the longest.
-_SHARE = 0.08
+SHARE_BESIDE_CLIENTS = 0.08
+SHARE_ALONE = 0.5
 # Browsers that are sent something before clients come first again.
 _AT_ONCE = 4
 _ALIVE_US = 5_000_000
@@ -103,11 +105,22 @@ class Peers(Protocol):
         """Whether they watch what is painted here."""
 
     @property
+    def are_workers(self) -> bool:
+        """Whether they run streams."""
+
+    @property
     def held(self) -> int:
         """How many streams of theirs have something held."""
 
-    async def tick(self) -> None:
-        """All is painted."""
+    @property
+    def dropped(self) -> int:
+        """How many updates they left out for slow browsers."""
+
+    async def catch_up(self) -> None:
+        """Their rows are on the wall when this returns."""
+
+    async def tick(self, changed: set[uuid.UUID], pace: Pace) -> None:
+        """Once a tick, with the streams that changed here since the last."""
 
     async def join(self, stream_id: uuid.UUID, watcher: Watcher) -> bool:
         """Watch a stream that one of them runs; False where none does."""
@@ -123,13 +136,15 @@ class Peers(Protocol):
 
 
 class Hub:
-    """The channels of one worker. Used from its event loop alone."""
+    """The channels of one worker. Used from its event loop alone, of which painting takes at most `share`."""
 
     def __init__(self, feed: Feed, wall: Wall) -> None:
+        self.share = SHARE_BESIDE_CLIENTS
         self.feed = feed
         self.wall = wall
         self._channels: dict[str, Channel] = {}
         self._ticker: asyncio.Task[None] | None = None
+        self._has_news = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
         self.peers: Peers | None = None
 
@@ -138,9 +153,26 @@ class Hub:
         """Whether anybody here watches the Live page."""
         return any(isinstance(channel.topic, WallTopic) for channel in self._channels.values())
 
+    @property
+    def workers(self) -> Peers | None:
+        """The others, where streams run at them."""
+        return self.peers if self.peers is not None and self.peers.are_workers else None
+
+    async def catch_up(self) -> None:
+        """Bring the wall up to date, for somebody who begins to watch it."""
+        await self.wall.catch_up(now_us())
+        if self.workers is not None:
+            await self.workers.catch_up()
+
     def count_held(self) -> int:
         """How many running streams have something held, here and at the other workers."""
         return count_held(self.feed) + (self.peers.held if self.peers else 0)
+
+    @property
+    def dropped(self) -> int:
+        """How many updates were left out for slow browsers, here and at the other workers. From any thread."""
+        peers = self.peers
+        return Watcher.dropped_of_all + (peers.dropped if peers else 0)
 
     async def join(self, name: str, make_topic: Callable[[], Awaitable[Topic]], watcher: Watcher) -> None:
         """Watch a topic: with the next tick a snapshot, the same for all who came since the last, then every delta."""
@@ -167,18 +199,31 @@ class Hub:
 
     async def _tick(self) -> None:
         began_at, spent = monotonic(), 0.0
+        self._has_news = asyncio.Event()
         while self._channels or (self.peers and self.peers.wants_ticks):
-            tick_seconds = min(max(TICK_SECONDS, spent / _SHARE), LONGEST_TICK_SECONDS)
-            await asyncio.sleep(max(began_at + tick_seconds - monotonic(), TICK_SECONDS / 2))
+            tick_seconds = min(max(TICK_SECONDS, spent / self.share), LONGEST_TICK_SECONDS)
+            await self._pause(began_at + tick_seconds - monotonic())
             began_at = monotonic()
             changed, painting = self.feed.take_changed(), Pace()
-            await self._paint(changed, painting)
             if self.peers:
-                await self.peers.tick()
+                await self.peers.tick(changed, painting)
+            await self._paint(changed, painting)
             publishing = Pace()
             for name, channel in list(self._channels.items()):
                 await self._publish(name, channel, changed, publishing)
             spent = painting.spent + publishing.spent
+
+    async def _pause(self, seconds: float) -> None:
+        """Half a tick at least; the rest is cut short by news of the other workers, who have had their own pause."""
+        await asyncio.sleep(TICK_SECONDS / 2)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds - TICK_SECONDS / 2):
+                await self._has_news.wait()
+        self._has_news.clear()
+
+    def tick_soon(self) -> None:
+        """Rows of another worker came."""
+        self._has_news.set()
 
     async def _paint(self, changed: set[uuid.UUID], pace: Pace) -> None:
         if not self.wall.is_watched:

@@ -5,7 +5,7 @@ import uuid
 import msgspec
 
 from streamviz.core.policy import Decision
-from streamviz.live.entries import Entry
+from streamviz.live.row_sources import RowSource
 
 
 class Letter(msgspec.Struct, tag=True, frozen=True):
@@ -25,13 +25,14 @@ class Rows(Letter, frozen=True):
 
     number: int
     is_all: bool
-    entries: list[Entry]
+    rows: list[RowSource]
 
 
-class HeldCounted(Letter, frozen=True):
-    """How many of the sender's streams have something held."""
+class Counted(Letter, frozen=True):
+    """How many of the sender's streams have something held, and how many updates it left out for slow browsers."""
 
     held: int
+    dropped: int
 
 
 class StreamWanted(Letter, frozen=True):
@@ -39,6 +40,12 @@ class StreamWanted(Letter, frozen=True):
 
     stream_id: uuid.UUID
     again: bool
+
+
+class StreamUnknown(Letter, frozen=True):
+    """The sender, which runs all streams that the receiver can know, does not run this one."""
+
+    stream_id: uuid.UUID
 
 
 class Relayed(Letter, frozen=True):
@@ -76,14 +83,29 @@ class Acted(Letter, frozen=True):
     is_done: bool
 
 
-Any = WallWanted | Rows | HeldCounted | StreamWanted | Relayed | Decided | Cancelled | Acted
+Any = WallWanted | Rows | Counted | StreamWanted | StreamUnknown | Relayed | Decided | Cancelled | Acted
 
 
 def pack(letter: Any) -> bytes:
-    """A letter as it is sent."""
-    return msgspec.msgpack.encode(letter)
+    """A letter as it is sent. Of a surrogate pair, which UTF-8 cannot hold, a half is a question mark."""
+    try:
+        return msgspec.msgpack.encode(letter)
+    except UnicodeEncodeError:
+        return msgspec.msgpack.encode(_encodable(msgspec.to_builtins(letter)))
 
 
 def unpack(data: bytes) -> Any:
     """The same back. Raises msgspec.DecodeError for what no worker of this version wrote."""
     return msgspec.msgpack.decode(data, type=Any)
+
+
+def _encodable(value: object) -> object:
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case list():
+            return [_encodable(each) for each in value]
+        case dict():
+            return {key: _encodable(each) for key, each in value.items()}
+        case _:
+            return value

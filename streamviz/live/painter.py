@@ -8,11 +8,10 @@ import msgspec
 from streamviz.live import rendering
 from streamviz.live.entries import Entry
 from streamviz.live.filters import Facts
-from streamviz.live.presentation.from_live import tail_of, view_of
 from streamviz.live.presentation.rows import RowText, RowView, last_of, row_of
-from streamviz.live.streams import LiveStream
+from streamviz.live.presentation.views import tail_line
+from streamviz.live.row_sources import RowSource
 
-SECOND = 1_000_000
 _WORD_CHARACTERS = 300  # no more than a filter can ask for
 _NOTHING = object()
 
@@ -25,27 +24,19 @@ class Painter:
     def __init__(self) -> None:
         self._entry: Entry | None = None
         self._shown: dict[str, object] = {}
-        self._standing: tuple[object, ...] = ()
-        self._second = -1
 
-    def is_due(self, stream: LiveStream, now: int) -> bool:
-        """Whether a second is over: rates, and what is stalled, change with time."""
-        return _second_of(stream, now) != self._second
-
-    def paint(self, stream: LiveStream, now: int) -> Entry:
-        """The row of a stream that runs here, or has just ended."""
-        standing, second = _standing_of(stream), _second_of(stream, now)
-        entry = self._entry
-        if entry is None or entry.group == "stalled" or (standing, second) != (self._standing, self._second):
-            self._standing, self._second = standing, second
-            return self.paint_whole(row_of(view_of(stream), now))
-        changed = self._paint(rendering.TEXT_PARTS, _text_of(stream, now))
-        self._entry = msgspec.structs.replace(entry, parts=entry.parts | changed) if changed else entry
+    def paint(self, source: RowSource) -> Entry | None:
+        """The row; None where nothing but its text is known."""
+        text = _text_of(source)
+        if source.view is not None:
+            return self.paint_whole(row_of(source.view, source.at), text)
+        if self._entry is not None and (changed := self._paint(rendering.TEXT_PARTS, text)):
+            self._entry = msgspec.structs.replace(self._entry, parts=self._entry.parts | changed)
         return self._entry
 
-    def paint_whole(self, row: RowView) -> Entry:
+    def paint_whole(self, row: RowView, text: RowText) -> Entry:
         """All that changed of a row."""
-        changed = self._paint(rendering.ROW_PARTS, row) | self._paint(rendering.TEXT_PARTS, row.text)
+        changed = self._paint(rendering.ROW_PARTS, row) | self._paint(rendering.TEXT_PARTS, text)
         self._entry = Entry(
             id=row.stream.id,
             group=row.state.group,
@@ -62,30 +53,14 @@ class Painter:
             shows = part.shows(shown)
             if self._shown.get(name, _NOTHING) != shows:
                 self._shown[name] = shows
-                # A plain text, as other workers are sent it.
-                changed[name] = str.__str__(part.paint(shown))
+                changed[name] = part.paint(shown)
         return changed
 
 
-def _second_of(stream: LiveStream, now: int) -> int:
-    """Each row's seconds begin at another moment, so that not all are painted at once; what is over stands still."""
-    return 0 if stream.ended_at else (now + stream.id.int % SECOND) // SECOND
-
-
-def _standing_of(stream: LiveStream) -> tuple[object, ...]:
-    """What a row shows beside its text, in short: while it is the same, only the text can have changed.
-
-    Lesser things, such as a block's length or a name that comes late, are seen when all is painted again.
-    """
-    context = stream.context
-    holds = [(hold.released_at, hold.until) for hold in context.holds.values()]
-    return stream.ended_at, len(stream.state.blocks), len(context.judgements), holds
-
-
-def _text_of(stream: LiveStream, now: int) -> RowText:
-    received_at = stream.received_at
-    quiet_since = received_at[-1] if received_at else stream.requested_at
-    return RowText(stream.id, stream.ended_at is None, tail_of(stream), last_of(quiet_since, stream.ended_at, now))
+def _text_of(source: RowSource) -> RowText:
+    tail = source.tail
+    line = "" if tail.kind is None else tail_line(tail.kind, tail.name, tail.ending)
+    return RowText(source.id, tail.ended_at is None, line, last_of(tail.quiet_since, tail.ended_at, source.at))
 
 
 def _order(row: RowView) -> int:

@@ -8,11 +8,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from channels.exceptions import ChannelFull
-from channels.layers import BaseChannelLayer
 from redis.exceptions import RedisError
 
 from streamviz.core.policy import Decision
@@ -20,7 +19,9 @@ from streamviz.live import actions, letters
 from streamviz.live.exports import Exports
 from streamviz.live.feed import now_us
 from streamviz.live.hub import TICK_SECONDS, Hub
+from streamviz.live.pace import Pace
 from streamviz.live.remote_stream import RemoteStream
+from streamviz.live.row_sources import RowSource
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.topics import count_held
 from streamviz.live.watcher import TRY_AGAIN, Message, Watcher
@@ -32,6 +33,7 @@ GROUP = "streamviz.workers"
 REMIND_SECONDS = 2.0
 FORGET_SECONDS = 7.0
 ANSWER_SECONDS = 2.0
+ROWS_SECONDS = 0.5
 _FAILURES = (OSError, RedisError, ChannelFull)
 
 
@@ -44,10 +46,11 @@ class _Sender:
     ids: set[uuid.UUID] = field(default_factory=set)
 
 
-class _Held(NamedTuple):
-    """How many streams of a worker are held, and when it said so."""
+class _Counts(NamedTuple):
+    """What a worker counts, and when it said so."""
 
-    streams: int
+    held: int
+    dropped: int
     heard_at: float
 
 
@@ -60,19 +63,41 @@ class _Visitor:
     heard_at: float = 0.0
 
 
-class Peers:
-    """One worker's end. Letters can be lost: what is wanted is said again, and what was missed is sent again."""
+class Layer(Protocol):
+    """What is used of a channel layer."""
 
-    def __init__(self, hub: Hub, layer: BaseChannelLayer) -> None:
+    async def new_channel(self, prefix: str) -> str: ...
+
+    async def group_add(self, group: str, channel: str) -> None: ...
+
+    async def group_discard(self, group: str, channel: str) -> None: ...
+
+    async def group_send(self, group: str, message: dict[str, Any]) -> None: ...
+
+    async def send(self, channel: str, message: dict[str, Any]) -> None: ...
+
+    async def receive(self, channel: str) -> dict[str, Any]: ...
+
+
+class Peers:
+    """One worker's end. Letters can be lost: what is wanted is said again, and what was missed is sent again.
+
+    `are_workers`: whether streams run at the others; browsers alone may.
+    """
+
+    def __init__(self, hub: Hub, layer: Layer, *, are_workers: bool) -> None:
+        self.name = ""
+        self.are_workers = are_workers
         self._hub = hub
         self._layer = layer
         self._tasks: list[asyncio.Task[None]] = []
-        self._exports = Exports(hub.feed, hub.wall)
+        self._exports = Exports(hub.feed)
         self._visitors: dict[tuple[str, uuid.UUID], _Visitor] = {}
         self._remote: dict[uuid.UUID, RemoteStream] = {}
         self._senders: dict[str, _Sender] = {}
-        self._held: dict[str, _Held] = {}
-        self._held_told = 0
+        self._counts: dict[str, _Counts] = {}
+        self._told = (0, 0)
+        self._rows_came = asyncio.Event()
         self._questions: dict[int, asyncio.Future[bool]] = {}
         self._numbers = itertools.count(1)
         self._reminded_at = 0.0
@@ -80,7 +105,7 @@ class Peers:
 
     async def start(self) -> None:
         """Join the other workers."""
-        self.name: str = await self._layer.new_channel("streamviz.worker")
+        self.name = await self._layer.new_channel("streamviz.worker")
         await self._layer.group_add(GROUP, self.name)
         self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._tend())]
         self._hub.peers = self
@@ -91,6 +116,8 @@ class Peers:
         for task in self._tasks + [visitor.task for visitor in self._visitors.values()]:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for (_, stream_id), visitor in self._visitors.items():
+            self._hub.leave(str(stream_id), visitor.watcher)
         with contextlib.suppress(*_FAILURES):
             await self._layer.group_discard(GROUP, self.name)
 
@@ -102,9 +129,20 @@ class Peers:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ANSWER_SECONDS):
                 await remote.answered.wait()
-        if not remote.answered.is_set():
+        if not remote.is_known:
             self.leave(stream_id, watcher)
-        return remote.answered.is_set()
+        return remote.is_known
+
+    async def catch_up(self) -> None:
+        """The rows of the others are on the wall when this returns, where they answer."""
+        self._note_forgotten()
+        if not self._is_missing_rows():
+            return
+        self._rows_came.clear()
+        await self._want_wall()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ROWS_SECONDS):
+                await self._rows_came.wait()
 
     def leave(self, stream_id: uuid.UUID, watcher: Watcher) -> None:
         """The socket is gone."""
@@ -123,20 +161,25 @@ class Peers:
         """As `actions.cancel`, at whichever worker runs the stream."""
         return await self._ask(lambda number: letters.Cancelled(self.name, number, stream_id, by))
 
-    async def tick(self) -> None:
-        """Send our rows that changed to those who watch; called by the hub after each painting."""
-        if self.wants_ticks and (entries := self._exports.take()):
-            await self._publish(letters.Rows(self.name, self._exports.next_number(), False, entries))
+    async def tick(self, changed: set[uuid.UUID], pace: Pace) -> None:
+        """Tell those who watch of our rows that changed."""
+        if self.wants_ticks and (rows := await self._exports.take(changed, now_us(), pace)):
+            await self._tell_rows(rows)
 
     @property
     def wants_ticks(self) -> bool:
         """Whether another worker's people watch our rows."""
-        return self._exports.is_wanted
+        return bool(self._exports.wanted_by)
 
     @property
     def held(self) -> int:
         """How many streams of the other workers have something held."""
-        return sum(held.streams for held in list(self._held.values()))
+        return sum(counts.held for counts in list(self._counts.values()))
+
+    @property
+    def dropped(self) -> int:
+        """How many updates the others have left out for slow browsers."""
+        return sum(counts.dropped for counts in list(self._counts.values()))
 
     async def _ask(self, letter: Callable[[int], letters.Any]) -> bool:
         number = next(self._numbers)
@@ -160,26 +203,35 @@ class Peers:
             except (*_FAILURES, msgspec.DecodeError) as error:
                 log.warning("the other workers cannot be heard: %s", error)
                 await asyncio.sleep(REMIND_SECONDS)
+            except Exception:  # One letter must not make this worker deaf.
+                log.exception("could not do what another worker asked for")
 
     async def _take(self, letter: letters.Any) -> None:
-        now = now_us()
         match letter:
             case letters.WallWanted(sender, again):
                 await self._show_wall(sender, again)
             case letters.Rows():
                 self._take_rows(letter)
-            case letters.HeldCounted(sender, held):
-                self._held[sender] = _Held(held, monotonic())
+            case letters.Counted(sender, held, dropped):
+                self._counts[sender] = _Counts(held, dropped, monotonic())
             case letters.StreamWanted(sender, stream_id, again):
                 await self._show_stream(sender, stream_id, again)
-            case letters.Relayed(_, stream_id, number, text, is_text, close):
-                if remote := self._remote.get(stream_id):
-                    remote.take(Message(number, text, close), now, is_text=is_text)
+            case letters.Relayed() | letters.StreamUnknown():
+                self._take_of_stream(letter)
             case letters.Decided() | letters.Cancelled():
                 await self._act(letter)
             case letters.Acted(_, question, is_done):
                 if (answer := self._questions.get(question)) and not answer.done():
                     answer.set_result(is_done)
+
+    def _take_of_stream(self, letter: letters.Relayed | letters.StreamUnknown) -> None:
+        remote = self._remote.get(letter.stream_id)
+        if remote is None:
+            return
+        if isinstance(letter, letters.Relayed):
+            remote.take(Message(letter.number, letter.text, letter.close), now_us(), is_text=letter.is_text)
+        else:
+            remote.answered.set()
 
     async def _act(self, letter: letters.Decided | letters.Cancelled) -> None:
         feed, stream_id = self._hub.feed, letter.stream_id
@@ -192,12 +244,10 @@ class Peers:
         await self._send(letter.sender, letters.Acted(self.name, letter.question, is_done))
 
     async def _show_wall(self, sender: str, again: bool) -> None:
-        if again or not self._exports.is_wanted:
-            await self._hub.wall.catch_up(now_us())
-        self._exports.want()
+        self._exports.want(sender)
+        self._hub.tick_while_watched()
         if again:
-            self._hub.tick_while_watched()
-            rows = self._exports.all()
+            rows = self._exports.all(now_us())
             await self._send(sender, letters.Rows(self.name, self._exports.number, True, rows))
 
     def _take_rows(self, letter: letters.Rows) -> None:
@@ -205,21 +255,24 @@ class Peers:
         sender.heard_at = monotonic()
         if letter.is_all:
             sender.number = letter.number
+            self._rows_came.set()
         elif sender.number is None or letter.number != sender.number + 1:
             sender.number = None
             self._reminded_at = 0.0  # say at once what is wanted
         else:
             sender.number = letter.number
-        for entry in letter.entries:
-            sender.ids.add(entry.id)
-            self._hub.wall.put(entry)
+        sender.ids.update(row.id for row in letter.rows)
+        self._hub.wall.take(letter.rows)
+        self._hub.tick_soon()
 
     async def _show_stream(self, sender: str, stream_id: uuid.UUID, again: bool) -> None:
         stream = self._hub.feed.get(stream_id)
         if stream is None:
+            if not self.are_workers:
+                await self._send(sender, letters.StreamUnknown(self.name, stream_id))
             return
         visitor = self._visitors.get((sender, stream_id))
-        if visitor is None:
+        if visitor is None or visitor.task.done():
             watcher = Watcher()
             task = asyncio.create_task(self._relay(sender, stream_id, watcher))
             visitor = self._visitors[sender, stream_id] = _Visitor(task, watcher)
@@ -249,29 +302,47 @@ class Peers:
             for stream_id, remote in list(self._remote.items()):
                 if remote.answered.is_set() and remote.wants_snapshot:
                     await self._publish(letters.StreamWanted(self.name, stream_id, True))
-            if count_held(self._hub.feed) != self._held_told:
-                await self._tell_held()
+            if self._own_counts() != self._told:
+                await self._tell_counts()
             if monotonic() - self._reminded_at < REMIND_SECONDS:
                 continue
             self._reminded_at = monotonic()
             await self._remind()
             self._forget()
 
-    async def _tell_held(self) -> None:
-        self._held_told = count_held(self._hub.feed)
-        await self._publish(letters.HeldCounted(self.name, self._held_told))
+    def _own_counts(self) -> tuple[int, int]:
+        return count_held(self._hub.feed), Watcher.dropped_of_all
+
+    async def _tell_counts(self) -> None:
+        self._told = self._own_counts()
+        await self._publish(letters.Counted(self.name, *self._told))
+
+    async def _tell_rows(self, rows: list[RowSource]) -> None:
+        """To those alone who watch: for the others a letter would only be work."""
+        letter = letters.Rows(self.name, self._exports.next_number(), False, rows)
+        for name in self._exports.wanted_by:
+            await self._send(name, letter)
+
+    def _note_forgotten(self) -> None:
+        """Rows that the wall has let go of must be sent again."""
+        if self._times_forgotten != self._hub.wall.times_forgotten:
+            self._times_forgotten = self._hub.wall.times_forgotten
+            self._senders.clear()
+
+    async def _want_wall(self) -> None:
+        await self._publish(letters.WallWanted(self.name, self._is_missing_rows()))
+
+    def _is_missing_rows(self) -> bool:
+        return not self._senders or any(sender.number is None for sender in self._senders.values())
 
     async def _remind(self) -> None:
-        if self._held_told:
-            await self._tell_held()
+        if any(self._told):
+            await self._tell_counts()
         if self.wants_ticks:  # silence would mean that we are gone
-            await self._publish(letters.Rows(self.name, self._exports.next_number(), False, []))
+            await self._tell_rows([])
         if self._hub.has_wall_watchers:
-            if self._times_forgotten != self._hub.wall.times_forgotten:
-                self._times_forgotten = self._hub.wall.times_forgotten
-                self._senders.clear()
-            missing = not self._senders or any(sender.number is None for sender in self._senders.values())
-            await self._publish(letters.WallWanted(self.name, missing))
+            self._note_forgotten()
+            await self._want_wall()
         else:
             self._senders.clear()
         for stream_id in list(self._remote):
@@ -280,13 +351,14 @@ class Peers:
     def _forget(self) -> None:
         limit = monotonic() - FORGET_SECONDS
         self._exports.forget(FORGET_SECONDS)
-        self._held = {name: held for name, held in self._held.items() if held.heard_at >= limit}
+        self._counts = {name: counts for name, counts in self._counts.items() if counts.heard_at >= limit}
         for key, visitor in list(self._visitors.items()):
             if visitor.heard_at < limit or visitor.task.done():
                 visitor.task.cancel()
                 self._hub.leave(str(key[1]), visitor.watcher)
                 del self._visitors[key]
         for name, sender in list(self._senders.items()):
+            sender.ids &= self._hub.wall.entries.keys()
             if sender.heard_at < limit:
                 # Its streams are over, or nobody can see them: those that had ended stay among the recent ones.
                 self._drop_running(sender.ids)

@@ -12,6 +12,7 @@ class RemoteStream:
     def __init__(self) -> None:
         self.watchers: set[Watcher] = set()
         self.answered = asyncio.Event()
+        self.is_known = False
         self.heard_at = 0.0
         self._number: int | None = None
 
@@ -23,6 +24,7 @@ class RemoteStream:
     def take(self, message: Message, now: int, *, is_text: bool) -> None:
         """Hand a message on. One that does not follow the last one is dropped: there has to be a snapshot then."""
         self.heard_at = monotonic()
+        self.is_known = True
         self.answered.set()
         if message.close is not None:
             self.close(message.close)

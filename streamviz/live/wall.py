@@ -12,9 +12,10 @@ import msgspec
 from streamviz.live.entries import Entry
 from streamviz.live.feed import RECENT_SECONDS, Feed
 from streamviz.live.pace import Pace
-from streamviz.live.painter import SECOND, Painter
+from streamviz.live.painter import Painter
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.views import StreamView
+from streamviz.live.row_sources import SECOND, RowSource, RowSources
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 MOST_RECENT = 20
 # Of those that have only just ended.
 MOST_FINISHED = 40
+# After so long with nobody looking rows are made anew.
+_FORGET_US = 5_000_000
 
 
 class Listener(Protocol):
@@ -38,9 +41,11 @@ class Wall:
         self.entries: dict[uuid.UUID, Entry] = {}
         self._feed = feed
         self._load_recent = load_recent
+        self._sources = RowSources(feed)
         self._painters: dict[uuid.UUID, Painter] = {}
         self._listeners: WeakSet[Listener] = WeakSet()
         self._second = 0
+        self._caught_up_at = 0
         self.looked_at = 0
         self.times_forgotten = 0
 
@@ -68,14 +73,20 @@ class Wall:
 
     async def catch_up(self, now: int) -> None:
         """Look at everything, for somebody who begins to watch."""
-        if not self.is_watched:
+        if not self.is_watched and (now - self._caught_up_at > _FORGET_US or self._has_stale()):
             self._forget()
             await self.look_at_record(now)
+        self._caught_up_at = now
         await self.refresh({*self._feed.running, *self._feed.finished}, now, Pace())
+
+    def _has_stale(self) -> bool:
+        """Whether a row says that it runs of which nobody here knows."""
+        return any(entry.ended_at is None and self._feed.get(entry.id) is None for entry in self.entries.values())
 
     def _forget(self) -> None:
         """Nobody has looked for a while: what was running may have ended since."""
         self.entries.clear()
+        self._sources.forget()
         self._painters.clear()
         self.times_forgotten += 1
 
@@ -86,7 +97,8 @@ class Wall:
             return
         for view in await self._load_recent():
             if view.id not in self.entries and self._is_recent(view):
-                self.put(Painter().paint_whole(row_of(view, now)))
+                row = row_of(view, now)
+                self.put(Painter().paint_whole(row, row.text))
 
     def _is_recent(self, view: StreamView) -> bool:
         ends = sorted((entry.ended_at for entry in self.entries.values() if entry.ended_at), reverse=True)
@@ -99,28 +111,36 @@ class Wall:
             self._age(now)
         touched: set[uuid.UUID] = set()
         try:
-            await self._paint(changed.union(self._due(now)), now, touched, pace)
+            await self._paint(changed.union(self._sources.due(now)), now, touched, pace)
         finally:  # also where whoever wanted it is gone in the midst of it
             self._touch(touched)
 
     async def _paint(self, stream_ids: Iterable[uuid.UUID], now: int, touched: set[uuid.UUID], pace: Pace) -> None:
         for stream_id in stream_ids:
-            stream, entry = self._feed.get(stream_id), self.entries.get(stream_id)
-            if stream and not (entry and entry.group == "recent"):
-                try:
-                    painted = self._painters.setdefault(stream_id, Painter()).paint(stream, now)
-                except Exception:  # One row that cannot be drawn must not keep the others from it.
-                    log.exception("could not draw the row of %s", stream_id)
-                    continue
-                if painted is not entry:
-                    self.entries[stream_id] = painted
-                    touched.add(stream_id)
-                await pace.rest()
+            stream = self._feed.get(stream_id)
+            if stream and self._paint_row(self._sources.of(stream, now)):
+                touched.add(stream_id)
+            await pace.rest()
 
-    def _due(self, now: int) -> list[uuid.UUID]:
-        """Running streams of which all has to be painted."""
-        painters, running = self._painters, self._feed.running
-        return [each for each in running if each in painters and painters[each].is_due(running[each], now)]
+    def _paint_row(self, source: RowSource) -> bool:
+        """Whether the row changed."""
+        before, painter = self.entries.get(source.id), self._painters.get(source.id)
+        if (before and before.group == "recent") or (painter is None and source.view is None):
+            return False
+        painter = self._painters.setdefault(source.id, painter or Painter())
+        try:
+            entry = painter.paint(source)
+        except Exception:  # One row that cannot be drawn must not keep the others from it.
+            log.exception("could not draw the row of %s", source.id)
+            return False
+        if entry is None or entry is before:
+            return False
+        self.entries[source.id] = entry
+        return True
+
+    def take(self, sources: Iterable[RowSource]) -> None:
+        """Rows of another worker."""
+        self._touch({source.id for source in sources if self._paint_row(source)})
 
     def put(self, entry: Entry) -> None:
         """A row came or changed."""
@@ -130,6 +150,7 @@ class Wall:
 
     def drop(self, stream_id: uuid.UUID) -> None:
         """A row is gone."""
+        self._painters.pop(stream_id, None)
         if self.entries.pop(stream_id, None):
             self._touch({stream_id})
 

@@ -57,6 +57,12 @@ def text_of(visitor: Visitor, element: str = "#b0-text") -> str:
     return visitor.page.locator(element).text_content() or ""
 
 
+def screens_of(server: Streamviz) -> psutil.Process:
+    """The process that has the browsers' websockets."""
+    [process] = [each for each in psutil.Process(server.pid).children(recursive=True) if "screens" in each.cmdline()]
+    return process
+
+
 def kill_the_server(server: Streamviz) -> None:
     """The server process dies at once; its supervisor notices and ends too."""
     [process] = [each for each in psutil.Process(server.pid).children() if "serve" in each.cmdline()]
@@ -117,8 +123,10 @@ def test_a_killed_and_restarted_server_ends_in_the_right_state(chromium: Browser
         grown(alice.page, "#b0-text", by=200)
         with another(chromium, alice, server.base_url) as bob:
             bob.open("/")
+            screens = screens_of(server)
             kill_the_server(server)
             expect(alice.page.locator("#pill")).to_have_text("disconnected, retrying")
+            assert psutil.wait_procs([screens], timeout=20)[1] == []
             server.start()
             expect(alice.page.locator("#stream-state")).to_contain_text("interrupted", timeout=30_000)
             expect(alice.page.locator("#pill")).to_have_text("finished")
@@ -131,6 +139,22 @@ def test_a_killed_and_restarted_server_ends_in_the_right_state(chromium: Browser
             Call(proxied, LONG, later)
             expect(bob.page.get_by_role("link", name=later)).to_have_count(1)
             expect(bob.page.get_by_role("link", name=session)).to_have_count(1, timeout=20_000)
+
+
+def test_the_process_of_the_websockets_is_killed_and_no_client_notices(proxied: Proxied, alice: Visitor) -> None:
+    session = new_session()
+    call = Call(proxied, "content?chunks=900&pace=20&seed=6", session)
+    alice.open(stream_path(proxied, session))
+    grown(alice.page, "#b0-text")
+    killed = screens_of(proxied.server)
+    with alice.page.expect_websocket():
+        killed.kill()
+    expect(alice.page.locator("#pill")).to_have_text("live")
+    assert screens_of(proxied.server) != killed
+    text = call.result().text
+    expect(alice.page.locator("#pill")).to_have_text("finished")
+    assert text_of(alice) == text
+    assert alice.page.locator("#block-cards > *").count() == 1
 
 
 def test_pause_freezes_the_page_and_counts_what_is_new(proxied: Proxied, alice: Visitor) -> None:

@@ -12,7 +12,11 @@ from streamviz.core.policy import ActivePolicy
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
+from streamviz.live import letters
+from streamviz.live.entries import Entry
 from streamviz.live.feed import Feed, now_us
+from streamviz.live.painter import Painter
+from streamviz.live.row_sources import RowSources
 from streamviz.live.streams import LiveStream
 from streamviz.records.ids import uuid7
 from tests.core.support import HEAD, call, calls, delta, sse
@@ -232,3 +236,19 @@ class Page:
                 child.parent = target.parent
         at = siblings.index(target) + 1
         siblings[at:at] = element.children
+
+
+class Row:
+    """A stream's row, painted whenever it is looked at, over the wire as another process gets it."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._sources = RowSources(running.feed)
+        self._painter = Painter()
+
+    def look(self) -> Entry:
+        source = self._sources.of(self._running.stream, self._running.now)
+        sent = letters.pack(letters.Rows("a", 1, False, [source]))
+        entry = self._painter.paint(letters.unpack(sent).rows[0])
+        assert entry is not None
+        return entry

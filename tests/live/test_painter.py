@@ -7,7 +7,7 @@ from streamviz.live.painter import Painter
 from streamviz.live.presentation.from_live import view_of
 from streamviz.live.presentation.rows import row_of
 from tests.core.support import active, call, calls, delta, deny_names
-from tests.live.support import Running
+from tests.live.support import Row, Running
 
 STEPS = [
     delta(reasoning_content="hm"),
@@ -22,52 +22,53 @@ STEPS = [
 
 
 def whole(running: Running) -> dict[str, str]:
-    return Painter().paint_whole(row_of(view_of(running.stream), running.now)).parts
+    row = row_of(view_of(running.stream), running.now)
+    return Painter().paint_whole(row, row.text).parts
 
 
 @pytest.mark.parametrize("mode", list(Mode))
 async def test_it_is_the_same_however_often_it_is_painted(mode: Mode) -> None:
     running = Running(policies=[active(deny_names("rm"), mode)])
-    painter = Painter()
+    row = Row(running)
     for step in STEPS:
         await running.take(step)
-        assert painter.paint(running.stream, running.now).parts == whole(running)
+        assert row.look().parts == whole(running)
     await running.end()
-    assert painter.paint(running.stream, running.now).parts == whole(running)
+    assert row.look().parts == whole(running)
 
 
 async def test_while_only_text_grows_only_text_is_painted() -> None:
     running = await Running().say("a")
-    painter = Painter()
-    before = painter.paint(running.stream, running.now)
+    row = Row(running)
+    before = row.look()
     await running.say("b")
-    after = painter.paint(running.stream, running.now)
+    after = row.look()
     assert [part for part in after.parts if after.parts[part] != before.parts[part]] == ["tail"]
     assert after.facts is before.facts
 
 
 async def test_what_has_not_changed_is_the_same_row() -> None:
     running = await Running().say("a")
-    painter = Painter()
-    assert painter.paint(running.stream, running.now) is painter.paint(running.stream, running.now)
+    row = Row(running)
+    assert row.look() is row.look()
 
 
 async def test_a_stalled_row_runs_again_with_its_next_chunk() -> None:
     running = await Running().say("a")
-    painter = Painter()
+    row = Row(running)
     running.wait(8)
-    assert painter.paint(running.stream, running.now).group == "stalled"
+    assert row.look().group == "stalled"
     await running.say("b")
-    assert painter.paint(running.stream, running.now).group == "running"
+    assert row.look().group == "running"
 
 
 async def test_a_stream_is_over_when_its_client_has_had_all_of_it() -> None:
     running = await Running().say("a")
-    painter = Painter()
+    row = Row(running)
     running.stream.outcome = "halted"
-    assert painter.paint(running.stream, running.now).group == "running"
+    assert row.look().group == "running"
     running.wait(0.1)
     await running.end("halted")
-    ended = painter.paint(running.stream, running.now)
+    ended = row.look()
     assert (ended.group, ended.order, ended.ended_at) == ("finished", -running.now, running.now)
     assert ended.parts == whole(running)

@@ -1,6 +1,7 @@
 """Several workers: what runs on one is seen, and acted on, at another."""
 
 import asyncio
+import socket
 import uuid
 from collections.abc import AsyncIterator, Callable
 
@@ -11,6 +12,7 @@ from streamviz.core.policy import Decision
 from streamviz.live import peers as peers_module
 from streamviz.live.feed import Feed, now_us
 from streamviz.live.hub import Hub
+from streamviz.live.link import Link
 from streamviz.live.peers import Peers
 from streamviz.live.wall import Wall
 from streamviz.live.wall_topic import WallTopic
@@ -22,10 +24,10 @@ from tests.live.support import Page, Running
 class Worker:
     """One worker, and browsers on it."""
 
-    def __init__(self, layer: InMemoryChannelLayer) -> None:
+    def __init__(self, layer: InMemoryChannelLayer | Link, *, are_workers: bool = True) -> None:
         self.feed = Feed()
         self.hub = Hub(self.feed, Wall(self.feed))
-        self.peers = Peers(self.hub, layer)
+        self.peers = Peers(self.hub, layer, are_workers=are_workers)
 
     def run(self, label: str = "nightly-triage") -> Running:
         return Running(self.feed, [active(deny_names("rm"))], now=now_us(), session_label=label)
@@ -34,7 +36,7 @@ class Worker:
         browser = Browser()
 
         async def topic() -> WallTopic:
-            await self.hub.wall.catch_up(now_us())
+            await self.hub.catch_up()
             return WallTopic(self.hub.wall)
 
         await self.hub.join("wall ", topic, browser.watcher)
@@ -79,6 +81,25 @@ async def workers(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Worker
         await worker.peers.stop()
 
 
+@pytest.fixture
+async def linked(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Worker, Worker]]:
+    """A worker, and the process that has its browsers' websockets."""
+    monkeypatch.setattr(peers_module, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(peers_module, "ROWS_SECONDS", 60.0)
+    ends = socket.socketpair()
+    links = [Link(end, name) for end, name in zip(ends, ("server", "screens"), strict=True)]
+    server, screens = Worker(links[0], are_workers=False), Worker(links[1])
+    for link in links:
+        await link.open()
+    for worker in (server, screens):
+        await worker.peers.start()
+    yield server, screens
+    for worker in (server, screens):
+        await worker.peers.stop()
+    for link in links:
+        link.close()
+
+
 def labels(page: Page, group: str) -> list[str]:
     element = page.root.find(f"group-{group}")
     assert element is not None
@@ -116,7 +137,6 @@ async def test_a_lost_letter_is_made_up_for(workers: tuple[Worker, Worker]) -> N
     there.run("one")
     await browser.until(lambda page: labels(page, "running") == ["one"])
     there.peers._exports.next_number()  # as if a letter with this number had been lost
-    there.peers._exports.take()
     there.run("two")
     await browser.until(lambda page: labels(page, "running") == ["two", "one"])
 
@@ -131,7 +151,6 @@ async def test_nobody_is_told_anything_while_nobody_watches(workers: tuple[Worke
     async with asyncio.timeout(10):
         while there.peers.wants_ticks:
             await asyncio.sleep(0.05)
-    assert not there.hub.wall.is_watched
 
 
 async def test_a_streams_page_grows_at_another_worker(workers: tuple[Worker, Worker]) -> None:
@@ -218,3 +237,43 @@ async def test_a_worker_that_watches_no_more_is_forgotten(workers: tuple[Worker,
         while there.peers._visitors:
             await asyncio.sleep(0.05)
     assert str(running.id) not in there.hub._channels
+
+
+async def test_the_first_that_a_browser_is_shown_has_the_rows_of_the_others(linked: tuple[Worker, Worker]) -> None:
+    server, screens = linked
+    running = await server.run("one").say("its text")
+    async with asyncio.timeout(20):
+        browser = await screens.watch_wall()
+        await browser.take()
+    assert labels(browser.page, "running") == ["one"]
+    assert browser.page.text(f"r-{running.id.hex}-tail") == "its text"
+    assert not server.hub.wall.is_watched  # nothing is painted beside the streams
+
+
+async def test_a_stream_that_the_server_does_not_run_is_known_at_once(linked: tuple[Worker, Worker]) -> None:
+    _, screens = linked
+    async with asyncio.timeout(20):
+        assert not await screens.peers.join(uuid.uuid4(), Watcher())
+
+
+async def test_streams_that_the_screens_could_run_are_not_asked_for(linked: tuple[Worker, Worker]) -> None:
+    server, screens = linked
+    assert server.hub.workers is None
+    assert screens.hub.workers is screens.peers
+
+
+async def test_what_slow_browsers_missed_is_counted_at_the_server(
+    linked: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, _ = linked
+    monkeypatch.setattr(Watcher, "dropped_of_all", 1234)
+    async with asyncio.timeout(20):
+        while server.peers.dropped != 1234:
+            await asyncio.sleep(0.05)
+
+
+async def test_a_row_that_no_wire_could_carry_is_carried(linked: tuple[Worker, Worker]) -> None:
+    server, screens = linked
+    server.run("half of \ud83d")
+    browser = await screens.watch_wall()
+    await browser.until(lambda page: labels(page, "running") == ["half of ?"])

@@ -4,12 +4,10 @@ import pytest
 
 from streamviz.live import rendering
 from streamviz.live.pace import Pace
-from streamviz.live.painter import Painter
 from streamviz.live.presentation.from_live import view_of, whole_view_of
-from streamviz.live.presentation.rows import row_of
 from streamviz.simulator.scenarios import HOSTILE_TEXT
 from tests.core.support import active, delta, deny_names
-from tests.live.support import Running, parse
+from tests.live.support import Row, Running, parse
 
 HOSTILE = [
     HOSTILE_TEXT,
@@ -46,7 +44,7 @@ async def test_hostile_text_is_shown_and_does_nothing(text: str) -> None:
         view = whole_view_of(running.stream, view_of(running.stream))
         page = await rendering.stream(view, running.now, Pace())
         head = "".join(rendering.header(view, running.now).values())
-        entry = Painter().paint_whole(row_of(view, running.now))
+        entry = Row(running).look()
         wall = await rendering.wall([("held", [entry])], Pace(), is_filtered=True)
         elements = parse(page + head + wall).walk()
         (page + head + wall).encode()
@@ -59,7 +57,7 @@ async def test_hostile_text_is_shown_and_does_nothing(text: str) -> None:
 
 async def test_a_row_takes_no_more_than_its_end_of_a_long_output() -> None:
     running = await Running(session_label="y" * 100_000, requested_model="m" * 100_000).say("x" * 1_000_000)
-    entry = Painter().paint_whole(row_of(view_of(running.stream), running.now))
+    entry = Row(running).look()
     assert len(rendering.row(entry)) < 6_000
     assert len(entry.facts.text) < 2_000
 

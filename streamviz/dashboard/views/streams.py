@@ -80,7 +80,7 @@ async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
         return _said(400, "Which block, and allow or deny?")
     by = await _user_name(request)
     is_decided = actions.decide(feed, stream_id, int(ordinal), Decision(decision), by) or (
-        hub.peers is not None and await hub.peers.decide(stream_id, int(ordinal), Decision(decision), by)
+        hub.workers is not None and await hub.workers.decide(stream_id, int(ordinal), Decision(decision), by)
     )
     return HttpResponse(status=204) if is_decided else _said(409, "That was decided already.")
 
@@ -91,7 +91,7 @@ async def cancel(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """Stop a stream: upstream is closed, and the client told in its own format. 409 where it is over."""
     by = await _user_name(request)
     is_cancelled = actions.cancel(feed, stream_id, by) or (
-        hub.peers is not None and await hub.peers.cancel(stream_id, by)
+        hub.workers is not None and await hub.workers.cancel(stream_id, by)
     )
     return HttpResponse(status=204) if is_cancelled else _said(409, "That stream is over.")
 
@@ -132,7 +132,7 @@ async def _find(stream_id: uuid.UUID) -> Found:
     record = await _recorded(stream_id)
     # One that has no end in the record runs in another worker: its socket shows the rest.
     view = from_records.view_of(record)
-    return Found(view, bytes(record.request), view.is_running and hub.peers is not None)
+    return Found(view, bytes(record.request), view.is_running and hub.workers is not None)
 
 
 async def _recorded(stream_id: uuid.UUID) -> Stream:
@@ -142,7 +142,7 @@ async def _recorded(stream_id: uuid.UUID) -> Stream:
             return await sync_to_async(from_records.load)(stream_id)
         except Stream.DoesNotExist:
             age_ms = now_us() // 1000 - milliseconds_of(stream_id)
-            if hub.peers is None or not 0 <= age_ms < _MOST_LAG_MS:
+            if hub.workers is None or not 0 <= age_ms < _MOST_LAG_MS:
                 raise Http404("There is no such stream.") from None
         await asyncio.sleep(0.1)
 

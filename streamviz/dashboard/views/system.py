@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 
 from streamviz.dashboard import roles
 from streamviz.dashboard.pages import needs
-from streamviz.live.watcher import Watcher
+from streamviz.live.hub import hub
 from streamviz.records.backlog import backlog
 from streamviz.records.models import RetentionRun
 from streamviz.records.queries.sizes import table_sizes
@@ -16,12 +16,12 @@ from streamviz.records.queries.sizes import table_sizes
 @needs(roles.VIEW)
 @require_safe
 def system(request: HttpRequest) -> HttpResponse:
-    """The journals are those of the machine that answers, live updates those of the worker."""
+    """The journals are those of the machine that answers, live updates left out those of all workers."""
     tables = table_sizes()
     context = {
         "page": "system",
         "backlog": backlog(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS),
-        "dropped": Watcher.dropped_of_all,
+        "dropped": hub.dropped,
         "refuses": settings.JOURNAL_LIMITS.refuses,
         "tables": tables,
         "size": sum(table.size for table in tables),

@@ -1,5 +1,6 @@
 """A stream under way, as its worker has it in memory, made ready to be shown."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,9 +9,10 @@ from streamviz.core.judgements import Judgement
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.usage import Usage, normalise
 from streamviz.live.presentation.evidence import evidence_text
+from streamviz.live.presentation.spark import SPARK_US
 from streamviz.live.presentation.standing import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.text import printable
-from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView, tail_line, title_of
+from streamviz.live.presentation.views import BlockView, StreamView, VerdictView, title_of
 from streamviz.live.streams import LiveStream
 
 # Latencies are measured over the newest chunks, so that a long stream costs no more a second than a short one.
@@ -19,10 +21,21 @@ _LATENCY_CHUNKS = 2_000
 
 def view_of(stream: LiveStream) -> StreamView:
     """The stream as it is at this moment, without what is dear to work out. Call it in the event loop."""
+    return _view_of(stream, stream.received_at, with_text=True)
+
+
+def row_view_of(stream: LiveStream) -> StreamView:
+    """The same as far as a row needs it: without texts, and with the newest times alone."""
+    received_at = stream.received_at
+    newest = bisect_left(received_at, (received_at[-1] if received_at else 0) - SPARK_US)
+    return _view_of(stream, received_at[newest:].tolist(), with_text=False)
+
+
+def _view_of(stream: LiveStream, received_at: Sequence[int], *, with_text: bool) -> StreamView:
     usage = normalise(stream.state.usage) or Usage()
     verdicts = [_verdict(stream, number) for number in range(len(stream.context.judgements))]
     of_blocks = by_block(verdicts)
-    received_at = stream.received_at
+    chunks = stream.received_at
     held = _first_held(stream)
     return StreamView(
         id=stream.id,
@@ -38,7 +51,7 @@ def view_of(stream: LiveStream) -> StreamView:
         upstream_first_at=stream.upstream_first_at,
         client_first_at=stream.client_first_at,
         ended_at=stream.ended_at,
-        last_received_at=received_at[-1] if received_at else None,
+        last_received_at=chunks[-1] if chunks else None,
         # It may be known how it ends while its client has not had all of it.
         outcome="" if stream.ended_at is None else stream.outcome,
         finish_reason=stream.state.finish_reason or "",
@@ -48,11 +61,17 @@ def view_of(stream: LiveStream) -> StreamView:
         cost=stream.cost,
         itl_p50=None,
         itl_p95=None,
-        chunk_count=len(received_at),
+        chunk_count=len(chunks),
         frame_count=len(stream.sent_at),
         user_agent=stream.user_agent,
         blocks=[
-            _block(stream, block, of_blocks.get(block.ordinal, ()), is_behind=held is not None and held < block.ordinal)
+            _block(
+                stream,
+                block,
+                of_blocks.get(block.ordinal, ()),
+                block.text if with_text else "",
+                is_behind=held is not None and held < block.ordinal,
+            )
             for block in stream.state.blocks
         ],
         verdicts=verdicts,
@@ -60,14 +79,6 @@ def view_of(stream: LiveStream) -> StreamView:
         sending_since=stream.sending_since,
         not_run=tuple(stream.context.not_run),
     )
-
-
-def tail_of(stream: LiveStream) -> str:
-    """As `view_of(stream).tail`, without looking at all of the stream."""
-    for block in reversed(stream.state.blocks):
-        if block.length:
-            return tail_line(block.kind, _name(block), block.ending(TAIL_CHARACTERS))
-    return ""
 
 
 def whole_view_of(stream: LiveStream, view: StreamView) -> StreamView:
@@ -114,10 +125,11 @@ def _subject(stream: LiveStream, judgement: Judgement) -> str:
     if ordinal is None:
         return str(judgement.subject)
     block = stream.state.blocks[ordinal]
-    return title_of(block.kind, _name(block))
+    return title_of(block.kind, block_name(block))
 
 
-def _name(block: StreamBlock) -> str:
+def block_name(block: StreamBlock) -> str:
+    """What a tool call calls, or what kind of thing a block of another kind is."""
     match block:
         case ToolCallStreamBlock():
             return block.name
@@ -133,16 +145,18 @@ def _first_held(stream: LiveStream) -> int | None:
     return min((ordinal for ordinal, hold in holds if hold.released_at is None), default=None)
 
 
-def _block(stream: LiveStream, block: StreamBlock, verdicts: Sequence[VerdictView], *, is_behind: bool) -> BlockView:
+def _block(
+    stream: LiveStream, block: StreamBlock, verdicts: Sequence[VerdictView], text: str, *, is_behind: bool
+) -> BlockView:
     hold = stream.context.holds.get(block.ordinal)
     verdict = deciding(verdicts)
     kept = Kept(hold is not None, hold is not None and hold.released_at is None, is_behind)
     return BlockView(
         ordinal=block.ordinal,
         kind=block.kind,
-        name=_name(block),
+        name=block_name(block),
         choice=block.choice,
-        text=block.text,
+        text=text,
         length=block.length,
         stream_started_at=stream.requested_at,
         started_at=block.started_at,

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 _SECOND = 1_000_000
 _BARS = 24
+# All that it can show of a stream lies within so long before its end, or before its newest chunk.
+SPARK_US = (_BARS + 1) * _SECOND
 _STEP = 3.5
 _WIDTH = 2.5
 _HEIGHT = 20

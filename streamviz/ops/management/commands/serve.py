@@ -31,10 +31,11 @@ class Command(BaseCommand):
 def serve() -> None:
     """Run the server. Imported here, as that makes the process's event loop Twisted's and loads the application."""
     gc.disable()  # what is imported stays, and looking through it again and again takes an eighth of the time
-    from streamviz.server import Server  # first: Twisted's reactor depends on what is imported first
+    from streamviz.server import Listening  # first: Twisted's reactor depends on what is imported first
 
-    from streamviz.asgi import application  # isort: skip
+    from streamviz.asgi import application, screens  # isort: skip
     from streamviz.proxy.worker import worker
 
     gc.enable()
-    Server(application, settings.HOST, settings.PORT, partial(worker.drain, settings.STOP_GRACE_SECONDS)).run()
+    drain = partial(worker.drain, settings.STOP_GRACE_SECONDS)
+    Listening(application, settings.HOST, settings.PORT, drain, screens.hand_over).run()

@@ -1,0 +1,75 @@
+"""Handing a client's connection to another process: its socket, and the request that came over it.
+
+Both sides hold one end of a pair of datagram sockets: a datagram is a request as it came, with the descriptor of its
+connection beside it.
+"""
+
+from streamviz.event_loop import reactor  # isort: skip  (before Daphne)
+
+import os
+import socket
+from collections.abc import Callable
+
+from streamviz.lifespan import Application
+from streamviz.server import Server
+
+# More than the head of any request that the server takes.
+_MOST_BYTES = 128 * 1024
+# Many browsers may come back while the other process is only starting.
+_BUFFER_BYTES = 1024 * 1024
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    """The two ends. Neither ever waits."""
+    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for end in ends:
+        end.setblocking(False)
+        for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            end.setsockopt(socket.SOL_SOCKET, buffer, _BUFFER_BYTES)
+    return ends
+
+
+def hand_over(end: socket.socket, descriptor: int, request: bytes) -> bool:
+    """Give a connection to whoever has the other end; it stays open here. False where nobody takes it."""
+    try:
+        socket.send_fds(end, [request], [descriptor])
+    except OSError:
+        return False
+    return True
+
+
+class Adopter(Server):
+    """Serves the connections that another process accepted."""
+
+    def __init__(self, application: Application, end: socket.socket) -> None:
+        super().__init__(application)
+        self._end = end
+
+    def _open(self) -> Callable[[], object]:
+        loop = reactor._asyncioEventloop
+        loop.add_reader(self._end, self._adopt_all)
+        return lambda: loop.remove_reader(self._end)
+
+    def _adopt_all(self) -> None:
+        while True:
+            try:
+                request, descriptors, _, _ = socket.recv_fds(self._end, _MOST_BYTES, 1)
+            except BlockingIOError:
+                return
+            for descriptor in descriptors:
+                self._adopt(descriptor, request)
+
+    def _adopt(self, descriptor: int, request: bytes) -> None:
+        os.set_blocking(descriptor, False)
+        try:
+            with socket.socket(fileno=os.dup(descriptor)) as connection:
+                family = connection.family
+            transport = reactor.adoptStreamConnection(descriptor, family, self.http_factory)
+        except OSError:
+            return  # the client has left in the meantime
+        finally:
+            os.close(descriptor)
+        before = transport.protocol
+        before.dataReceived(request)
+        if transport.protocol is before:  # It was refused, and this process serves nothing but websockets.
+            transport.loseConnection()

@@ -1,0 +1,79 @@
+"""A channel layer of two processes on one machine, over a pair of sockets: what one sends, the other gets."""
+
+import asyncio
+import socket
+from typing import Any
+
+from channels.exceptions import ChannelFull
+
+# Bytes that the other process may be behind; what is sent beyond is lost, as it is with any channel layer.
+_MOST_BYTES = 16 * 1024 * 1024
+_MOST_LETTERS = 100
+_SIZE_BYTES = 4
+
+
+class Link:
+    """One end. `name` tells it from the other.
+
+    `lost` is set when the other process is gone, `is_ready` once it said that it has come to do its work.
+    """
+
+    def __init__(self, end: socket.socket, name: str) -> None:
+        self.lost = asyncio.Event()
+        self.is_ready = False
+        self._end = end
+        self._name = name
+        self._letters: asyncio.Queue[bytes] = asyncio.Queue(_MOST_LETTERS)
+        self._reading: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Begin to listen."""
+        self._reader, self._writer = await asyncio.open_connection(sock=self._end)
+        self._reading = asyncio.create_task(self._read(), name="link")
+
+    def close(self) -> None:
+        """The other process sees the end of what is sent."""
+        if self._reading is None:
+            self._end.close()
+        else:
+            self._reading.cancel()
+            self._writer.close()
+
+    def say_ready(self) -> None:
+        """This process has come to do its work."""
+        self._writer.write(bytes(_SIZE_BYTES))
+
+    async def new_channel(self, prefix: str) -> str:
+        return f"{prefix}.{self._name}"
+
+    async def group_add(self, group: str, channel: str) -> None:
+        """There is one group: both."""
+
+    async def group_discard(self, group: str, channel: str) -> None:
+        """There is one group: both."""
+
+    async def group_send(self, group: str, message: dict[str, Any]) -> None:
+        await self.send(group, message)
+
+    async def send(self, channel: str, message: dict[str, Any]) -> None:
+        """Raises ChannelFull where the other process is too far behind."""
+        if self._writer.is_closing():
+            raise BrokenPipeError("the other process is gone")
+        if self._writer.transport.get_write_buffer_size() > _MOST_BYTES:
+            raise ChannelFull
+        letter: bytes = message["letter"]
+        self._writer.write(len(letter).to_bytes(_SIZE_BYTES) + letter)
+
+    async def receive(self, channel: str) -> dict[str, Any]:
+        return {"letter": await self._letters.get()}
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                size = int.from_bytes(await self._reader.readexactly(_SIZE_BYTES))
+                if size:
+                    await self._letters.put(await self._reader.readexactly(size))
+                else:
+                    self.is_ready = True
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.lost.set()

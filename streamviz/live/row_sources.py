@@ -1,0 +1,97 @@
+"""What rows of the Live page are painted from: little enough to be sent to another process ten times a second."""
+
+import uuid
+
+import msgspec
+
+from streamviz.core.events import BlockKind
+from streamviz.live.feed import Feed
+from streamviz.live.presentation.from_live import block_name, row_view_of
+from streamviz.live.presentation.views import STALLED_US, TAIL_CHARACTERS, StreamView
+from streamviz.live.streams import LiveStream
+
+SECOND = 1_000_000
+_NOTHING: tuple[object, ...] = (None,)
+
+
+class Tail(msgspec.Struct, frozen=True, gc=False):
+    """What changes with almost every chunk: the end of the newest block that has any text, and when a chunk came last.
+
+    Times are µs since the epoch; `kind` is None where there is no text yet.
+    """
+
+    kind: BlockKind | None
+    name: str
+    ending: str
+    quiet_since: int
+    ended_at: int | None
+
+
+class RowSource(msgspec.Struct, frozen=True, gc=False):
+    """A row at the time `at` (µs since the epoch). `view` has no texts; it is None where only the tail has changed."""
+
+    id: uuid.UUID
+    at: int
+    tail: Tail
+    view: StreamView | None = None
+
+
+class RowSources:
+    """Remembers what was told of each stream: all of a row is told about once a second, and when it changes."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._told: dict[uuid.UUID, tuple[object, ...]] = {}
+
+    def forget(self) -> None:
+        """Nothing was told yet."""
+        self._told.clear()
+
+    def due(self, now: int) -> list[uuid.UUID]:
+        """Running streams of which all has to be told: rates, and what is stalled, change with time."""
+        running, told = self._feed.running, self._told
+        if len(told) > len(running) + len(self._feed.finished):
+            self._told = told = {each: said for each, said in told.items() if self._feed.get(each)}
+        return [each for each, stream in running.items() if told.get(each, _NOTHING)[0] != _second_of(stream, now)]
+
+    def of(self, stream: LiveStream, now: int) -> RowSource:
+        """What has to be told of a stream that runs here, or has just ended."""
+        standing = _standing_of(stream, now)
+        if self._told.get(stream.id) == standing:
+            return RowSource(stream.id, now, _tail_of(stream))
+        self._told[stream.id] = standing
+        return whole(stream, now)
+
+
+def whole(stream: LiveStream, now: int) -> RowSource:
+    """All of a row."""
+    return RowSource(stream.id, now, _tail_of(stream), row_view_of(stream))
+
+
+def _second_of(stream: LiveStream, now: int) -> int:
+    """Each row's seconds begin at another moment, so that not all are painted at once; what is over stands still."""
+    return 0 if stream.ended_at else (now + stream.id.int % SECOND) // SECOND
+
+
+def _standing_of(stream: LiveStream, now: int) -> tuple[object, ...]:
+    """What a row shows beside its text, in short: while it is the same, only the text can have changed.
+
+    Lesser things, such as a block's length or a name that comes late, are seen when all is told again.
+    """
+    context = stream.context
+    holds = [(hold.released_at, hold.until) for hold in context.holds.values()]
+    is_stalled = now - _quiet_since(stream) > STALLED_US
+    blocks, verdicts = len(stream.state.blocks), len(context.judgements)
+    return _second_of(stream, now), stream.ended_at, blocks, verdicts, holds, is_stalled
+
+
+def _quiet_since(stream: LiveStream) -> int:
+    return stream.received_at[-1] if stream.received_at else stream.requested_at
+
+
+def _tail_of(stream: LiveStream) -> Tail:
+    for block in reversed(stream.state.blocks):
+        if block.length:
+            ending = block.ending(TAIL_CHARACTERS)
+            return Tail(block.kind, block_name(block), ending, _quiet_since(stream), stream.ended_at)
+    return Tail(None, "", "", _quiet_since(stream), stream.ended_at)

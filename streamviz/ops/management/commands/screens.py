@@ -1,0 +1,33 @@
+"""`python manage.py screens`: the browsers' websockets of one server, which starts this process itself."""
+
+import gc
+import socket
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+
+class Command(BaseCommand):
+    """Serve the websockets that a server hands over, until that server is gone."""
+
+    help = "Serve the websockets that a server hands over. `serve` starts this itself."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("link", type=int, help="descriptor of a socket: letters about streams")
+        parser.add_argument("connections", type=int, help="descriptor of a socket: connections and their requests")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        gc.disable()  # as in `serve`
+        from streamviz.event_loop import reactor
+        from streamviz.handover import Adopter  # first: Twisted's reactor depends on what is imported first
+        from streamviz.screens_asgi import application_for  # isort: skip
+
+        gc.enable()
+        link, connections = (socket.socket(fileno=options[name]) for name in ("link", "connections"))
+        connections.setblocking(False)
+        # The server may be gone before this process has come to run.
+        application = application_for(link, lambda: reactor.callWhenRunning(server.stop))
+        server = Adopter(application, connections)
+        server.run()

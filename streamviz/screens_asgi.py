@@ -1,0 +1,45 @@
+"""The ASGI application of the process that has the browsers' websockets."""
+
+import asyncio
+import gc
+import socket
+from collections.abc import Callable
+
+from channels.layers import get_channel_layer
+from channels.routing import ProtocolTypeRouter
+from django.conf import settings
+
+from streamviz.lifespan import Application, Message, Receive, Send
+from streamviz.live.hub import SHARE_ALONE, hub
+from streamviz.live.link import Link
+from streamviz.live.peers import Peers
+from streamviz.live.routing import websocket_application
+
+
+def application_for(end: socket.socket, stop: Callable[[], None]) -> Application:
+    """`end` is the link to the server that started this process; `stop` is called when that server is gone."""
+
+    async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
+        await receive()
+        hub.share = SHARE_ALONE
+        link = Link(end, "screens")
+        await link.open()
+        peers = Peers(hub, get_channel_layer() if settings.REDIS_URL else link, are_workers=True)
+        await peers.start()
+        watching = asyncio.ensure_future(_stop_without(link, stop))
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays
+        link.say_ready()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        watching.cancel()
+        await peers.stop()
+        link.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    return ProtocolTypeRouter({"websocket": websocket_application, "lifespan": lifespan})
+
+
+async def _stop_without(link: Link, stop: Callable[[], None]) -> None:
+    await link.lost.wait()
+    stop()

@@ -1,0 +1,79 @@
+"""Two ends of a link, as two processes have them."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+
+import pytest
+from channels.exceptions import ChannelFull
+
+from streamviz.live.link import Link
+
+GROUP = "all"
+
+
+@pytest.fixture
+async def ends() -> AsyncIterator[tuple[Link, Link]]:
+    server, screens = socket.socketpair()
+    links = Link(server, "server"), Link(screens, "screens")
+    for link in links:
+        await link.open()
+    yield links
+    for link in links:
+        link.close()
+
+
+async def test_what_one_sends_the_other_gets(ends: tuple[Link, Link]) -> None:
+    here, there = ends
+    name = await there.new_channel("streamviz.worker")
+    assert name != await here.new_channel("streamviz.worker")
+    sent = [b"x", b"y" * 3_000_000, b"z"]
+    for letter in sent:
+        await here.send(name, {"type": "streamviz.letter", "letter": letter})
+    await there.group_send(GROUP, {"type": "streamviz.letter", "letter": b"back"})
+    assert [(await there.receive(name))["letter"] for _ in sent] == sent
+    assert (await here.receive("streamviz.worker.server"))["letter"] == b"back"
+
+
+async def test_one_says_when_it_is_ready(ends: tuple[Link, Link]) -> None:
+    here, there = ends
+    await there.send("any", {"letter": b"before"})
+    assert await here.receive("any") == {"letter": b"before"}
+    assert not here.is_ready
+    there.say_ready()
+    await there.send("any", {"letter": b"after"})
+    assert await here.receive("any") == {"letter": b"after"}
+    assert here.is_ready
+
+
+async def test_nothing_is_sent_to_one_that_is_gone(ends: tuple[Link, Link]) -> None:
+    here, there = ends
+    there.close()
+    async with asyncio.timeout(20):
+        with pytest.raises(OSError, match=r"gone|[Pp]ipe|reset"):
+            while True:
+                await here.send("any", {"letter": b"x"})
+                await asyncio.sleep(0)
+
+
+async def test_the_end_of_one_is_seen_by_the_other(ends: tuple[Link, Link]) -> None:
+    here, there = ends
+    await here.group_send(GROUP, {"letter": b"last"})
+    here.close()
+    async with asyncio.timeout(20):
+        await there.lost.wait()
+    assert (await there.receive("any"))["letter"] == b"last"
+
+
+async def test_one_that_takes_nothing_costs_no_more_than_so_much() -> None:
+    server, screens = socket.socketpair()
+    link = Link(server, "server")
+    await link.open()
+    part, taken = b"x" * 1_000_000, 0
+    with pytest.raises(ChannelFull):
+        for _ in range(100):
+            await link.group_send(GROUP, {"letter": part})
+            taken += 1
+    assert 0 < taken < 30
+    link.close()
+    screens.close()

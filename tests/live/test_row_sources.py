@@ -1,0 +1,78 @@
+"""What is told of rows: little while only text grows, everything when something else is new."""
+
+from streamviz.live.exports import Exports
+from streamviz.live.feed import Feed
+from streamviz.live.pace import Pace
+from streamviz.live.row_sources import SECOND, RowSources
+from tests.core.support import active, deny_names
+from tests.live.support import Running
+
+
+async def test_only_the_tail_is_told_while_only_text_grows() -> None:
+    running = await Running().say("one")
+    sources = RowSources(running.feed)
+    first = sources.of(running.stream, running.now)
+    assert first.view is not None
+    assert [block.text for block in first.view.blocks] == [""]
+    await running.say(" two")
+    second = sources.of(running.stream, running.now)
+    assert (second.view, second.tail.ending) == (None, "one two")
+
+
+async def test_all_is_told_of_what_is_held_and_of_the_end() -> None:
+    running = await Running(policies=[active(deny_names("rm"))]).say("one")
+    sources = RowSources(running.feed)
+    sources.of(running.stream, running.now)
+    await running.call("{", "rm")
+    held = sources.of(running.stream, running.now)
+    assert held.view is not None
+    assert held.view.held
+    await running.end("halted")
+    over = sources.of(running.stream, running.now)
+    assert over.view is not None
+    assert over.view.outcome == "halted"
+    assert sources.of(running.stream, running.now).view is None
+
+
+async def test_a_running_stream_is_due_once_a_second() -> None:
+    running = await Running().say("one")
+    sources = RowSources(running.feed)
+    assert sources.due(running.now) == [running.id]  # it may be silent from now on
+    sources.of(running.stream, running.now)
+    assert sources.due(running.now) == []
+    assert sources.due(running.now + SECOND) == [running.id]
+    assert sources.of(running.stream, running.now + SECOND).view is not None
+
+
+async def test_nothing_is_kept_of_streams_that_are_gone() -> None:
+    feed = Feed()
+    sources = RowSources(feed)
+    for _ in range(5):
+        running = await Running(feed).say("one")
+        sources.of(running.stream, running.now)
+        await running.end()
+    feed.forget_old(running.now + 3600 * SECOND)
+    assert feed.finished == {}
+    sources.due(running.now)
+    assert sources._told == {}
+
+
+async def test_who_asks_for_everything_takes_nothing_from_the_others() -> None:
+    running = await Running().say("one")
+    exports = Exports(running.feed)
+    changed = {running.id}
+    await exports.take(changed, running.now, Pace())
+    await running.end()
+    assert [row.view.outcome for row in exports.all(running.now) if row.view] == ["completed"]
+    assert [row.view.outcome for row in await exports.take(changed, running.now, Pace()) if row.view] == ["completed"]
+
+
+async def test_times_that_a_row_cannot_show_are_not_told() -> None:
+    running = Running()
+    for _ in range(100):
+        running.wait(1)
+        await running.say("x")
+    view = RowSources(running.feed).of(running.stream, running.now).view
+    assert view is not None
+    assert 20 < len(view.received_at) < 30
+    assert view.chunk_count == 100
