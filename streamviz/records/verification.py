@@ -19,12 +19,12 @@ from streamviz.records.writer.rows import clean
 AT_ONCE = 100
 # Nobody's stream is expected to run for longer.
 _LONGEST = "1 day"
-_ALIKE = "requested_at, requested_model, provider, key_id, outcome"
 # What is added up, less what there is to add up: in one statement, so that nothing is stored in between.
-_WRONG_SUMS = f"""
+_WRONG_SUMS = """
 SELECT DISTINCT requested_at FROM (
     SELECT requested_at FROM (
-        SELECT {_ALIKE}, streams, input_tokens, output_tokens, cost, reported_input, reported, priced
+        SELECT requested_at, requested_model, provider, key_id, outcome, streams, input_tokens, output_tokens, cost,
+            reported_input, reported, priced
         FROM records_halfhour
         UNION ALL
         SELECT streamviz_half_hour(requested_at), requested_model, provider, key_id, outcome, -1,
@@ -32,11 +32,11 @@ SELECT DISTINCT requested_at FROM (
             -num_nonnulls(input_tokens), -num_nonnulls(output_tokens), -num_nonnulls(cost)
         FROM records_stream WHERE outcome <> ''
     ) AS entry
-    GROUP BY {_ALIKE}
+    GROUP BY requested_at, requested_model, provider, key_id, outcome
     HAVING (sum(streams), sum(input_tokens), sum(output_tokens), sum(cost)) <> (0, 0, 0, 0)
         OR (sum(reported_input), sum(reported), sum(priced)) <> (0, 0, 0)
 ) AS wrong ORDER BY requested_at
-"""  # noqa: S608
+"""
 
 
 class Damage(NamedTuple):
