@@ -1,11 +1,30 @@
 """What workers tell each other about streams, over the channel layer."""
 
+import typing
 import uuid
 
 import msgspec
 
 from streamviz.core.policy import Decision
 from streamviz.live.row_sources import RowSource
+
+Message = dict[str, typing.Any]
+
+
+class Layer(typing.Protocol):
+    """What is used of a channel layer."""
+
+    async def new_channel(self, prefix: str) -> str: ...
+
+    async def group_add(self, group: str, channel: str) -> None: ...
+
+    async def group_discard(self, group: str, channel: str) -> None: ...
+
+    async def group_send(self, group: str, message: Message) -> None: ...
+
+    async def send(self, channel: str, message: Message) -> None: ...
+
+    async def receive(self, channel: str) -> Message: ...
 
 
 class Letter(msgspec.Struct, tag=True, frozen=True):

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 from channels.exceptions import ChannelFull
@@ -22,8 +22,8 @@ from streamviz.live.hub import TICK_SECONDS, Hub
 from streamviz.live.pace import Pace
 from streamviz.live.remote_stream import RemoteStream
 from streamviz.live.row_sources import RowSource
-from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.topics import count_held
+from streamviz.live.visitors import Visitors
 from streamviz.live.watcher import TRY_AGAIN, Message, Watcher
 
 log = logging.getLogger(__name__)
@@ -54,45 +54,20 @@ class _Counts(NamedTuple):
     heard_at: float
 
 
-@dataclass(slots=True)
-class _Visitor:
-    """A worker that watches a stream of ours: what a socket of ours would get goes there."""
-
-    task: asyncio.Task[None]
-    watcher: Watcher
-    heard_at: float = 0.0
-
-
-class Layer(Protocol):
-    """What is used of a channel layer."""
-
-    async def new_channel(self, prefix: str) -> str: ...
-
-    async def group_add(self, group: str, channel: str) -> None: ...
-
-    async def group_discard(self, group: str, channel: str) -> None: ...
-
-    async def group_send(self, group: str, message: dict[str, Any]) -> None: ...
-
-    async def send(self, channel: str, message: dict[str, Any]) -> None: ...
-
-    async def receive(self, channel: str) -> dict[str, Any]: ...
-
-
 class Peers:
     """One worker's end. Letters can be lost: what is wanted is said again, and what was missed is sent again.
 
     `are_workers`: whether streams run at the others; browsers alone may.
     """
 
-    def __init__(self, hub: Hub, layer: Layer, *, are_workers: bool) -> None:
+    def __init__(self, hub: Hub, layer: letters.Layer, *, are_workers: bool) -> None:
         self.name = ""
         self.are_workers = are_workers
         self._hub = hub
         self._layer = layer
         self._tasks: list[asyncio.Task[None]] = []
         self._exports = Exports(hub.feed)
-        self._visitors: dict[tuple[str, uuid.UUID], _Visitor] = {}
+        self._visitors = Visitors(hub, self._relay)
         self._remote: dict[uuid.UUID, RemoteStream] = {}
         self._senders: dict[str, _Sender] = {}
         self._counts: dict[str, _Counts] = {}
@@ -113,11 +88,10 @@ class Peers:
     async def stop(self) -> None:
         """Leave them."""
         self._hub.peers = None
-        for task in self._tasks + [visitor.task for visitor in self._visitors.values()]:
+        for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for (_, stream_id), visitor in self._visitors.items():
-            self._hub.leave(str(stream_id), visitor.watcher)
+        self._visitors.forget(monotonic())
         with contextlib.suppress(*_FAILURES):
             await self._layer.group_discard(GROUP, self.name)
 
@@ -266,34 +240,13 @@ class Peers:
         self._hub.tick_soon()
 
     async def _show_stream(self, sender: str, stream_id: uuid.UUID, again: bool) -> None:
-        stream = self._hub.feed.get(stream_id)
-        if stream is None:
-            if not self.are_workers:
-                await self._send(sender, letters.StreamUnknown(self.name, stream_id))
-            return
-        visitor = self._visitors.get((sender, stream_id))
-        if visitor is None or visitor.task.done():
-            watcher = Watcher()
-            task = asyncio.create_task(self._relay(sender, stream_id, watcher))
-            visitor = self._visitors[sender, stream_id] = _Visitor(task, watcher)
+        if stream := self._hub.feed.get(stream_id):
+            await self._visitors.show(sender, stream, again)
+        elif not self.are_workers:
+            await self._send(sender, letters.StreamUnknown(self.name, stream_id))
 
-            async def topic() -> StreamTopic:
-                return StreamTopic(stream, self._hub.count_held)
-
-            await self._hub.join(str(stream_id), topic, watcher)
-        elif again:
-            visitor.watcher.wants_snapshot = True
-        visitor.heard_at = monotonic()
-
-    async def _relay(self, sender: str, stream_id: uuid.UUID, watcher: Watcher) -> None:
-        """Send what a socket of ours would get to the worker that has the real ones."""
-        is_open = True
-        while is_open:
-            message = await watcher.outbox.get()
-            is_open = message.close is None
-            letter = letters.Relayed(self.name, stream_id, message.number, message.text, message.is_text, message.close)
-            await self._send(sender, letter)
-            watcher.confirm(message.number)
+    async def _relay(self, name: str, stream_id: uuid.UUID, said: Message) -> None:
+        await self._send(name, letters.Relayed(self.name, stream_id, said.number, said.text, said.is_text, said.close))
 
     async def _tend(self) -> None:
         """Say what is wanted, and forget who wants nothing any more."""
@@ -352,11 +305,7 @@ class Peers:
         limit = monotonic() - FORGET_SECONDS
         self._exports.forget(FORGET_SECONDS)
         self._counts = {name: counts for name, counts in self._counts.items() if counts.heard_at >= limit}
-        for key, visitor in list(self._visitors.items()):
-            if visitor.heard_at < limit or visitor.task.done():
-                visitor.task.cancel()
-                self._hub.leave(str(key[1]), visitor.watcher)
-                del self._visitors[key]
+        self._visitors.forget(limit)
         for name, sender in list(self._senders.items()):
             sender.ids &= self._hub.wall.entries.keys()
             if sender.heard_at < limit:

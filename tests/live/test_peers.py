@@ -231,12 +231,20 @@ async def test_a_worker_that_watches_no_more_is_forgotten(workers: tuple[Worker,
     running = await there.run().say("one")
     browser = Browser()
     assert await here.peers.join(running.id, browser.watcher)
-    assert there.peers._visitors
+    assert str(running.id) in there.hub._channels
     here.peers.leave(running.id, browser.watcher)
     async with asyncio.timeout(10):
-        while there.peers._visitors:
+        while str(running.id) in there.hub._channels:
             await asyncio.sleep(0.05)
-    assert str(running.id) not in there.hub._channels
+
+
+async def test_nothing_is_painted_for_those_that_a_worker_has_left(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await there.run().say("one")
+    assert await here.peers.join(running.id, Browser().watcher)
+    assert there.hub._channels
+    await there.peers.stop()
+    assert not there.hub._channels
 
 
 async def test_the_first_that_a_browser_is_shown_has_the_rows_of_the_others(linked: tuple[Worker, Worker]) -> None:
