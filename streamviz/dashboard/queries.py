@@ -34,6 +34,11 @@ class SessionRow(NamedTuple):
     verdicts: list[tuple[marks.DecisionMark, int]]
 
     @property
+    def model_names(self) -> str:
+        """All of them, on one line. Escaped once, where the page has them: a template's own join escapes too."""
+        return ", ".join(self.models)
+
+    @property
     def duration(self) -> int | None:
         """From its first request to the end of its last stream (µs)."""
         return None if self.ended_at is None else (self.ended_at - self.session.started_at) // timedelta(microseconds=1)

@@ -46,6 +46,12 @@ def test_a_search_finds_labels_models_and_ids(cast: Cast) -> None:
     assert 'href="/sessions/?range=all">Clear the filters' in shown
 
 
+def test_the_names_of_models_are_escaped_once(cast: Cast) -> None:
+    recorded("one", requested_model="sim/big?speed=5&chunks=<b>")
+    shown = cast["bob"].get("/sessions/?range=all").content.decode()
+    assert "<bdi>sim/big?speed=5&amp;chunks=&lt;b&gt;</bdi>" in shown
+
+
 @pytest.mark.parametrize("path", ["/sessions/?range=all", "/sessions/?range=all&q=coder&q=outcome:completed"])
 def test_it_takes_as_many_queries_for_many_sessions_as_for_one(cast: Cast, path: str) -> None:
     recorded("one")
