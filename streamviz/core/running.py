@@ -261,7 +261,7 @@ def checked_reading(said: object, tail: Tail) -> Reading:
 
 def replaced(text: str, counts: Counter[str], spans: Sequence[object]) -> Verdict:
     """The verdict on a text in which something was replaced: how much of what, and where."""
-    found = ", ".join(f"{number} {label}" for label, number in sorted(counts.items()))
+    found = ", ".join(f"{number} × {label}" for label, number in sorted(counts.items()))
     return Verdict(Decision.REPLACE, f"Replaced: {found}.", text, {"counts": dict(counts), "spans": list(spans)})
 
 

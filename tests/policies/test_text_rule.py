@@ -33,7 +33,7 @@ async def test_a_match_split_over_three_chunks_is_replaced() -> None:
     assert b"se" not in it.tape.split(b"the ")[1].split(b"gone")[0]
     [judgement] = it.context.judgements
     assert judgement.verdict.decision is Decision.REPLACE
-    assert judgement.verdict.reason == "Replaced: 1 match of secret."
+    assert judgement.verdict.reason == "Replaced: 1 × match of secret."
     assert judgement.verdict.evidence["spans"] == [{"start": 4, "end": 10, "label": "match of secret"}]
     assert judgement.client_had == 4
 
