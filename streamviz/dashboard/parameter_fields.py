@@ -50,8 +50,19 @@ def _fields(schema: JsonObject, parameters: JsonObject, prefix: str) -> Iterator
             field = _field(own, parameters.get(name))
             field.required = name in required
             field.label = (prefix.removeprefix(PREFIX) + name).replace("_", " ").replace(".", ": ")
-            field.help_text = as_text(own.get("description"))
+            field.help_text = f"{as_text(own.get('description'))}{_how_written(own)}"
             yield prefix + name, field
+
+
+def _how_written(schema: JsonObject) -> str:
+    """What a field that takes more than words wants to have them written like."""
+    items = as_object(schema.get("items"))
+    if schema.get("type") not in ("array", "object") or "enum" in items:
+        return ""
+    if items.get("type") == "string":
+        return " One a line."
+    example = next(iter(as_list(schema.get("examples"))), None)
+    return f" As JSON, such as {json.dumps(example)}." if example else " As JSON."
 
 
 def _is_group(schema: JsonObject) -> bool:

@@ -17,7 +17,11 @@ PARAMETERS_SCHEMA: JsonObject = {
             "pattern": r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$",
             "description": "The class, such as my_policies.quiet.Quiet.",
         },
-        "parameters": {"type": "object", "description": "What the class is made with."},
+        "parameters": {
+            "type": "object",
+            "description": "What the class is made with.",
+            "examples": [{"longest": 400}],
+        },
     },
 }
 

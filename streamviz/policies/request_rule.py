@@ -42,6 +42,7 @@ class RequestRule(Policy):
             "patterns": {
                 "type": "array",
                 "description": "What may not be in a message.",
+                "examples": [[{"pattern": "internal only", "roles": ["user"]}]],
                 "items": {
                     "type": "object",
                     "additionalProperties": False,
@@ -56,6 +57,7 @@ class RequestRule(Policy):
                 "type": "object",
                 "propertyNames": {"not": {"enum": sorted(_KEPT)}},
                 "description": "Parameters and the value that they always have.",
+                "examples": [{"temperature": 0}],
             },
             "drop": {
                 "type": "array",

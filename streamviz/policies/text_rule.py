@@ -33,7 +33,7 @@ class TextRule(Policy):
                 "type": "array",
                 "minItems": 1,
                 "items": {"type": "string", "minLength": 1},
-                "description": "Regular expressions (RE2), one a line.",
+                "description": "Regular expressions (RE2).",
             },
             "action": {"enum": ["replace", "halt"], "default": "replace", "description": "What a match leads to."},
             "replacement": {"type": "string", "default": REPLACEMENT, "description": "What stands in a match's place."},

@@ -60,6 +60,7 @@ class ToolRule(Policy):
             "arguments": {
                 "type": "array",
                 "description": "What is looked for in the arguments, and where (a JSON path).",
+                "examples": [[{"path": "$.command", "pattern": "rm -rf"}]],
                 "items": {
                     "type": "object",
                     "additionalProperties": False,
