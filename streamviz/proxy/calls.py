@@ -263,3 +263,4 @@ def _close_stream(worker: Worker, stream: LiveStream, relay: Relay) -> None:
     _count(stream)
     relay.record(recording.closed(stream, stream.ended_at))
     worker.observers.feed.closed(stream)
+    relay.let_go()

@@ -154,6 +154,11 @@ class Relay:
         self.driver.close()
         self._keep_record()
 
+    def let_go(self) -> None:
+        """It is over. The driver and the relay hold each other, and all of the stream, until the collector comes by,
+        which is seldom."""
+        del self.driver
+
     async def _carry_events(self, answer: Answer) -> None:
         composer = self._composer = self._format.composer(self._aggregator.head)
         processor = StreamProcessor(self._callback(composer), self._aggregator)
