@@ -10,6 +10,7 @@ from streamviz.event_loop import reactor  # isort: skip  (before Daphne)
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -158,7 +159,7 @@ class Factory(HTTPFactory):
         """No access log: what matters of a request is in the record, and URLs can hold tokens."""
 
 
-class Server(DaphneServer):
+class Server(DaphneServer, ABC):
     """Serves one ASGI application until SIGINT or SIGTERM."""
 
     def __init__(self, application: Application, drain: Drain | None = None, hand_over: HandOver | None = None) -> None:
@@ -196,9 +197,9 @@ class Server(DaphneServer):
         reactor.addSystemEventTrigger("before", "shutdown", self._shut_down, close)
         reactor.run()
 
+    @abstractmethod
     def _open(self) -> Callable[[], object]:
         """Begin to take connections, and give what ends that. Raises Fault where that cannot be."""
-        raise NotImplementedError
 
     def _websocket_factory(self) -> WebSocketFactory:
         factory = WebSocketFactory(self, server=SERVER_NAME)

@@ -16,6 +16,7 @@ from streamviz.live.painter import Painter
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.row_sources import SECOND, RowSource, RowSources
+from streamviz.live.streams import LiveStream
 
 log = logging.getLogger(__name__)
 
@@ -118,9 +119,17 @@ class Wall:
     async def _paint(self, stream_ids: Iterable[uuid.UUID], now: int, touched: set[uuid.UUID], pace: Pace) -> None:
         for stream_id in stream_ids:
             stream = self._feed.get(stream_id)
-            if stream and self._paint_row(self._sources.of(stream, now)):
+            if stream and self._paint_stream(stream, now):
                 touched.add(stream_id)
             await pace.rest()
+
+    def _paint_stream(self, stream: LiveStream, now: int) -> bool:
+        try:
+            source = self._sources.of(stream, now)
+        except Exception:  # as below
+            log.exception("could not look at the row of %s", stream.id)
+            return False
+        return self._paint_row(source)
 
     def _paint_row(self, source: RowSource) -> bool:
         """Whether the row changed."""

@@ -75,6 +75,15 @@ async def test_a_row_that_cannot_be_drawn_keeps_no_other_from_it() -> None:
     assert rows(page) == {"running": ["good"]}
 
 
+async def test_a_stream_that_cannot_be_looked_at_keeps_no_other_from_being_seen() -> None:
+    walls = Walls()
+    page = await walls.open()
+    walls.run(session_label="odd", received_at=None)
+    walls.run(session_label="good")
+    await walls.tick()
+    assert rows(page) == {"running": ["good"]}
+
+
 async def test_a_row_moves_when_its_state_changes() -> None:
     walls = Walls()
     page = await walls.open()
