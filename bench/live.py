@@ -1,20 +1,23 @@
 """The Live page under load: `python -m bench.live`. Prints a table in markdown.
 
 How long a chunk takes from upstream to a browser's socket, what watching costs the clients of the same streams, and
-what memory it takes, with one browser among them that has stopped reading.
+what memory it takes, with one browser among them that has stopped reading. The server has a CPU to itself; all other
+processes, streamviz's and those that measure, share another.
 """
 
 import argparse
 import asyncio
 import contextlib
 import json
+import os
 import re
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from statistics import median
 
 import aiohttp
 import psutil
@@ -30,8 +33,8 @@ _WARM_UP_SECONDS = 3.0
 _DIRECT_STREAMS = 4
 _READ_ON_SECONDS = 10.0
 _CONFIRM_US = 200_000  # as the page does
-_ALONE_SECONDS = 60.0  # at most: what takes longer is to tell whether memory stays flat while people watch
 _MEMORY_STEPS = 10
+_OTHERS_CPU, _SERVERS_CPU = gateways.cpus()
 
 
 @dataclass
@@ -47,18 +50,24 @@ class Watched:
     sent_away: int | None = None
 
 
-async def watch(link: str, browsers: int, seconds: float, begin: Callable[[], None]) -> Watched:
+async def sign_in(link: str) -> dict[str, str]:
+    """The cookies of somebody who is signed in; a link is good for once."""
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with aiohttp.ClientSession(cookie_jar=jar) as client, client.get(link) as page:
+        page.raise_for_status()
+    return {cookie.key: cookie.value for cookie in jar}
+
+
+async def watch(url: URL, cookies: dict[str, str], browsers: int, seconds: float, begin: Callable[[], None]) -> Watched:
     """So many browsers on the Live page, and one more that reads nothing after its first message.
 
     `begin` is called once all are there.
     """
-    url, seen = URL(link), Watched()
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
-        async with client.get(url) as page:
-            page.raise_for_status()
+    seen = Watched()
+    async with aiohttp.ClientSession(cookies=cookies, cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
         address = url.with_path("/ws/live/")
         async with client.ws_connect(address, origin=str(url.origin()), max_msg_size=0) as stopped:
-            await stopped.receive()
+            assert (await stopped.receive()).type is aiohttp.WSMsgType.TEXT
             tasks = [asyncio.create_task(_browse(client, address, seen, number)) for number in range(browsers)]
             await asyncio.sleep(_WARM_UP_SECONDS)
             await asyncio.to_thread(begin)
@@ -138,7 +147,7 @@ def _result(load: "subprocess.Popen[str]") -> dict[str, int]:
 
 class Server(threading.Thread):
     """Notes the memory (MB) of the server, and of the process that has the browsers' websockets, from time to time
-    while they are measured, and how busy the server is."""
+    while they are measured, how busy the server is, and what share of its CPUs' time the machine's host took away."""
 
     def __init__(self, gateway: gateways.Gateway, seconds: float) -> None:
         super().__init__(daemon=True)
@@ -148,14 +157,17 @@ class Server(threading.Thread):
         self.megabytes: list[float] = []
         self.screens_megabytes: list[float] = []
         self.load = 0.0
+        self.stolen = 0.0
 
     def run(self) -> None:
         began, before = time.monotonic(), sum(self._process.cpu_times()[:2])
+        psutil.cpu_times_percent()  # the next call tells of the time since this one
         for _ in range(_MEMORY_STEPS):
             time.sleep(self._step)
             self.megabytes.append(_megabytes(self._process))
             self.screens_megabytes += [_megabytes(child) for child in self._process.children()]
         self.load = (sum(self._process.cpu_times()[:2]) - before) / (time.monotonic() - began)
+        self.stolen = getattr(psutil.cpu_times_percent(), "steal", 0.0) / 100
 
     def watched(self) -> "Server":
         """Itself, begun."""
@@ -163,8 +175,68 @@ class Server(threading.Thread):
         return self
 
 
+def separate(server: psutil.Process) -> None:
+    """Give the server a CPU to itself: its websockets' process, which it starts, goes where all others are."""
+    if _OTHERS_CPU is None or _SERVERS_CPU is None:
+        return
+    for process, cpu in [(server, _SERVERS_CPU), *((child, _OTHERS_CPU) for child in server.children())]:
+        for thread in process.threads():
+            os.sched_setaffinity(thread.id, {cpu})
+
+
 def _megabytes(process: psutil.Process) -> float:
     return float(process.memory_info().rss / 2**20)
+
+
+@dataclass
+class Round:
+    """The same load twice: while nobody watches, and while browsers do. Each result is that of the streams that go
+    direct and of those that go through."""
+
+    alone: list[dict[str, int]]
+    watched: list[dict[str, int]]
+    seen: Watched
+    idle: Server
+    busy: Server
+
+
+def measure(
+    upstream: gateways.Gateway, ours: gateways.Gateway, cookies: dict[str, str], asked: argparse.Namespace
+) -> Round:
+    """One round."""
+    server = ours.server
+    assert server
+    separate(server)
+    loads = start_loads(upstream, ours, asked.streams, asked.seconds, asked.spread)
+    idle = Server(ours, asked.seconds).watched()
+    alone = [_result(load) for load in loads]
+    loads.clear()
+    busy = Server(ours, asked.seconds)
+
+    def begin() -> None:
+        separate(server)  # its websockets' process is there now
+        loads.extend(start_loads(upstream, ours, asked.streams, asked.seconds + _WARM_UP_SECONDS, asked.spread))
+        busy.start()
+
+    seen = asyncio.run(watch(URL(ours.sign_in_link), cookies, asked.browsers, asked.seconds, begin))
+    return Round(alone, [_result(load) for load in loads], seen, idle, busy)
+
+
+def added(results: list[dict[str, int]]) -> float:
+    """By how much the p99 of what goes through is above that of what goes direct (ms)."""
+    direct, through = results
+    return (through["latency_p99"] - direct["latency_p99"]) / 1000
+
+
+def latency_rows(rounds: list[Round]) -> Iterator[tuple[str, float, float]]:
+    """The table: what, its p50 and its p99 (ms), each the median of all rounds."""
+    browsers = [[(percentile(each.seen.latencies, percent) or 0) / 1000 for percent in (50, 99)] for each in rounds]
+    yield "chunk to browser's socket", *map(median, zip(*browsers, strict=True))
+    for when, of in (("nobody watches", lambda each: each.alone), ("watched", lambda each: each.watched)):
+        for number, name in enumerate(("direct to client", "chunk to client")):
+            results = [of(each)[number] for each in rounds]
+            p50, p99 = (median(each[key] for each in results) / 1000 for key in ("latency_p50", "latency_p99"))
+            yield f"{name}, {when}", p50, p99
 
 
 def main() -> None:
@@ -173,33 +245,28 @@ def main() -> None:
     parser.add_argument("--browsers", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--spread", type=float, default=0.0, help="streams begin within so many seconds, not in step")
+    parser.add_argument("--rounds", type=int, default=1, help="how often all is measured: the table has the medians")
     asked = parser.parse_args()
+    if _OTHERS_CPU is not None:
+        os.sched_setaffinity(0, {_OTHERS_CPU})  # and all that is started from here on
     with gateways.upstream(None) as upstream, gateways.streamviz(upstream.port, None) as ours:
-        alone_seconds = min(asked.seconds, _ALONE_SECONDS)
-        loads = start_loads(upstream, ours, asked.streams, alone_seconds, asked.spread)
-        idle = Server(ours, alone_seconds).watched()
-        alone = [_result(load) for load in loads]
-        loads.clear()
-        busy = Server(ours, asked.seconds)
-
-        def begin() -> None:
-            loads.extend(start_loads(upstream, ours, asked.streams, asked.seconds + _WARM_UP_SECONDS, asked.spread))
-            busy.start()
-
-        seen = asyncio.run(watch(ours.sign_in_link, asked.browsers, asked.seconds, begin))
-        watched = [_result(load) for load in loads]
+        cookies = asyncio.run(sign_in(ours.sign_in_link))
+        rounds = [measure(upstream, ours, cookies, asked) for _ in range(asked.rounds)]
     print(f"{asked.streams} streams of 50 chunks a second, {asked.browsers} browsers and one that reads nothing\n")
     print("| | p50 ms | p99 ms |\n|---|---:|---:|")
-    browser = [(percentile(seen.latencies, percent) or 0) / 1000 for percent in (50, 99)]
-    print(f"| chunk to browser's socket | {browser[0]:.0f} | {browser[1]:.0f} |")
-    for when, (direct, through) in (("nobody watches", alone), ("watched", watched)):
-        for name, each in (("direct to client", direct), ("chunk to client", through)):
-            print(f"| {name}, {when} | {each['latency_p50'] / 1000:.1f} | {each['latency_p99'] / 1000:.1f} |")
-    added = [(through["latency_p99"] - direct["latency_p99"]) / 1000 for direct, through in (alone, watched)]
-    print(
-        f"\nadded p99: {added[0]:.1f} ms while nobody watches, {added[1]:.1f} watched, {added[1] / added[0]:.2f} times"
-    )
-    print(f"\nthe server's CPU: {idle.load:.0%} while nobody watches, {busy.load:.0%} while watched")
+    for name, p50, p99 in latency_rows(rounds):
+        print(f"| {name} | {p50:.1f} | {p99:.1f} |")
+    for each in rounds:
+        alone, watched = added(each.alone), added(each.watched)
+        print(f"\nadded p99: {alone:.1f} ms while nobody watches, {watched:.1f} watched, {watched / alone:.2f} times")
+        print_round(each)
+
+
+def print_round(each: Round) -> None:
+    """What of one round is not in the table."""
+    seen, idle, busy = each.seen, each.idle, each.busy
+    print(f"the server's CPU: {idle.load:.0%} while nobody watches, {busy.load:.0%} while watched")
+    print(f"taken away by the host: {idle.stolen:.1%} while nobody watches, {busy.stolen:.1%} while watched")
     for name, megabytes in (
         ("the server's memory while nobody watches", idle.megabytes),
         ("the server's memory while watched", busy.megabytes),

@@ -81,8 +81,8 @@ def longest_task(page: Page) -> tuple[float, float]:
 
 
 def watch(page: Page, link: str, streams: int, seconds: float) -> tuple[tuple[float, float], list[Memory]]:
-    """Open a stream beside the list and look on; gives the longest task of a trace (ms), and memory from time to
-    time."""
+    """Open a stream beside the list and look on; gives the longest task of a trace (ms) at the end, where the stream is
+    longest, and memory from time to time."""
     page.goto(link)
     page.goto(link.split("/sign-in/")[0])
     rows = "(n) => document.querySelectorAll('#group-running > li').length >= n"
@@ -93,12 +93,11 @@ def watch(page: Page, link: str, streams: int, seconds: float) -> tuple[tuple[fl
     session.send("Performance.enable")
     page.evaluate("window.longTasks.length = 0")
     began = monotonic()
-    longest = longest_task(page)
     steps = [memory(session, began)]
-    while steps[-1].seconds < seconds:
+    while steps[-1].seconds < seconds - _TRACE_SECONDS:
         page.wait_for_timeout(_STEP_SECONDS * 1000)
         steps.append(memory(session, began))
-    return longest, steps
+    return longest_task(page), [*steps, memory(session, began)]
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ import re
 
 CHUNKS = {"paced": 50, "long": 1_000, "story": 3_000, "flooding": 200}  # stamped chunks a stream
 PACE_SECONDS = {"paced": 0.02, "long": 0.02, "story": 0.1}  # from one chunk to the next
+_CHUNKS_A_LINE = 25  # 500 characters, a short paragraph
 STAMP_DIGITS = 16
 STAMP = re.compile(rb"@@(\d{16})")  # microseconds of the monotonic clock, which all processes of a machine share
 _ARGUMENTS = ('{"', "city", '":"', "Par", "is", '","', "unit", '":"', "celsius", '"}')
@@ -22,7 +23,7 @@ def events(kind: str) -> list[bytes]:
     Stamps are the chunks' numbers at first: LiteLLM breaks off a stream whose chunks are all the same.
     """
     deltas: list[dict[str, object]] = [{"role": "assistant", "content": "", "refusal": None}]
-    deltas += [{"content": f"{stamp(number).decode()} l"} for number in range(CHUNKS[kind])]
+    deltas += [{"content": stamp(number).decode() + _after(number)} for number in range(CHUNKS[kind])]
     for index in range(2):
         function = {"name": "get_weather", "arguments": ""}
         deltas.append(
@@ -30,6 +31,11 @@ def events(kind: str) -> list[bytes]:
         )
         deltas += [{"tool_calls": [{"index": index, "function": {"arguments": piece}}]} for piece in _ARGUMENTS]
     return [*(_event(delta, None) for delta in deltas), _event({}, "tool_calls"), b"data: [DONE]\n\n"]
+
+
+def _after(number: int) -> str:
+    """Text has lines, as models' answers do."""
+    return " \n" if number % _CHUNKS_A_LINE == _CHUNKS_A_LINE - 1 else " l"
 
 
 def stamp(microseconds: int) -> bytes:

@@ -25,6 +25,7 @@ export class Connection {
   #heardAt = 0;
   #confirming = 0;
   #isPaused = false;
+  #endedUnseen = false; // the stream ended while the page was paused
 
   constructor(element) {
     this.pill = document.getElementById(element.dataset.pill);
@@ -34,12 +35,11 @@ export class Connection {
     this.#wrapper = wrapper;
     this.#heardAt = Date.now();
     this.#expected = null;
-    this.#tries = 0;
     this.#say("catching up", "is-behind");
   }
 
   closed(wrapper, socket, code) {
-    if (this.isOver || socket !== this.socket) return;
+    if (this.isOver || this.#endedUnseen || socket !== this.socket) return;
     this.#wrapper = wrapper;
     this.#expected = null;
     if (REFUSALS[code]) {
@@ -57,13 +57,14 @@ export class Connection {
     clearTimeout(this.#retry);
     if (this.isOver || !this.#wrapper) return;
     this.#heardAt = Date.now();
+    this.#endedUnseen = false;
     this.socket.close();
     this.#wrapper.reconnect();
   }
 
   // A connection can be dead without anybody having closed it: after sleep, or when a network changed.
   watch() {
-    if (!this.#wrapper || this.isOver || Date.now() - this.#heardAt <= SILENCE_MS) return;
+    if (!this.#wrapper || this.isOver || this.#endedUnseen || Date.now() - this.#heardAt <= SILENCE_MS) return;
     this.#say("disconnected, retrying", "is-lost");
     this.connectAgain();
   }
@@ -82,6 +83,7 @@ export class Connection {
     this.unseen = 0;
     if (this.isOver) return;
     if (value) this.#say("paused", "is-behind");
+    else if (this.#endedUnseen) this.connectAgain(); // for all that came in the meantime
     else if (this.#expected !== null) this.#again();
   }
 
@@ -94,6 +96,7 @@ export class Connection {
     switch (kind) {
       case "snapshot":
         this.#expected = number + 1;
+        this.#tries = 0;
         this.#confirm();
         if (this.#isPaused) return false;
         this.#settle(dropped);
@@ -113,8 +116,10 @@ export class Connection {
         if (this.#expected !== null && number !== this.#expected - 1) this.#again();
         return false;
       case "end":
-        this.isOver = true;
-        this.#say("finished", "is-over");
+        this.#endedUnseen = this.#isPaused;
+        this.isOver = !this.#isPaused;
+        if (this.#isPaused) this.#say("paused, finished in the meantime", "is-behind");
+        else this.#say("finished", "is-over");
     }
     return false;
   }

@@ -1,11 +1,16 @@
 // A stream's page, or a peek, follows its newest block until the person scrolls; the button takes it up again.
 let follows = true;
 let moving = 0;
+let reached = 0; // where following has scrolled to
+
+const OUT_OF_SIGHT = 100; // pixels
 
 export function start() {
   if (!document.getElementById("socket")) return;
   for (const name of ["wheel", "touchmove"]) window.addEventListener(name, stop, { passive: true });
+  document.addEventListener("scroll", scrolled, { capture: true, passive: true });
   window.addEventListener("keydown", (event) => {
+    if (event.target.closest?.("input, textarea, select")) return;
     if (["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End", " ", "j", "k"].includes(event.key)) stop();
   });
   document.addEventListener("click", (event) => {
@@ -20,6 +25,16 @@ export function start() {
 
 function stop() {
   if (follows) set(false);
+}
+
+// By whatever means: a scrollbar, a search in the page. Following itself only ever scrolls down.
+function scrolled() {
+  const newest = document.querySelector("#block-cards > :last-child");
+  if (!follows || !newest) return;
+  const peek = newest.closest(".peek");
+  if ((peek?.scrollTop ?? window.scrollY) >= reached) return;
+  const end = peek ? peek.getBoundingClientRect().bottom : window.innerHeight;
+  if (newest.getBoundingClientRect().bottom > end + OUT_OF_SIGHT) stop();
 }
 
 function set(value) {
@@ -41,6 +56,7 @@ function keepUp() {
     const peek = newest?.closest(".peek");
     // A peek moves within itself: the list beside it stays where it is. Where a person is asked, the question stays.
     if (peek) peek.scrollTop = peek.querySelector(".decide") ? 0 : peek.scrollHeight;
-    else newest?.scrollIntoView({ block: "nearest" });
+    else newest?.scrollIntoView({ block: newest.offsetHeight < window.innerHeight - OUT_OF_SIGHT ? "nearest" : "end" });
+    reached = peek ? peek.scrollTop : window.scrollY;
   });
 }

@@ -1,6 +1,8 @@
 // A row opens a peek beside the list; which one is in the URL. Where there is no room the row's link is just a link.
 const ROOM = window.matchMedia("(min-width: 1000px)");
 
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 let shown = "";
 
 export function start() {
@@ -8,7 +10,8 @@ export function start() {
   document.addEventListener("click", clicked);
   document.addEventListener("streamviz:updated", mark);
   const wanted = new URLSearchParams(location.search).get("peek");
-  if (wanted && ROOM.matches) open(wanted);
+  // Anybody can have written the link that led here: nothing but a stream's id may go into an address.
+  if (ID.test(wanted) && ROOM.matches) open(wanted);
 }
 
 function clicked(event) {

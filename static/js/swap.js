@@ -1,9 +1,18 @@
 // Puts what a message says into the page: fragments with `hx-swap-oob`, as htmx understands it. htmx tells listeners of
 // every element on the way, which is more than a hundred rows that change ten times a second can afford.
+const LONG = 4096; // characters
+
 export function swap(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
   for (const element of [...template.content.children]) place(element);
+}
+
+// Verdicts draw the eye when they come.
+function greet(element) {
+  for (const one of [element, ...element.children]) {
+    if (one.matches(".verdict-item, .row-verdicts")) one.classList.add("has-changed");
+  }
 }
 
 function place(element) {
@@ -11,6 +20,7 @@ function place(element) {
   element.removeAttribute("hx-swap-oob");
   const target = document.getElementById(where ?? element.id);
   if (!target) return;
+  greet(element);
   switch (how) {
     case "true":
       target.replaceWith(element);
@@ -30,13 +40,24 @@ function place(element) {
   }
 }
 
-// A piece of text goes into the text that is there: thousands of them are still one.
+// A piece of text goes into the text that is there: thousands of them are still one, until that is long.
 function append(target, element) {
   const [piece, ...others] = element.childNodes;
-  const last = target.lastChild;
-  if (piece && !others.length && piece.nodeType === Node.TEXT_NODE && last?.nodeType === Node.TEXT_NODE) {
-    last.appendData(piece.data);
-  } else {
+  const last = target.lastChild?.lastChild ?? target.lastChild;
+  if (!piece || others.length || piece.nodeType !== Node.TEXT_NODE || last?.nodeType !== Node.TEXT_NODE) {
     target.append(...element.childNodes);
+  } else {
+    last.appendData(piece.data);
+    if (last.length > LONG) divide(target, last);
   }
+}
+
+// The browser lays out a whole paragraph again when its end grows. Lines that are complete stay where they are, as what
+// people have selected does, and what follows them stands by itself: so the cost of a piece does not grow with them.
+function divide(target, text) {
+  const end = text.data.lastIndexOf("\n") + 1;
+  if (!end) return;
+  const lines = document.createElement("div");
+  lines.append(text.splitText(end));
+  target.append(lines);
 }

@@ -7,6 +7,15 @@ export function setServerTime(milliseconds) {
 
 export function start() {
   if (document.querySelector("[data-since], [data-ago], #socket")) setInterval(refresh, 200);
+  document.addEventListener("pointerover", tell, { passive: true });
+}
+
+// The absolute time, of whatever the pointer comes to rest on.
+function tell(event) {
+  const element = event.target.closest?.("[data-since], [data-ago]");
+  if (!element || element.title) return;
+  const at = new Date(Number(element.dataset.since ?? element.dataset.ago));
+  element.title = `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
 function refresh() {

@@ -38,8 +38,9 @@ class Judgement:
 class Hold:
     """A block that is kept back. Times are in µs since the epoch; `released_at` is None while it is held.
 
-    A denied block is never released: its hold ends when the verdict is in. While a person is asked, `asks` is the
-    number of that question, `reason` why the policy would not allow it, and `until` when it is decided without them.
+    A denied block is never released: its hold ends when the verdict is in. While a model or a person is asked, `until`
+    is when it is decided without their answer. While it is a person, `asks` is the number of that question and `reason`
+    why the policy would not allow it.
     """
 
     since: int
@@ -64,6 +65,11 @@ class Question:
     consult: Consult | None
     verdict: Verdict | None = None
     is_awaited: bool = True
+
+    @property
+    def given_up_at(self) -> int:
+        """In µs since the epoch."""
+        return self.asked_at + int(self.seconds * 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,24 +76,32 @@ class Judging(Generic[SubjectT]):
         for at, (active, opinion) in enumerate(zip(self._policies, self._opinions, strict=True)):
             if opinion is not None and opinion.question is question:
                 opinion.question, opinion.at = None, context.now()
+                self._note_until(context)
                 _answer(opinion, active, question, answer)
                 if at < self._next:
                     # A shadow's, which nobody waited for.
                     self._record(active, opinion, context)
+
+    def _note_until(self, context: StreamingContext) -> None:
+        """When what is still open will be decided without an answer."""
+        hold = None if self.ordinal is None else context.holds.get(self.ordinal)
+        if hold is not None:
+            asked = [opinion.question for opinion in self._opinions if opinion is not None]
+            hold.until = max((each.given_up_at for each in asked if each and each.is_awaited), default=None)
 
     def _form_opinions(self, context: StreamingContext) -> None:
         """Ask every policy that was not asked yet, but none behind a verdict that ends it."""
         for at in range(self._next, len(self._policies)):
             active, opinion = self._policies[at], self._opinions[at]
             if opinion is None:
-                opinion = self._opinions[at] = self._form(active, context)
+                opinion = self._opinions[at] = _Opinion(context.now())
+                self._form(opinion, active, context)
             if opinion.question is not None and active.mode is Mode.ENFORCE:
                 continue
             if self._acts(active, opinion.verdict) and active.by_hand is None and not self._waits_before(at):
                 return
 
-    def _form(self, active: ActivePolicy, context: StreamingContext) -> _Opinion:
-        opinion = _Opinion(context.now())
+    def _form(self, opinion: _Opinion, active: ActivePolicy, context: StreamingContext) -> None:
         try:
             said = self._hook(active, self.subject)
             if isinstance(said, Consult):
@@ -104,7 +112,6 @@ class Judging(Generic[SubjectT]):
         except BaseException as error:  # A policy may be anybody's code, and even exit: its failure, not the stream's.
             opinion.failure = words(error)
             opinion.verdict = active.failed(opinion.failure)
-        return opinion
 
     def _waits_before(self, at: int) -> bool:
         return any(own is not None and own.question is not None for own in self._opinions[self._next : at])
@@ -123,6 +130,7 @@ class Judging(Generic[SubjectT]):
             context.next_number(), active, self.ordinal, context.now(), seconds, consult, verdict, is_awaited
         )
         opinion.question = context.questions[question.number] = question
+        self._note_until(context)
         return question
 
     def _take(self, active: ActivePolicy, opinion: _Opinion, context: StreamingContext) -> bool:
@@ -159,7 +167,6 @@ class Judging(Generic[SubjectT]):
         question = self._ask(opinion, active, active.by_hand.seconds, context, verdict=verdict)
         hold = context.holds[self.ordinal]
         hold.asks, hold.reason = question.number, verdict.reason
-        hold.until = question.asked_at + int(question.seconds * 1_000_000)
 
     def _forget_later(self, context: StreamingContext) -> None:
         """What later policies think of what is no more."""

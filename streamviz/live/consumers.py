@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 import logging
 import uuid
+from typing import Any
 from urllib.parse import parse_qs
 
 import msgspec
 from asgiref.sync import sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import DatabaseError
 
 from streamviz.live import rendering
 from streamviz.live.access import refusal
@@ -19,7 +21,7 @@ from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_records
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.wall_topic import WallTopic
-from streamviz.live.watcher import OVER, Message, Watcher
+from streamviz.live.watcher import OVER, TRY_AGAIN, Message, Watcher
 from streamviz.records.models import Stream
 
 log = logging.getLogger(__name__)
@@ -46,11 +48,23 @@ class WatchConsumer(AsyncWebsocketConsumer):
             await self.close(code)
             return
         self._tasks = [asyncio.create_task(self._send_all()), asyncio.create_task(self._recheck())]
-        await self.watch()
+        try:
+            await self.watch()
+        except DatabaseError as error:
+            log.warning("what a browser wants to watch cannot be read: %s", error)
+            self.watcher.close(TRY_AGAIN)
 
     async def watch(self) -> None:
         """Join what is to be watched."""
         raise NotImplementedError
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Called by Channels for each message, before each of which it looks in a thread for database connections to
+        close. What a browser says needs no database, and browsers say it five times a second each."""
+        if message["type"] == "websocket.receive":
+            await self.websocket_receive(message)
+        else:
+            await super().dispatch(message)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         with contextlib.suppress(msgspec.DecodeError):
@@ -70,8 +84,11 @@ class WatchConsumer(AsyncWebsocketConsumer):
     async def _recheck(self) -> None:
         while True:
             await asyncio.sleep(RECHECK_SECONDS)
-            if code := await refusal(self.scope):
-                self.watcher.close(code)
+            try:
+                if code := await refusal(self.scope):
+                    self.watcher.close(code)
+            except DatabaseError as error:
+                log.warning("it cannot be told whether a browser's user may still watch: %s", error)
 
 
 class WallConsumer(WatchConsumer):
@@ -121,6 +138,10 @@ class StreamConsumer(WatchConsumer):
             record = await sync_to_async(from_records.load)(self._stream_id)
         except Stream.DoesNotExist:
             self.watcher.outbox.put_nowait(Message(0, "", _NOT_FOUND))
+            return
+        if not record.outcome:
+            # It runs where nobody has answered, or its end is not in the record yet.
+            self.watcher.close(TRY_AGAIN)
             return
         view = await sync_to_async(from_records.view_of)(record)
         html = await rendering.stream(view, now, Pace(), oob=True)

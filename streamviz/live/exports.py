@@ -48,6 +48,10 @@ class Exports:
                 await pace.rest()
         return found
 
+    def take_gone(self) -> list[uuid.UUID]:
+        """Streams that others have as running, of which there is nothing to tell any more."""
+        return self._sources.take_lost()
+
     def all(self, now: int) -> list[RowSource]:
         """Everything that runs here or has just ended, for one who has missed something."""
         known = [*self._feed.running.values(), *self._feed.finished.values()]

@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.1
 LONGEST_TICK_SECONDS = 0.3
+LEAST_PAUSE_SECONDS = 0.02
 # The share of the event loop's time that painting may take: with much to paint ticks are rarer, up to the longest.
 SHARE_BESIDE_CLIENTS = 0.08
 SHARE_ALONE = 0.5
@@ -63,7 +64,7 @@ class Channel:
         watchers = list(self.watchers)
         for first in range(0, len(watchers), _AT_ONCE):
             for watcher in watchers[first : first + _AT_ONCE]:
-                if not watcher.wants_snapshot:
+                if watcher.relays or not watcher.wants_snapshot:
                     watcher.offer(message, now, is_text=message.is_text)
             if first + _AT_ONCE < len(watchers):
                 await pace.give_way()
@@ -128,11 +129,11 @@ class Peers(Protocol):
     def leave(self, stream_id: uuid.UUID, watcher: Watcher) -> None:
         """The socket is gone."""
 
-    async def decide(self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str) -> bool:
-        """As `actions.decide`."""
+    async def decide(self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str) -> bool | None:
+        """As `actions.decide`; None where nobody answers."""
 
-    async def cancel(self, stream_id: uuid.UUID, by: str) -> bool:
-        """As `actions.cancel`."""
+    async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:
+        """As `actions.cancel`; None where nobody answers."""
 
 
 class Hub:
@@ -202,7 +203,8 @@ class Hub:
         self._has_news = asyncio.Event()
         while self._channels or (self.peers and self.peers.wants_ticks):
             tick_seconds = min(max(TICK_SECONDS, spent / self.share), LONGEST_TICK_SECONDS)
-            await self._pause(began_at + tick_seconds - monotonic())
+            least = max(began_at + tick_seconds / 2, monotonic() + LEAST_PAUSE_SECONDS)
+            await self._pause(least, began_at + tick_seconds)
             began_at = monotonic()
             changed, painting = self.feed.take_changed(), Pace()
             if self.peers:
@@ -213,12 +215,13 @@ class Hub:
                 await self._publish(name, channel, changed, publishing)
             spent = painting.spent + publishing.spent
 
-    async def _pause(self, seconds: float) -> None:
-        """Half a tick at least; the rest is cut short by news of the other workers, who have had their own pause."""
-        await asyncio.sleep(TICK_SECONDS / 2)
+    async def _pause(self, least: float, until: float) -> None:
+        """Until that time, or once there is news of the other workers, who have had their own pause; not before
+        `least` even so."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds - TICK_SECONDS / 2):
+            async with asyncio.timeout(until - monotonic()):
                 await self._has_news.wait()
+        await asyncio.sleep(least - monotonic())
         self._has_news.clear()
 
     def tick_soon(self) -> None:

@@ -40,11 +40,13 @@ class WallWanted(Letter, frozen=True):
 
 
 class Rows(Letter, frozen=True):
-    """The sender's rows that changed. A number is missing where letters were lost; `is_all` mends that."""
+    """The sender's rows that changed, and streams that are over of which it has no more to say. A number is missing
+    where letters were lost; `is_all` mends that."""
 
     number: int
     is_all: bool
     rows: list[RowSource]
+    gone: list[uuid.UUID] = []
 
 
 class Counted(Letter, frozen=True):

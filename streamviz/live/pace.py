@@ -4,12 +4,12 @@ import asyncio
 from time import monotonic, thread_time
 
 # Of CPU time: a chunk that arrives in the midst of a turn waits for no more than this, while there is patience.
-_TURN_SECONDS = 0.001
+_TURN_SECONDS = 0.003
 # A round of the loop that takes less has hardly served anybody.
 _CALM_SECONDS = 0.0005
 # How long rests may wait for calm, all together: whoever watches must not wait for ever where it never comes. After
 # that a rest is one round of the loop, and turns are longer.
-_PATIENCE_SECONDS = 0.03
+_PATIENCE_SECONDS = 0.01
 _IMPATIENT_TURN_SECONDS = 0.005
 
 

@@ -8,7 +8,7 @@ import msgspec
 from streamviz.live import rendering
 from streamviz.live.entries import Entry
 from streamviz.live.filters import Facts
-from streamviz.live.presentation.rows import RowText, RowView, last_of, row_of
+from streamviz.live.presentation.rows import RowText, RowView, last_of
 from streamviz.live.presentation.views import tail_line
 from streamviz.live.row_sources import RowSource
 
@@ -29,7 +29,7 @@ class Painter:
         """The row; None where nothing but its text is known."""
         text = _text_of(source)
         if source.view is not None:
-            return self.paint_whole(row_of(source.view, source.at), text)
+            return self.paint_whole(RowView(source.view, source.at, source.counts), text)
         if self._entry is not None and (changed := self._paint(rendering.TEXT_PARTS, text)):
             self._entry = msgspec.structs.replace(self._entry, parts=self._entry.parts | changed)
         return self._entry

@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import logging
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import NamedTuple
@@ -127,18 +127,22 @@ class Peers:
         if not remote.watchers:
             del self._remote[stream_id]
 
-    async def decide(self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str) -> bool:
-        """As `actions.decide`, at whichever worker runs the stream."""
+    async def decide(self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str) -> bool | None:
+        """As `actions.decide`, at whichever worker runs the stream; None where nobody answers."""
         return await self._ask(lambda number: letters.Decided(self.name, number, stream_id, ordinal, decision, by))
 
-    async def cancel(self, stream_id: uuid.UUID, by: str) -> bool:
-        """As `actions.cancel`, at whichever worker runs the stream."""
+    async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:
+        """As `actions.cancel`, at whichever worker runs the stream; None where nobody answers."""
         return await self._ask(lambda number: letters.Cancelled(self.name, number, stream_id, by))
 
     async def tick(self, changed: set[uuid.UUID], pace: Pace) -> None:
         """Tell those who watch of our rows that changed."""
-        if self.wants_ticks and (rows := await self._exports.take(changed, now_us(), pace)):
-            await self._tell_rows(rows)
+        if not self.wants_ticks:
+            return
+        rows = await self._exports.take(changed, now_us(), pace)
+        gone = self._exports.take_gone()
+        if rows or gone:
+            await self._tell_rows(rows, gone)
 
     @property
     def wants_ticks(self) -> bool:
@@ -155,7 +159,7 @@ class Peers:
         """How many updates the others have left out for slow browsers."""
         return sum(counts.dropped for counts in list(self._counts.values()))
 
-    async def _ask(self, letter: Callable[[int], letters.Any]) -> bool:
+    async def _ask(self, letter: Callable[[int], letters.Any]) -> bool | None:
         number = next(self._numbers)
         answer = self._questions[number] = asyncio.get_running_loop().create_future()
         await self._publish(letter(number))
@@ -163,7 +167,7 @@ class Peers:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await answer
         except TimeoutError:
-            return False
+            return None
         finally:
             del self._questions[number]
 
@@ -237,6 +241,7 @@ class Peers:
             sender.number = letter.number
         sender.ids.update(row.id for row in letter.rows)
         self._hub.wall.take(letter.rows)
+        self._drop_running(letter.gone)
         self._hub.tick_soon()
 
     async def _show_stream(self, sender: str, stream_id: uuid.UUID, again: bool) -> None:
@@ -270,9 +275,9 @@ class Peers:
         self._told = self._own_counts()
         await self._publish(letters.Counted(self.name, *self._told))
 
-    async def _tell_rows(self, rows: list[RowSource]) -> None:
+    async def _tell_rows(self, rows: list[RowSource], gone: list[uuid.UUID]) -> None:
         """To those alone who watch: for the others a letter would only be work."""
-        letter = letters.Rows(self.name, self._exports.next_number(), False, rows)
+        letter = letters.Rows(self.name, self._exports.next_number(), False, rows, gone)
         for name in self._exports.wanted_by:
             await self._send(name, letter)
 
@@ -292,7 +297,7 @@ class Peers:
         if any(self._told):
             await self._tell_counts()
         if self.wants_ticks:  # silence would mean that we are gone
-            await self._tell_rows([])
+            await self._tell_rows([], [])
         if self._hub.has_wall_watchers:
             self._note_forgotten()
             await self._want_wall()
@@ -317,7 +322,7 @@ class Peers:
                 remote.close(TRY_AGAIN)
                 del self._remote[stream_id]
 
-    def _drop_running(self, ids: set[uuid.UUID]) -> None:
+    def _drop_running(self, ids: Iterable[uuid.UUID]) -> None:
         for stream_id in ids:
             entry = self._hub.wall.entries.get(stream_id)
             if entry and entry.ended_at is None:

@@ -3,7 +3,7 @@
 import asyncio
 from time import monotonic
 
-from streamviz.live.watcher import Message, Watcher
+from streamviz.live.watcher import TRY_AGAIN, Message, Watcher
 
 
 class RemoteStream:
@@ -35,9 +35,20 @@ class RemoteStream:
             self._show(message.number, html, now)
         elif kind == "delta":
             self._offer(message, now, is_text)
+        elif kind == "end":
+            self._end(message.number, now)
         else:
             for watcher in self.watchers:
                 watcher.tell(message.number, kind, now)
+
+    def _end(self, number: int, now: int) -> None:
+        """Who is missing something is sent away to come back: nothing more comes from the worker that ran it."""
+        for watcher in list(self.watchers):
+            if watcher.wants_snapshot or watcher.dropped:
+                watcher.close(TRY_AGAIN)
+                self.watchers.discard(watcher)
+            else:
+                watcher.tell(number, "end", now)
 
     def close(self, code: int) -> None:
         """Send all watchers away."""

@@ -1,12 +1,14 @@
 """What rows of the Live page are painted from: little enough to be sent to another process ten times a second."""
 
 import uuid
+from collections.abc import Sequence
 
 import msgspec
 
 from streamviz.core.events import BlockKind
 from streamviz.live.feed import Feed
 from streamviz.live.presentation.from_live import block_name, row_view_of
+from streamviz.live.presentation.spark import counts_of
 from streamviz.live.presentation.views import STALLED_US, TAIL_CHARACTERS, StreamView
 from streamviz.live.streams import LiveStream
 
@@ -28,12 +30,14 @@ class Tail(msgspec.Struct, frozen=True, gc=False):
 
 
 class RowSource(msgspec.Struct, frozen=True, gc=False):
-    """A row at the time `at` (µs since the epoch). `view` has no texts; it is None where only the tail has changed."""
+    """A row at the time `at` (µs since the epoch). `view` has neither texts nor chunks' times, and is None where only
+    the tail has changed; `counts` are its chunks a second (`spark.counts_of`)."""
 
     id: uuid.UUID
     at: int
     tail: Tail
     view: StreamView | None = None
+    counts: Sequence[int] = ()
 
 
 class RowSources:
@@ -42,17 +46,26 @@ class RowSources:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._told: dict[uuid.UUID, tuple[object, ...]] = {}
+        self._lost: list[uuid.UUID] = []
 
     def forget(self) -> None:
         """Nothing was told yet."""
         self._told.clear()
+        self._lost.clear()
 
     def due(self, now: int) -> list[uuid.UUID]:
         """Running streams of which all has to be told: rates, and what is stalled, change with time."""
         running, told = self._feed.running, self._told
         if len(told) > len(running) + len(self._feed.finished):
-            self._told = told = {each: said for each, said in told.items() if self._feed.get(each)}
+            self._told = {each: said for each, said in told.items() if self._feed.get(each)}
+            self._lost += [each for each in told.keys() - self._told.keys() if told[each][1] is None]
+            told = self._told
         return [each for each, stream in running.items() if told.get(each, _NOTHING)[0] != _second_of(stream, now)]
+
+    def take_lost(self) -> list[uuid.UUID]:
+        """Streams of which it was never told that they ended: more did at once than the feed keeps."""
+        lost, self._lost = self._lost, []
+        return lost
 
     def of(self, stream: LiveStream, now: int) -> RowSource:
         """What has to be told of a stream that runs here, or has just ended."""
@@ -65,7 +78,8 @@ class RowSources:
 
 def whole(stream: LiveStream, now: int) -> RowSource:
     """All of a row."""
-    return RowSource(stream.id, now, _tail_of(stream), row_view_of(stream))
+    counts = counts_of(stream.received_at, now, stream.ended_at)
+    return RowSource(stream.id, now, _tail_of(stream), row_view_of(stream), counts)
 
 
 def _second_of(stream: LiveStream, now: int) -> int:

@@ -35,7 +35,7 @@ class Visitors:
         """A worker watches a stream, still or from now on. `again`: it wants a snapshot."""
         visitor = self._visitors.get((name, stream.id))
         if visitor is None or visitor.task.done():
-            watcher = Watcher()
+            watcher = Watcher(relays=True)
             task = asyncio.create_task(self._send_all(name, stream.id, watcher))
             visitor = self._visitors[name, stream.id] = _Visitor(task, watcher)
 

@@ -113,6 +113,8 @@ class Wall:
         touched: set[uuid.UUID] = set()
         try:
             await self._paint(changed.union(self._sources.due(now)), now, touched, pace)
+            for stream_id in self._sources.take_lost():
+                self.drop(stream_id)
         finally:  # also where whoever wanted it is gone in the midst of it
             self._touch(touched)
 

@@ -29,12 +29,16 @@ def head(number: int, kind: str, now: int, dropped: int = 0) -> str:
 
 
 class Watcher:
-    """Takes messages without waiting; its consumer takes them from `outbox` at the browser's pace."""
+    """Takes messages without waiting; its consumer takes them from `outbox` at the browser's pace.
+
+    `relays`: it hands them on to several, who are not all to be shown everything again because one is.
+    """
 
     # Of all sockets of this worker, since it began.
     dropped_of_all: ClassVar[int] = 0
 
-    def __init__(self) -> None:
+    def __init__(self, *, relays: bool = False) -> None:
+        self.relays = relays
         self.outbox: asyncio.Queue[Message] = asyncio.Queue()
         self.dropped = 0
         self.wants_snapshot = True

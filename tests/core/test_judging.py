@@ -478,3 +478,15 @@ async def test_a_reading_that_makes_no_sense_is_a_failure(said: Any) -> None:
     assert b"some" not in it.tape
     assert it.context.judgements[0].failure.split(":")[0] in ("TypeError", "ValueError")
     assert it.context.halted_by == "rule"
+
+
+async def test_it_is_told_how_long_a_judge_has_at_most() -> None:
+    it = Asked([judge("a", time_limit=10.0), judge("b", time_limit=20.0)])
+    await it.finish(TWO[:1])
+    first, second = it.context.questions.values()
+    hold = it.context.holds[0]
+    assert hold.until == second.asked_at + 20_000_000
+    it.answer(2, "allow")
+    assert hold.until == first.asked_at + 10_000_000
+    it.answer(1, "allow")
+    assert (hold.until, hold.asks) == (None, None)

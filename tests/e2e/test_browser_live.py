@@ -91,6 +91,25 @@ def test_a_page_opened_in_mid_stream_shows_the_same(chromium: Browser, proxied: 
         assert bob.complaints == []
 
 
+def test_long_text_is_laid_out_in_parts_and_reads_as_one(proxied: Proxied, alice: Visitor) -> None:
+    session = new_session()
+    call = Call(proxied, "content?chunks=2400&pace=3&seed=5", session)
+    alice.open(stream_path(proxied, session))
+    grown(alice.page, "#b0-text", by=200)
+    select = "(shown) => getSelection().setBaseAndExtent(shown.firstChild, 3, shown.firstChild, 90)"
+    alice.page.locator("#b0-text").evaluate(select)
+    text = call.result().text
+    expect(alice.page.locator("#pill")).to_have_text("finished")
+    assert alice.page.evaluate("getSelection().toString()") == text[3:90]
+    parts = alice.page.locator("#b0-text").evaluate("(shown) => [...shown.childNodes].map((part) => part.textContent)")
+    assert "".join(parts) == text
+    assert len(parts) > 2
+    assert len(parts[-1]) <= 4096, "what is laid out again with each piece"
+    assert all(part.endswith("\n") for part in parts[:-1])
+    select_all = "(shown) => { getSelection().selectAllChildren(shown); return getSelection().toString(); }"
+    assert alice.page.locator("#b0-text").evaluate(select_all) == text
+
+
 def test_a_dropped_socket_and_ten_seconds_offline_leave_no_gap(proxied: Proxied, alice: Visitor) -> None:
     session = new_session()
     call = Call(proxied, "content?chunks=900&pace=20&seed=4", session)
@@ -112,33 +131,33 @@ def test_a_dropped_socket_and_ten_seconds_offline_leave_no_gap(proxied: Proxied,
     assert alice.page.locator("#block-cards > *").count() == 1
 
 
-def test_a_killed_and_restarted_server_ends_in_the_right_state(chromium: Browser, make_server: MakeServer) -> None:
-    server = make_server().start()
-    with Proxied(server) as proxied, Visitor(chromium, server.base_url) as alice:
-        alice.open(server.sign_in_link)
-        session = new_session()
-        Call(proxied, LONG, session)
-        path = stream_path(proxied, session)
+def test_a_killed_and_restarted_server_ends_in_the_right_state(
+    chromium: Browser, proxied: Proxied, alice: Visitor
+) -> None:
+    server = proxied.server
+    session = new_session()
+    Call(proxied, LONG, session)
+    path = stream_path(proxied, session)
+    alice.open(path)
+    grown(alice.page, "#b0-text", by=200)
+    with another(chromium, alice, server.base_url) as bob:
+        bob.open("/")
+        screens = screens_of(server)
+        kill_the_server(server)
+        expect(alice.page.locator("#pill")).to_have_text("disconnected, retrying")
+        assert psutil.wait_procs([screens], timeout=20)[1] == []
+        server.start()
+        expect(alice.page.locator("#stream-state")).to_contain_text("interrupted", timeout=30_000)
+        expect(alice.page.locator("#pill")).to_have_text("finished")
+        shown = alice.page.locator("#block-cards").inner_text()
         alice.open(path)
-        grown(alice.page, "#b0-text", by=200)
-        with another(chromium, alice, server.base_url) as bob:
-            bob.open("/")
-            screens = screens_of(server)
-            kill_the_server(server)
-            expect(alice.page.locator("#pill")).to_have_text("disconnected, retrying")
-            assert psutil.wait_procs([screens], timeout=20)[1] == []
-            server.start()
-            expect(alice.page.locator("#stream-state")).to_contain_text("interrupted", timeout=30_000)
-            expect(alice.page.locator("#pill")).to_have_text("finished")
-            shown = alice.page.locator("#block-cards").inner_text()
-            alice.open(path)
-            assert alice.page.locator("#block-cards").inner_text() == shown
+        assert alice.page.locator("#block-cards").inner_text() == shown
 
-            expect(bob.page.locator("#pill")).to_have_text("live", timeout=30_000)
-            later = new_session()
-            Call(proxied, LONG, later)
-            expect(bob.page.get_by_role("link", name=later)).to_have_count(1)
-            expect(bob.page.get_by_role("link", name=session)).to_have_count(1, timeout=20_000)
+        expect(bob.page.locator("#pill")).to_have_text("live", timeout=30_000)
+        later = new_session()
+        Call(proxied, LONG, later)
+        expect(bob.page.get_by_role("link", name=later)).to_have_count(1)
+        expect(bob.page.get_by_role("link", name=session)).to_have_count(1, timeout=20_000)
 
 
 def test_the_process_of_the_websockets_is_killed_and_no_client_notices(proxied: Proxied, alice: Visitor) -> None:
@@ -171,6 +190,42 @@ def test_pause_freezes_the_page_and_counts_what_is_new(proxied: Proxied, alice: 
     expect(alice.page.locator("#pill")).to_have_text("live")
     assert grown(alice.page, "#b0-text") > len(before)
     assert call.is_alive()
+
+
+def test_what_ended_while_the_page_was_paused_is_there_on_resuming(proxied: Proxied, alice: Visitor) -> None:
+    session = new_session()
+    call = Call(proxied, "content?chunks=500&pace=20&seed=3", session)
+    alice.open(stream_path(proxied, session))
+    grown(alice.page, "#b0-text")
+    alice.page.keyboard.press("p")
+    text = call.result().text
+    expect(alice.page.locator("#pill")).to_have_text("paused, finished in the meantime")
+    assert text_of(alice) != text
+    alice.page.keyboard.press("p")
+    expect(alice.page.locator("#pill")).to_have_text("finished")
+    assert text_of(alice) == text
+    expect(alice.page.locator("#stream-state")).to_contain_text("completed")
+
+
+def test_following_ends_however_the_person_scrolls(proxied: Proxied, alice: Visitor) -> None:
+    session = new_session()
+    Call(proxied, "content?chunks=3000&pace=5&seed=3", session)
+    alice.page.set_viewport_size({"width": 1280, "height": 300})
+    alice.open(stream_path(proxied, session))
+    alice.wait_for("() => scrollY > 300")
+    alice.page.evaluate("scrollTo(0, 0)")  # as a scrollbar does
+    expect(alice.page.locator("#follow")).to_have_attribute("aria-pressed", "false")
+    grown(alice.page, "#b0-text", by=200)
+    assert alice.page.evaluate("scrollY") == 0
+
+
+def test_an_address_in_place_of_a_peeks_id_leads_nowhere(proxied: Proxied, alice: Visitor) -> None:
+    asked: list[str] = []
+    alice.page.on("request", lambda request: asked.append(request.url))
+    alice.open("/?peek=../sessions/01a1fe9b-64c7-722a-a1b7-fb5e2dde020d/export/%3Fx=")
+    expect(alice.page.locator("#pill")).to_have_text("live")
+    expect(alice.page.locator("#peek")).to_be_hidden()
+    assert not [url for url in asked if "/sessions/" in url and "peek=" not in url]
 
 
 def test_a_row_opens_a_peek_that_grows_and_is_in_the_url(proxied: Proxied, alice: Visitor) -> None:

@@ -10,14 +10,15 @@ from channels.db import database_sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import Group, User
 from django.contrib.sessions.backends.db import SessionStore
-from django.db import connections
+from django.db import OperationalError, connections
 from django.test import Client
 
 from streamviz.dashboard.roles import OPERATOR, VIEWER
 from streamviz.live import consumers
 from streamviz.live.hub import hub
 from streamviz.live.routing import websocket_application
-from streamviz.live.watcher import FORBIDDEN, OVER, SIGNED_OUT
+from streamviz.live.watcher import FORBIDDEN, OVER, SIGNED_OUT, TRY_AGAIN
+from tests.dashboard.conftest import recorded
 from tests.live.support import Page, Running
 
 OURS = "http://localhost"
@@ -189,6 +190,33 @@ async def test_who_always_asks_for_everything_gets_it_now_and_then() -> None:
 async def test_a_stream_that_there_is_not_is_said() -> None:
     socket = await opened(f"/ws/streams/{uuid.uuid4()}/")
     assert await socket.take() == NOT_FOUND
+
+
+async def test_a_stream_that_runs_elsewhere_and_nobody_answers_for_is_not_over() -> None:
+    stream = await database_sync_to_async(recorded)(outcome="", ended_at=None)
+    socket = await opened(f"/ws/streams/{stream.pk}/")
+    assert await socket.take() == TRY_AGAIN
+
+
+async def test_a_database_that_is_away_does_not_end_the_looking_whether_somebody_may_watch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(consumers, "RECHECK_SECONDS", 0.01)
+    socket = await opened("/ws/live/")
+    assert await socket.take() is None
+    said: list[object] = [OperationalError("away"), OperationalError("away"), SIGNED_OUT]
+
+    async def refusal(scope: object) -> object:
+        answer = said.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(consumers, "refusal", refusal)
+    while (code := await socket.take()) is None:
+        pass
+    assert code == SIGNED_OUT
+    assert said == []
 
 
 async def test_a_browser_that_reads_nothing_misses_text_and_no_transition() -> None:

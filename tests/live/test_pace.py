@@ -26,7 +26,7 @@ async def test_who_waits_is_served_before_the_work_goes_on() -> None:
 
     clients = asyncio.create_task(client())
     pace = Pace()
-    work(0.002)
+    work(0.004)
     await pace.rest()
     assert served == ["first", "second"]
     await clients

@@ -10,13 +10,14 @@ from channels.layers import InMemoryChannelLayer
 
 from streamviz.core.policy import Decision
 from streamviz.live import peers as peers_module
-from streamviz.live.feed import Feed, now_us
+from streamviz.live.feed import MOST_RECENT, Feed, now_us
 from streamviz.live.hub import Hub
 from streamviz.live.link import Link
 from streamviz.live.peers import Peers
+from streamviz.live.remote_stream import RemoteStream
 from streamviz.live.wall import Wall
 from streamviz.live.wall_topic import WallTopic
-from streamviz.live.watcher import OVER, Message, Watcher
+from streamviz.live.watcher import OVER, TRY_AGAIN, WINDOW, Message, Watcher, head
 from tests.core.support import active, deny_names
 from tests.live.support import Page, Running
 
@@ -278,6 +279,48 @@ async def test_what_slow_browsers_missed_is_counted_at_the_server(
     async with asyncio.timeout(20):
         while server.peers.dropped != 1234:
             await asyncio.sleep(0.05)
+
+
+async def test_streams_that_end_by_the_hundred_leave_no_row_behind(linked: tuple[Worker, Worker]) -> None:
+    server, screens = linked
+    streams = [server.run() for _ in range(MOST_RECENT + 5)]
+    browser = await screens.watch_wall()
+    await browser.until(lambda page: len(labels(page, "running")) == len(streams))
+    for running in streams:
+        await running.end()
+    await browser.until(lambda page: not labels(page, "running"))
+
+
+async def test_one_who_comes_to_a_stream_leaves_the_pages_of_the_others_alone(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await there.run().say("one")
+    first, second = Browser(), Browser()
+    assert await here.peers.join(running.id, first.watcher)
+    await first.until(lambda page: page.text("b0-text") == "one")
+    await running.say(" two")
+    assert await here.peers.join(running.id, second.watcher)
+    await second.until(lambda page: page.text("b0-text") == "one two")
+    await running.say(" three")
+    for browser in (first, second):
+        await browser.until(lambda page: page.text("b0-text") == "one two three")
+        assert browser.page.kinds.count("snapshot") == 1
+
+
+async def test_who_missed_something_of_a_stream_that_ended_elsewhere_is_to_come_back() -> None:
+    remote, whole, behind = RemoteStream(), Browser(), Browser()
+    remote.watchers |= {whole.watcher, behind.watcher}
+    remote.take(Message(1, head(1, "snapshot", 0) + '<b id="b0"></b>'), 0, is_text=False)
+    for number in range(2, 5):
+        piece = f'<i hx-swap-oob="beforeend:#b0">{"x" * WINDOW}</i>'
+        remote.take(Message(number, head(number, "delta", 0) + piece), 0, is_text=True)
+        whole.watcher.confirm(number)
+    remote.take(Message(4, head(4, "end", 0)), 0, is_text=False)
+    remote.take(Message(4, "", OVER), 0, is_text=False)
+    for browser in (whole, behind):
+        while browser.closed is None:
+            await browser.take()
+    assert (whole.closed, len(whole.page.text("b0")), whole.page.kinds[-1]) == (OVER, 3 * WINDOW, "end")
+    assert (behind.closed, "end" in behind.page.kinds) == (TRY_AGAIN, False)
 
 
 async def test_a_row_that_no_wire_could_carry_is_carried(linked: tuple[Worker, Worker]) -> None:

@@ -3,6 +3,7 @@
 from streamviz.live.exports import Exports
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
+from streamviz.live.presentation.spark import counts_of
 from streamviz.live.row_sources import SECOND, RowSources
 from tests.core.support import active, deny_names
 from tests.live.support import Running
@@ -67,12 +68,13 @@ async def test_who_asks_for_everything_takes_nothing_from_the_others() -> None:
     assert [row.view.outcome for row in await exports.take(changed, running.now, Pace()) if row.view] == ["completed"]
 
 
-async def test_times_that_a_row_cannot_show_are_not_told() -> None:
+async def test_of_times_a_row_is_told_what_it_shows() -> None:
     running = Running()
     for _ in range(100):
         running.wait(1)
         await running.say("x")
-    view = RowSources(running.feed).of(running.stream, running.now).view
-    assert view is not None
-    assert 20 < len(view.received_at) < 30
-    assert view.chunk_count == 100
+    source = RowSources(running.feed).of(running.stream, running.now)
+    assert source.view is not None
+    assert (source.view.chunk_count, list(source.view.received_at)) == (100, [])
+    assert source.counts == counts_of(running.stream.received_at, running.now)
+    assert sum(source.counts) == len(source.counts) == 24

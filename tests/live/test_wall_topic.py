@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from streamviz.live.feed import RECENT_SECONDS, Feed
 from streamviz.live.filters import parse_filter
 from streamviz.live.pace import Pace
@@ -66,19 +68,11 @@ def _label(row: Element) -> str:
     return next(each.text for each in row.walk() if each.attributes.get("class") == "row-link")
 
 
-async def test_a_row_that_cannot_be_drawn_keeps_no_other_from_it() -> None:
+@pytest.mark.parametrize("odd", [{"requested_model": None}, {"received_at": None}], ids=["drawn", "looked at"])
+async def test_a_row_that_cannot_be_shown_keeps_no_other_from_it(odd: dict[str, Any]) -> None:
     walls = Walls()
     page = await walls.open()
-    walls.run(session_label="odd", requested_model=None)
-    walls.run(session_label="good")
-    await walls.tick()
-    assert rows(page) == {"running": ["good"]}
-
-
-async def test_a_stream_that_cannot_be_looked_at_keeps_no_other_from_being_seen() -> None:
-    walls = Walls()
-    page = await walls.open()
-    walls.run(session_label="odd", received_at=None)
+    walls.run(session_label="odd", **odd)
     walls.run(session_label="good")
     await walls.tick()
     assert rows(page) == {"running": ["good"]}

@@ -79,10 +79,10 @@ async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     if not (ordinal.isdecimal() and len(ordinal) < 7 and decision in actions.DECISIONS):
         return _said(400, "Which block, and allow or deny?")
     by = await _user_name(request)
-    is_decided = actions.decide(feed, stream_id, int(ordinal), Decision(decision), by) or (
-        hub.workers is not None and await hub.workers.decide(stream_id, int(ordinal), Decision(decision), by)
-    )
-    return HttpResponse(status=204) if is_decided else _said(409, "That was decided already.")
+    is_decided: bool | None = actions.decide(feed, stream_id, int(ordinal), Decision(decision), by)
+    if not is_decided and hub.workers is not None:
+        is_decided = await hub.workers.decide(stream_id, int(ordinal), Decision(decision), by)
+    return _answer(is_decided, "That was decided already.")
 
 
 @needs(roles.CANCEL)
@@ -90,10 +90,17 @@ async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 async def cancel(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """Stop a stream: upstream is closed, and the client told in its own format. 409 where it is over."""
     by = await _user_name(request)
-    is_cancelled = actions.cancel(feed, stream_id, by) or (
-        hub.workers is not None and await hub.workers.cancel(stream_id, by)
-    )
-    return HttpResponse(status=204) if is_cancelled else _said(409, "That stream is over.")
+    is_cancelled: bool | None = actions.cancel(feed, stream_id, by)
+    if not is_cancelled and hub.workers is not None:
+        is_cancelled = await hub.workers.cancel(stream_id, by)
+    return _answer(is_cancelled, "That stream is over.")
+
+
+def _answer(is_done: bool | None, too_late: str) -> HttpResponse:
+    """`is_done` is None where the worker that runs the stream did not answer, if there is still one."""
+    if is_done is None:
+        return _said(504, "No server answered: the stream may be over. What came of it shows on this page.")
+    return HttpResponse(status=204) if is_done else _said(409, too_late)
 
 
 async def _user_name(request: HttpRequest) -> str:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from streamviz.core.usage import CHARACTERS_A_TOKEN
 from streamviz.live.presentation.text import UNKNOWN, age, count, exact, money, one_line
 from streamviz.live.presentation.views import StreamView
 
@@ -44,5 +45,7 @@ def _duration(stream: StreamView, now: int) -> Fact:
 
 def _tokens(stream: StreamView) -> Fact:
     if stream.output_tokens is None and stream.input_tokens is None:
+        if estimate := sum(block.length for block in stream.blocks) // CHARACTERS_A_TOKEN:
+            return Fact("Tokens", f"≈ {count(estimate)}", "out, estimated")
         return Fact("Tokens", UNKNOWN, "not reported yet" if stream.is_running else "not reported")
     return Fact("Tokens", count(stream.output_tokens), f"out, {count(stream.input_tokens)} in")

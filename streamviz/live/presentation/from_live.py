@@ -1,6 +1,5 @@
 """A stream under way, as its worker has it in memory, made ready to be shown."""
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,7 +8,6 @@ from streamviz.core.judgements import Judgement
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.usage import Usage, normalise
 from streamviz.live.presentation.evidence import evidence_text
-from streamviz.live.presentation.spark import SPARK_US
 from streamviz.live.presentation.standing import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import BlockView, StreamView, VerdictView, title_of
@@ -21,17 +19,15 @@ _LATENCY_CHUNKS = 2_000
 
 def view_of(stream: LiveStream) -> StreamView:
     """The stream as it is at this moment, without what is dear to work out. Call it in the event loop."""
-    return _view_of(stream, stream.received_at, with_text=True)
+    return _view_of(stream, is_whole=True)
 
 
 def row_view_of(stream: LiveStream) -> StreamView:
-    """The same as far as a row needs it: without texts, and with the newest times alone."""
-    received_at = stream.received_at
-    newest = bisect_left(received_at, (received_at[-1] if received_at else 0) - SPARK_US)
-    return _view_of(stream, received_at[newest:].tolist(), with_text=False)
+    """The same as far as a row needs it: without texts and chunks' times."""
+    return _view_of(stream, is_whole=False)
 
 
-def _view_of(stream: LiveStream, received_at: Sequence[int], *, with_text: bool) -> StreamView:
+def _view_of(stream: LiveStream, *, is_whole: bool) -> StreamView:
     usage = normalise(stream.state.usage) or Usage()
     verdicts = [_verdict(stream, number) for number in range(len(stream.context.judgements))]
     of_blocks = by_block(verdicts)
@@ -69,15 +65,16 @@ def _view_of(stream: LiveStream, received_at: Sequence[int], *, with_text: bool)
                 stream,
                 block,
                 of_blocks.get(block.ordinal, ()),
-                block.text if with_text else "",
+                block.text if is_whole else "",
                 is_behind=held is not None and held < block.ordinal,
             )
             for block in stream.state.blocks
         ],
         verdicts=verdicts,
-        received_at=received_at,
+        received_at=chunks if is_whole else (),
         sending_since=stream.sending_since,
         not_run=tuple(stream.context.not_run),
+        awaited=_awaited(stream),
     )
 
 
@@ -92,6 +89,12 @@ def whole_view_of(stream: LiveStream, view: StreamView) -> StreamView:
         client_waits=_client_waits(stream),
         sent=list(zip(stream.sent_seqs, stream.sent_at, strict=False)),
     )
+
+
+def _awaited(stream: LiveStream) -> tuple[str, ...]:
+    questions = stream.context.questions.values()
+    names = (question.policy.name for question in questions if question.ordinal is None and question.is_awaited)
+    return tuple(dict.fromkeys(names))
 
 
 def _client_waits(stream: LiveStream) -> list[tuple[int, int | None]]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamviz.live.presentation import marks
-from streamviz.live.presentation.spark import Spark, last_spark_of, spark_of
+from streamviz.live.presentation.spark import Spark, counts_of, spark_of
 from streamviz.live.presentation.strip import Strip, strip_of
 from streamviz.live.presentation.text import age, one_line
 from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
@@ -44,10 +44,14 @@ class RowText(NamedTuple):
 
 @dataclass(frozen=True)
 class RowView:
-    """A stream's row at the time `now` (µs since the epoch). What is dear to draw is drawn when it is asked for."""
+    """A stream's row at the time `now` (µs since the epoch), with its chunks a second of late (`spark.counts_of`).
+
+    What is dear to draw is drawn when it is asked for.
+    """
 
     stream: StreamView
     now: int
+    counts: Sequence[int]
 
     @cached_property
     def state(self) -> marks.StateMark:
@@ -59,7 +63,7 @@ class RowView:
 
     @property
     def spark(self) -> Spark:
-        return _spark(self.stream, self.now)
+        return spark_of(self.counts)
 
     @property
     def text(self) -> RowText:
@@ -83,13 +87,7 @@ class RowView:
 
 def row_of(stream: StreamView, now: int) -> RowView:
     """The row at the time `now` (µs since the epoch)."""
-    return RowView(stream, now)
-
-
-def _spark(stream: StreamView, now: int) -> Spark:
-    if stream.ended_at is not None:
-        return last_spark_of(stream.received_at, stream.ended_at)
-    return spark_of(stream.received_at, now)
+    return RowView(stream, now, counts_of(stream.received_at, now, stream.ended_at))
 
 
 def last_of(quiet_since: int, ended_at: int | None, now: int) -> Clock:
@@ -139,6 +137,8 @@ def _why(stream: StreamView, state: marks.StateMark, now: int) -> str:
         block = stream.held[0]
         asks = " · asks a person" if block.waits_for_person else ""
         return f"{', '.join(block.held_by)} · {block.title}{asks}"
+    if state is marks.STALLED and stream.awaited:
+        return f"request held by {', '.join(stream.awaited)}"
     if state is marks.STALLED:
         return "client not reading" if stream.is_client_slow(now) else "upstream silent"
     if stream.error:

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 _SECOND = 1_000_000
 _BARS = 24
-# All that it can show of a stream lies within so long before its end, or before its newest chunk.
-SPARK_US = (_BARS + 1) * _SECOND
 _STEP = 3.5
 _WIDTH = 2.5
 _HEIGHT = 20
@@ -27,17 +25,18 @@ class Spark(NamedTuple):
     words: str
 
 
-def spark_of(received_at: Sequence[int], now: int) -> Spark:
-    """`received_at` in µs since the epoch, in order. Only whole seconds count, so that it changes once a second."""
-    return _drawn(_counts(received_at, now // _SECOND * _SECOND))
+def counts_of(received_at: Sequence[int], now: int, ended_at: int | None = None) -> list[int]:
+    """How many chunks came in each of the seconds that are drawn, the oldest first; times are µs since the epoch, in
+    order. Only whole seconds count, so that it changes once a second. That of a stream that is over stands still, and
+    shows its end.
+    """
+    end = now // _SECOND * _SECOND if ended_at is None else -(-ended_at // _SECOND) * _SECOND
+    edges = [bisect_left(received_at, end - age * _SECOND) for age in range(_BARS, -1, -1)]
+    return [after - before for before, after in pairwise(edges)]
 
 
-def last_spark_of(received_at: Sequence[int], ended_at: int) -> Spark:
-    """The sparkline of a stream that is over: it stands still, and shows its end."""
-    return _drawn(_counts(received_at, -(-ended_at // _SECOND) * _SECOND))
-
-
-def _drawn(counts: list[int]) -> Spark:
+def spark_of(counts: Sequence[int]) -> Spark:
+    """The sparkline of so many chunks a second."""
     full = max(_LEAST_FULL, *counts)
     heights = [round(count * _HEIGHT / full) for count in counts]
     bars = "".join(_bar(n, max(1, height)) for n, height in enumerate(heights[:-1]) if counts[n])
@@ -45,11 +44,6 @@ def _drawn(counts: list[int]) -> Spark:
     last = max(1, heights[-1]) if counts[-1] else 0
     words = f"{counts[-1]} chunks a second"
     return Spark(bars, none, f"{(_BARS - 1) * _STEP:g}", _HEIGHT - last, last, counts[-1], words)
-
-
-def _counts(received_at: Sequence[int], end: int) -> list[int]:
-    edges = [bisect_left(received_at, end - age * _SECOND) for age in range(_BARS, -1, -1)]
-    return [after - before for before, after in pairwise(edges)]
 
 
 def _bar(number: int, height: int) -> str:

@@ -86,7 +86,7 @@ class BlockView:
     held_by: tuple[str, ...] = ()
     hold_reason: str = ""
     decided_at: int | None = None
-    """When it is decided without the person who is asked."""
+    """When it is decided without an answer of the model or the person that is asked."""
     waits_for_person: bool = False
     is_truncated: bool = False
     is_stream_over: bool = False
@@ -222,6 +222,8 @@ class StreamView:
     sending_since: int | None = None
     not_run: Sequence[NotRun] = field(default=())
     """The policies that did not judge it, and why."""
+    awaited: tuple[str, ...] = ()
+    """The policies that its request waits for: upstream has not been asked yet."""
 
     @property
     def is_running(self) -> bool:

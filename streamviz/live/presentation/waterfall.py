@@ -2,9 +2,10 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
+from streamviz.core.judgements import Subject
+from streamviz.core.timing import UPSTREAM_SILENT, Wait, stalls
 from streamviz.live.presentation.text import age
 from streamviz.live.presentation.views import BlockView, StreamView
 
@@ -13,9 +14,7 @@ WIDTH = 1_000
 _LANES = 40
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600)
 _MOST_MARKS = 8
-_STALL_US = 1_000_000
 _STALLS = 5
-SILENT = "upstream silent"
 CLIENT_SLOW = "client not reading"
 _CHARACTER = 1.0  # per cent of the width that a letter below the lanes takes, where they are narrowest
 _EDGE = 0.97  # a running stream's now is drawn here, with room to grow into
@@ -144,43 +143,42 @@ def _sum(block: BlockView, hold_end: int) -> str:
     return f"{block.length:,} chars"
 
 
-def _stalls(stream: StreamView, end: int) -> list[tuple[int, int, str]]:
-    """The longest stalls, each with its cause. While something is held, or the client reads nothing, upstream's
-    silence tells nothing: that is then the cause."""
+def _stalls(stream: StreamView, end: int) -> list[Wait]:
     holds = [
-        (block.held_at, block.hold_ended_at or end, f"held by {', '.join(block.held_by)}" if block.held_by else "held")
+        Wait(block.held_at, block.hold_ended_at or end, _held_by(block))
         for block in stream.blocks
         if block.held_at is not None
     ]
-    waits = [(start, end if until is None else until, CLIENT_SLOW) for start, until in stream.client_waits]
-    causes = holds + waits
+    waits = [Wait(start, end if until is None else until, CLIENT_SLOW) for start, until in stream.client_waits]
+    holds += _of_request(stream, end)
     times = [stream.requested_at, *stream.received_at, *([end] if stream.is_running else [])]
-    silences = [
-        (start, until, SILENT)
-        for start, until in pairwise(times)
-        if until - start >= _STALL_US and not any(_covers(cause, start, until) for cause in causes)
-    ]
-    stalls = [(start, until, cause) for start, until, cause in silences + causes if until - start >= _STALL_US]
-    return sorted(stalls, key=lambda stall: stall[0] - stall[1])[:_STALLS]
+    return stalls(times, holds + waits)[:_STALLS]
 
 
-def _covers(cause: tuple[int, int, str], start: int, until: int) -> bool:
-    """Whether it explains most of a silence: the two never begin and end in the same microsecond."""
-    common = min(until, cause[1]) - max(start, cause[0])
-    return common * 2 > until - start
+def _of_request(stream: StreamView, end: int) -> Iterator[Wait]:
+    """What the request waited for before upstream was asked."""
+    if stream.awaited:
+        yield Wait(stream.requested_at, end, f"held by {', '.join(stream.awaited)}")
+    for verdict in stream.verdicts:
+        if verdict.ordinal is None and verdict.block_name == Subject.REQUEST and not verdict.is_shadow:
+            yield Wait(verdict.at - verdict.took, verdict.at, f"held by {verdict.policy}")
 
 
-def _drawn(scale: _Scale, stalls: Sequence[tuple[int, int, str]]) -> list[Stall]:
+def _held_by(block: BlockView) -> str:
+    return f"held by {', '.join(block.held_by)}" if block.held_by else "held"
+
+
+def _drawn(scale: _Scale, waits: Sequence[Wait]) -> list[Stall]:
     """The longest first. Words stay inside the drawing, and are left out where they would run into others."""
     drawn: list[Stall] = []
     taken: list[tuple[float, float]] = []
-    for start, end, cause in stalls:
-        text = f"{cause} {age(end - start)}"
+    for wait in waits:
+        text = f"{wait.cause} {age(wait.duration)}"
         half = len(text) * _CHARACTER / 2
-        middle = min(100 - half, max(half, (scale.share(start) + scale.share(end)) * 50))
+        middle = min(100 - half, max(half, (scale.share(wait.began) + scale.share(wait.ended)) * 50))
         is_named = all(middle + half < left or right < middle - half for left, right in taken)
         if is_named:
             taken.append((middle - half, middle + half))
-        is_hold = cause not in (SILENT, CLIENT_SLOW)
-        drawn.append(Stall(scale.span(start, end), f"{middle:.2f}%", text, is_hold, is_named))
+        is_hold = wait.cause not in (UPSTREAM_SILENT, CLIENT_SLOW)
+        drawn.append(Stall(scale.span(wait.began, wait.ended), f"{middle:.2f}%", text, is_hold, is_named))
     return drawn

@@ -3,10 +3,14 @@
 import re
 from dataclasses import replace
 
-from streamviz.core.policy import ByHand, Decision, Mode, Verdict
+from streamviz.core.context import StreamingContext
+from streamviz.core.judgements import ModelSaid
+from streamviz.core.policy import ByHand, Consult, Decision, Mode, Policy, Verdict
+from streamviz.core.request import ModelCall
+from streamviz.core.request_judging import RequestJudging
 from streamviz.live.presentation.from_live import view_of, whole_view_of
 from streamviz.live.presentation.rows import row_of
-from streamviz.live.presentation.spark import last_spark_of, spark_of
+from streamviz.live.presentation.spark import counts_of, spark_of
 from streamviz.live.presentation.strip import strip_of
 from streamviz.live.presentation.waterfall import Waterfall, waterfall_of
 from tests.core.support import Opinion, active, delta, deny_names
@@ -51,15 +55,16 @@ async def test_strips_of_a_page_have_one_scale() -> None:
 def test_a_sparkline_counts_whole_seconds() -> None:
     start = 1_000 * SECOND
     received = [start + n * SECOND // 5 for n in range(10)]
-    assert spark_of(received, start + 2 * SECOND + 1).rate == 5
-    assert spark_of(received, start + 2 * SECOND + 1) == spark_of(received, start + 2 * SECOND + 999_999)
-    assert spark_of(received, start + 3 * SECOND).rate == 0
-    assert spark_of([], start).bars == ""
+    assert counts_of(received, start + 2 * SECOND + 1)[-3:] == [0, 5, 5]
+    assert counts_of(received, start + 2 * SECOND + 1) == counts_of(received, start + 2 * SECOND + 999_999)
+    assert spark_of(counts_of(received, start + 2 * SECOND)).rate == 5
+    assert spark_of(counts_of(received, start + 3 * SECOND)).rate == 0
+    assert spark_of(counts_of([], start)).bars == ""
 
 
 def test_the_sparkline_of_a_finished_stream_shows_its_end() -> None:
     start = 1_000 * SECOND
-    assert last_spark_of([start + 100, start + 200], start + 300).rate == 2
+    assert spark_of(counts_of([start + 100, start + 200], start + 90 * SECOND, start + 300)).rate == 2
 
 
 async def test_a_waterfall_has_a_lane_a_block_with_the_ticks_of_both_tapes() -> None:
@@ -173,3 +178,23 @@ async def test_a_row_counts_the_time_since_the_last_chunk() -> None:
     row = row_of(view_of(running.stream), running.now + 9 * SECOND)
     assert (row.text.last.text, row.age.text, row.why) == ("9.0 s", "10.0 s", "upstream silent")
     assert re.fullmatch(r"\d{13}", str(row.text.last.since_ms))
+
+
+class Asks(Policy):
+    """Asks a model about the request."""
+
+    def on_request(self, call: ModelCall, context: StreamingContext) -> Consult:
+        return Consult("judge", "judge it", "", lambda answer: Verdict(Decision.ALLOW, answer))
+
+
+async def test_what_a_request_waits_for_is_not_upstreams_silence() -> None:
+    running = Running()
+    judging = RequestJudging([active(Asks({}), name="judge")], ModelCall(), running.stream.context)
+    running.wait(7)
+    row = row_of(view_of(running.stream), running.now)
+    assert (row.state.word, row.why) == ("stalled", "request held by judge")
+    assert [stall.text for stall in fall_of(running).stalls] == ["held by judge 7.0 s"]
+    judging.answer(1, ModelSaid("fine"))
+    await running.wait(1).say("a")
+    assert [stall.text for stall in fall_of(running).stalls] == ["held by judge 7.0 s"]
+    assert row_of(view_of(running.stream), running.now).why == ""

@@ -63,6 +63,11 @@ async def test_unknown_figures_are_dashes() -> None:
     assert fact(running, "Tokens") == "– not reported"
 
 
+async def test_tokens_that_nobody_told_are_estimated_and_say_so() -> None:
+    running = await Running().say("x" * 4_800)
+    assert fact(running, "Tokens") == "≈ 1,200 out, estimated"
+
+
 async def test_it_measures_what_is_known() -> None:
     running = await Running().wait(0.5).say("a")
     await running.wait(0.02).say("b")

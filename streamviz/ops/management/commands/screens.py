@@ -1,11 +1,15 @@
 """`python manage.py screens`: the browsers' websockets of one server, which starts this process itself."""
 
 import gc
+import os
 import socket
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
+
+# Where they share a processor, clients come before those who watch them.
+NICENESS = 5
 
 
 class Command(BaseCommand):
@@ -19,6 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("connections", type=int, help="descriptor of a socket: connections and their requests")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        os.nice(NICENESS)
         gc.disable()  # as in `serve`
         from streamviz.event_loop import reactor
         from streamviz.handover import Adopter  # first: Twisted's reactor depends on what is imported first

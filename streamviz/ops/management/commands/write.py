@@ -14,8 +14,8 @@ from streamviz.records.database import conninfo
 from streamviz.records.upkeep import Upkeep
 from streamviz.records.writer.process import Writer
 
-# Where they share a processor, clients come before the record's way into Postgres.
-NICENESS = 5
+# Where they share a processor, clients and those who watch them come before the record's way into Postgres.
+NICENESS = 10
 
 
 class Command(BaseCommand):
