@@ -12,7 +12,8 @@ from streamviz.core.wire import AGGREGATORS
 from tests.core.support import needs_recordings, parse, recorded
 
 FORMATS = tuple(AGGREGATORS)
-CUTS = 20
+CUTS = 10
+BYTE_FOR_BYTE = 20_000
 
 pytestmark = needs_recordings
 
@@ -25,7 +26,7 @@ def test_the_pieces_in_which_bytes_come_make_no_difference(format: str) -> None:
         whole = parse(data)
         assert b"".join(chunk.raw for chunk in whole) == data, path.stem
         assert parse(data, 7) == whole, path.stem
-        assert parse(data, 1) == whole, path.stem
+        assert parse(data[:BYTE_FOR_BYTE], 1) == parse(data[:BYTE_FOR_BYTE]), path.stem
 
 
 @pytest.mark.parametrize("format", FORMATS)
