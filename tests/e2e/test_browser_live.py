@@ -291,24 +291,24 @@ def test_two_workers_on_redis(chromium: Browser, make_server: MakeServer, redis_
             alice.open(server.sign_in_link.replace(server.base_url, base_url))
             alice.open("/")
             session = new_session()
-            call = Call(proxied, "content?chunks=300&pace=30&seed=8", session)
+            cancelled = Call(proxied, LONG, session)
             alice.page.get_by_role("link", name=session).click()
             grown(alice.page, "#peek #b0-text")
             alice.open(stream_path(proxied, session))
-            grown(alice.page, "#b0-text")
-            text = call.result().text
-            expect(alice.page.locator("#pill")).to_have_text("finished")
-            assert text_of(alice) == text
-
-            second = new_session()
-            cancelled = Call(proxied, LONG, second)
-            alice.open(stream_path(proxied, second))
             grown(alice.page, "#b0-text")
             alice.page.get_by_text("Cancel the stream").click()
             alice.page.get_by_role("button", name="Yes, end it").click()
             expect(alice.page.locator("#stream-state")).to_contain_text("halted")
             cancelled.join(20)
             assert "cancelled by an operator" in str(cancelled.error)
+
+            second = new_session()
+            call = Call(proxied, "content?chunks=300&pace=30&seed=8", second)
+            alice.open(stream_path(proxied, second))
+            grown(alice.page, "#b0-text")
+            text = call.result().text
+            expect(alice.page.locator("#pill")).to_have_text("finished")
+            assert text_of(alice) == text
             assert alice.complaints == []
     finally:
         program.process.terminate()

@@ -23,7 +23,6 @@ class Command(BaseCommand):
         parser.add_argument("connections", type=int, help="descriptor of a socket: connections and their requests")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        os.nice(NICENESS)
         gc.disable()  # as in `serve`
         from streamviz.event_loop import reactor
         from streamviz.handover import Adopter  # first: Twisted's reactor depends on what is imported first
@@ -35,4 +34,5 @@ class Command(BaseCommand):
         # The server may be gone before this process has come to run.
         application = application_for(link, lambda: reactor.callWhenRunning(server.stop))
         server = Adopter(application, connections)
+        os.nice(NICENESS)  # not sooner: people wait for this process to be there
         server.run()
