@@ -69,13 +69,13 @@ export class Connection {
     this.connectAgain();
   }
 
-  // The message's kind where its fragments are to be shown, else null.
+  // Whether the message's fragments are to be shown.
   take(wrapper, message) {
     const [number, kind, now, dropped] = message.slice(0, message.indexOf("\n")).split(" ");
     this.#wrapper = wrapper;
     this.#heardAt = Date.now();
     setServerTime(Number(now));
-    return this.#take(kind, Number(number), Number(dropped)) ? kind : null;
+    return this.#take(kind, Number(number), Number(dropped));
   }
 
   set paused(value) {

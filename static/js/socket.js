@@ -7,7 +7,6 @@ const NEVER_MS = 2 ** 31 - 1;
 
 const connections = new Map(); // by the element that has the connection
 let newest = null;
-let openDetails = [];
 let focused = "";
 let isPaused = false;
 
@@ -49,9 +48,8 @@ function take(event) {
   event.preventDefault(); // we put it into the page ourselves
   const connection = connectionOf(event.target);
   const { message, socketWrapper } = event.detail;
-  const kind = connection.take(socketWrapper, message);
-  if (kind) {
-    remember(kind);
+  if (connection.take(socketWrapper, message)) {
+    focused = document.activeElement?.id || document.activeElement?.closest?.("[id]")?.id || "";
     swap(message.slice(message.indexOf("\n") + 1));
     settle();
   }
@@ -70,15 +68,8 @@ function pause() {
   for (const connection of connections.values()) connection.paused = isPaused;
 }
 
-// A snapshot replaces what people have opened and where they are: both are put back.
-function remember(kind) {
-  focused = document.activeElement?.id || document.activeElement?.closest?.("[id]")?.id || "";
-  openDetails = kind === "snapshot" ? [...document.querySelectorAll("details[open][id]")].map((d) => d.id) : [];
-}
-
+// Where people are can have been replaced.
 function settle() {
-  for (const id of openDetails) document.getElementById(id)?.setAttribute("open", "");
-  openDetails = [];
   if (focused && document.activeElement === document.body) {
     const element = document.getElementById(focused);
     (element?.matches("a, button") ? element : element?.querySelector(".row-link, .block-item"))?.focus();

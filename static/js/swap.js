@@ -1,6 +1,7 @@
 // Puts what a message says into the page: fragments with `hx-swap-oob`, as htmx understands it. htmx tells listeners of
 // every element on the way, which is more than a hundred rows that change ten times a second can afford.
 const LONG = 4096; // characters
+const OPENED = "details[open][id], .block-raw[id]:not([hidden])";
 
 export function swap(html) {
   const template = document.createElement("template");
@@ -23,6 +24,7 @@ function place(element) {
   greet(element);
   switch (how) {
     case "true":
+      keepOpen(target, element);
       target.replaceWith(element);
       if (element.querySelector("[hx-post]")) htmx.process(element);
       break;
@@ -37,6 +39,16 @@ function place(element) {
       break;
     case "afterend":
       target.after(...element.childNodes);
+  }
+}
+
+// What somebody has opened in the one is open in the other.
+function keepOpen(before, after) {
+  const opened = before.matches(OPENED) ? [before] : before.querySelectorAll(OPENED);
+  for (const { id } of opened) {
+    const same = after.id === id ? after : after.querySelector(`[id="${id}"]`);
+    if (same?.matches("details")) same.open = true;
+    else if (same) same.hidden = false;
   }
 }
 

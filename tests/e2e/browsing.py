@@ -3,6 +3,7 @@
 import threading
 from typing import Any, Self
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from tests.e2e.proxied import MESSAGES, Proxied
@@ -12,6 +13,7 @@ expect.set_options(timeout=20_000)
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 390, "height": 844}
+GRAVE = {"serious", "critical"}
 
 
 class Visitor:
@@ -101,3 +103,14 @@ def grown(page: Page, selector: str, by: int = 1) -> int:
     script = "([s, n]) => { const l = document.querySelector(s)?.textContent.length ?? 0; return l > n && l; }"
     before = page.wait_for_function(script, arg=[selector, 0]).json_value()
     return int(page.wait_for_function(script, arg=[selector, before + by - 1]).json_value())
+
+
+def faults(page: Page) -> list[str]:
+    """What axe finds to be serious, with the elements that it is about.
+
+    axe is put into the page as a script, which the policy of our own pages forbids: open it with `bypass_csp`.
+    """
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {node['html'][:120]}" for each in found if each["impact"] in GRAVE for node in each["nodes"]
+    ]

@@ -4,15 +4,26 @@ import re
 import uuid
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from django.contrib.auth.hashers import make_password
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.e2e.browsing import Call, Visitor
+from tests.e2e.browsing import NARROW, Call, Visitor, faults
 from tests.e2e.proxied import Proxied, until
 from tests.services import Serving
 
 GUARD = "shell-guard"
+VIEWER = """
+WITH person AS (
+    INSERT INTO auth_user (
+        username, password, first_name, last_name, email, is_superuser, is_staff, is_active, date_joined
+    ) VALUES (%s, %s, '', '', '', false, false, true, now()) RETURNING id
+)
+INSERT INTO auth_user_groups (user_id, group_id)
+SELECT person.id, auth_group.id FROM person, auth_group WHERE auth_group.name = 'viewer'
+"""
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +40,12 @@ def alice(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
         yield found
 
 
-def visitor(chromium: Browser, proxied: Proxied) -> Visitor:
+def visitor(chromium: Browser, proxied: Proxied, **options: Any) -> Visitor:
     """A browser with the administrator's session."""
     cookies: list[Any] = [
         {"name": name, "value": value, "url": proxied.server.base_url} for name, value in proxied.http.cookies.items()
     ]
-    found = Visitor(chromium, proxied.server.base_url)
+    found = Visitor(chromium, proxied.server.base_url, **options)
     found.context.add_cookies(cookies)
     return found
 
@@ -74,10 +85,15 @@ def test_a_person_allows(proxied: Proxied, alice: Visitor) -> None:
     expect(alice.page.locator("#hold-list")).to_contain_text(GUARD)
     expect(alice.page.locator("#hold-list")).to_contain_text(re.compile(r"decided without a person in \d\d"))
     assert call.arguments == {}
+    raw = alice.page.locator("#b1-text")
+    alice.page.get_by_role("button", name="Raw").click()
+    expect(raw).to_be_visible()
     button(alice, "Allow").click()
     assert "rm -rf" in call.result().arguments["run_shell"]
     assert re.search(r"allow.*by admin", verdict(alice), re.DOTALL)
     expect(alice.page.locator("#hold-list > li")).to_have_count(0)
+    expect(alice.page.locator("#b1")).not_to_have_class(re.compile("is-held"))
+    expect(raw).to_be_visible()
 
 
 def test_a_person_denies(proxied: Proxied, alice: Visitor) -> None:
@@ -121,3 +137,41 @@ def test_a_browser_that_dies_leaves_the_decision_to_others(chromium: Browser, pr
     assert call.is_alive()
     button(alice, "Allow").click()
     assert "rm -rf" in call.result().arguments["run_shell"]
+
+
+def test_a_viewer_sees_what_is_held_and_is_asked_nothing(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
+    proxied.query(VIEWER, "charlie", make_password("a viewer's password"))
+    ask_a_person(proxied, 60)
+    call = held_call(proxied, alice)
+    with Visitor(chromium, proxied.server.base_url) as charlie:
+        page = charlie.open("/sign-in/")
+        page.get_by_label("User name").fill("charlie")
+        page.get_by_label("Password").fill("a viewer's password")
+        page.get_by_role("button", name="Sign in").click()
+        page.goto(alice.page.url)
+        expect(page.locator("#hold-list")).to_contain_text("decided without a person in")
+        expect(button(charlie, "Allow")).to_be_hidden()
+        expect(button(charlie, "Deny")).to_be_hidden()
+        expect(page.get_by_text("Cancel the stream")).to_have_count(0)
+        path = page.evaluate("document.querySelector('#hold-list [hx-post]').getAttribute('hx-post')")
+        page.evaluate("path => { htmx.ajax('POST', path, {values: {ordinal: 1, decision: 'allow'}}); }", path)
+        expect(page.get_by_role("alert")).to_be_visible()
+    assert call.is_alive()
+    button(alice, "Deny").click()
+    assert call.result().arguments == {}
+
+
+@pytest.mark.parametrize(("size", "scheme"), [("wide", "dark"), ("narrow", "light")])
+def test_a_question_has_no_serious_fault(chromium: Browser, proxied: Proxied, size: str, scheme: str) -> None:
+    options = {"viewport": NARROW} if size == "narrow" else {}
+    ask_a_person(proxied, 60)
+    with visitor(chromium, proxied, color_scheme=scheme, bypass_csp=True, **options) as alice:
+        call = held_call(proxied, alice)
+        assert faults(alice.page) == []
+        path = urlsplit(alice.page.url).path
+        alice.open("/")
+        expect(alice.page.locator(".stream-row.is-held")).to_be_visible()
+        assert faults(alice.page) == []
+        alice.open(path)
+        button(alice, "Deny").click()
+        assert call.result().arguments == {}
