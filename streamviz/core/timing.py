@@ -1,8 +1,7 @@
 """How fast a stream is, and what it waited for, from timestamps passed in. Times are µs since the epoch."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from operator import sub
 from typing import NamedTuple
 
@@ -42,10 +41,22 @@ def stalls(times: Sequence[int], waits: Sequence[Wait]) -> list[Wait]:
     read, and upstream's silences between `times`, in order. While somebody else kept the stream waiting, upstream's
     silence tells nothing: it is then no stall of its own.
     """
-    gaps = (Wait(began, ended, UPSTREAM_SILENT) for began, ended in pairwise(times) if ended - began >= _STALL_US)
-    silences = [gap for gap in gaps if not any(_explains(wait, gap) for wait in waits)]
+    silences = [gap for gap in _silences(times) if not any(_explains(wait, gap) for wait in waits)]
     found = silences + [wait for wait in waits if wait.duration >= _STALL_US]
     return sorted(found, key=lambda wait: -wait.duration)
+
+
+def _silences(times: Sequence[int]) -> Iterator[Wait]:
+    """Of a second and longer. Looks at a time or two of each second, however many there are."""
+    position = 0
+    while position + 1 < len(times):
+        began = times[position]
+        following = bisect_left(times, began + _STALL_US, position + 1)
+        if following > position + 1:
+            position = following - 1  # all up to it came within a second
+        else:
+            yield Wait(began, times[following], UPSTREAM_SILENT)
+            position = following
 
 
 def _explains(wait: Wait, gap: Wait) -> bool:

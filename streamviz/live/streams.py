@@ -14,8 +14,9 @@ from streamviz.core.policy import Decision
 class LiveStream:
     """All that is known of a stream so far. The relay fills it in; the feed and the recorder read it.
 
-    Times are µs since the epoch. `received_at` and `sent_at` hold one time a chunk and one a frame, in order;
-    `sent_seqs` the chunk that each frame is, -1 for a frame that a policy made.
+    Times are µs since the epoch. `received_at` holds one time a chunk, in order. `passed_seqs` and `passed_at` hold, in
+    upstream's order, the chunks that the client was sent as they came, and when; frames that a policy made are counted
+    in `frame_count` alone.
     `decide(ordinal, decision, by)` takes a person's word on a block that is held for one; None while nothing is judged.
     `cancel(by)` stops the stream on a person's word; False where it is too late.
     `sending_since` is when the client's socket was given what it has not taken yet, `client_waits` from when to when
@@ -43,8 +44,10 @@ class LiveStream:
     user_agent: str = ""
     request: bytes = b""
     received_at: "array[int]" = field(default_factory=lambda: array("q"))
-    sent_at: "array[int]" = field(default_factory=lambda: array("q"))
-    sent_seqs: "array[int]" = field(default_factory=lambda: array("q"))
+    passed_seqs: "array[int]" = field(default_factory=lambda: array("q"))
+    passed_at: "array[int]" = field(default_factory=lambda: array("q"))
+    frame_count: int = 0
+    last_sent_at: int | None = None
     upstream_first_at: int | None = None
     client_first_at: int | None = None
     ended_at: int | None = None

@@ -171,8 +171,8 @@ async def _carry(
 
 def _how_far(stream: LiveStream) -> str:
     """In words, how much of upstream's answer a client was sent that has left."""
-    last = next((seq for seq in reversed(stream.sent_seqs) if seq >= 0), None)
-    return "the client left before the answer began" if last is None else f"the client left after chunk {last}"
+    passed = stream.passed_seqs
+    return f"the client left after chunk {passed[-1]}" if passed else "the client left before the answer began"
 
 
 async def _until_client_leaves(

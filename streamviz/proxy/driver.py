@@ -187,10 +187,9 @@ class Driver:
             self.chain.answer(number, answer, self._stream.state, context)
 
     def _until_keep_alive(self) -> float | None:
-        sent_at = self._stream.sent_at
-        last = sent_at[-1] if sent_at else self._stream.requested_at
         if not self._keeps_waiting():
             return None
+        last = self._stream.last_sent_at or self._stream.requested_at
         return max(0.0, KEEP_ALIVE_SECONDS - (self._clock.now() - last) / 1_000_000)
 
 

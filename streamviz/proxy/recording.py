@@ -57,7 +57,7 @@ def closed(stream: LiveStream, ended_at: int) -> StreamClosed:
         output_tokens=usage.output_tokens,
         cost=stream.cost,
         chunk_count=len(stream.received_at),
-        frame_count=len(stream.sent_at),
+        frame_count=stream.frame_count,
         upstream_first_at=stream.upstream_first_at,
         client_first_at=stream.client_first_at,
         ended_at=ended_at,

@@ -304,9 +304,12 @@ class Relay:
     def _record_frames(self, frames: Sequence[Frame]) -> None:
         stream = self._stream
         now = self._observers.clock.now()
-        self._observers.recorder.append(FramesSent.of(stream.id, len(stream.sent_at), now, frames))
-        stream.sent_at.extend([now] * len(frames))
-        stream.sent_seqs.extend([-1 if frame.seq is None else frame.seq for frame in frames])
+        self._observers.recorder.append(FramesSent.of(stream.id, stream.frame_count, now, frames))
+        stream.frame_count += len(frames)
+        stream.last_sent_at = now
+        passed = [frame.seq for frame in frames if frame.seq is not None]
+        stream.passed_seqs.extend(passed)
+        stream.passed_at.extend([now] * len(passed))
         if stream.client_first_at is None and stream.state.blocks:
             first = stream.state.blocks[0].first_seq
             if any(_shows(frame, first) for frame in frames):

@@ -1,5 +1,7 @@
 """The pace of a stream, from timestamps passed in."""
 
+from itertools import accumulate, pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from streamviz.core.timing import UPSTREAM_SILENT, Percentiles, Wait, inter_token_latency, stalls
 
 SECOND = 1_000_000
+START = 1_700_000_000 * SECOND
 
 
 @pytest.mark.parametrize(("count", "p50", "p95"), [(1, 1, 1), (2, 1, 2), (10, 5, 10), (20, 10, 19), (100, 50, 95)])
@@ -52,6 +55,13 @@ def test_each_stall_has_its_cause_and_the_longest_is_first() -> None:
 def test_a_silence_that_another_explains_is_no_stall_of_its_own() -> None:
     held = Wait(1 * SECOND + 5, 4 * SECOND + 9, "held by a policy")
     assert stalls([0, SECOND - 1, 4 * SECOND], [held]) == [held]
+
+
+@given(st.lists(st.sampled_from([0, 1, 300_000, SECOND - 1, SECOND, 5 * SECOND]), max_size=60))
+def test_every_silence_is_found(gaps: list[int]) -> None:
+    times = list(accumulate(gaps, initial=START))
+    found = sorted((wait.began, wait.ended) for wait in stalls(times, []))
+    assert found == [(began, ended) for began, ended in pairwise(times) if ended - began >= SECOND]
 
 
 def test_a_short_wait_is_no_stall() -> None:

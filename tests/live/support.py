@@ -95,8 +95,10 @@ class Running:
     def _send(self) -> None:
         context = self.stream.context
         frames, context.outbox = context.outbox, []
-        self.stream.sent_at.extend([self.now] * len(frames))
-        self.stream.sent_seqs.extend(-1 if frame.seq is None else frame.seq for frame in frames)
+        passed = [frame.seq for frame in frames if frame.seq is not None]
+        self.stream.frame_count += len(frames)
+        self.stream.passed_seqs.extend(passed)
+        self.stream.passed_at.extend([self.now] * len(passed))
         if frames and self.stream.client_first_at is None and self.stream.state.blocks:
             self.stream.client_first_at = self.now
 

@@ -58,7 +58,7 @@ def _view_of(stream: LiveStream, *, is_whole: bool) -> StreamView:
         itl_p50=None,
         itl_p95=None,
         chunk_count=len(chunks),
-        frame_count=len(stream.sent_at),
+        frame_count=stream.frame_count,
         user_agent=stream.user_agent,
         blocks=[
             _block(
@@ -87,7 +87,8 @@ def whole_view_of(stream: LiveStream, view: StreamView) -> StreamView:
         itl_p95=latency.p95,
         received_at=stream.received_at[:],
         client_waits=_client_waits(stream),
-        sent=list(zip(stream.sent_seqs, stream.sent_at, strict=False)),
+        passed_seqs=stream.passed_seqs[:],
+        passed_at=stream.passed_at[:],
     )
 
 

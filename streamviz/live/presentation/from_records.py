@@ -18,7 +18,6 @@ from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, Stream
 from streamviz.records.models import Block, ClientRun, Stream, UpstreamRun, Verdict
 from streamviz.records.moments import as_microseconds
 
-_MADE = -1
 MOST_RECENT = 20
 
 
@@ -63,12 +62,12 @@ def _recent() -> list[StreamView]:
 def view_of(stream: Stream) -> StreamView:
     """One that `load` gave, as it was recorded."""
     received_at = list(_received_at(stream.upstream_runs.all()))
-    sent = list(_sent(stream.client_runs.all()))
+    passed = list(_passed(stream.client_runs.all()))
     texts = [block.text for block in stream.blocks.all()]
-    return _view_of(stream, texts, received_at, sent)
+    return _view_of(stream, texts, received_at, passed)
 
 
-def _view_of(stream: Stream, texts: list[str], received_at: list[int], sent: list[tuple[int, int]]) -> StreamView:
+def _view_of(stream: Stream, texts: list[str], received_at: list[int], passed: list[tuple[int, int]]) -> StreamView:
     started_at = as_microseconds(stream.requested_at)
     names = {block.ordinal: title_of(BlockKind(block.kind), block.name or block.label) for block in stream.blocks.all()}
     verdicts = [_verdict(verdict, names) for verdict in stream.verdicts.all()]
@@ -106,7 +105,8 @@ def _view_of(stream: Stream, texts: list[str], received_at: list[int], sent: lis
         ],
         verdicts=verdicts,
         received_at=received_at,
-        sent=sent,
+        passed_seqs=[seq for seq, _ in passed],
+        passed_at=[at for _, at in passed],
         not_run=[NotRun(each["policy"], each["version"], Mode(each["mode"]), each["why"]) for each in stream.not_run],
         client_waits=[(since, until) for since, until in stream.client_waits or ()],
     )
@@ -121,10 +121,10 @@ def _received_at(runs: Iterable[UpstreamRun]) -> Iterator[int]:
         yield from run.times()
 
 
-def _sent(runs: Iterable[ClientRun]) -> Iterator[tuple[int, int]]:
+def _passed(runs: Iterable[ClientRun]) -> Iterator[tuple[int, int]]:
     for run in sorted(runs, key=lambda run: run.first_frame):
-        for n, sent_at in enumerate(run.times()):
-            yield _MADE if run.first_seq is None else run.first_seq + n, sent_at
+        if run.first_seq is not None:
+            yield from enumerate(run.times(), run.first_seq)
 
 
 def _verdict(verdict: Verdict, names: dict[int, str]) -> VerdictView:

@@ -183,9 +183,8 @@ class BlockView:
 
 @dataclass(frozen=True)
 class StreamView:
-    """A stream. `received_at` has one time a chunk, `sent` a chunk number (-1: made by a policy) and time a frame.
-
-    `sending_since` is set while the client's socket is full.
+    """A stream. `received_at` has one time a chunk; `passed_seqs` and `passed_at` the chunks that the client was sent
+    as they came, in order, and when. `sending_since` is set while the client's socket is full.
     """
 
     id: uuid.UUID
@@ -216,7 +215,8 @@ class StreamView:
     blocks: Sequence[BlockView]
     verdicts: Sequence[VerdictView]
     received_at: Sequence[int] = field(default=())
-    sent: Sequence[tuple[int, int]] = field(default=())
+    passed_seqs: Sequence[int] = field(default=())
+    passed_at: Sequence[int] = field(default=())
     client_waits: Sequence[tuple[int, int | None]] = field(default=())
     """From when to when the client took nothing of what it was sent; None: it still does not."""
     sending_since: int | None = None

@@ -1,7 +1,7 @@
 """The waterfall: a lane a block, ticks of chunks above and of frames below, what was held, and why nothing came."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from streamviz.core.judgements import Subject
@@ -85,9 +85,15 @@ class _Scale:
         width = max(0.15, (self.share(end) - self.share(start)) * 100)
         return Span(self.percent(start), f"{width:.2f}%", self.percent(end))
 
-    def ticks(self, times: Iterable[int], top: int, height: int) -> str:
-        places = sorted({round(self.share(at) * WIDTH) for at in times})
-        return "".join(f"M{place} {top}v{height}" for place in places)
+    def ticks(self, times: Sequence[int], top: int, height: int) -> str:
+        """One at each place at which any of the times is. They ascend: those at one place are passed over at once."""
+        ticks, position = [], 0
+        while position < len(times):
+            place = min(WIDTH, max(0, (times[position] - self.start) * WIDTH // self.length))
+            ticks.append(f"M{place} {top}v{height}")
+            next_begins = self.start - (-(place + 1) * self.length // WIDTH)
+            position = len(times) if place == WIDTH else bisect_left(times, next_begins, position + 1)
+        return "".join(ticks)
 
 
 def waterfall_of(stream: StreamView, now: int) -> Waterfall:
@@ -95,11 +101,9 @@ def waterfall_of(stream: StreamView, now: int) -> Waterfall:
     end = stream.ended_at or (now if stream.is_running else stream.last_received_at or stream.requested_at)
     scale = _Scale(stream.requested_at, end, stream.is_running)
     blocks = stream.blocks[-_LANES:]
-    # In upstream's order, and with their chunks' numbers ascending.
-    passed = [frame for frame in stream.sent if frame[0] >= 0]
     return Waterfall(
         marks=list(_marks(scale)),
-        lanes=[_lane(stream, passed, block, scale, end) for block in blocks],
+        lanes=[_lane(stream, block, scale, end) for block in blocks],
         hidden=len(stream.blocks) - len(blocks),
         stalls=_drawn(scale, _stalls(stream, end)),
         now=Mark(scale.percent(end), f"now {age(end - scale.start)}") if stream.is_running else None,
@@ -116,10 +120,9 @@ def _marks(scale: _Scale) -> Iterator[Mark]:
         yield Mark(scale.percent(at), f"{number * step:g} s")
 
 
-def _lane(stream: StreamView, passed: Sequence[tuple[int, int]], block: BlockView, scale: _Scale, end: int) -> Lane:
+def _lane(stream: StreamView, block: BlockView, scale: _Scale, end: int) -> Lane:
     received = stream.received_at[block.first_seq : block.last_seq + 1]
-    first, after = (bisect_left(passed, (seq, 0)) for seq in (block.first_seq, block.last_seq + 1))
-    sent = [at for _, at in passed[first:after]]
+    first, after = (bisect_left(stream.passed_seqs, seq) for seq in (block.first_seq, block.last_seq + 1))
     hold_end = block.hold_ended_at or end
     is_over = block.state in ("never sent", "replaced") and block.hold_ended_at is not None
     chunks = block.last_seq - block.first_seq + 1
@@ -127,7 +130,7 @@ def _lane(stream: StreamView, passed: Sequence[tuple[int, int]], block: BlockVie
         block=block,
         span=scale.span(block.started_at, block.completed_at or end),
         received=scale.ticks(received, 4, 10),
-        sent=scale.ticks(sent, 17, 7),
+        sent=scale.ticks(stream.passed_at[first:after], 17, 7),
         held=None if block.held_at is None else scale.span(block.held_at, hold_end),
         denied_x=scale.percent(hold_end) if is_over else None,
         words=f"{block.title}: {chunks} chunks, {block.steps}",

@@ -3,6 +3,9 @@
 import re
 from dataclasses import replace
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from streamviz.core.context import StreamingContext
 from streamviz.core.judgements import ModelSaid
 from streamviz.core.policy import ByHand, Consult, Decision, Mode, Policy, Verdict
@@ -12,7 +15,7 @@ from streamviz.live.presentation.from_live import view_of, whole_view_of
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.spark import counts_of, spark_of
 from streamviz.live.presentation.strip import strip_of
-from streamviz.live.presentation.waterfall import Waterfall, waterfall_of
+from streamviz.live.presentation.waterfall import WIDTH, Waterfall, waterfall_of
 from tests.core.support import Opinion, active, delta, deny_names
 from tests.live.support import SECOND, Running
 
@@ -85,6 +88,21 @@ async def test_a_lane_costs_a_bounded_amount() -> None:
     for _ in range(5_000):
         await running.wait(0.01).say("a")
     assert fall_of(running).lanes[0].received.count("M") <= 1_001
+
+
+@given(st.lists(st.integers(0, 40), max_size=80), st.integers(1, 4))
+async def test_a_lane_has_a_tick_at_each_place_where_a_chunk_is(gaps: list[int], after: int) -> None:
+    running = await Running().say("a")
+    for gap in gaps:
+        await running.wait(gap / 1000).say("a")
+    await running.wait(after).end()
+    stream = running.stream
+    assert stream.ended_at is not None
+    length = stream.ended_at - stream.requested_at
+    places = sorted({(at - stream.requested_at) * WIDTH // length for at in stream.received_at})
+    [lane] = fall_of(running).lanes
+    assert [int(place) for place in re.findall(r"M(\d+) ", lane.received)] == places
+    assert [int(place) for place in re.findall(r"M(\d+) ", lane.sent)] == places
 
 
 async def test_a_waterfall_names_the_longest_stalls_by_cause() -> None:
