@@ -52,11 +52,14 @@ function keepUp() {
   // Once a frame is often enough, and layout is asked for only then.
   moving = requestAnimationFrame(() => {
     moving = 0;
+    if (!follows) return; // somebody has scrolled in the meantime
     const newest = document.querySelector("#block-cards > :last-child");
     const peek = newest?.closest(".peek");
     // A peek moves within itself: the list beside it stays where it is. Where a person is asked, the question stays.
     if (peek) peek.scrollTop = peek.querySelector(".decide") ? 0 : peek.scrollHeight;
     else newest?.scrollIntoView({ block: newest.offsetHeight < window.innerHeight - OUT_OF_SIGHT ? "nearest" : "end" });
+    // Beside a long output it stays by itself; below it, it has to be gone to.
+    if (!peek) document.querySelector(".decide")?.scrollIntoView({ block: "nearest" });
     reached = peek ? peek.scrollTop : window.scrollY;
   });
 }

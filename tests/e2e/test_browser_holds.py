@@ -167,6 +167,7 @@ def test_a_question_has_no_serious_fault(chromium: Browser, proxied: Proxied, si
     ask_a_person(proxied, 60)
     with visitor(chromium, proxied, color_scheme=scheme, bypass_csp=True, **options) as alice:
         call = held_call(proxied, alice)
+        expect(button(alice, "Deny")).to_be_in_viewport()
         assert faults(alice.page) == []
         path = urlsplit(alice.page.url).path
         alice.open("/")

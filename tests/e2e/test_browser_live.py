@@ -213,6 +213,8 @@ def test_following_ends_however_the_person_scrolls(proxied: Proxied, alice: Visi
     alice.page.set_viewport_size({"width": 1280, "height": 300})
     alice.open(stream_path(proxied, session))
     alice.wait_for("() => scrollY > 300")
+    for element in ("#pill", "#stream-state", "#block-list > li", "#verdict-count"):
+        expect(alice.page.locator(element)).to_be_in_viewport()
     alice.page.evaluate("scrollTo(0, 0)")  # as a scrollbar does
     expect(alice.page.locator("#follow")).to_have_attribute("aria-pressed", "false")
     grown(alice.page, "#b0-text", by=200)
@@ -238,6 +240,8 @@ def test_a_row_opens_a_peek_that_grows_and_is_in_the_url(proxied: Proxied, alice
     assert path.split("/")[2] in alice.page.url
     alice.page.reload()
     grown(alice.page, "#peek #b0-text", by=100)
+    below = "document.getElementById('peek').getBoundingClientRect().bottom - innerHeight"
+    assert alice.page.evaluate(below) == 0
     alice.page.keyboard.press("Escape")
     expect(alice.page.locator("#peek")).to_be_hidden()
     assert "peek" not in alice.page.url

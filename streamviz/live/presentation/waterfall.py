@@ -12,7 +12,7 @@ from streamviz.live.presentation.views import BlockView, StreamView
 # Ticks are drawn on a grid of so many places, which bounds what a lane costs however many chunks it has.
 WIDTH = 1_000
 _LANES = 40
-_STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600)
+_STEPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600)
 _MOST_MARKS = 8
 _STALLS = 5
 CLIENT_SLOW = "client not reading"
@@ -117,7 +117,7 @@ def _marks(scale: _Scale) -> Iterator[Mark]:
         at = scale.start + int(number * step * 1_000_000)
         if scale.share(at) > 0.9:
             return
-        yield Mark(scale.percent(at), f"{number * step:g} s")
+        yield Mark(scale.percent(at), f"{number * step * 1000:g} ms" if step < 0.1 else f"{number * step:g} s")
 
 
 def _lane(stream: StreamView, block: BlockView, scale: _Scale, end: int) -> Lane:

@@ -158,6 +158,12 @@ async def test_a_waterfall_marks_now_only_while_the_stream_runs() -> None:
     assert fall_of(running).now is None
 
 
+async def test_the_axis_of_a_short_stream_is_in_milliseconds() -> None:
+    running = await Running().wait(0.03).say("a")
+    await running.end()
+    assert [mark.text for mark in fall_of(running).marks] == ["0 ms", "5 ms", "10 ms", "15 ms", "20 ms", "25 ms"]
+
+
 async def test_a_waterfall_of_nothing_can_be_drawn() -> None:
     assert fall_of(Running()).lanes == []
     assert fall_of(await Running().end("interrupted")).stalls == []
