@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import socket
 from collections.abc import Callable
 
@@ -14,6 +15,9 @@ from streamviz.live.hub import SHARE_ALONE, hub
 from streamviz.live.link import Link
 from streamviz.live.peers import Peers
 from streamviz.live.routing import websocket_application
+
+# Where they share a processor, clients come before those who watch them.
+NICENESS = 5
 
 
 def application_for(end: socket.socket, stop: Callable[[], None]) -> Application:
@@ -30,6 +34,7 @@ def application_for(end: socket.socket, stop: Callable[[], None]) -> Application
         gc.collect()
         gc.freeze()  # what is loaded by now stays
         link.say_ready()
+        os.nice(NICENESS)  # not sooner: people wait for this process to be there
         await send({"type": "lifespan.startup.complete"})
         await receive()
         watching.cancel()

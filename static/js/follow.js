@@ -3,11 +3,12 @@ let follows = true;
 let moving = 0;
 let reached = 0; // where following has scrolled to
 
-const OUT_OF_SIGHT = 100; // pixels
+const OUT_OF_SIGHT = 140; // pixels, some of which are under what stays at a window's top and bottom
+const IS_IN_ONE_COLUMN = window.matchMedia("(max-width: 1080px)");
 
 export function start() {
   if (!document.getElementById("socket")) return;
-  for (const name of ["wheel", "touchmove"]) window.addEventListener(name, stop, { passive: true });
+  for (const name of ["wheel", "touchmove"]) window.addEventListener(name, moved, { passive: true });
   document.addEventListener("scroll", scrolled, { capture: true, passive: true });
   window.addEventListener("keydown", (event) => {
     if (event.target.closest?.("input, textarea, select")) return;
@@ -21,6 +22,11 @@ export function start() {
   if (location.hash) follows = false;
   document.addEventListener("streamviz:updated", keepUp);
   keepUp();
+}
+
+// What is beside the output scrolls by itself.
+function moved(event) {
+  if (!event.target.closest?.(".pane:not(.pane-middle)")) stop();
 }
 
 function stop() {
@@ -57,9 +63,18 @@ function keepUp() {
     const peek = newest?.closest(".peek");
     // A peek moves within itself: the list beside it stays where it is. Where a person is asked, the question stays.
     if (peek) peek.scrollTop = peek.querySelector(".decide") ? 0 : peek.scrollHeight;
-    else newest?.scrollIntoView({ block: newest.offsetHeight < window.innerHeight - OUT_OF_SIGHT ? "nearest" : "end" });
-    // Beside a long output it stays by itself; below it, it has to be gone to.
-    if (!peek) document.querySelector(".decide")?.scrollIntoView({ block: "nearest" });
+    else show(questionBelow() ?? newest);
     reached = peek ? peek.scrollTop : window.scrollY;
   });
+}
+
+function show(element) {
+  if (document.activeElement?.closest("#hold-list")) return; // somebody is answering
+  element?.scrollIntoView({ block: element.offsetHeight < window.innerHeight - OUT_OF_SIGHT ? "nearest" : "end" });
+}
+
+// What a person is asked stays in sight beside the output; below it, it has to be gone to.
+function questionBelow() {
+  const question = IS_IN_ONE_COLUMN.matches ? document.querySelector(".decide") : null;
+  return question?.checkVisibility() ? question : null;
 }

@@ -25,7 +25,7 @@ function place(element) {
   switch (how) {
     case "true":
       keepOpen(target, element);
-      target.replaceWith(element);
+      replace(target, element);
       if (element.querySelector("[hx-post]")) htmx.process(element);
       break;
     case "delete":
@@ -40,6 +40,13 @@ function place(element) {
     case "afterend":
       target.after(...element.childNodes);
   }
+}
+
+// Panes stay where somebody has scrolled them to.
+function replace(before, after) {
+  const reached = [...before.querySelectorAll(".pane")].map((pane) => pane.scrollTop);
+  before.replaceWith(after);
+  if (reached.length) after.querySelectorAll(".pane").forEach((pane, at) => (pane.scrollTop = reached[at]));
 }
 
 // What somebody has opened in the one is open in the other.

@@ -221,6 +221,18 @@ def test_following_ends_however_the_person_scrolls(proxied: Proxied, alice: Visi
     assert alice.page.evaluate("scrollY") == 0
 
 
+def test_a_pane_stays_where_it_was_scrolled_to(proxied: Proxied, alice: Visitor) -> None:
+    session = new_session()
+    Call(proxied, "parallel-tools?pace=600", session)
+    alice.page.set_viewport_size({"width": 1280, "height": 160})
+    alice.open(stream_path(proxied, session))
+    expect(alice.page.locator("#block-list > li")).to_have_count(3)
+    alice.page.evaluate("() => { const pane = document.querySelector('.pane'); pane.scrollTop = 30; pane.id = 'old'; }")
+    alice.page.evaluate(f"{SOCKET}.close()")
+    expect(alice.page.locator("#old")).to_have_count(0)
+    assert alice.page.evaluate("document.querySelector('.pane').scrollTop") == 30
+
+
 def test_an_address_in_place_of_a_peeks_id_leads_nowhere(proxied: Proxied, alice: Visitor) -> None:
     asked: list[str] = []
     alice.page.on("request", lambda request: asked.append(request.url))

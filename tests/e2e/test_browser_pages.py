@@ -112,6 +112,16 @@ def test_no_page_is_wider_than_a_phone(site: Site) -> None:
         assert {path: over for path in site.paths if (over := visitor.open(path).evaluate(beyond)) > 0} == {}
 
 
+def test_however_many_filters_stay_in_their_bar(site: Site) -> None:
+    with site.visit(viewport={"width": 760, "height": 600}) as visitor:
+        page = visitor.open("/?q=" + "+".join(f"model:one-of-many-{n}" for n in range(9)))
+        bar = page.locator(".filter-bar").bounding_box()
+        chips = [each.bounding_box() for each in page.locator(".filter-chip").all()]
+        assert bar
+        assert len(chips) == 9
+        assert all(chip and bar["y"] <= chip["y"] <= bar["y"] + bar["height"] - chip["height"] for chip in chips)
+
+
 def test_twenty_pages_of_one_person_show_the_same_rows(site: Site) -> None:
     with site.visit() as visitor:
         pages = [visitor.open("/"), *(visitor.context.new_page() for _ in range(19))]

@@ -199,6 +199,7 @@ def test_a_judge_of_the_request_keeps_the_client_alive_and_may_deny_it_late(guar
     answer = guarded.ask("dangerous?speed=inf", session)
     assert answer.status == 200
     assert answer.body.startswith(b": keep-alive\n\n")
+    assert answer.body.count(b": keep-alive\n\n") < 5, "one each 5 s"
     assert b"denied_by_policy" in answer.body
     assert "x-simulator-request" not in answer.headers
     assert guarded.recorded(session).outcome == "halted"

@@ -1,15 +1,11 @@
 """`python manage.py screens`: the browsers' websockets of one server, which starts this process itself."""
 
 import gc
-import os
 import socket
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
-
-# Where they share a processor, clients come before those who watch them.
-NICENESS = 5
 
 
 class Command(BaseCommand):
@@ -34,5 +30,4 @@ class Command(BaseCommand):
         # The server may be gone before this process has come to run.
         application = application_for(link, lambda: reactor.callWhenRunning(server.stop))
         server = Adopter(application, connections)
-        os.nice(NICENESS)  # not sooner: people wait for this process to be there
         server.run()
