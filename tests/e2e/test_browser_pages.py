@@ -1,7 +1,9 @@
 """Every page: for those who cannot see it well, for those without a mouse, on a phone, and with hostile text in it."""
 
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -9,7 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from streamviz.simulator.scenarios import HOSTILE_TEXT
-from tests.e2e.browsing import NARROW, Call, Visitor, faults
+from tests.core.support import call, calls, delta, sse
+from tests.e2e.browsing import NARROW, Call, Visitor, faults, grown
 from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.services import Serving
 
@@ -63,8 +66,16 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def site(chromium: Browser, serving: Serving) -> Iterator[Site]:
-    with serving() as server, Proxied(server) as proxied:
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the simulator finds streams to replay, which are as tests write them."""
+    folder = tmp_path_factory.mktemp("recordings")
+    (folder / "openai_chat").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(chromium: Browser, serving: Serving, recordings: Path) -> Iterator[Site]:
+    with serving(SIMULATOR_REPLAY_DIR=str(recordings)) as server, Proxied(server) as proxied:
         yield Site(chromium, proxied)
 
 
@@ -195,6 +206,33 @@ def test_hostile_text_does_nothing_anywhere(site: Site) -> None:
         shown = page.locator("#b0-text").text_content() or ""
         assert shown.startswith(HOSTILE_TEXT[:80])
         assert "\x00" not in shown
+        assert visitor.complaints == []
+
+
+def test_a_line_of_a_megabyte_breaks_no_page(site: Site, recordings: Path) -> None:
+    piece = "x<b>&" * 5_000
+    line = 40 * piece
+    arguments = json.dumps({"path": line[:200_000]})
+    deltas = [delta(content=piece)] * 40
+    deltas += [calls(call(0, "call-0", "n" * 100_000, "")), *(calls(call(0, None, None, arguments[at : at + 20_000]))
+               for at in range(0, len(arguments), 20_000))]  # fmt: skip
+    recording = b"".join(sse(each) for each in [*deltas, delta(finish="tool_calls")]) + b"data: [DONE]\n\n"
+    (recordings / "openai_chat" / "megabyte.sse").write_bytes(recording)
+    with site.visit() as visitor:
+        page = visitor.open("/")
+        running = Call(site.proxied, "replay:openai_chat/megabyte?pace=600", "a megabyte")
+        page.get_by_role("link", name="a megabyte").click()
+        grown(page, "#peek #b0-text", by=100_000)
+        path = f"/streams/{site.find('a megabyte')[0]}/"
+        visitor.open(path)
+        grown(page, "#b0-text", by=100_000)
+        assert running.result().text == line
+        expect(page.locator("#pill")).to_have_text("finished")
+        assert page.locator("#b0-text").text_content() == line
+        assert page.locator("#b1-text").text_content() == arguments
+        for each in ("/", path, f"{path}chunks/", f"{path}request/", "/sessions/?q=megabyte", "/stats/"):
+            visitor.open(each)
+            assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
         assert visitor.complaints == []
 
 
