@@ -11,7 +11,9 @@ from streamviz.core import json_value
 from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.errors import AlreadyComplete, NothingAggregated
 from streamviz.core.events import (
+    CONTRADICTION,
     MALFORMED_CHUNK,
+    PROCESSING_ERROR,
     BlockCompleted,
     BlockDelta,
     BlockKind,
@@ -22,6 +24,7 @@ from streamviz.core.events import (
     StreamFinished,
     UsageUpdated,
 )
+from streamviz.core.sse import is_ambiguous
 
 ChunkT = TypeVar("ChunkT", bound="Chunk")
 MessageT = TypeVar("MessageT")
@@ -37,6 +40,11 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     raw: bytes
     data: bytes | None
     name: str = ""
+
+
+def processing_error(what: str, error: Exception) -> StreamFailed:
+    """The failure of a stream at which streamviz itself failed."""
+    return StreamFailed(f"streamviz failed: {what} ({type(error).__name__}: {error})", kind=PROCESSING_ERROR)
 
 
 class Aggregator(ABC, Generic[ChunkT, MessageT]):
@@ -70,6 +78,9 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         self._seen = True
         state = self.state
         state.begin_chunk(chunk.seq, chunk.received_at)
+        # A whole answer is all data.
+        if chunk.raw != chunk.data and is_ambiguous(chunk.raw, chunk.data):
+            self._contradict("an event may be taken for another")
         if chunk.data:
             if chunk.data.startswith(DONE):
                 self.has_end_mark = True
@@ -85,6 +96,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
             return []
         self.is_complete = True
         state.is_truncated = not state.finish_reasons
+        self._leave_off()
         for block in state.blocks:
             truncated = block.choice not in state.finish_reasons
             state.is_truncated |= truncated
@@ -102,6 +114,9 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     def _read(self, payload: json_value.JsonObject, name: str) -> None:
         """Find the events in one payload."""
 
+    def _leave_off(self) -> None:
+        """The input has ended: what came of open blocks, and is in none yet, is theirs."""
+
     @abstractmethod
     def _build(self) -> MessageT: ...
 
@@ -111,9 +126,15 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         except ValueError:
             payload = None
         if isinstance(payload, dict):
-            self._read(payload, name)
+            self._read_payload(payload, name)
         else:
             self._emit(StreamFailed("upstream sent a chunk that is not a JSON object", kind=MALFORMED_CHUNK))
+
+    def _read_payload(self, payload: json_value.JsonObject, name: str) -> None:
+        try:
+            self._read(payload, name)
+        except Exception as error:  # A payload that nobody thought of must not end a stream on which nothing acts.
+            self._emit(processing_error(f"chunk {self.state.last_seq} could not be read", error))
 
     def _emit(self, event: StreamEvent) -> None:
         self.state.apply(event)
@@ -158,6 +179,15 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
 
     def _finish(self, reason: str, choice: int = 0) -> None:
         self._emit(StreamFinished(reason, choice))
+
+    def _contradict(self, why: str) -> None:
+        """Upstream said something that a client may read otherwise than this aggregator does.
+
+        Where a policy acts, neither this chunk nor what follows reaches the client. To be called while the chunk is
+        read; what else is found in it does not matter then. Where none acts the stream is only marked.
+        """
+        if not self.state.contradiction:
+            self._emit(StreamFailed(f"upstream contradicts itself: {why}", kind=CONTRADICTION))
 
     def _fail(self, error: object) -> None:
         """`error` is the wire's error object, or its bare message."""

@@ -3,8 +3,11 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from streamviz.core.calls import FREE_TEXT, Runner, runner_of
 from streamviz.core.errors import IllegalTransition
 from streamviz.core.events import (
+    CONTRADICTION,
+    PROCESSING_ERROR,
     BlockCompleted,
     BlockDelta,
     BlockKind,
@@ -128,15 +131,27 @@ class ThinkingStreamBlock(StreamBlock):
 
 @dataclass(slots=True, eq=False)
 class ToolCallStreamBlock(StreamBlock):
-    """A call of one of the client's tools. `arguments` is raw JSON text, perhaps not whole, never parsed here."""
+    """A call of a tool, the client's or the provider's. `arguments` is raw JSON text, perhaps not whole, never parsed
+    here. `label` is the wire's own word for it (`core.calls`), empty for an ordinary function call."""
 
     kind = BlockKind.TOOL_CALL
 
     name: str = ""
+    label: str = ""
 
     @property
     def arguments(self) -> str:
         return self.text
+
+    @property
+    def runner(self) -> Runner:
+        """Who carries the call out."""
+        return runner_of(self.label)
+
+    @property
+    def is_free_text(self) -> bool:
+        """Whether what the tool is given is plain text, not JSON."""
+        return self.label in FREE_TEXT
 
     def grow(self, delta: BlockDelta) -> None:
         StreamBlock.grow(self, delta)
@@ -166,7 +181,7 @@ def new_block(event: BlockStarted, seq: int, at: int) -> StreamBlock:
         case BlockKind.REFUSAL:
             block = RefusalStreamBlock(*common)
         case BlockKind.TOOL_CALL:
-            block = ToolCallStreamBlock(*common, name=event.name)
+            block = ToolCallStreamBlock(*common, name=event.name, label=event.label)
         case BlockKind.OTHER:
             block = OtherStreamBlock(*common, label=event.label, name=event.name)
     block.first_seq = block.last_seq = seq
@@ -180,7 +195,8 @@ class StreamState:
 
     `events`, `just_completed` and `just_sealed` are what the latest chunk brought; several blocks can complete
     in one chunk. `finish_reasons` is by choice. `usage` is the last that upstream sent, never a sum. `length` counts
-    the characters of all blocks.
+    the characters of all blocks, `begun` the blocks, `tool_calls` those of them that are calls. `contradiction` is what
+    upstream first said in two ways, empty where it did not; `fault` is at what streamviz itself first failed.
     """
 
     blocks: list[StreamBlock] = field(default_factory=list)
@@ -189,10 +205,14 @@ class StreamState:
     finish_reasons: dict[int, str] = field(default_factory=dict)
     usage: dict[str, object] | None = None
     failure: StreamFailed | None = None
+    contradiction: str = ""
+    fault: str = ""
     is_truncated: bool = False
     last_seq: int = 0
     last_at: int = 0
     length: int = 0
+    begun: int = 0
+    tool_calls: int = 0
     # By ordinal: thousands of calls can come in one chunk, and each may be opened again in it.
     _just_completed: dict[int, StreamBlock] = field(default_factory=dict)
     _just_sealed: list[StreamBlock] = field(default_factory=list)
@@ -241,6 +261,10 @@ class StreamState:
                 self.usage = event.usage
             case StreamFinished():
                 self.finish_reasons[event.choice] = event.reason
+            case StreamFailed(kind=kind) if kind == PROCESSING_ERROR:
+                self.fault = self.fault or event.message
+            case StreamFailed(kind=kind) if kind == CONTRADICTION:
+                self.contradiction = self.contradiction or event.message
             case StreamFailed():
                 self.failure = event
 
@@ -249,6 +273,8 @@ class StreamState:
             raise IllegalTransition(f"block {event.ordinal} started where {len(self.blocks)} was next")
         self.current_block = new_block(event, self.last_seq, self.last_at)
         self.blocks.append(self.current_block)
+        self.begun += 1
+        self.tool_calls += event.kind is BlockKind.TOOL_CALL
 
     def _grow(self, block: StreamBlock, delta: BlockDelta) -> None:
         if block.is_complete:

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from streamviz.core.aggregator import Chunk
+from streamviz.core.aggregator import Chunk, processing_error
 from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.chunk_gate import ChunkGate
 from streamviz.core.composer import Composer
 from streamviz.core.context import StreamingContext
-from streamviz.core.events import BlockCompleted, BlockDelta, BlockStarted, StreamEvent
+from streamviz.core.events import BlockCompleted, BlockDelta, BlockKind, BlockStarted, StreamEvent
 from streamviz.core.judgements import Answer, Hold, Judgement, Subject
 from streamviz.core.judging import Judging, checked, words
-from streamviz.core.policy import ActivePolicy, Bounded, Consult, Decision, Mode, Policy, Verdict
+from streamviz.core.policy import ActivePolicy, Bounded, Consult, Decision, Mode, Policy, Rest, Verdict, no_rest
 from streamviz.core.release import Change, Release
-from streamviz.core.running import RunningText, whole_verdict
+from streamviz.core.running import SLICE, RunningText, whole_verdict
+
+_STEPS_A_REST = 50
 
 
 class PolicyChain:
@@ -23,9 +25,18 @@ class PolicyChain:
     A block is judged once it can no longer grow. Judges of several blocks work side by side; what they ask is in the
     context's `questions`, and the driver brings each answer to `answer`. Running text is read as it comes and goes out
     as far as the rules let it.
+
+    No method raises. Where the chain itself fails (a composer, for one), the state gets a `fault` and nobody
+    is asked any more; where no policy enforces, the bytes go on all the same.
     """
 
-    def __init__(self, policies: Sequence[ActivePolicy], composer: Composer, within: Bounded | None = None) -> None:
+    def __init__(
+        self,
+        policies: Sequence[ActivePolicy],
+        composer: Composer,
+        within: Bounded | None = None,
+        rest: Rest = no_rest,
+    ) -> None:
         self._policies = policies
         self._enforcing = [active for active in policies if active.mode is Mode.ENFORCE]
         self._release = Release(composer)
@@ -35,41 +46,86 @@ class PolicyChain:
         self._bounds: dict[int, list[ActivePolicy]] = {}
         self._cut: set[int] = set()
         self._said: dict[int, list[ActivePolicy]] = {}
+        # What policies raised when they were asked whether they hold or watch a block.
+        self._raised: dict[int, list[tuple[ActivePolicy, BaseException]]] = {}
+        # The last running text of each kind and choice.
+        self._last_texts: dict[tuple[BlockKind, int], RunningText] = {}
         self._gate = ChunkGate(policies, within)
         self._finishing = [active for active in policies if type(active.policy).on_finish is not Policy.on_finish]
         # Whether taking a chunk in may take long: a policy looks at the chunks itself, and may await anything.
         self.may_wait = not self._gate.is_open
+        self._has_failed = False
+        self._rest = rest
+        self._steps = 0
+
+    @property
+    def is_enforcing(self) -> bool:
+        """Whether any of the policies can change what the client gets."""
+        return bool(self._enforcing)
 
     @property
     def is_holding(self) -> bool:
         """Whether the client is kept waiting for anything."""
+        if self._has_failed or not self._enforcing:
+            return False
         return self._release.is_holding or (self.may_wait and self._gate.is_holding)
 
     async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
         """Called once a chunk, after `state` has taken it in; with None once more at the end of input."""
-        events = state.events
-        for event in events:
+        sent = len(context.outbox)
+        if not self._has_failed:
+            try:
+                await self._take(chunk, state, context)
+            except Exception as error:
+                self._fail(error, state, context)
+        if not self._enforcing:
+            # Shadows change nothing, whatever becomes of them.
+            del context.outbox[sent:]
+            if chunk is not None:
+                context.send(chunk)
+
+    async def _step(self) -> None:
+        """A step is done; now and then others may go on, however many come together."""
+        self._steps += 1
+        if self._steps >= _STEPS_A_REST:
+            self._steps = 0
+            await self._rest()
+
+    async def _take(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
+        await self._take_events(state, context)
+        for number, block in enumerate(state.just_sealed):
+            if number:
+                await self._rest()
+            self._judge(block, context)
+        if self.may_wait:
+            await self._pass_gate(chunk, state.events, state, context)
+        else:
+            self._release.add(chunk, state.events, context)
+        self._pump(state, context)
+        if chunk is None:
+            self._finish(state, context)
+
+    async def _take_events(self, state: StreamState, context: StreamingContext) -> None:
+        for event in state.events:
+            await self._step()
             if isinstance(event, BlockDelta):
                 if self._release.running:
-                    self._read_on(event.ordinal, event.text, False, context)
+                    await self._read_slices(event, context)
                 if event.ordinal in self._bounds:
                     self._bound(state.blocks[event.ordinal], context)
             elif isinstance(event, BlockStarted):
                 self._begin(state.blocks[event.ordinal], context)
             elif isinstance(event, BlockCompleted) and self._release.running:
                 self._read_on(event.ordinal, "", True, context)
-        for block in state.just_sealed:
-            self._judge(block, context)
-        if self.may_wait:
-            await self._pass_gate(chunk, events, state, context)
-        else:
-            self._release.add(chunk, events, context)
-        self._pump(state, context)
-        if chunk is None:
-            self._finish(state, context)
 
     def answer(self, number: int, answer: Answer, state: StreamState, context: StreamingContext) -> None:
         """The answer to a question; what it allows is in the outbox afterwards. One that came late is passed over."""
+        try:
+            self._take_answer(number, answer, state, context)
+        except Exception as error:
+            self._fail(error, state, context)
+
+    def _take_answer(self, number: int, answer: Answer, state: StreamState, context: StreamingContext) -> None:
         question = context.questions.pop(number, None)
         judging = None if question is None or question.ordinal is None else self._judgings.get(question.ordinal)
         if question is None or judging is None:
@@ -82,8 +138,22 @@ class PolicyChain:
 
     def abandon(self, context: StreamingContext) -> None:
         """The client is gone, or upstream cannot be read on: note what was found in texts that are not over."""
+        context.end_holds()
+        if self._has_failed:
+            return
         for ordinal in list(self._release.running):
             self._close_text(ordinal, context)
+
+    def _fail(self, error: Exception, state: StreamState, context: StreamingContext) -> None:
+        """Nothing more can be judged: that is the stream's failure, and counts as one of each policy."""
+        self._has_failed = True
+        state.apply(processing_error("policies could not be run", error))
+        context.questions.clear()
+        context.end_holds()
+        at, why = context.now(), state.fault
+        context.judgements += [
+            Judgement(active, None, active.failed(why), at, 0, why, Subject.STREAM) for active in self._policies
+        ]
 
     def _pump(self, state: StreamState, context: StreamingContext) -> None:
         self._release.pump(state, context)
@@ -91,20 +161,47 @@ class PolicyChain:
             self.abandon(context)
 
     def _begin(self, block: StreamBlock, context: StreamingContext) -> None:
-        holders = tuple(active.name for active in self._enforcing if _holds(active, block))
+        holders = tuple(active.name for active in self._enforcing if self._holds(active, block))
         if holders:
             self._release.undecided.add(block.ordinal)
             context.holds[block.ordinal] = Hold(context.now(), holders)
             if bounding := [each for each in self._bounding if _bounds(each, block)]:
                 self._bounds[block.ordinal] = bounding
             return
-        watching = [active for active in self._policies if _watches(active, block)]
+        watching = [active for active in self._policies if self._watches(active, block)]
         if watching:
-            self._release.running[block.ordinal] = RunningText(block, watching)
+            of = block.kind, block.choice
+            running = RunningText(block, watching, self._raised.get(block.ordinal, ()), self._last_texts.get(of))
+            self._release.running[block.ordinal] = self._last_texts[of] = running
+
+    def _holds(self, active: ActivePolicy, block: StreamBlock) -> bool:
+        """A policy that fails to say holds, unless it fails open."""
+        try:
+            return active.scope.may_apply(block) and bool(active.policy.holds(block))
+        except BaseException as error:  # As with any hook: its failure, not the stream's.
+            self._raised.setdefault(block.ordinal, []).append((active, error))
+            return not active.fail_open
+
+    def _watches(self, active: ActivePolicy, block: StreamBlock) -> bool:
+        """A policy that fails to say watches, so that its failure is found and noted."""
+        try:
+            return active.scope.may_apply(block) and bool(active.policy.watches(block))
+        except BaseException as error:  # As above.
+            self._raised.setdefault(block.ordinal, []).append((active, error))
+            return True
 
     def _read_on(self, ordinal: int, text: str, is_whole: bool, context: StreamingContext) -> None:
         if (running := self._release.running.get(ordinal)) is not None:
             running.feed(text, is_whole, context)
+
+    async def _read_slices(self, event: BlockDelta, context: StreamingContext) -> None:
+        """Of a long text each slice may take some ms."""
+        if len(event.text) <= SLICE:
+            self._read_on(event.ordinal, event.text, False, context)
+            return
+        for at in range(0, len(event.text), SLICE):
+            self._read_on(event.ordinal, event.text[at : at + SLICE], False, context)
+            await self._rest()
 
     def _bound(self, block: StreamBlock, context: StreamingContext) -> None:
         """A held block grows: has it grown too much? Each policy says so once."""
@@ -140,7 +237,7 @@ class PolicyChain:
         judging = Judging(
             block,
             own,
-            partial(judge_block, context=context, is_running=running is not None),
+            partial(self._say, running=running, context=context),
             revised,
             ordinal=block.ordinal,
             counts=is_held,
@@ -149,6 +246,18 @@ class PolicyChain:
             judging.client_had = block.length - self._release.waiting_text(block.ordinal)
         self._judgings[block.ordinal] = judging
         self._go_on(judging, context)
+
+    def _say(
+        self, active: ActivePolicy, block: StreamBlock, *, running: RunningText | None, context: StreamingContext
+    ) -> Verdict | Consult | None:
+        """What a policy makes of a whole block."""
+        if running is not None and running.is_read_by(active):
+            # Where the text went out as it came, it was judged as it came.
+            return None
+        for each, error in self._raised.get(block.ordinal, ()):
+            if each is active:
+                raise error
+        return judge_block(active, block, context)
 
     def _close_text(self, ordinal: int, context: StreamingContext) -> None:
         """A running text is over: what its policies found goes on the record."""
@@ -179,8 +288,7 @@ class PolicyChain:
 
     def _deny(self, ordinal: int, change: Change, context: StreamingContext) -> None:
         self._release.change(ordinal, change)
-        hold = context.holds[ordinal]
-        hold.is_denied, hold.released_at = True, context.now()
+        context.holds[ordinal].is_denied = True
 
     async def _pass_gate(
         self, chunk: Chunk | None, events: Sequence[StreamEvent], state: StreamState, context: StreamingContext
@@ -207,16 +315,6 @@ class PolicyChain:
                 context.judgements.append(Judgement(active, None, verdict, at, at - began, failure, Subject.STREAM))
 
 
-def _holds(active: ActivePolicy, block: StreamBlock) -> bool:
-    """A policy that fails to say holds, unless it fails open."""
-    if not active.scope.may_apply(block):
-        return False
-    try:
-        return active.policy.holds(block)
-    except BaseException:
-        return not active.fail_open
-
-
 def _bounds(active: ActivePolicy, block: StreamBlock) -> bool:
     """Where a person has the last word, what the policy says waits until the block is whole."""
     return active.by_hand is None and active.scope.may_apply(block)
@@ -236,23 +334,10 @@ def _too_much(active: ActivePolicy, block: StreamBlock, context: StreamingContex
     return Judgement(active, block.ordinal, verdict, at, at - began, failure)
 
 
-def _watches(active: ActivePolicy, block: StreamBlock) -> bool:
-    """A policy that fails to say watches, so that its failure is found and noted."""
-    if not active.scope.may_apply(block):
-        return False
-    try:
-        return active.policy.watches(block)
-    except BaseException:
-        return True
-
-
-def judge_block(
-    active: ActivePolicy, block: StreamBlock, *, context: StreamingContext, is_running: bool
-) -> Verdict | Consult | None:
-    """What a policy makes of a whole block. With `is_running` its text has gone out as it came."""
+def judge_block(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Verdict | Consult | None:
+    """What a policy makes of a whole block. Raises what the policy raises."""
     if active.policy.watches(block):
-        # Where the text went out as it came, it was judged as it came.
-        return None if is_running else whole_verdict(active, block, context)
+        return whole_verdict(active, block, context)
     return active.policy.on_block_complete(block, context)
 
 

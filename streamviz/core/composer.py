@@ -1,7 +1,7 @@
 """What the composers of all wire formats share: writing events as the bytes that a client of the format can read."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import ClassVar
 
 from streamviz.core.aggregator import DONE, Aggregator, Chunk
@@ -39,6 +39,30 @@ class Composer(ABC):
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         """The frames that say `events`, in order."""
 
+    def carry(self, chunk: Chunk, events: Sequence[StreamEvent]) -> list[bytes] | None:
+        """Upstream's own frames for a chunk of which no verdict changes anything, in a response that is composed
+        otherwise: all that upstream says beside the events stays, only places, counts and repetitions of what was
+        changed are put right. `chunk.raw` itself where nothing had to be. None where `events` are to be composed.
+
+        `events` are the chunk's, with a finish_reason as the client is to get it. Called in place of `compose` for
+        them.
+        """
+        return None
+
+    def carry_part(
+        self, chunk: Chunk, read: Sequence[StreamEvent], said: Sequence[StreamEvent], touched: Set[int]
+    ) -> list[bytes] | None:
+        """As `carry`, for a chunk of which verdicts change some blocks, `touched`: upstream's own words for the rest.
+
+        `read` are the events that were read in the chunk, `said` what the client is to get of them. None where `said`
+        is to be composed.
+        """
+        return None
+
+    def denied(self, call: BlockStarted) -> None:
+        """The client does not get this call: what upstream says of it later, its result, has no place either."""
+        return
+
     def keeps(self, chunk: Chunk) -> bool:
         """Whether this chunk goes through even where all else is composed: a comment, an end marker, a ping."""
         return chunk.data is None or chunk.data.startswith(DONE) or chunk.name in self.markers
@@ -63,7 +87,7 @@ class Composer(ABC):
 def _events_of(block: StreamBlock) -> list[StreamEvent]:
     """What led to a block as the client has it: one that the end of input truncated has not ended there."""
     name = block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else ""
-    label = block.label if isinstance(block, OtherStreamBlock) else ""
+    label = block.label if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else ""
     started = BlockStarted(block.ordinal, block.kind, block.choice, block.index, block.id, name, label)
     ended = [BlockSealed(block.ordinal)] if block.is_sealed and not block.is_truncated else []
     return [started, BlockDelta(block.ordinal, block.text), *ended]

@@ -29,7 +29,9 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 class SessionCounts:
     """What the earlier streams of a session add up to. `cost` is in US dollars, `began_at` in µs since the epoch.
 
-    `is_estimate` says that a provider did not tell the tokens of one; `unpriced` counts those of unknown price.
+    `is_estimate` says that a provider did not tell the tokens of one; `unpriced` counts those of unknown price. Of
+    other streams `running` are under way: they may still add `reserved_tokens` and `reserved_cost`, and without any
+    bound where they are `unbounded`. `trouble` says why all this is not known.
     """
 
     began_at: int = 0
@@ -40,6 +42,21 @@ class SessionCounts:
     cost: float = 0.0
     is_estimate: bool = False
     unpriced: int = 0
+    running: int = 0
+    reserved_tokens: int = 0
+    reserved_cost: float = 0.0
+    unbounded: int = 0
+    trouble: str = ""
+
+    def add(self, spent: "SessionCounts") -> None:
+        """Another stream of the session is over, and came to this."""
+        self.streams += spent.streams
+        self.blocks += spent.blocks
+        self.tool_calls += spent.tool_calls
+        self.output_tokens += spent.output_tokens
+        self.cost += spent.cost
+        self.is_estimate |= spent.is_estimate
+        self.unpriced += spent.unpriced
 
 
 Price = Callable[[int, int], float | None]
@@ -56,7 +73,8 @@ class StreamingContext:
     `send` and `terminate` fill `outbox` and set `is_terminated`; the driver of the stream acts on them, and on
     `questions`, by number: it has them answered and tells the chain. `halted_by` names the policy that ended it.
     `price` gives what so many input and output tokens cost (US dollars, None where that is not known); `began_at` is
-    when the request came (µs since the epoch). `request` is the request as it goes upstream.
+    when the request came (µs since the epoch). `masked` is what may be kept of blocks, by ordinal, once that is known.
+    `request` is the request as it goes upstream. `owner` is whose it is: where many wait, owners take turns.
     """
 
     run_id: str
@@ -66,11 +84,13 @@ class StreamingContext:
     state: StreamState = field(default_factory=StreamState)
     price: Price = unknown_price
     began_at: int = 0
+    owner: str = ""
     outbox: list[Frame] = field(default_factory=list)
     judgements: "list[Judgement]" = field(default_factory=list)
     holds: "dict[int, Hold]" = field(default_factory=dict)
     questions: "dict[int, Question]" = field(default_factory=dict)
     not_run: "list[NotRun]" = field(default_factory=list)
+    masked: dict[int, str] = field(default_factory=dict)
     is_terminated: bool = False
     halted_by: str = ""
     _number: int = 0
@@ -92,6 +112,11 @@ class StreamingContext:
     def terminate(self) -> None:
         """Nothing more is read from upstream, nor sent to the client."""
         self.is_terminated = True
+
+    def end_holds(self) -> None:
+        """The stream is over: nothing is kept back any more."""
+        for hold in self.holds.values():
+            hold.ended_at = self.now() if hold.ended_at is None else hold.ended_at
 
     def next_number(self) -> int:
         """A number for the next question."""

@@ -9,6 +9,8 @@ StreamvizError
 └── ClientFacingError         what the client is told, in its own wire format
     ├── RequestError          the request was at fault (4xx)
     ├── Unavailable           streamviz takes no new streams just now (503)
+    │   └── NotRecorded       a stream cannot go on, as it cannot be recorded any more
+    ├── InternalError         streamviz itself failed (500)
     └── UpstreamError         the provider was at fault, or could not be reached
 """
 
@@ -77,6 +79,20 @@ class Unavailable(ClientFacingError):
     def __init__(self, why: str) -> None:
         message = f"{why[0].upper()}{why[1:]}. Try again later."
         super().__init__(503, message, kind="overloaded_error", code="unavailable", headers={"retry-after": "5"})
+
+
+class InternalError(ClientFacingError):
+    """streamviz itself failed; what it met is in the log, and is nobody else's to read."""
+
+    def __init__(self) -> None:
+        super().__init__(500, "streamviz failed at this request. Its log says why.", kind="server_error")
+
+
+class NotRecorded(Unavailable):
+    """A stream cannot go on, as what comes next of it cannot be recorded."""
+
+    def __init__(self) -> None:
+        super().__init__("the stream ends here, as it cannot be recorded any more")
 
 
 class UpstreamError(ClientFacingError):

@@ -10,6 +10,9 @@ from enum import StrEnum
 import msgspec
 
 MALFORMED_CHUNK = "malformed_chunk"
+# Upstream says one thing twice, and differently: a client may put together something else than was judged.
+CONTRADICTION = "contradiction"
+PROCESSING_ERROR = "processing_error"
 
 
 class BlockKind(StrEnum):
@@ -23,7 +26,8 @@ class BlockKind(StrEnum):
 
 
 class BlockStarted(msgspec.Struct, frozen=True, gc=False, tag="block_started"):
-    """A block began. `index` is the wire's own number for it, `label` the wire's own word for an `other` block."""
+    """A block began. `index` is the wire's own number for it, `label` the wire's own word for an `other` block
+    or for a tool call that is no ordinary function call."""
 
     ordinal: int
     kind: BlockKind
@@ -74,7 +78,9 @@ class StreamFinished(msgspec.Struct, frozen=True, gc=False, tag="stream_finished
 
 
 class StreamFailed(msgspec.Struct, frozen=True, gc=False, tag="stream_failed"):
-    """Upstream reported an error in mid-stream, or sent what cannot be read (`kind` is then MALFORMED_CHUNK)."""
+    """Upstream reported an error in mid-stream, or sent what cannot be read (`kind` is then MALFORMED_CHUNK), or what
+    can be read in two ways (CONTRADICTION), or streamviz itself failed at it (PROCESSING_ERROR). The latter two fail
+    nothing by themselves."""
 
     message: str
     kind: str = ""

@@ -33,6 +33,18 @@ def decode(data: bytes | str) -> object:
     return value
 
 
+def decode_strictly(text: str) -> object:
+    """The JSON value in `text`, which is JSON to the letter of RFC 8259. Raises ValueError where it is none, or is
+    nested deeper than MAX_DEPTH."""
+    try:
+        value = _decode(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if text.count("{") + text.count("[") > MAX_DEPTH and _is_too_deep(value):
+        raise ValueError("nested too deeply")
+    return value
+
+
 def _decode_leniently(text: str) -> object:
     try:
         value = json.loads(

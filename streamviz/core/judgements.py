@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from streamviz.core.policy import ActivePolicy, Consult, Decision, Mode, Verdict
+from streamviz.core.policy import ActivePolicy, Consult, Decision, Mode, Verdict, Work
 
 
 class Subject(StrEnum):
@@ -36,15 +36,17 @@ class Judgement:
 
 @dataclass(slots=True)
 class Hold:
-    """A block that is kept back. Times are in µs since the epoch; `released_at` is None while it is held.
+    """A block that is kept back. Times are in µs since the epoch.
 
-    A denied block is never released: its hold ends when the verdict is in. While a model or a person is asked, `until`
-    is when it is decided without their answer. While it is a person, `asks` is the number of that question and `reason`
-    why the policy would not allow it.
+    It ends when the block goes out, or what stands in its place, or when the stream ends: `ended_at` is None until
+    then, whatever was decided. `released_at` is when the block itself went out, None where it never did. While a model
+    or a person is asked, `until` is when it is decided without their answer. While it is a person, `asks` is the number
+    of that question and `reason` why the policy would not allow it.
     """
 
     since: int
     policies: tuple[str, ...]
+    ended_at: int | None = None
     released_at: int | None = None
     is_denied: bool = False
     asks: int | None = None
@@ -54,8 +56,8 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a policy waits for: a model's answer, or a person's where `consult` is None (`verdict` is what they decide
-    about). `asked_at` is in µs since the epoch; it is given up after `seconds`."""
+    """What a policy waits for: a model's answer (`consult`), a process that judges in its place (`work`), or a person
+    (`verdict` is what they decide about). `asked_at` is in µs since the epoch; it is given up after `seconds`."""
 
     number: int
     policy: ActivePolicy
@@ -65,6 +67,11 @@ class Question:
     consult: Consult | None
     verdict: Verdict | None = None
     is_awaited: bool = True
+    work: Work | None = None
+
+    @property
+    def is_for_a_person(self) -> bool:
+        return self.consult is None and self.work is None
 
     @property
     def given_up_at(self) -> int:
@@ -80,6 +87,21 @@ class ModelSaid:
 
 
 @dataclass(frozen=True, slots=True)
+class InParts:
+    """The answers to a question in parts, in their order."""
+
+    answers: "tuple[ModelSaid | Unanswered, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a policy said in a process of its own; `failure` is what it raised there."""
+
+    verdict: Verdict | None
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PersonDecided:
     """A person allowed or denied by hand; `by` names them."""
 
@@ -89,12 +111,12 @@ class PersonDecided:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """There is no answer: it took too long, or the model could not be asked."""
+    """There is no answer: it took too long, the model could not be asked, or the process died."""
 
     why: str
 
 
-Answer = ModelSaid | PersonDecided | Unanswered
+Answer = ModelSaid | InParts | Judged | PersonDecided | Unanswered
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,27 @@
 """The verdicts on one subject, a block or a request, in the policies' order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import StreamingContext
-from streamviz.core.judgements import Answer, Judgement, ModelSaid, PersonDecided, Question, Subject, Unanswered
-from streamviz.core.policy import ActivePolicy, Consult, Decision, Mode, Verdict
+from streamviz.core.json_value import encode
+from streamviz.core.judgements import (
+    Answer,
+    InParts,
+    Judged,
+    Judgement,
+    ModelSaid,
+    PersonDecided,
+    Question,
+    Subject,
+    Unanswered,
+)
+from streamviz.core.policy import ALLOW, ActivePolicy, Consult, Decision, Mode, TakesLong, Verdict, Work
+from streamviz.core.request import ModelCall
 
-SubjectT = TypeVar("SubjectT")
+SubjectT = TypeVar("SubjectT", bound=StreamBlock | ModelCall)
 Hook = Callable[[ActivePolicy, SubjectT], Verdict | Consult | None]
 Revise = Callable[[SubjectT, Verdict], SubjectT]
 
@@ -109,6 +122,9 @@ class Judging(Generic[SubjectT]):
             else:
                 opinion.verdict = checked(said)
                 require_in_time(active, context.now() - opinion.began)
+        except TakesLong:
+            work = Work(active.policy, self.subject, context)
+            self._ask(opinion, active, active.time_limit, context, work=work)
         except BaseException as error:  # A policy may be anybody's code, and even exit: its failure, not the stream's.
             opinion.failure = words(error)
             opinion.verdict = active.failed(opinion.failure)
@@ -124,10 +140,11 @@ class Judging(Generic[SubjectT]):
         context: StreamingContext,
         consult: Consult | None = None,
         verdict: Verdict | None = None,
+        work: Work | None = None,
     ) -> Question:
         is_awaited = self._counts and active.mode is Mode.ENFORCE
         question = Question(
-            context.next_number(), active, self.ordinal, context.now(), seconds, consult, verdict, is_awaited
+            context.next_number(), active, self.ordinal, context.now(), seconds, consult, verdict, is_awaited, work
         )
         opinion.question = context.questions[question.number] = question
         self._note_until(context)
@@ -198,15 +215,36 @@ def _answer(opinion: _Opinion, active: ActivePolicy, question: Question, answer:
             opinion.failure = answer.why if isinstance(answer, Unanswered) else ""
             opinion.verdict = _by_hand(question.verdict, active.by_hand.otherwise, "")
         return
+    if isinstance(answer, Judged):
+        opinion.failure = answer.failure
+        opinion.verdict = active.failed(answer.failure) if answer.failure else answer.verdict
+        return
+    parts = question.consult.parts if question.consult is not None else (None,)
+    answers = answer.answers if isinstance(answer, InParts) else (answer,) * len(parts)
+    opinions = [_read(part, each) for part, each in zip(parts, answers, strict=True)]
+    opinion.verdict, opinion.failure = _strictest(opinions, active)
+
+
+def _read(consult: Consult | None, answer: Answer) -> tuple[Verdict | None, str]:
+    """What a part of a question makes of its answer, and why it failed where it did."""
     try:
-        if not isinstance(answer, ModelSaid) or question.consult is None:
+        if consult is None or not isinstance(answer, ModelSaid):
             raise TimeoutError(answer.why if isinstance(answer, Unanswered) else "no model answered")
-        opinion.verdict = checked(question.consult.read(answer.text))
-        if opinion.verdict is None:
+        verdict = checked(consult.read(answer.text))
+        if verdict is None:
             raise TypeError("no verdict came of the answer")
     except BaseException as error:
-        opinion.failure = words(error)
-        opinion.verdict = active.failed(opinion.failure)
+        return None, words(error)
+    return verdict, ""
+
+
+def _strictest(opinions: list[tuple[Verdict | None, str]], active: ActivePolicy) -> tuple[Verdict | None, str]:
+    """A part that is denied is denied whatever became of the others."""
+    for verdict, failure in opinions:
+        if verdict is not None and verdict.decision is not Decision.ALLOW:
+            return verdict, failure
+    failures = [failure for _, failure in opinions if failure]
+    return (active.failed(failures[0]), failures[0]) if failures else opinions[0]
 
 
 def words(error: BaseException) -> str:
@@ -221,10 +259,26 @@ def require_in_time(active: ActivePolicy, took: int) -> None:
 
 
 def checked(said: object) -> Verdict | None:
-    """Raises TypeError where a policy gave something else than a verdict or None."""
-    if said is not None and not isinstance(said, Verdict):
+    """Raises TypeError or ValueError where a policy gave something else than None or a verdict that can be carried out
+    and recorded."""
+    if said is None or said is ALLOW:
+        return None if said is None else ALLOW
+    if not isinstance(said, Verdict):
         raise TypeError(f"a policy gives a Verdict or None, not {type(said).__name__}")
+    _require(said.decision, Decision, "decision")
+    _require(said.reason, str, "reason")
+    _require(said.text, str, "text")
+    _require(said.evidence, Mapping, "evidence")
+    if said.request is not None:
+        _require(said.request, dict, "request")
+    if said.evidence:
+        encode(dict(said.evidence))
     return said
+
+
+def _require(value: object, kind: type, name: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"the {name} of a verdict is a {kind.__name__}, not a {type(value).__name__}")
 
 
 def _by_hand(verdict: Verdict, decision: Decision, by: str) -> Verdict:

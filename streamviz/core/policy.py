@@ -59,13 +59,43 @@ ALLOW = Verdict(Decision.ALLOW)
 class Consult:
     """A question to a model, which the driver of the stream carries out.
 
-    `read` makes a verdict of the model's answer; what it raises is the policy's failure.
+    `read` makes a verdict of the model's answer; what it raises is the policy's failure. `rest` is asked beside it,
+    where one question would be too long: the first verdict that does not allow counts, else a failure, else this one's.
     """
 
     model: str
     instructions: str
     text: str
     read: Callable[[str], Verdict]
+    rest: "tuple[Consult, ...]" = ()
+
+    @property
+    def parts(self) -> "tuple[Consult, ...]":
+        """All that is asked."""
+        return (self, *self.rest)
+
+
+class Recipe(NamedTuple):
+    """What another process makes the same policy of."""
+
+    kind: str
+    parameters: JsonObject
+
+
+class TakesLong(Exception):
+    """Raised by a hook that may take more than some ms: it is called again in a process of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A hook that the driver of the stream has called in a process of its own: of which policy, and about what.
+
+    A block is whole, and a request is never changed in place, so neither changes while it is judged.
+    """
+
+    policy: "Policy"
+    subject: StreamBlock | ModelCall
+    context: StreamingContext
 
 
 class Tail(msgspec.Struct, frozen=True, gc=False):
@@ -115,9 +145,27 @@ class Policy:
     look_back: int = LOOK_BACK
     # Whether what it replaces in an answer must not be in the record either.
     masks: bool = False
+    # Whether it is done in no time, however long what it judges.
+    is_quick: ClassVar[bool] = False
+    # Whether it goes by what the session has come to: then that is asked of all workers before it is.
+    counts_session: bool = False
+    # Set where another process can make it too. No hook may take long then: it raises TakesLong.
+    recipe: Recipe | None = None
+    # The fields of the request that it reads when it judges a block; None is all of them.
+    reads: frozenset[str] | None = None
 
     def __init__(self, parameters: JsonObject) -> None:
         """Raises PolicyParametersError for parameters that it does not accept."""
+
+    def require_short(self, is_short: bool) -> None:
+        """Raises TakesLong for work that is not short, unless this is where it may take its time."""
+        if self.recipe is not None and not is_short:
+            raise TakesLong
+
+    def kept(self, text: str) -> str:
+        """What may be kept, and told, of a text beside a request and its answer: a header, a session's name, an error
+        that upstream answered with."""
+        return text
 
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | Consult | None:
         """Before the call. None where the policy has no say in it."""
@@ -184,7 +232,8 @@ class BlockScope:
             return False
         if not self.tools or not isinstance(block, ToolCallStreamBlock | OtherStreamBlock):
             return True
-        return (not block.name and not is_whole) or any(fnmatchcase(block.name, glob) for glob in self.tools)
+        name = block.name or block.label
+        return (not name and not is_whole) or any(fnmatchcase(name, glob) for glob in self.tools)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +273,8 @@ class ActivePolicy:
 
 
 Bounded = Callable[[Awaitable[None], float], Awaitable[None]]
+Rest = Callable[[], Awaitable[None]]
+
+
+async def no_rest() -> None:
+    """Between two steps of long work, where nobody else waits."""

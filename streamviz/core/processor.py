@@ -5,7 +5,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.context import StreamingContext
-from streamviz.core.events import MALFORMED_CHUNK
+from streamviz.core.events import CONTRADICTION, MALFORMED_CHUNK, PROCESSING_ERROR, StreamFailed
 from streamviz.core.json_value import JsonObject
 
 OnChunk = Callable[[Chunk | None, StreamState, StreamingContext], Awaitable[None]]
@@ -21,21 +21,38 @@ class StreamProcessor:
     """Keeps a stream's state and calls `on_chunk(chunk, state, context)` for each chunk once the state has taken it in.
 
     At the end of input it calls back once more with None as the chunk: blocks that nothing else ended complete then.
+    With `is_enforcing`, where a policy acts on the stream, it ends before a chunk that contradicts what came before, or
+    at which streamviz itself fails.
     """
 
-    def __init__(self, on_chunk: OnChunk, aggregator: Aggregator[Chunk, JsonObject]) -> None:
+    def __init__(
+        self, on_chunk: OnChunk, aggregator: Aggregator[Chunk, JsonObject], *, is_enforcing: bool = False
+    ) -> None:
         self._on_chunk = on_chunk
         self._aggregator = aggregator
+        self._is_enforcing = is_enforcing
 
     @property
     def state(self) -> StreamState:
         return self._aggregator.state
 
     @property
+    def broken_by(self) -> StreamFailed | None:
+        """What makes that nobody can judge a chunk: it cannot be read, or may be read in two ways. Neither it nor what
+        follows goes on. None while there was none."""
+        failure = self.state.failure
+        if failure is not None and failure.kind == MALFORMED_CHUNK:
+            return failure
+        if self._is_enforcing and self.state.fault:
+            return StreamFailed(self.state.fault, kind=PROCESSING_ERROR)
+        if self._is_enforcing and self.state.contradiction:
+            return StreamFailed(self.state.contradiction, kind=CONTRADICTION)
+        return None
+
+    @property
     def is_broken(self) -> bool:
-        """Whether a chunk came that cannot be read: nobody can judge it, so neither it nor what follows goes on."""
-        failure = self._aggregator.state.failure
-        return failure is not None and failure.kind == MALFORMED_CHUNK
+        """Whether nothing more is taken in, because of such a chunk."""
+        return self.broken_by is not None
 
     async def take(self, chunks: Iterable[Chunk], context: StreamingContext) -> None:
         """Take in chunks that came together, until the context is terminated or the stream is broken."""
@@ -44,7 +61,7 @@ class StreamProcessor:
             if context.is_terminated or self.is_broken:
                 return
             self._aggregator.aggregate(chunk)
-            if state.failure is None or not self.is_broken:
+            if not self.is_broken:
                 await self._on_chunk(chunk, state, context)
 
     async def end(self, context: StreamingContext) -> None:

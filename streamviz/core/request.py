@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from streamviz.core.calls import LEGACY_CALL, name_of
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 
 # Where each format has what was said before: the turns, and the words that stand over them.
@@ -20,14 +21,27 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """A request: its fields as they read. They are never changed in place."""
+    """A request: its fields as they read, which are never changed in place. `size` is how many bytes it came as (0
+    where that is not known).
+
+    `names` are all names of the model that is called, that at its provider first; empty while only what the request
+    says is known.
+    """
 
     wire_format: str = ""
     fields: JsonObject = field(default_factory=dict)
+    size: int = 0
+    names: tuple[str, ...] = ()
 
     @property
     def model(self) -> str:
+        """The model as the request names it."""
         return as_text(self.fields.get("model"))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """All names of the model that is called."""
+        return self.names or (self.model,)
 
     @property
     def turns(self) -> list[Turn]:
@@ -42,28 +56,44 @@ class ModelCall:
     @property
     def length(self) -> int:
         """Characters of all that the model is to read."""
-        return sum(len(text) for turn in self.turns for text in turn.texts)
+        standing = self.fields.get(_STANDING.get(self.wire_format, ""))
+        said = self.fields.get(_TURNS.get(self.wire_format, "messages"))
+        items = [{**item, "role": None} if isinstance(item, dict) else None for item in as_list(said)]
+        return sum(map(len, texts_in([standing, items or said])))
 
     @property
     def tool_schemas(self) -> dict[str, object]:
-        """The schema of each tool's arguments that the request declares, by the tool's name."""
-        found: dict[str, object] = {}
-        for tool in map(as_object, as_list(self.fields.get("tools"))):
-            function = as_object(tool.get("function")) or tool
-            schema = function.get("parameters", function.get("input_schema"))
+        """The schema of each tool's arguments that the request declares, by the tool's name. Namespaces may have tools
+        of one name: then any of their schemas will do."""
+        found: dict[str, list[object]] = {}
+        for tool in self._tools():
+            schema = tool.get("parameters", tool.get("input_schema"))
             if isinstance(schema, dict | bool):
-                found[as_text(function.get("name"))] = schema
-        for function in map(as_object, as_list(self.fields.get("functions"))):
-            found[as_text(function.get("name"))] = function.get("parameters", True)
-        return found
+                found.setdefault(as_text(tool.get("name")), []).append(schema)
+        return {name: schemas[0] if len(schemas) == 1 else {"anyOf": schemas} for name, schemas in found.items()}
 
     @property
     def tool_names(self) -> list[str]:
         """The tools that the request offers; one with no name of its own by its type."""
-        tools = [as_object(tool) for tool in as_list(self.fields.get("tools"))]
-        functions = [as_object(tool.get("function")) or tool for tool in tools]
-        functions += [as_object(function) for function in as_list(self.fields.get("functions"))]
-        return [as_text(function.get("name")) or as_text(function.get("type")) for function in functions]
+        return [as_text(tool.get("name")) or as_text(tool.get("type")) for tool in self._tools()]
+
+    def offers(self, name: str, label: str = "") -> bool:
+        """Whether the request offers a tool that is called so on the wire: by its name, or where the wire has a word
+        of its own for such calls, by the tool's type (`shell` for a `shell_call`). Where tools can be searched for,
+        any."""
+        kinds = [as_text(tool.get("type")) for tool in self._tools()]
+        if any(kind.startswith("tool_search") for kind in kinds):
+            return True
+        stem = "" if label == LEGACY_CALL else "mcp" if label.startswith("mcp_") else name_of(label)
+        return name in self.tool_names or bool(stem and any(kind.startswith(stem) for kind in kinds))
+
+    def _tools(self) -> Iterator[JsonObject]:
+        """What each tool is told by, those of namespaces too."""
+        level = [*as_list(self.fields.get("tools")), *as_list(self.fields.get("functions"))]
+        for tool in map(as_object, level):
+            own = as_object(tool.get("function")) or as_object(tool.get("custom")) or tool
+            yield {"type": tool.get("type"), **own}
+            yield from (as_object(inner) for inner in as_list(tool.get("tools")))
 
 
 def _turns_of(item: JsonObject) -> Iterator[Turn]:

@@ -45,4 +45,7 @@ def _judge(active: ActivePolicy, call: ModelCall, *, context: StreamingContext) 
 
 
 def _revised(call: ModelCall, verdict: Verdict) -> ModelCall:
-    return call if verdict.request is None else ModelCall(call.wire_format, verdict.request)
+    if verdict.request is None:
+        return call
+    names = call.names if verdict.request.get("model") == call.model else ()
+    return ModelCall(call.wire_format, verdict.request, call.size, names)

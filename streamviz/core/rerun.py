@@ -10,7 +10,7 @@ from streamviz.core.chain import PolicyChain
 from streamviz.core.context import Frame, Price, StreamingContext, unknown_price
 from streamviz.core.json_value import as_object, decode
 from streamviz.core.judgements import Answer, Judgement, Question, Unanswered
-from streamviz.core.policy import ActivePolicy, Bounded, Verdict
+from streamviz.core.policy import ActivePolicy, Bounded, Rest, Verdict, no_rest
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
@@ -60,9 +60,14 @@ async def nobody(question: Question) -> Answer:
 
 
 async def rerun(
-    recording: Recording, policies: Sequence[ActivePolicy], ask: Asking = nobody, within: Bounded | None = None
+    recording: Recording,
+    policies: Sequence[ActivePolicy],
+    ask: Asking = nobody,
+    within: Bounded | None = None,
+    rest: Rest = no_rest,
 ) -> Rerun:
-    """Run a recording through policies; the clock is the recording's own. `within` bounds what a policy awaits."""
+    """Run a recording through policies; the clock is the recording's own. `within` bounds what a policy awaits,
+    `rest` lets others go on."""
     chunks = recording.chunks
     now = [chunks[0].received_at if chunks else 0]
     aggregator = AGGREGATORS[recording.call.wire_format]()
@@ -78,8 +83,8 @@ async def rerun(
         return made
     head = as_object(decode(chunks[0].data or b"{}")) if not recording.is_streaming else aggregator.head
     composers = COMPOSERS if recording.is_streaming else BODY_COMPOSERS
-    chain = PolicyChain(policies, composers[recording.call.wire_format](head), within)
-    processor = StreamProcessor(chain.on_chunk, aggregator)
+    chain = PolicyChain(policies, composers[recording.call.wire_format](head), within, rest)
+    processor = StreamProcessor(chain.on_chunk, aggregator, is_enforcing=chain.is_enforcing)
 
     def tell(number: int, answer: Answer) -> None:
         chain.answer(number, answer, aggregator.state, context)
@@ -101,7 +106,7 @@ async def rerun(
 
 async def _answer(context: StreamingContext, made: Rerun, ask: Asking, tell: Callable[[int, Answer], None]) -> None:
     for number, question in list(context.questions.items()):
-        made.asked += 1
+        made.asked += question.work is None
         tell(number, await ask(question))
 
 

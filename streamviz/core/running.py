@@ -9,15 +9,18 @@ import msgspec
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.judgements import Judgement
-from streamviz.core.judging import require_in_time, words
+from streamviz.core.judging import checked, require_in_time, words
 from streamviz.core.policy import ActivePolicy, Decision, Edit, Mode, Reading, Tail, Verdict
 
 _CONTEXT = 1
 _SHOWN_SPANS = 20
+# So much of a text is read at once; to read it can take some ms.
+SLICE = 250
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
-    """A piece of text on its way, and how many characters of upstream's it stands for."""
+    """A piece of text on its way, and how many characters of upstream's it stands for: an unchanged one that stands for
+    none went out with an earlier block."""
 
     text: str
     source: int
@@ -25,31 +28,52 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Stage:
-    """One policy's part: what it has not let go yet, and what it found."""
+    """One policy's part: what it has not let go yet, and what it found. `error` is what the policy raised already,
+    `before` the end of the last text of this kind, which the client has: many join what stands in several blocks."""
 
-    def __init__(self, active: ActivePolicy, block: StreamBlock) -> None:
+    def __init__(self, active: ActivePolicy, block: StreamBlock, error: BaseException | None, before: str) -> None:
         self.active = active
         self.halt: Verdict | None = None
         self.failure = ""
         self._block = block
+        self._error = error
         self._on_delta = active.policy.on_delta
-        self._waiting: list[Piece] = []
+        self._waiting: deque[Piece] = deque([Piece(before, 0, False)] if before else [])
         self._before = ""
         self._counts: Counter[str] = Counter()
         self._spans: list[dict[str, object]] = []
-        self._gone = 0
+        self._before_it, self._has_before = before, bool(before)
+        self._end = ""
+        self._gone = -len(before)
+        self._edited_to = 0
         self._took = 0
         self._found_at = 0
 
-    def feed(self, pieces: Iterable[Piece], is_whole: bool, context: StreamingContext) -> list[Piece]:
+    def feed(self, pieces: Sequence[Piece], is_whole: bool, context: StreamingContext) -> list[Piece]:
         """The pieces that may go now that these came."""
+        if self._end and pieces:
+            self._reopen(self._end)
         waiting = self._waiting
         waiting += pieces
         if self.failure or self.halt:
-            return self._all() if self.halt is None else []
-        if len(waiting) == 1 and not waiting[0].is_changed:
-            return self._feed_one(waiting[0], is_whole, context)
-        return self._feed_all(is_whole, context)
+            gone = self._all() if self.halt is None else []
+        elif len(waiting) == 1 and not waiting[0].is_changed:
+            gone = self._feed_one(waiting[0], is_whole, context)
+        else:
+            gone = self._feed_all(is_whole, context)
+        self._end = self.ending() if is_whole else ""
+        return self._without_before(gone) if self._has_before else gone
+
+    def _reopen(self, end: str) -> None:
+        """The text was over, and goes on: all that was kept back of it has gone out."""
+        self._waiting.appendleft(Piece(end, 0, False))
+        self._before, self._has_before = "", True
+        self._gone -= len(end)
+
+    def _without_before(self, gone: list[Piece]) -> list[Piece]:
+        """What the client does not have yet; the text before it stands at the front, and goes first."""
+        self._has_before = bool(self._waiting) and _is_before(self._waiting[0])
+        return [piece for piece in gone if not _is_before(piece)]
 
     def _feed_one(self, piece: Piece, is_whole: bool, context: StreamingContext) -> list[Piece]:
         """As nearly always: nothing waits, and nothing is found."""
@@ -78,15 +102,22 @@ class _Stage:
             bound = len(waiting) if is_whole else len(waiting) - self.active.policy.look_back
             safe = max(safe, bound) if reading.verdict is None else safe
         if edits and not self._counts:
-            self._found_at = self._gone + edits[0].start
+            self._found_at = max(0, self._gone + edits[0].start)
         self._note(edits)
         gone = _cut(self._waiting, safe, edits)
         self._before = (self._before + waiting[:safe])[-_CONTEXT:] if safe else self._before
         self._gone += safe
         if reading.verdict is not None and reading.verdict.decision is Decision.HALT:
-            self._found_at = self._gone
-            self.halt = placed(reading.verdict, self._gone)
+            self._found_at = max(0, self._gone)
+            self.halt = placed(reading.verdict, self._found_at)
         return gone
+
+    def ending(self) -> str:
+        """The end of what came, as far as a match could reach back from what follows."""
+        most = self.active.policy.look_back
+        own = self._block.ending(min(most, max(0, self._block.length - self._edited_to)))
+        is_all = len(own) == self._block.length and not self._edited_to
+        return (self._before_it + own)[-most:] if is_all and most else own
 
     @property
     def has_changed(self) -> bool:
@@ -104,6 +135,8 @@ class _Stage:
     def _read(self, tail: Tail, context: StreamingContext) -> Reading:
         began = context.now()
         try:
+            if self._error is not None:
+                raise self._error
             reading = checked_reading(self._on_delta(self._block, tail, context), tail)
             took = context.now() - began
             self._took += took
@@ -124,27 +157,40 @@ class _Stage:
     def _note(self, edits: Sequence[Edit]) -> None:
         for edit in edits:
             self._counts[edit.label] += 1
+            self._edited_to = self._gone + edit.end
             if len(self._spans) < _SHOWN_SPANS:
                 self._spans.append(
-                    {"start": self._gone + edit.start, "end": self._gone + edit.end, "label": edit.label}
+                    {"start": max(0, self._gone + edit.start), "end": self._gone + edit.end, "label": edit.label}
                 )
 
     def _all(self) -> list[Piece]:
-        gone, self._waiting = self._waiting, []
+        gone = list(self._waiting)
+        self._waiting.clear()
         return gone
 
 
 class RunningText:
     """The text of one block that goes out as it comes, read by all policies that watch it, in order.
 
-    Each sees what the one before made of it. A shadow sees the same and changes nothing.
+    Each sees what the one before made of it. A shadow sees the same and changes nothing. `raised` is what policies
+    raised when they were asked whether they watch it, `last` the text of this kind before it.
     """
 
-    def __init__(self, block: StreamBlock, policies: Iterable[ActivePolicy]) -> None:
+    def __init__(
+        self,
+        block: StreamBlock,
+        policies: Iterable[ActivePolicy],
+        raised: Iterable[tuple[ActivePolicy, BaseException]] = (),
+        last: "RunningText | None" = None,
+    ) -> None:
         self.block = block
         self.is_noted = False
         self.halted_by: tuple[ActivePolicy, Verdict] | None = None
-        self._stages = [_Stage(active, block) for active in policies]
+        errors = {active.name: error for active, error in raised}
+        endings = {} if last is None else {stage.active.name: stage.ending() for stage in last._stages}
+        self._stages: list[_Stage] = [
+            _Stage(active, block, errors.get(active.name), endings.get(active.name, "")) for active in policies
+        ]
         self._ready: deque[Piece] = deque()
         self._released = 0
 
@@ -152,6 +198,10 @@ class RunningText:
     def released(self) -> int:
         """How many of upstream's characters may go and were not taken yet."""
         return self._released
+
+    def is_read_by(self, active: ActivePolicy) -> bool:
+        """Whether this policy reads it as it comes."""
+        return any(stage.active is active for stage in self._stages)
 
     @property
     def changed_by(self) -> str:
@@ -227,8 +277,13 @@ class RunningText:
         return [stage.judgement(self.block, context, client_had) for stage in self._stages]
 
 
+def _is_before(piece: Piece) -> bool:
+    return not piece.source and not piece.is_changed
+
+
 def whole_verdict(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Verdict:
     """What a policy for running text makes of a block that somebody held."""
+    active.policy.require_short(block.length <= SLICE)
     tail = Tail(block.text, 0, True)
     reading = checked_reading(active.policy.on_delta(block, tail, context), tail)
     if reading.verdict is not None and reading.verdict.decision is Decision.HALT:
@@ -249,10 +304,15 @@ def checked_reading(said: object, tail: Tail) -> Reading:
     """Raises TypeError where a policy gave something else, ValueError for edits that cannot be made."""
     if not isinstance(said, Reading):
         raise TypeError(f"a policy gives a Reading, not {type(said).__name__}")
+    checked(said.verdict)
+    if not isinstance(said.safe, int):
+        raise TypeError(f"the safe of a Reading is an int, not a {type(said.safe).__name__}")
     if not said.edits:
         return said
     at = tail.begin
     for edit in said.edits:
+        if not isinstance(edit.text, str) or not isinstance(edit.label, str):
+            raise TypeError("the text and the label of an edit are str")
         if not at <= edit.start <= edit.end <= said.safe:
             raise ValueError(f"an edit from {edit.start} to {edit.end} is not behind {at} and before {said.safe}")
         at = edit.end
@@ -275,30 +335,50 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _cut(waiting: list[Piece], safe: int, edits: Sequence[Edit]) -> list[Piece]:
+def _cut(waiting: deque[Piece], safe: int, edits: Sequence[Edit]) -> list[Piece]:
     """Take the first `safe` characters off `waiting`, with the edits made in them."""
+    front = _Front(waiting)
     gone: list[Piece] = []
     at = 0
     for edit in edits:
-        gone += _shift(waiting, edit.start - at)
-        covered = _shift(waiting, edit.end - edit.start)
+        gone += front.take(edit.start - at)
+        covered = front.take(edit.end - edit.start)
         gone.append(Piece(edit.text, sum(piece.source for piece in covered), True))
         at = edit.end
-    return gone + _shift(waiting, safe - at)
+    gone += front.take(safe - at)
+    front.close()
+    return gone
 
 
-def _shift(waiting: list[Piece], length: int) -> list[Piece]:
-    """Take so many characters off the front. A changed piece that is cut counts for all of its source at its front."""
-    taken: list[Piece] = []
-    while waiting and (length > 0 or not waiting[0].text):
-        piece = waiting[0]
-        if len(piece.text) <= length or not piece.text:
-            taken.append(waiting.pop(0))
-            length -= len(piece.text)
-            continue
-        head, rest = piece.text[:length], piece.text[length:]
-        source = piece.source if piece.is_changed else length
-        taken.append(Piece(head, source, piece.is_changed))
-        waiting[0] = Piece(rest, piece.source - source, piece.is_changed)
-        length = 0
-    return taken
+class _Front:
+    """Takes characters off the front of pieces. What is left of a piece is made once, in `close`: one piece can be all
+    of an answer, with thousands of edits in it."""
+
+    def __init__(self, pieces: deque[Piece]) -> None:
+        self._pieces = pieces
+        self._at = 0
+
+    def take(self, length: int) -> list[Piece]:
+        """The next so many characters, and what stands for none behind them."""
+        taken: list[Piece] = []
+        while self._pieces and (length > 0 or not self._pieces[0].text):
+            piece = self._pieces[0]
+            end = min(len(piece.text), self._at + length)
+            length -= end - self._at
+            taken.append(self._part(piece, end))
+            self._at = end
+            if end == len(piece.text):
+                self._pieces.popleft()
+                self._at = 0
+        return taken
+
+    def close(self) -> None:
+        if self._at:
+            self._pieces[0] = self._part(self._pieces[0], len(self._pieces[0].text))
+
+    def _part(self, piece: Piece, end: int) -> Piece:
+        """A changed piece that is cut counts for all of its source at its front."""
+        text = piece.text[self._at : end]
+        if not piece.is_changed:
+            return Piece(text, len(text) if piece.source else 0, False)
+        return Piece(text, 0 if self._at else piece.source, True)

@@ -16,6 +16,10 @@ BOM = b"\xef\xbb\xbf"
 _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
 _LINE = re.compile(rb"\r\n|\n|\r")
 _LONGEST_END = 4
+# What some clients end a line at besides (str.splitlines of Python, and what is made with it), in UTF-8.
+_OTHER_END = re.compile(rb"[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
+_OTHER_FIELD = re.compile(rb"(?:[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9])[ \t]*(?:data|event)")
+_FIELDS = frozenset((b"", b"data", b"event", b"id", b"retry"))
 
 
 class SSEEvent(msgspec.Struct, frozen=True, gc=False):
@@ -37,6 +41,11 @@ class SSEParser:
         self._searched = 0
         self._has_cr = False
         self._at_start = True
+
+    @property
+    def waiting(self) -> int:
+        """How many bytes there are of an event that is not whole yet."""
+        return len(self._buffer)
 
     def feed(self, data: bytes) -> list[SSEEvent]:
         """The events that `data` completes."""
@@ -99,6 +108,23 @@ class SSEParser:
             elif field == b"event":
                 name = value
         return SSEEvent(raw, b"\n".join(data) if data else None, name.decode("utf-8", "replace"))
+
+
+def is_ambiguous(raw: bytes, data: bytes | None) -> bool:
+    """Whether clients may find something else in an event than `data`, which is what was read here.
+
+    Some end lines at more characters than the format has, and some take a body that has no data for plain JSON. Such a
+    character in the text of one line of data is none of that, where no field begins behind it.
+    """
+    if data is None:
+        return _OTHER_END.search(raw) is not None or any(
+            line.partition(b":")[0] not in _FIELDS for line in _LINE.split(raw.removeprefix(BOM))
+        )
+    if _OTHER_END.search(raw) is None:
+        return False
+    return (
+        len(_OTHER_END.findall(raw)) > len(_OTHER_END.findall(data)) or b"\n" in data or bool(_OTHER_FIELD.search(raw))
+    )
 
 
 def write_event(data: bytes, name: str = "") -> bytes:

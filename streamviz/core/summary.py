@@ -1,6 +1,7 @@
 """A stream as plain JSON values: what `manage.py aggregate` prints and exports hold."""
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
+from streamviz.core.calls import is_ordinary
 from streamviz.core.json_value import JsonObject
 
 
@@ -16,7 +17,11 @@ def summary(state: StreamState) -> JsonObject:
 def _block(block: StreamBlock) -> JsonObject:
     common: JsonObject = {"type": str(block.kind), "choice": block.choice, "index": block.index, "id": block.id}
     if isinstance(block, ToolCallStreamBlock):
-        return {**common, "name": block.name, "arguments": block.arguments}
+        call: JsonObject = {**common, "name": block.name, "arguments": block.arguments}
+        # Recorded streams' expected results tell the calls of typed tools and of the provider's own as `other`.
+        return (
+            call if is_ordinary(block.label) or block.is_free_text else {**call, "type": "other", "kind": block.label}
+        )
     if isinstance(block, OtherStreamBlock):
         return {**common, "name": block.name or None, "kind": block.label, "text": block.text}
     return {**common, "name": None, "text": block.text}

@@ -1,6 +1,10 @@
-"""The official openai SDK as a judge of what we write: its own client reads the bytes, its own accumulator adds up."""
+"""The official SDKs as judges of what we write: their own clients read the bytes, their own accumulators add up."""
 
+from typing import Any
+
+import anthropic
 import httpx
+import httpx2
 import openai
 from openai.types.chat import ChatCompletion
 
@@ -41,3 +45,26 @@ def message_told(message: object) -> Told:
     texts = [(kind, text) for kind, name in fields if (text := getattr(message, name, None))]
     calls = getattr(message, "tool_calls", None) or []
     return [*texts, *(("tool_call", call.id or "", call.function.name, call.function.arguments) for call in calls)]
+
+
+class MessagesReader:
+    """The anthropic SDK's client, whose server answers every request with the bytes at hand."""
+
+    def __init__(self) -> None:
+        self._answer = b""
+        client = httpx2.Client(transport=httpx2.MockTransport(self._serve))
+        self._client = anthropic.Anthropic(
+            api_key="none", base_url="http://upstream.test", http_client=client, max_retries=0
+        )
+
+    def _serve(self, request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, content=self._answer, headers={"content-type": "text/event-stream"})
+
+    def stream(self, tape: bytes) -> Any:
+        """The message that the SDK puts together, as a dictionary; raises what the SDK raises."""
+        self._answer = tape
+        with self._client.messages.stream(model="m", max_tokens=9, messages=[{"role": "user", "content": "?"}]) as it:
+            for _ in it:
+                pass
+            # The SDK warns of types that it does not know, and reads them all the same.
+            return it.current_message_snapshot.to_dict(warnings=False)

@@ -11,16 +11,18 @@ from typing import Any
 
 import pytest
 
-from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import is_ordinary
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import ActivePolicy, Decision, Mode, Policy, Verdict
+from streamviz.core.policy import ActivePolicy, Decision, Mode, Policy, Rest, Verdict, no_rest
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.sse import SSEParser
+from streamviz.core.summary import summary
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
 
@@ -100,15 +102,16 @@ def _told(block: StreamBlock) -> tuple[str, ...]:
     return (str(block.kind), block.text)
 
 
-def as_answer(state: StreamState) -> dict[str, Any]:
+def as_answer(state: StreamState) -> JsonObject:
     """What `manage.py aggregate` prints, as compare.py reads it."""
-    blocks = []
-    for block in state.blocks:
-        key = "arguments" if block.kind is BlockKind.TOOL_CALL else "text"
-        name = block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else None
-        blocks.append({"type": str(block.kind), "choice": block.choice, "index": block.index, "id": block.id,
-                       "name": name, key: block.text})  # fmt: skip
-    return {"finish_reason": state.finish_reason, "usage": state.usage, "blocks": blocks}
+    return summary(state)
+
+
+def is_other(block: StreamBlock) -> bool:
+    """Whether what is expected of recorded streams calls a block `other`: other calls than of functions too."""
+    if isinstance(block, ToolCallStreamBlock):
+        return not is_ordinary(block.label) and not block.is_free_text
+    return block.kind is BlockKind.OTHER
 
 
 def signatures(state: StreamState) -> list[str]:
@@ -178,6 +181,23 @@ def deny_names(*names: str, text: str = "[not allowed]") -> Opinion:
     return Opinion(decide)
 
 
+class About(Policy):
+    """Holds one block, whatever its kind, and says the same of it."""
+
+    kind = "about"
+    parameters_schema = {}
+
+    def __init__(self, ordinal: int, verdict: Verdict) -> None:
+        self._ordinal = ordinal
+        self._verdict = verdict
+
+    def holds(self, block: StreamBlock) -> bool:
+        return block.ordinal == self._ordinal
+
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
+        return self._verdict if block.ordinal == self._ordinal else None
+
+
 def active(policy: Policy, mode: Mode = Mode.ENFORCE, *, name: str = "rule", fail_open: bool = False) -> ActivePolicy:
     return ActivePolicy(policy, name, version_id=7, version=3, mode=mode, fail_open=fail_open)
 
@@ -185,11 +205,18 @@ def active(policy: Policy, mode: Mode = Mode.ENFORCE, *, name: str = "rule", fai
 class Run:
     """A stream that went through a chain: what the client got, and what the context says of it."""
 
-    def __init__(self, policies: Sequence[ActivePolicy], composer: Composer | None = None) -> None:
+    def __init__(
+        self,
+        policies: Sequence[ActivePolicy],
+        composer: Composer | None = None,
+        aggregator: Aggregator[Chunk, JsonObject] | None = None,
+        rest: Rest = no_rest,
+    ) -> None:
         ticks = itertools.count(1_000_000)
         self.context = StreamingContext("run-1", lambda: next(ticks))
-        self.chain = PolicyChain(policies, composer or OpenAIChatComposer(dict(HEAD)))
-        self.processor = StreamProcessor(self.chain.on_chunk, OpenAIChatAggregator())
+        self.chain = PolicyChain(policies, composer or OpenAIChatComposer(dict(HEAD)), rest=rest)
+        aggregator = aggregator or OpenAIChatAggregator()
+        self.processor = StreamProcessor(self.chain.on_chunk, aggregator, is_enforcing=self.chain.is_enforcing)
         self.context.state = self.processor.state
 
     async def take(self, *stream: Chunk) -> bytes:

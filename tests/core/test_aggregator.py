@@ -61,7 +61,7 @@ def test_clear_leaves_nothing_of_the_last_stream() -> None:
 def test_a_chunk_with_no_data_is_no_event() -> None:
     aggregator = OpenAIChatAggregator()
     for data in (None, b"", b"[DONE]"):
-        assert aggregator.aggregate(Chunk(0, 0, b"x", data)) == []
+        assert aggregator.aggregate(Chunk(0, 0, b": x", data)) == []
 
 
 def test_blocks_know_their_chunks_and_times() -> None:

@@ -14,8 +14,10 @@ from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import UPSTREAM
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
+from streamviz.core.judgements import ModelSaid
 from streamviz.core.policy import ActivePolicy, Decision, Mode, Verdict
-from streamviz.core.wire.openai_chat_composer import OpenAIChatBodyComposer
+from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
+from streamviz.policies import build
 from tests.core.sdk import Reader
 from tests.core.support import (
     Opinion,
@@ -82,6 +84,35 @@ async def test_text_goes_through_at_once_and_a_call_waits() -> None:
     assert (hold.policies, hold.is_denied) == (("rule",), False)
     assert hold.released_at is not None
     assert hold.released_at > hold.since
+
+
+async def test_a_denied_call_is_held_until_its_place_in_the_stream_has_come() -> None:
+    judge = active(build("llm_judge", {"model": "m", "instructions": "It is bad."}), name="judge")
+    it = Run([judge, active(deny_names("rm"), name="rule")])
+    await it.take(*chunks(calls(call(0, "y", "ls", "{}")), calls(rm(1)), delta(finish="tool_calls")))
+    first, second = it.context.holds.values()
+    [asked, other] = it.context.questions
+    it.chain.answer(other, ModelSaid('{"score": 1, "reason": ""}'), it.processor.state, it.context)
+    assert second.is_denied
+    assert (first.ended_at, second.ended_at) == (None, None)
+    it.chain.answer(asked, ModelSaid('{"score": 0, "reason": ""}'), it.processor.state, it.context)
+    assert first.released_at == first.ended_at is not None
+    assert second.ended_at is not None
+    assert second.released_at is None
+
+
+@pytest.mark.parametrize("how", ["abandoned", "halted"])
+async def test_the_end_of_the_stream_ends_a_hold(how: str) -> None:
+    halts = Opinion(lambda block: Verdict(Decision.HALT) if "stop" in block.text else None, [BlockKind.CONTENT])
+    it = Run([active(halts), active(deny_names())])
+    await it.take(*chunks(delta(content="stop"), calls(call(0, "x", "ls", "{"))))
+    if how == "abandoned":
+        it.chain.abandon(it.context)
+    else:
+        await it.finish()
+        assert it.context.halted_by == "rule"
+    assert all(hold.ended_at is not None and hold.released_at is None for hold in it.context.holds.values())
+    assert len(it.context.holds) == 2
 
 
 async def test_what_is_allowed_arrives_byte_for_byte_in_order() -> None:

@@ -8,7 +8,7 @@ import pytest
 from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.judgements import ModelSaid, PersonDecided, Subject, Unanswered
+from streamviz.core.judgements import InParts, ModelSaid, PersonDecided, Subject, Unanswered
 from streamviz.core.policy import (
     ActivePolicy,
     BlockScope,
@@ -207,6 +207,40 @@ async def test_a_judge_that_fails_denies_or_allows_as_its_fail_mode_says(
     assert (tape == BYTES) is fail_open
     if not fail_open:
         assert Reader().stream(tape)[1] == {0: "stop"}
+
+
+class LongJudge(Judge):
+    """Asks in three parts."""
+
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Consult | None:
+        part = Consult("judge", "judge it", block.text, read)
+        return Consult("judge", "judge it", block.text, read, (part, part))
+
+
+NO_ANSWER = Unanswered("no answer within 5 s")
+
+
+@pytest.mark.parametrize("fail_open", [False, True], ids=["fail closed", "fail open"])
+@pytest.mark.parametrize(
+    ("answers", "decision", "failure"),
+    [
+        (["allow", "allow", "allow"], "allow", ""),
+        (["allow", "allow", "deny"], "deny", ""),
+        ([NO_ANSWER, "nonsense", "deny"], "deny", ""),
+        (["allow", NO_ANSWER, "allow"], None, "TimeoutError: no answer within 5 s"),
+        (["allow", "allow", "maybe?"], None, "ValueError: nonsense: maybe?"),
+    ],
+)
+async def test_of_several_parts_the_first_that_is_not_allowed_counts(
+    answers: list[Any], decision: str | None, failure: str, fail_open: bool
+) -> None:
+    it = Asked([ActivePolicy(LongJudge(), "judge", 1, 1, Mode.ENFORCE, fail_open=fail_open)])
+    await it.finish(TWO)
+    said = InParts(tuple(ModelSaid(each) if isinstance(each, str) else each for each in answers))
+    it.answer(1, said)
+    judgement = it.context.judgements[0]
+    assert judgement.failure == failure
+    assert judgement.verdict.decision == (decision or ("allow" if fail_open else "deny"))
 
 
 # By hand

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from streamviz.core.context import StreamingContext
-from streamviz.core.masking import masked_text, masking
-from streamviz.core.policy import ActivePolicy, BlockScope, Mode
+from streamviz.core.judgements import Answer, Judged, Unanswered
+from streamviz.core.masking import mask_all, masked_text, masking
+from streamviz.core.policy import ActivePolicy, BlockScope, Decision, Mode, TakesLong, Verdict, Work
+from streamviz.policies import build_short
 from streamviz.policies.redact import Redact
 from streamviz.policies.text_rule import TextRule
 from tests.core.support import aggregate, call, calls, delta
@@ -49,3 +51,33 @@ def test_only_what_is_in_force_and_masks_answers_counts() -> None:
     text_rule = ActivePolicy(TextRule({"patterns": ["a"]}), "text", 1, 1, Mode.ENFORCE)
     in_requests, in_force = redact(**{"in": ["request"]}), redact()
     assert masking([text_rule, in_requests, redact(Mode.SHADOW), in_force]) == [in_force]
+
+
+async def test_what_takes_long_is_masked_elsewhere() -> None:
+    long = f"{SECRET} {'x' * 5_000}"
+    state = aggregate(delta(content=long), calls(call(0, "c1", "save", f'{{"key": "{SECRET}"}}')), delta(finish="stop"))
+    context = StreamingContext("s", lambda: 0, state=state)
+    redacting = ActivePolicy(build_short("redact", {}), "redact", 1, 1, Mode.ENFORCE)
+    asked = []
+
+    async def judge(work: Work, seconds: float) -> Answer:
+        asked.append(work)
+        return Judged(Verdict(Decision.REPLACE, text="[masked]"))
+
+    with pytest.raises(TakesLong):
+        masked_text(state.blocks[0], [redacting], context)
+    await mask_all([redacting], context, judge)
+    assert context.masked == {0: "[masked]", 1: '{"key": "[api key removed]"}'}
+    assert [work.subject for work in asked] == [state.blocks[0]]
+
+
+@pytest.mark.parametrize("answer", [Judged(None, "Died"), Unanswered("too long")])
+async def test_of_what_nobody_could_mask_nothing_is_kept(answer: Answer) -> None:
+    state = aggregate(delta(content="x" * 5_000), delta(finish="stop"))
+    context = StreamingContext("s", lambda: 0, state=state)
+
+    async def judge(work: Work, seconds: float) -> Answer:
+        return answer
+
+    await mask_all([ActivePolicy(build_short("redact", {}), "redact", 1, 1, Mode.ENFORCE)], context, judge)
+    assert context.masked == {0: ""}

@@ -22,8 +22,10 @@ from streamviz.core.judgements import ModelSaid
 from streamviz.core.policy import ActivePolicy, Consult, Decision, Mode, Policy, Verdict
 from streamviz.core.processor import StreamProcessor, pass_through
 from streamviz.core.wire import AGGREGATORS
-from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesBodyComposer, AnthropicMessagesComposer
-from streamviz.core.wire.openai_chat_composer import OpenAIChatBodyComposer, OpenAIChatComposer
+from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
+from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
+from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
+from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
 from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
 from streamviz.policies import build

@@ -1,5 +1,6 @@
 """The stream processor: one callback a chunk, with the state that it led to."""
 
+import json
 from collections.abc import AsyncIterator, Iterable
 
 import pytest
@@ -7,10 +8,25 @@ import pytest
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.context import Frame, StreamingContext
-from streamviz.core.events import MALFORMED_CHUNK
+from streamviz.core.errors import IllegalTransition
+from streamviz.core.events import CONTRADICTION, MALFORMED_CHUNK, PROCESSING_ERROR
+from streamviz.core.json_value import JsonObject
+from streamviz.core.policy import Mode
 from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
-from tests.core.support import call, calls, chunks, delta, needs_recordings, parse, recorded
+from tests.core.support import (
+    Run,
+    active,
+    call,
+    calls,
+    chunks,
+    delta,
+    deny_names,
+    needs_recordings,
+    parse,
+    recorded,
+    sse,
+)
 
 STREAM = chunks(delta(content="a"), delta(content="b"), calls(call(0, "x", "f", "{}")))
 
@@ -93,3 +109,103 @@ async def test_recorded_streams_pass_through_byte_for_byte() -> None:
         await run.take(parse(data, 1000), context)
         await run.end(context)
         assert b"".join(frame.raw for frame in context.outbox) == data, path.stem
+
+
+class Doubter(OpenAIChatAggregator):
+    """Takes each chunk with a `doubt` for one that may be read in two ways."""
+
+    def _read(self, payload: JsonObject, name: str) -> None:
+        super()._read(payload, name)
+        if "doubt" in payload:
+            self._contradict("a doubt")
+
+
+def doubted(mode: Mode) -> Run:
+    return Run([active(deny_names("rm"), mode)], aggregator=Doubter())
+
+
+DOUBTED = chunks(delta(content="a"), {**delta(content="b"), "doubt": 1}, delta(content="c", finish="stop"))
+
+
+async def test_a_chunk_that_can_be_read_in_two_ways_ends_a_stream_that_policies_act_on() -> None:
+    run = await doubted(Mode.ENFORCE).finish(DOUBTED)
+    assert run.tape == DOUBTED[0].raw
+    assert run.processor.broken_by is not None
+    assert run.processor.broken_by.kind == CONTRADICTION
+
+
+async def test_a_block_that_begins_in_such_a_chunk_goes_nowhere() -> None:
+    begins = {**calls(call(0, "x", "look", "{}")), "doubt": 1}
+    run = await doubted(Mode.ENFORCE).finish(chunks(delta(content="a"), begins))
+    assert run.tape == DOUBTED[0].raw
+
+
+async def test_with_shadows_and_with_no_policy_it_goes_on_and_the_stream_is_marked() -> None:
+    shadowed = await doubted(Mode.SHADOW).finish(DOUBTED)
+    plain, context = StreamProcessor(pass_through, Doubter()), StreamingContext("run-1", lambda: 0)
+    await plain.process(incoming(DOUBTED), context)
+    for state, frames in ((shadowed.processor.state, shadowed.context.outbox), (plain.state, context.outbox)):
+        assert [frame.raw for frame in frames] == [chunk.raw for chunk in DOUBTED]
+        assert state.contradiction == "upstream contradicts itself: a doubt"
+        assert state.failure is None
+        assert state.finish_reason == "stop"
+
+
+EVIL = json.dumps(calls(call(0, "x", "rm", "{}")))
+HIDDEN = {
+    "an answer that is plain JSON": EVIL,
+    "one that ends as an event does": f"{EVIL}\n\n",
+    "a line of no field": f"{EVIL}\nid: 1\n\n",
+    **{f"a comment with {ord(end):#x}": f": x{end}data: {EVIL}\n\n" for end in "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"},
+    "a comment beside data": f': x\u2028data: {EVIL}\ndata: {{"choices": []}}\n\n',
+    "a line end in data": 'data: {"choices": [], "x": "\u2028 data: no\u2028"}\n\n',
+    "a line end in lines of data": 'data: {"choices": [], "x":\ndata:"\u2028"}\n\n',
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+async def test_what_only_some_clients_take_for_data_ends_a_stream_that_policies_act_on(name: str) -> None:
+    run = await Run([active(deny_names("rm"))]).finish(parse(HIDDEN[name].encode()))
+    assert run.tape == b""
+    assert run.processor.is_broken
+    plain, context = processor(pass_through)
+    await plain.process(incoming(parse(HIDDEN[name].encode())), context)
+    assert b"".join(frame.raw for frame in context.outbox) == HIDDEN[name].encode()
+
+
+async def test_what_the_format_has_besides_data_goes_on() -> None:
+    tape = "\ufeff: OPENROUTER\n\nevent: ping\nid: 1\nretry: 5\n\nid\n\n" + sse(delta(content="a")).decode()
+    tape += sse(json.dumps(delta(content="\u2028b\x85\u2029", finish="stop"), ensure_ascii=False)).decode() + "\r\n\r\n"
+    run = await Run([active(deny_names("rm"))]).finish(parse(tape.encode()))
+    assert not run.processor.is_broken
+    assert run.tape == tape.encode()
+
+
+class Faulty(OpenAIChatAggregator):
+    """An aggregator that does not get over a chunk which says `odd`."""
+
+    def _read(self, payload: JsonObject, name: str) -> None:
+        super()._read(payload, name)
+        if "odd" in payload:
+            raise IllegalTransition("block 0 is sealed and cannot grow")
+
+
+ODD = chunks(delta(content="a"), {**delta(content="b"), "odd": 1}, delta(content="c"))
+
+
+async def test_a_chunk_at_which_the_aggregator_fails_goes_on_where_nothing_acts() -> None:
+    run, context = StreamProcessor(pass_through, Faulty()), StreamingContext("run-1", lambda: 0)
+    await run.process(incoming(ODD), context)
+    assert context.outbox == [Frame(chunk.raw, chunk.seq) for chunk in ODD]
+    assert not run.is_broken
+    assert run.state.failure is None
+    assert "IllegalTransition: block 0 is sealed" in run.state.fault
+    assert [block.text for block in run.state.blocks] == ["abc"]
+
+
+async def test_a_chunk_at_which_the_aggregator_fails_does_not_go_on_unjudged() -> None:
+    run, context = StreamProcessor(pass_through, Faulty(), is_enforcing=True), StreamingContext("run-1", lambda: 0)
+    await run.process(incoming(ODD), context)
+    assert context.outbox == [Frame(ODD[0].raw, 0)]
+    assert run.broken_by is not None
+    assert run.broken_by.kind == PROCESSING_ERROR

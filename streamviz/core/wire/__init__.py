@@ -6,10 +6,12 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.composer import Composer
 from streamviz.core.json_value import JsonObject
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
-from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesBodyComposer, AnthropicMessagesComposer
+from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
+from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
 from streamviz.core.wire.gemini import GeminiAggregator
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
-from streamviz.core.wire.openai_chat_composer import OpenAIChatBodyComposer, OpenAIChatComposer
+from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
+from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer

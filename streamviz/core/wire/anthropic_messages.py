@@ -5,7 +5,7 @@ leave out starts and stops, and a message may come with its content, or its stop
 """
 
 from streamviz.core.aggregator import Aggregator, Chunk
-from streamviz.core.blocks import StreamBlock
+from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
 from streamviz.core.wire.anthropic_messages_message import build_message
@@ -17,20 +17,35 @@ KINDS = {
     "redacted_thinking": BlockKind.THINKING,
     "tool_use": BlockKind.TOOL_CALL,
 }
-# What a delta's field adds to; the second name is the block that begins where its start was never sent.
+# What a delta's field adds to, the block that begins where its start was never sent, and the delta's own word.
 _DELTA_FIELDS = (
-    ("text", BlockKind.CONTENT, "text"),
-    ("thinking", BlockKind.THINKING, "thinking"),
-    ("partial_json", BlockKind.TOOL_CALL, "tool_use"),
+    ("text", BlockKind.CONTENT, "text", "text_delta"),
+    ("thinking", BlockKind.THINKING, "thinking", "thinking_delta"),
+    ("partial_json", BlockKind.TOOL_CALL, "tool_use", "input_json_delta"),
 )
+_PLAIN_DELTAS = {word: (field, kind, label) for field, kind, label, word in _DELTA_FIELDS}
+_KNOWN_DELTAS = frozenset({"text_delta", "thinking_delta", "input_json_delta", "signature_delta"})
 _UNLABELLED = ("text", "thinking", "tool_use")
+_EVENTS = frozenset(
+    {"message_start", "message_delta", "content_block_start", "content_block_delta", "content_block_stop"}
+)
+
+
+def kind_of(part: JsonObject) -> BlockKind:
+    """The kind of a content block. What has a name and an input is a call, whatever its type is called."""
+    label = as_text(part.get("type"))
+    if label in KINDS:
+        return KINDS[label]
+    is_call = label.endswith("_tool_use") or ("name" in part and "input" in part)
+    return BlockKind.TOOL_CALL if is_call and not label.endswith("_tool_result") else BlockKind.OTHER
 
 
 class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
     """Reads the events of a message stream, and a whole `message` as one chunk.
 
     `head` is the message without its content and usage, as far as it has come; it stays the same object for the
-    whole stream.
+    whole stream. The vendor's SDKs put a block where its start comes in the stream, and find it for a delta by index:
+    where that is not the block that the delta is read for here, upstream contradicts itself.
     """
 
     def clear(self) -> None:
@@ -41,13 +56,21 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._parts: dict[int, JsonObject] = {}
         self._next_index = 0
         self._last_index = 0
+        self._has_message = False
+        self._is_named: bool | None = None
+        # What the SDKs have in each place: a block, or None for one that is none here.
+        self._places: list[StreamBlock | None] = []
+        self._with_input: set[int] = set()
 
     def _read(self, payload: JsonObject, name: str) -> None:
-        match as_text(payload.get("type")) or name:
+        word = as_text(payload.get("type")) or name
+        self._check_name(word, payload, name)
+        self._read_unlabelled(word, payload)
+        match word:
             case "content_block_delta":
-                self._read_delta(self._index(payload, self._last_index), as_object(payload.get("delta")))
+                self._read_delta(payload, as_object(payload.get("delta")))
             case "content_block_start":
-                self._start_block(self._index(payload, self._next_index), as_object(payload.get("content_block")))
+                self._read_start(payload, as_object(payload.get("content_block")))
             case "content_block_stop":
                 self._seal(self._index(payload, self._last_index))
             case "message_start":
@@ -67,14 +90,37 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
                 if error := payload.get("error"):
                     self._fail(error)
 
+    def _read_unlabelled(self, word: str, payload: JsonObject) -> None:
+        """No event has a content of its own, and clients read a whole answer whatever it calls itself."""
+        if word != "message" and isinstance(payload.get("content"), list):
+            self._read_message(payload)
+            self._seal_all()
+
+    def _check_name(self, word: str, payload: JsonObject, name: str) -> None:
+        """The SDKs pass over events without a name, and go by the name first where there is one."""
+        if (self._is_named and name == word) or (word not in _EVENTS and name not in _EVENTS):
+            return
+        if self._is_named is None:
+            self._is_named = bool(name)
+        if self._is_named is not bool(name):
+            self._contradict("some of its events have names and some have none")
+        elif name and payload.get("type", name) != name:
+            self._contradict(f"an event is named {name} and is another")
+
     def _index(self, payload: JsonObject, otherwise: int) -> int:
         index = as_index(payload.get("index"))
+        if index is None and payload.get("index") is not None:
+            self._contradict("an index is no place")
         return otherwise if index is None else index
 
     def _read_message(self, message: JsonObject) -> None:
+        content = objects(message.get("content"))
+        if content and self._has_message:
+            self._contradict("the message begins again")
+        self._has_message = True
         self.head.update({key: value for key, value in message.items() if key not in ("content", "usage")})
-        for part in objects(message.get("content")):
-            self._start_block(self._next_index, part)
+        for part in content:
+            self._places.append(self._start_block(self._next_index, part))
         self._read_end(message, message.get("usage"))
 
     def _read_end(self, end: JsonObject, usage: object) -> None:
@@ -89,6 +135,18 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
             self._seal_all()
             self._finish(reason)
 
+    def _read_start(self, payload: JsonObject, part: JsonObject) -> None:
+        index = as_index(payload.get("index"))
+        open_block = self._unsealed.get(self._last_index if index is None else index)
+        if open_block is not None and _is_repeated(open_block, part):
+            # Some gateways say so before each piece of one call. SDKs have an empty block more then.
+            self._places.append(None)
+            if part.get("input"):
+                self._contradict("a call goes on in a block of its own")
+                self._grow(open_block, as_arguments(part["input"]))
+            return
+        self._places.append(self._start_block(self._index(payload, self._next_index), part))
+
     def _start_block(self, index: int, part: JsonObject) -> StreamBlock:
         if self.state.current_block is not None:
             # Its stop may have been left out.
@@ -96,7 +154,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._seal(index)
         label = as_text(part.get("type"))
         block = self._start(
-            KINDS.get(label, BlockKind.OTHER),
+            kind_of(part),
             index=index,
             id=as_text(part.get("id")),
             name=as_text(part.get("name")),
@@ -109,13 +167,33 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         text, signature = _content(block.kind, part)
         if text or signature:
             self._grow(block, text, signature=signature)
+        if text and block.kind is BlockKind.TOOL_CALL:
+            self._with_input.add(block.ordinal)
         return block
 
-    def _read_delta(self, index: int, delta: JsonObject) -> None:
+    def _read_delta(self, payload: JsonObject, delta: JsonObject) -> None:
+        index = self._index(payload, self._last_index)
+        place = as_index(payload.get("index")) or 0
+        word = as_text(delta.get("type"))
+        target = self._unsealed.get(index)
+        if word not in _KNOWN_DELTAS and target is not None and target.kind is BlockKind.OTHER:
+            self._read_unknown_delta(index, delta)
+            return
+        plain = _PLAIN_DELTAS.get(word)
+        if plain is not None and len(delta) == 2 and isinstance(text := delta.get(plain[0]), str):
+            # Nearly every event of nearly every stream.
+            self._grow_at(place, self._block_for(index, plain[1], plain[2]), text)
+        else:
+            self._read_odd_delta(index, place, word, delta)
+
+    def _read_odd_delta(self, index: int, place: int, word: str, delta: JsonObject) -> None:
         is_known = False
-        for field, kind, label in _DELTA_FIELDS:
-            if isinstance(text := delta.get(field), str):
-                self._grow(self._block_for(index, kind, label), text)
+        for field, kind, label, own_word in _DELTA_FIELDS:
+            text = delta.get(field)
+            if isinstance(text, str) is not (word == own_word):
+                self._contradict("a delta is of one type and has the text of another")
+            if isinstance(text, str):
+                self._grow_at(place, self._block_for(index, kind, label), text)
                 is_known = True
         if signature := as_text(delta.get("signature")):
             block = self._unsealed.get(index) or self._block_for(index, BlockKind.THINKING, "thinking")
@@ -123,10 +201,19 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         elif not is_known:
             self._read_unknown_delta(index, delta)
 
+    def _grow_at(self, place: int, block: StreamBlock, text: str) -> None:
+        """Take in what the SDKs add to the block in `place`, if there is one that takes such text."""
+        there = self._places[place] if place < len(self._places) else block
+        if there is not block and (there is None or there.kind is not BlockKind.OTHER):
+            self._contradict("a delta is for another block than its index says")
+        if text and block.ordinal in self._with_input:
+            self._contradict("a call begins with its input and then has another")
+        self._grow(block, text)
+
     def _block_for(self, index: int, kind: BlockKind, label: str) -> StreamBlock:
         """The block that the delta adds to; a new one where none is open that could take it."""
         block = self._unsealed.get(index)
-        if block is not None and block.kind in (kind, BlockKind.OTHER):
+        if block is not None and block.kind is kind:
             return block
         return self._start_block(index, {"type": label})
 
@@ -152,6 +239,13 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
 
     def _build(self) -> JsonObject:
         return build_message(self.state, self.head, self._parts)
+
+
+def _is_repeated(block: StreamBlock, part: JsonObject) -> bool:
+    """Whether the start of a call says nothing that the open call does not say."""
+    label = as_text(part.get("type"))
+    is_same = isinstance(block, ToolCallStreamBlock) and label == (block.label or "tool_use")
+    return is_same and not part.get("id") and not part.get("name")
 
 
 def _content(kind: BlockKind, part: JsonObject) -> tuple[str, str]:

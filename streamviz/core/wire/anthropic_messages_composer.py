@@ -1,14 +1,18 @@
-"""Writing Anthropic's messages: events as the frames of a message stream, or as one `message`."""
+"""Writing Anthropic's messages: events as the frames of a message stream.
+
+What no verdict changes keeps upstream's own frames, with what each of them is known to hold.
+"""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from streamviz.core import sse
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamState
+from streamviz.core.calls import Runner, runner_of
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
+    CONTRADICTION,
     BlockCompleted,
     BlockDelta,
     BlockKind,
@@ -20,11 +24,21 @@ from streamviz.core.events import (
     UsageUpdated,
 )
 from streamviz.core.json_value import JsonObject, as_object, as_text, decode, encode, objects
-from streamviz.core.wire.anthropic_messages import KINDS
-from streamviz.core.wire.anthropic_messages_message import other_part, part_of
+from streamviz.core.wire.anthropic_messages_message import other_part, owner_of
+from streamviz.core.wire.arguments import as_input
 from streamviz.core.wire.translation import ANTHROPIC_MESSAGES, translate_reason, translate_usage
 
 FINISH_WITHOUT_CALLS = {"tool_use": "end_turn"}
+# What is carried over of each event; what else there is might repeat what was changed.
+_CARRIED = {
+    "message_start": frozenset({"type", "message"}),
+    "content_block_start": frozenset({"type", "index", "content_block"}),
+    "content_block_delta": frozenset({"type", "index", "delta"}),
+    "content_block_stop": frozenset({"type", "index"}),
+    "message_delta": frozenset({"type", "delta", "usage", "context_management"}),
+}
+_MESSAGE_FIELDS = frozenset("id type role model stop_sequence stop_details container context_management usage".split())
+_END_FIELDS = frozenset({"stop_reason", "stop_sequence", "stop_details", "container"})
 # How each kind of block begins, and the delta that it grows by.
 _EMPTY: dict[BlockKind, JsonObject] = {
     BlockKind.CONTENT: {"type": "text", "text": ""},
@@ -39,9 +53,12 @@ _DELTAS = {
 }
 
 
+_NOT_ITS_OWN = ("upstream_error", "server_error")
+
+
 def error_body(message: str, kind: str) -> JsonObject:
     """Anthropic's error object; a kind that is none of its own becomes `api_error`."""
-    known = kind if kind.endswith("_error") and kind != "upstream_error" else "api_error"
+    known = kind if kind.endswith("_error") and kind not in _NOT_ITS_OWN else "api_error"
     return {"type": "error", "error": {"type": known, "message": message}}
 
 
@@ -81,6 +98,7 @@ class AnthropicMessagesComposer(Composer):
         self._next_index = 0
         self._has_begun = False
         self._has_calls = False
+        self._denied: set[str] = set()
         self._is_finished = False
         self._usage: JsonObject = {}
         self._reason = ""
@@ -90,7 +108,7 @@ class AnthropicMessagesComposer(Composer):
         for event in events:
             match event:
                 case BlockStarted():
-                    self._pass_start(event)
+                    self._pass_start(event, self._next_index if event.index is None else event.index)
                 case BlockCompleted() | BlockSealed():
                     if (block := self._blocks.get(event.ordinal)) is not None:
                         block.is_ended = True
@@ -103,6 +121,48 @@ class AnthropicMessagesComposer(Composer):
     def keeps(self, chunk: Chunk) -> bool:
         # By the payload's own word where it has one, as it is read; some gateways send no names.
         return chunk.data is None or _word(chunk.data, chunk.name) in self.markers
+
+    def denied(self, call: BlockStarted) -> None:
+        if call.id:
+            self._denied.add(call.id)
+
+    def carry(self, chunk: Chunk, events: Sequence[StreamEvent]) -> list[bytes] | None:
+        if self._source or self._is_finished or chunk.data is None:
+            return None
+        payload = _payload(chunk.data)
+        match as_text(payload.get("type")) or chunk.name:
+            case "message_start":
+                return self._carry_beginning(chunk, payload, events)
+            case "content_block_start":
+                return self._carry_start(chunk, payload, events)
+            case "content_block_delta":
+                return self._carry_delta(chunk, payload, events)
+            case "content_block_stop":
+                return self._carry_stop(chunk, payload, events)
+            case "message_delta":
+                return self._carry_end(chunk, payload, events)
+            case _:
+                return None
+
+    def carry_part(
+        self, chunk: Chunk, read: Sequence[StreamEvent], said: Sequence[StreamEvent], touched: Set[int]
+    ) -> list[bytes] | None:
+        """The one event that can hold several blocks is a message's first."""
+        payload = {} if chunk.data is None else _payload(chunk.data)
+        message = as_object(payload.get("message"))
+        if self._source or self._has_begun or not message.get("content"):
+            return None
+        self._has_begun = True
+        head = {key: value for key, value in message.items() if key in _MESSAGE_FIELDS}
+        frames = [_own(chunk, payload, {"message": {**head, "content": [], "stop_reason": None}})]
+        changed: dict[int, list[StreamEvent]] = {ordinal: [] for ordinal in touched}
+        for event in said:
+            if isinstance(event, BlockStarted | BlockDelta | BlockCompleted | BlockSealed) and event.ordinal in changed:
+                changed[event.ordinal].append(event)
+        started = [event for event in read if isinstance(event, BlockStarted)]
+        for event, part in zip(started, objects(message["content"]), strict=False):
+            frames += self._begin_part(event, part, changed.get(event.ordinal))
+        return frames + self.compose([event for event in said if isinstance(event, UsageUpdated | StreamFinished)])
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         frames: list[bytes] = []
@@ -125,6 +185,10 @@ class AnthropicMessagesComposer(Composer):
     def fail(self, failure: StreamFailed) -> bytes:
         return sse.write_event(encode(error_body(failure.message, failure.kind)), "error")
 
+    @property
+    def _is_foreign(self) -> bool:
+        return self._source not in ("", ANTHROPIC_MESSAGES)
+
     def _frames(self, event: StreamEvent) -> list[bytes]:
         if self._is_finished:
             # The format has nothing behind its end, nor behind an error.
@@ -140,31 +204,103 @@ class AnthropicMessagesComposer(Composer):
                 self._usage = translate_usage(event.usage, self._source or ANTHROPIC_MESSAGES, ANTHROPIC_MESSAGES)
             case StreamFinished() if event.choice == 0:
                 self._reason = event.reason
-            case StreamFailed():
+            case StreamFailed() if event.kind != CONTRADICTION:
                 self._is_finished = True
                 return [self.fail(event)]
             case _:
                 pass
         return []
 
-    def _pass_start(self, event: BlockStarted) -> None:
-        index = self._next_index if event.index is None else event.index
+    def _carry_beginning(self, chunk: Chunk, payload: JsonObject, events: Sequence[StreamEvent]) -> list[bytes] | None:
+        if self._has_begun or any(isinstance(event, BlockStarted) for event in events):
+            return None
+        self._has_begun = True
+        self._note_usage(events)
+        return [_own(chunk, payload, {})]
+
+    def _begin_part(self, event: BlockStarted, part: JsonObject, changed: Sequence[StreamEvent] | None) -> list[bytes]:
+        """A block that came with the message, or the events that say what became of it; the one before it is over."""
+        if self._open is not None:
+            self._open.is_ended = True
+        frames = self._advance()
+        if changed is not None:
+            return [*frames, *self.compose(changed)]
+        if owner_of(part) in self._denied:
+            return frames
+        block = self._pass_start(event, self._next_index)
+        return [*frames, _write("content_block_start", {"index": block.index, "content_block": part})]
+
+    def _carry_start(self, chunk: Chunk, payload: JsonObject, events: Sequence[StreamEvent]) -> list[bytes] | None:
+        started = [event for event in events if isinstance(event, BlockStarted)]
+        if len(started) != 1:
+            return None
+        [event] = started
+        at = events.index(event)
+        # The end of a block whose stop was left out.
+        frames = self.compose(events[:at])
+        if owner_of(as_object(payload.get("content_block"))) in self._denied:
+            return frames
+        if self._open is not None:
+            return [*frames, *self.compose(events[at:])]
+        frames += self._message_start()
+        block = self._pass_start(event, self._next_index)
+        return [*frames, _own(chunk, payload, {"index": block.index})]
+
+    def _carry_delta(self, chunk: Chunk, payload: JsonObject, events: Sequence[StreamEvent]) -> list[bytes] | None:
+        ordinals = {event.ordinal if isinstance(event, BlockDelta) else None for event in events}
+        ordinal = ordinals.pop() if len(ordinals) == 1 else None
+        if ordinal is None:
+            return None
+        block = self._blocks.get(ordinal)
+        if block is None:
+            return []
+        return [_own(chunk, payload, {"index": block.index})] if self._is_out(block) else None
+
+    def _carry_stop(self, chunk: Chunk, payload: JsonObject, events: Sequence[StreamEvent]) -> list[bytes] | None:
+        sealed = [event.ordinal for event in events if isinstance(event, BlockSealed)]
+        block = self._blocks.get(sealed[0]) if len(sealed) == 1 else None
+        if block is None or not self._is_out(block):
+            return None
+        block.is_ended, self._open = True, None
+        return [_own(chunk, payload, {"index": block.index})]
+
+    def _carry_end(self, chunk: Chunk, payload: JsonObject, events: Sequence[StreamEvent]) -> list[bytes] | None:
+        self._note_usage(events)
+        reason = next((event.reason for event in events if isinstance(event, StreamFinished)), "")
+        end = {key: value for key, value in as_object(payload.get("delta")).items() if key in _END_FIELDS}
+        if not reason:
+            return [*self._message_start(), _own(chunk, payload, {"delta": end})]
+        frames = [*self._message_start(), *self._end_blocks()]
+        self._is_finished = True
+        return [*frames, _own(chunk, payload, {"delta": {**end, "stop_reason": reason}})]
+
+    def _is_out(self, block: _Block) -> bool:
+        """Whether the client has the start of a block, and not its end."""
+        return block is self._open and block.index is not None
+
+    def _note_usage(self, events: Sequence[StreamEvent]) -> None:
+        for event in events:
+            if isinstance(event, UsageUpdated):
+                self._usage = event.usage
+
+    def _pass_start(self, event: BlockStarted, index: int) -> _Block:
         block = _Block(event.kind, event.label, event.id, event.name, index)
         self._blocks[event.ordinal] = self._open = block
         self._next_index = max(self._next_index, index + 1)
-        self._has_calls = self._has_calls or event.kind is BlockKind.TOOL_CALL
+        self._has_calls = self._has_calls or _is_for_client(event)
+        return block
 
     def _start(self, event: BlockStarted) -> list[bytes]:
-        is_foreign = self._source not in ("", ANTHROPIC_MESSAGES)
-        if event.kind is BlockKind.OTHER and is_foreign:
+        is_call = event.kind is BlockKind.TOOL_CALL
+        if self._is_foreign and (event.kind is BlockKind.OTHER or (is_call and not _is_for_client(event))):
             # Another format's own kinds have no place in this one.
             return []
-        is_call = event.kind is BlockKind.TOOL_CALL
         if self._has_calls and not self._source and event.kind in (BlockKind.CONTENT, BlockKind.REFUSAL):
             return []
-        self._has_calls = self._has_calls or is_call
+        self._has_calls = self._has_calls or _is_for_client(event)
         id = event.id or (f"toolu_{event.ordinal}" if is_call else "")
-        self._blocks[event.ordinal] = _Block(event.kind, event.label, id, event.name)
+        label = "" if is_call and self._is_foreign else event.label
+        self._blocks[event.ordinal] = _Block(event.kind, label, id, event.name)
         (self._calls if is_call and self._source else self._queue).append(event.ordinal)
         return self._advance()
 
@@ -215,9 +351,19 @@ class AnthropicMessagesComposer(Composer):
         return frames
 
     def _stop(self, block: _Block) -> list[bytes]:
-        frames = self._begin(block) if block.index is None else []
         self._open = None
+        if block.index is None and self._is_of_denied(block):
+            return []
+        frames = self._begin(block) if block.index is None else []
         return [*frames, _write("content_block_stop", {"index": block.index})]
+
+    def _is_of_denied(self, block: _Block) -> bool:
+        """Whether it is the result of a call that the client did not get."""
+        if block.kind is not BlockKind.OTHER or not self._denied:
+            return False
+        return (
+            owner_of({**as_input("".join(delta.text for delta in block.waiting)), "type": block.label}) in self._denied
+        )
 
     def _message_start(self) -> list[bytes]:
         if self._has_begun:
@@ -230,12 +376,7 @@ class AnthropicMessagesComposer(Composer):
         return [_write("message_start", {"message": message})]
 
     def _finish(self) -> list[bytes]:
-        frames = self._message_start()
-        self._queue += self._calls
-        self._calls = []
-        for block in self._blocks.values():
-            block.is_ended = True
-        frames += self._advance()
+        frames = [*self._message_start(), *self._end_blocks()]
         reason, self._reason = self._reason, ""
         if not reason or self._is_finished:
             return frames
@@ -246,47 +387,12 @@ class AnthropicMessagesComposer(Composer):
         usage = {"output_tokens": 0, **self._usage}
         return [*frames, _write("message_delta", {"delta": delta, "usage": usage})]
 
-
-class AnthropicMessagesBodyComposer(Composer):
-    """Writes a whole answer anew from upstream's own, `body`, keeping every field that policies do not touch."""
-
-    finish_without_calls = FINISH_WITHOUT_CALLS
-    finish_halted = "refusal"
-
-    def __init__(self, body: JsonObject) -> None:
-        self._body = body
-
-    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
-        """Nothing follows an answer that went through whole."""
-
-    def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
-        if not any(isinstance(event, BlockStarted) for event in events):
-            # The body came as one chunk; these are what the end of input adds.
-            return []
-        state = StreamState()
-        for event in events:
-            state.apply(event)
-        reason = state.finish_reason or self._body.get("stop_reason")
-        return [encode({**self._body, "content": self._content(state), "stop_reason": reason})]
-
-    def keep_alive(self) -> bytes:
-        # White space before a JSON value means nothing.
-        return b" "
-
-    def fail(self, failure: StreamFailed) -> bytes:
-        return encode(error_body(failure.message, failure.kind))
-
-    def _content(self, state: StreamState) -> list[JsonObject]:
-        content: list[JsonObject] = []
-        has_calls = False
-        for block, part in zip(state.blocks, objects(self._body.get("content")), strict=False):
-            if block.kind is KINDS.get(as_text(part.get("type")), BlockKind.OTHER):
-                has_calls = has_calls or block.kind is BlockKind.TOOL_CALL
-                content.append(part if block.kind is BlockKind.OTHER else part_of(block, part))
-            elif not has_calls:
-                # Providers reject text behind a tool call in the next turn.
-                content.append({"type": "text", "text": block.text})
-        return content
+    def _end_blocks(self) -> list[bytes]:
+        self._queue += self._calls
+        self._calls = []
+        for block in self._blocks.values():
+            block.is_ended = True
+        return self._advance()
 
 
 def _is_streamed(block: _Block) -> bool:
@@ -300,7 +406,7 @@ def _start_of(block: _Block) -> JsonObject:
     if block.kind is BlockKind.TOOL_CALL:
         name = next((delta.name for delta in reversed(block.waiting) if delta.name), block.name)
         id = next((delta.id for delta in reversed(block.waiting) if delta.id), block.id)
-        return {"type": "tool_use", "id": id, "name": name, "input": {}}
+        return {"type": block.label or "tool_use", "id": id, "name": name, "input": {}}
     if block.label == "redacted_thinking":
         return {"type": block.label, "data": "".join(delta.signature for delta in block.waiting)}
     if block.kind is BlockKind.OTHER:
@@ -321,9 +427,24 @@ def _write(name: str, fields: JsonObject) -> bytes:
     return sse.write_event(encode({"type": name, **fields}), name)
 
 
+def _own(chunk: Chunk, payload: JsonObject, fields: JsonObject) -> bytes:
+    """Upstream's own frame with `fields` put right; its very bytes where that changes nothing."""
+    word = as_text(payload.get("type")) or chunk.name
+    carried = {key: value for key, value in {**payload, **fields}.items() if key in _CARRIED[word]}
+    return chunk.raw if carried == payload else sse.write_event(encode(carried), chunk.name)
+
+
 def _word(data: bytes, name: str) -> str:
     """What an event calls itself."""
+    return as_text(_payload(data).get("type")) or name
+
+
+def _payload(data: bytes) -> JsonObject:
     try:
-        return as_text(as_object(decode(data)).get("type")) or name
+        return as_object(decode(data))
     except ValueError:
-        return name
+        return {}
+
+
+def _is_for_client(event: BlockStarted) -> bool:
+    return event.kind is BlockKind.TOOL_CALL and runner_of(event.label) is Runner.CLIENT

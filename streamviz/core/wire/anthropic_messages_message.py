@@ -6,7 +6,7 @@ Format: https://docs.anthropic.com/en/api/messages.
 from collections.abc import Mapping
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
-from streamviz.core.json_value import JsonObject
+from streamviz.core.json_value import JsonObject, as_text
 from streamviz.core.wire.arguments import as_input
 
 
@@ -29,11 +29,16 @@ def part_of(block: StreamBlock, began: JsonObject) -> JsonObject:
             return {**began, "type": "thinking", "thinking": block.text, "signature": block.signature}
         case ToolCallStreamBlock():
             call = {"id": block.id, "name": block.name, "input": as_input(block.text)}
-            return {**began, "type": "tool_use", **call}
+            return {**began, "type": block.label or "tool_use", **call}
         case OtherStreamBlock():
             return other_part(block.label, block.id, block.name, block.text, began)
         case _:
             return {**began, "type": "text", "text": block.text}
+
+
+def owner_of(part: JsonObject) -> str:
+    """The id of the call that a content block is the result of; empty where it is none."""
+    return as_text(part.get("tool_use_id")) if as_text(part.get("type")).endswith("_tool_result") else ""
 
 
 def other_part(label: str, id: str, name: str, text: str, began: JsonObject) -> JsonObject:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock
+from streamviz.core.calls import name_of
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
 from streamviz.core.wire.arguments import as_arguments
@@ -70,14 +71,28 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
             self._finish(reason, number)
 
     def _read_part(self, candidate: _Candidate, part: JsonObject) -> None:
-        if isinstance(part.get("text"), str):
+        is_text, call = isinstance(part.get("text"), str), part.get("functionCall")
+        if is_text:
             self._read_text(candidate, part)
-        elif isinstance(call := part.get("functionCall"), dict):
+        if isinstance(call, dict):
             self._read_call(candidate, call, part)
-        elif label := next((key for key in part if key not in _DESCRIPTIONS), ""):
-            block = self._begin(candidate, BlockKind.OTHER, part, label=label)
-            self._grow(block, as_json_text(part[label]))
+        labels = [key for key in part if key not in _DESCRIPTIONS]
+        own_calls = [label for label in labels if _is_own_call(label, part[label])]
+        for label in own_calls:
+            self._read_own_call(candidate, label, part)
+        if labels and not is_text and not isinstance(call, dict) and not own_calls:
+            block = self._begin(candidate, BlockKind.OTHER, part, label=labels[0])
+            self._grow(block, as_json_text(part[labels[0]]))
             self._complete(block)
+
+    def _read_own_call(self, candidate: _Candidate, label: str, part: JsonObject) -> None:
+        """A call that is none of a function: of code that Gemini runs, of a tool of its own."""
+        said = as_object(part[label])
+        name = as_text(said.get("name")) or as_text(said.get("toolType")) or name_of(label)
+        id = as_text(said.get("id"))
+        block = self._begin(candidate, BlockKind.TOOL_CALL, part, id=id, name=name, label=label)
+        self._grow(block, as_json_text(said.get("args", said)))
+        self._complete(block)
 
     def _read_text(self, candidate: _Candidate, part: JsonObject) -> None:
         kind = BlockKind.THINKING if part.get("thought") is True else BlockKind.CONTENT
@@ -121,3 +136,10 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
 
     def _build(self) -> JsonObject:
         return build_message(self.state, self.head, self._parts, self._pieces)
+
+
+def _is_own_call(label: str, said: object) -> bool:
+    """Whether a part that is no function call says a call: by its name, or by what it has."""
+    if label == "functionCall" or not isinstance(said, dict):
+        return False
+    return label == "executableCode" or label.endswith("Call") or ("name" in said and "args" in said)

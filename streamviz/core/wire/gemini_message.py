@@ -45,7 +45,7 @@ def build_message(
 
 def _part(block: StreamBlock, began: JsonObject, pieces: Sequence[JsonObject]) -> JsonObject:
     match block:
-        case ToolCallStreamBlock():
+        case ToolCallStreamBlock() if not block.label:
             call: JsonObject = {"name": block.name, "args": {**as_input(block.text), **assemble(pieces)}}
             return {**began, "functionCall": {"id": block.id, **call} if block.id else call}
         case ThinkingStreamBlock():

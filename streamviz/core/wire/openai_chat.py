@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
-from streamviz.core.events import BlockKind
+from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
+from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, Places, legacy_piece, piece_of
 from streamviz.core.wire.openai_chat_message import THINKING_FIELDS, build_message
 
 MEDIA_FIELDS = ("audio", "images")
+_SAYING = ("content", "refusal", "tool_calls", "function_call", *THINKING_FIELDS, "reasoning_details", *MEDIA_FIELDS)
 _PLAIN = frozenset(("role", "content"))
 
 
@@ -27,11 +29,20 @@ class _Choice:
     text: StreamBlock | None = None
     calls: dict[int, ToolCallStreamBlock] = field(default_factory=dict)
     calls_by_id: dict[str, ToolCallStreamBlock] = field(default_factory=dict)
+    legacy: ToolCallStreamBlock | None = None
+    places: Places = field(default_factory=Places)
     has_delta: bool = False
+    is_finished: bool = False
+    # Whether content came as a text, not as a list.
+    has_text: bool = False
 
 
 class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
-    """Reads `chat.completion.chunk` events, and a whole `chat.completion` as one chunk."""
+    """Reads `chat.completion.chunk` events, and a whole `chat.completion` as one chunk.
+
+    Where the vendor's SDKs, which add by index, would put together another message than is read here, upstream
+    contradicts itself. Where they raise it does not: their clients have nothing then.
+    """
 
     def clear(self) -> None:
         super().clear()
@@ -40,13 +51,19 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self.head: JsonObject = {}
         self._has_id = False
         self._has_own_usage = False
+        self._object: object = None
+        # Calls whose arguments came as JSON rather than as text.
+        self._as_objects: set[int] = set()
 
     def _read(self, payload: JsonObject, name: str) -> None:
         if not self._has_id:
             self.head.update((key, payload[key]) for key in ("id", "created", "model") if payload.get(key))
             self._has_id = "id" in self.head
-        for position, choice in enumerate(objects(payload.get("choices"))):
+        choices = objects(payload.get("choices"))
+        for position, choice in enumerate(choices):
             self._read_choice(choice, position)
+        if self.state.events and (payload.get("object") != self._object or len(choices) > 1):
+            self._check(payload, choices)
         if "usage" in payload or "x_groq" in payload:
             self._read_usage(payload)
         if error := payload.get("error"):
@@ -54,22 +71,49 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         elif name == "error":
             self._fail(payload)
 
+    def _check(self, payload: JsonObject, choices: list[JsonObject]) -> None:
+        """SDKs pass over chunks that are none by their own word, and take a choice that comes twice once."""
+        if any(isinstance(event, BlockDelta) for event in self.state.events):
+            word = payload.get("object")
+            if self._object is None:
+                self._object = word
+            if word != self._object:
+                self._contradict("some of its chunks are of another kind")
+        if len(choices) > 1:
+            numbers = [choice.get("index", position) for position, choice in enumerate(choices)]
+            if len(set(map(str, numbers))) < len(numbers):
+                self._contradict("a choice comes twice in a chunk")
+
     def _read_choice(self, payload: JsonObject, position: int) -> None:
         index = as_index(payload.get("index"))
+        if index is None and payload.get("index") is not None:
+            self._contradict("the index of a choice is no place")
         number = position if index is None else index
-        choice = self._choices.get(number)
-        if choice is None:
-            choice = self._choices[number] = _Choice(number)
+        choice = self._choices.get(number) or self._begin_choice(number)
+        before = len(self.state.events)
+        self._read_words(choice, payload)
+        if choice.is_finished and not self.has_end_mark and len(self.state.events) > before:
+            self._contradict("a choice goes on behind its end")
+        reason = payload.get("finish_reason")
+        if reason and isinstance(reason, str):
+            self._finish_choice(choice, reason)
+
+    def _begin_choice(self, number: int) -> _Choice:
+        if number != len(self._choices):
+            self._contradict("choices come out of order")
+        choice = self._choices[number] = _Choice(number)
+        return choice
+
+    def _read_words(self, choice: _Choice, payload: JsonObject) -> None:
         delta = payload.get("delta")
         if isinstance(delta, dict):
+            if not choice.has_delta and _says_else(as_object(payload.get("message")), delta):
+                self._contradict("a message says something else than the delta beside it")
             choice.has_delta = True
             self._read_delta(choice, delta)
         elif not choice.has_delta:
             # A whole answer has a message; some providers send one beside the deltas too, which would count twice.
             self._read_delta(choice, as_object(payload.get("message")))
-        reason = payload.get("finish_reason")
-        if reason and isinstance(reason, str):
-            self._finish_choice(choice, reason)
 
     def _read_delta(self, choice: _Choice, delta: JsonObject) -> None:
         content = delta.get("content")
@@ -77,7 +121,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._read_fields(choice, delta, content)
         elif content:
             # Nearly every delta of nearly every stream.
-            self._text(choice, BlockKind.CONTENT, content)
+            self._content(choice, content)
 
     def _read_fields(self, choice: _Choice, delta: JsonObject, content: object) -> None:
         if (
@@ -88,43 +132,51 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         ):
             self._read_thinking(choice, delta)
         if content and isinstance(content, str):
-            self._text(choice, BlockKind.CONTENT, content)
+            self._content(choice, content)
         elif isinstance(content, list):
-            self._read_parts(choice, content, has_thinking=any(as_text(delta.get(key)) for key in THINKING_FIELDS))
+            self._read_parts(choice, content, _thinking_in(delta))
+        elif content:
+            self._contradict("content is neither text nor a list")
         if refusal := as_text(delta.get("refusal")):
             self._text(choice, BlockKind.REFUSAL, refusal)
         for key in MEDIA_FIELDS:
             if media := delta.get(key):
                 self._media(choice, key, media)
         if calls := delta.get("tool_calls"):
-            for position, call in enumerate(objects(calls)):
-                self._read_call(choice, call, position)
+            self._read_calls(choice, objects(calls))
         if call := as_object(delta.get("function_call")):
-            self._read_call(choice, {"function": call}, 0)
+            self._read_legacy_call(choice, legacy_piece(call))
+
+    def _content(self, choice: _Choice, text: str) -> None:
+        choice.has_text = True
+        self._text(choice, BlockKind.CONTENT, text)
 
     def _read_thinking(self, choice: _Choice, delta: JsonObject) -> None:
         details = objects(delta.get("reasoning_details"))
-        text = next((text for key in THINKING_FIELDS if (text := as_text(delta.get(key)))), "")
-        if not text:
-            text = "".join(as_text(detail.get("text")) or as_text(detail.get("summary")) for detail in details)
+        text, said = _thinking_in(delta), "".join(map(_detail_text, details))
+        if text and (
+            (said and said != text) or any(as_text(delta.get(key)) not in ("", text) for key in THINKING_FIELDS)
+        ):
+            self._contradict("two fields say different thinking")
         # Encrypted thinking has no text, but the provider wants it back: it is kept as the signature is.
         signature = "".join(as_text(detail.get("signature")) or as_text(detail.get("data")) for detail in details)
-        if text or signature:
-            self._text(choice, BlockKind.THINKING, text, signature)
+        if text or said or signature:
+            self._text(choice, BlockKind.THINKING, text or said, signature)
 
-    def _read_parts(self, choice: _Choice, parts: list[object], has_thinking: bool) -> None:
+    def _read_parts(self, choice: _Choice, parts: list[object], thinking: str) -> None:
+        """A list of content. What it has of `thinking` again, which a field of the delta said, counts once."""
         for part in parts:
-            if isinstance(part, str):
-                self._text(choice, BlockKind.CONTENT, part)
-                continue
-            details = as_object(part)
+            details: JsonObject = {"type": "text", "text": part} if isinstance(part, str) else as_object(part)
             kind = as_text(details.get("type"))
-            if kind == "thinking" and has_thinking:
-                continue
             text = _part_text(details, kind)
-            if kind in ("thinking", "reasoning"):
+            if kind == "thinking" and thinking:
+                if text != thinking:
+                    self._contradict("a part and a field say different thinking")
+            elif kind in ("thinking", "reasoning"):
                 self._text(choice, BlockKind.THINKING, text, as_text(details.get("signature")))
             elif text:
+                if choice.has_text:
+                    self._contradict("content is a text and then a list")
                 self._text(choice, BlockKind.REFUSAL if kind == "refusal" else BlockKind.CONTENT, text)
             elif kind not in ("text", "output_text", ""):
                 self._media(choice, kind, details)
@@ -147,23 +199,46 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         choice.open = [block]
         choice.unsealed.append(block)
 
-    def _read_call(self, choice: _Choice, call: JsonObject, position: int) -> None:
-        function = as_object(call.get("function")) or as_object(call.get("custom"))
-        id, name = as_text(call.get("id")), as_text(function.get("name"))
-        arguments = as_json_text(function["input"] if "input" in function else function.get("arguments"))
-        index = as_index(call.get("index"))
-        block = self._find_call(choice, index, id, name, position)
-        if block is None:
-            block = self._start_call(choice, index, id, name, position)
-            name = ""
-        elif block.is_complete:
+    def _read_calls(self, choice: _Choice, calls: list[JsonObject]) -> None:
+        put: list[tuple[int | None, int]] = []
+        for position, call in enumerate(calls):
+            piece = piece_of(call)
+            block = self._find_call(choice, piece.place, piece.id, piece.name, position)
+            name = piece.name
+            if block is None:
+                block, name = self._start_call(choice, piece), ""
+                choice.calls[position if piece.place is None else piece.place] = block
+            self._grow_call(choice, block, piece, name)
+            if piece.id:
+                choice.calls_by_id[piece.id] = block
+            put.append((piece.place, block.ordinal))
+        if not choice.places.has_raised and choice.places.differ(put):
+            self._contradict("a piece of a call has the index of another")
+
+    def _read_legacy_call(self, choice: _Choice, piece: Piece) -> None:
+        name = piece.name
+        if choice.legacy is None or choice.legacy.is_sealed:
+            choice.legacy, name = self._start_call(choice, piece), ""
+        self._grow_call(choice, choice.legacy, piece, name)
+
+    def _grow_call(self, choice: _Choice, block: ToolCallStreamBlock, piece: Piece, name: str) -> None:
+        """Add a piece to its call; `name` is what it says of the call's name anew."""
+        if block.is_complete:
             choice.open.append(block)
-        if name and block.name and name != block.name:
-            # A name in pieces, or one that is sent again longer each time.
+        if self._is_odd(block, piece, name):
+            self._contradict("a call is named twice, or goes on as another kind of call")
+        if name and block.name:
+            # A name in pieces, or one that is sent again longer each time. SDKs disagree about both.
             name = name if name.startswith(block.name) else block.name + name
-        self._grow(block, arguments, id=id, name=name)
-        if id:
-            choice.calls_by_id[id] = block
+        if piece.is_object:
+            self._as_objects.add(block.ordinal)
+        self._grow(block, piece.arguments, id=piece.id, name=name)
+
+    def _is_odd(self, block: ToolCallStreamBlock, piece: Piece, name: str) -> bool:
+        """Whether clients may read the call with this piece otherwise than it is read here."""
+        is_mixed = block.ordinal in self._as_objects or (piece.is_object and block.length > 0)
+        is_other = piece.is_custom is not (block.label == CUSTOM) and bool(name or piece.arguments)
+        return piece.is_odd or is_other or bool(name and block.name) or bool(piece.arguments and is_mixed)
 
     def _find_call(
         self, choice: _Choice, index: int | None, id: str, name: str, position: int
@@ -180,11 +255,17 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         is_next_call = bool(name and not id and block.length and block.name and (index is None or name != block.name))
         return None if is_other_call or is_next_call else block
 
-    def _start_call(self, choice: _Choice, index: int | None, id: str, name: str, position: int) -> ToolCallStreamBlock:
+    def _start_call(self, choice: _Choice, piece: Piece) -> ToolCallStreamBlock:
         self._close_open(choice)
-        block = self._start(BlockKind.TOOL_CALL, choice=choice.number, index=index, id=id, name=name)
+        block = self._start(
+            BlockKind.TOOL_CALL,
+            choice=choice.number,
+            index=piece.place,
+            id=piece.id,
+            name=piece.name,
+            label=piece.label,
+        )
         assert isinstance(block, ToolCallStreamBlock)
-        choice.calls[position if index is None else index] = block
         choice.open = [block]
         choice.unsealed.append(block)
         choice.text = None
@@ -198,6 +279,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         for block in choice.unsealed:
             self._end(block)
         choice.open, choice.unsealed, choice.text = [], [], None
+        choice.is_finished = True
         self._finish(reason, choice.number)
 
     def _read_usage(self, payload: JsonObject) -> None:
@@ -209,6 +291,20 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
 
     def _build(self) -> JsonObject:
         return build_message(self.state, self.head)
+
+
+def _says_else(message: JsonObject, delta: JsonObject) -> bool:
+    """Whether a client that reads the one gets something else than one that reads the other."""
+    return any(message.get(key) and message[key] != delta.get(key) for key in _SAYING)
+
+
+def _thinking_in(delta: JsonObject) -> str:
+    """What the first field of thinking says that says anything."""
+    return next((text for key in THINKING_FIELDS if (text := as_text(delta.get(key)))), "")
+
+
+def _detail_text(detail: JsonObject) -> str:
+    return as_text(detail.get("text")) or as_text(detail.get("summary"))
 
 
 def _part_text(part: JsonObject, kind: str) -> str:

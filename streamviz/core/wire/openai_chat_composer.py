@@ -1,12 +1,19 @@
-"""Writing OpenAI's chat completions: events as `chat.completion.chunk` frames, or as one `chat.completion`."""
+"""Writing OpenAI's chat completions: events as `chat.completion.chunk` frames.
 
-from collections.abc import Sequence
+What no verdict changes keeps upstream's own frames, with what each of them is known to hold.
+"""
+
+from collections import deque
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Chunk
-from streamviz.core.blocks import StreamState
+from streamviz.core.calls import LEGACY_CALL, Runner, runner_of
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
+    CONTRADICTION,
+    BlockCompleted,
     BlockDelta,
     BlockKind,
     BlockSealed,
@@ -16,13 +23,12 @@ from streamviz.core.events import (
     StreamFinished,
     UsageUpdated,
 )
-from streamviz.core.json_value import JsonObject, as_index, as_object, encode, objects
-from streamviz.core.wire.openai_chat_message import THINKING_FIELDS, message_of
+from streamviz.core.json_value import JsonObject, as_index, as_object, decode, encode, objects
+from streamviz.core.wire.openai_chat_calls import CUSTOM
+from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top, kept_words
 from streamviz.core.wire.translation import OPENAI_CHAT, translate_reason, translate_usage
 
 FINISH_WITHOUT_CALLS = {"tool_calls": "stop", "function_call": "stop"}
-_IN_BLOCKS = frozenset({"content", "refusal", "tool_calls", "function_call"})
-_THINKING = frozenset({*THINKING_FIELDS, "reasoning_details"})
 _TEXT_FIELDS = {
     BlockKind.CONTENT: "content",
     BlockKind.THINKING: "reasoning_content",
@@ -33,6 +39,22 @@ _TEXT_FIELDS = {
 def error_body(message: str, kind: str, code: str | None = None, param: str | None = None) -> JsonObject:
     """OpenAI's error object."""
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+
+@dataclass(slots=True)
+class _Part:
+    """A chunk of which some goes out as it came: what was read in it, what the client is to get, what is changed."""
+
+    read: Sequence[StreamEvent]
+    said: Sequence[StreamEvent]
+    touched: Set[int]
+    # The calls that its pieces belong to, in their order.
+    calls: deque[int]
+    begun: set[int]
+    # By choice.
+    thinking: dict[int, str]
+    kinds: dict[int, set[BlockKind]]
+    reasons: dict[int, str]
 
 
 class OpenAIChatComposer(Composer):
@@ -55,14 +77,38 @@ class OpenAIChatComposer(Composer):
         self._calls: dict[int, int] = {}
         self._next_call: dict[int, int] = {}
         self._has_role: set[int] = set()
+        # Every block's kind and choice upstream, and the kinds that verdicts have changed something of, by choice.
+        self._blocks: dict[int, tuple[BlockKind, int]] = {}
+        self._changed: dict[int, set[BlockKind]] = {}
 
     def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
+        if chunk is not None and not events and chunk.data is not None and b'"role"' in chunk.data:
+            self._note_roles(_payload(chunk.data))
+        self._note(events)
         for event in events:
             if isinstance(event, BlockStarted):
                 self._has_role.add(event.choice)
                 self._started[event.ordinal] = event
                 if event.kind is BlockKind.TOOL_CALL:
                     self._number_call(event, event.index)
+
+    def carry(self, chunk: Chunk, events: Sequence[StreamEvent]) -> list[bytes] | None:
+        return self.carry_part(chunk, events, events, frozenset())
+
+    def carry_part(
+        self, chunk: Chunk, read: Sequence[StreamEvent], said: Sequence[StreamEvent], touched: Set[int]
+    ) -> list[bytes] | None:
+        self._note(read)
+        payload = {} if chunk.data is None else _payload(chunk.data)
+        part = self._part(read, said, touched)
+        if self._is_translating or not payload or any(isinstance(event, StreamFailed) for event in read):
+            return None
+        choices = objects(payload.get("choices"))
+        if touched and any(isinstance(as_object(choice.get("delta")).get("content"), list) for choice in choices):
+            # Its parts are of many kinds.
+            return None
+        self._number(part)
+        return self._frames_of(chunk, payload, choices, part)
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         return [frame for event in events if (frame := self._frame(event))]
@@ -81,6 +127,86 @@ class OpenAIChatComposer(Composer):
         body = error_body(failure.message, failure.kind or "upstream_error", failure.code or None)
         return sse.write_event(encode(body)) + sse.write_event(b"[DONE]")
 
+    def _note(self, events: Sequence[StreamEvent]) -> None:
+        for event in events:
+            if isinstance(event, BlockStarted):
+                self._blocks[event.ordinal] = (event.kind, event.choice)
+
+    def _note_roles(self, payload: JsonObject) -> None:
+        for position, choice in enumerate(objects(payload.get("choices"))):
+            if as_object(choice.get("delta")).get("role"):
+                self._has_role.add(_number_of(choice, position))
+
+    def _part(self, read: Sequence[StreamEvent], said: Sequence[StreamEvent], touched: Set[int]) -> _Part:
+        part = _Part(read, said, touched, deque(), set(), {}, {}, {})
+        for ordinal in touched:
+            kind, choice = self._blocks[ordinal]
+            part.kinds.setdefault(choice, set()).add(kind)
+            self._changed.setdefault(choice, set()).add(kind)
+        for event in read:
+            if isinstance(event, BlockDelta):
+                kind, choice = self._blocks[event.ordinal]
+                if kind is BlockKind.TOOL_CALL:
+                    part.calls.append(event.ordinal)
+                elif kind is BlockKind.THINKING:
+                    part.thinking[choice] = part.thinking.get(choice, "") + event.text
+        part.reasons = {event.choice: event.reason for event in said if isinstance(event, StreamFinished)}
+        return part
+
+    def _number(self, part: _Part) -> None:
+        """Calls that go out as they came have their number from here too."""
+        for event in part.read:
+            if isinstance(event, BlockStarted) and event.ordinal not in part.touched:
+                self._has_role.add(event.choice)
+                self._started[event.ordinal] = event
+                if event.kind is BlockKind.TOOL_CALL:
+                    part.begun.add(event.ordinal)
+                    self._number_call(event, None)
+
+    def _frames_of(self, chunk: Chunk, payload: JsonObject, choices: Sequence[JsonObject], part: _Part) -> list[bytes]:
+        """What is kept, what is composed in place of the rest, and the end of choices, which comes last."""
+        kept = [self._kept(choice, _number_of(choice, position), part) for position, choice in enumerate(choices)]
+        top = kept_top(payload, {kind for kinds in self._changed.values() for kind in kinds})
+        if not part.touched:
+            own = {**top, "choices": kept} if "choices" in payload else top
+            return [chunk.raw if own == payload else sse.write_event(encode(own), chunk.name)]
+        before = [{**choice, "finish_reason": None} for choice in kept if choice["delta"]]
+        ends = [{**choice, "delta": {}, "logprobs": None} for choice in kept if choice.get("finish_reason")]
+        usage = {key: top.pop(key) for key in ("usage", "x_groq") if key in top}
+        frames = [sse.write_event(encode({**top, "choices": before}), chunk.name)] if before else []
+        for event in part.said:
+            about = (BlockStarted, BlockDelta, BlockCompleted, BlockSealed)
+            if isinstance(event, about) and event.ordinal in part.touched and (frame := self._frame(event)):
+                frames.append(frame)
+        if ends or any(usage.values()):
+            frames.append(sse.write_event(encode({**top, "choices": ends, **usage}), chunk.name))
+        return frames
+
+    def _kept(self, choice: JsonObject, number: int, part: _Part) -> JsonObject:
+        delta = as_object(choice.get("delta"))
+        changed: Set[BlockKind] = self._changed.get(number, set())
+        words = kept_words(delta, part.thinking.get(number, ""), part.kinds.get(number, frozenset()), changed)
+        if pieces := [piece for call in objects(delta.get("tool_calls")) if (piece := self._kept_piece(call, part))]:
+            words["tool_calls"] = pieces
+        if as_object(delta.get("function_call")) and part.calls.popleft() not in part.touched:
+            words["function_call"] = delta["function_call"]
+        if words.get("role"):
+            self._has_role.add(number)
+        reason = part.reasons.get(number, choice.get("finish_reason"))
+        return {**kept_choice(choice, delta, reason, changed), "delta": words}
+
+    def _kept_piece(self, call: JsonObject, part: _Part) -> JsonObject:
+        """A piece of a call that is allowed, all of it; nothing of another."""
+        ordinal = part.calls.popleft()
+        if ordinal in part.touched:
+            return {}
+        piece: JsonObject = {**call, "index": self._calls[ordinal]}
+        if not piece.get("type", ""):
+            # SDKs know a call by its type, and take the last one; some providers leave it out, or null it later.
+            piece.pop("type", None)
+            piece |= {"type": "function"} if ordinal in part.begun and "function" in call else {}
+        return piece
+
     def _frame(self, event: StreamEvent) -> bytes:
         match event:
             case BlockStarted():
@@ -95,23 +221,34 @@ class OpenAIChatComposer(Composer):
                 return self._say_usage(event)
             case BlockSealed() if event.ordinal in self._without_arguments:
                 return self._delta(BlockDelta(event.ordinal, "{}"))
-            case StreamFailed():
+            case StreamFailed() if event.kind != CONTRADICTION:
                 return sse.write_event(encode(error_body(event.message, event.kind, event.code or None)))
             case _:
                 return b""
 
     def _start(self, event: BlockStarted) -> bytes:
         self._started[event.ordinal] = event
-        if event.kind is not BlockKind.TOOL_CALL:
+        if event.kind is not BlockKind.TOOL_CALL or runner_of(event.label) is Runner.PROVIDER:
+            # Another format's own kinds have no place in this one.
             return b""
+        if event.label == LEGACY_CALL and not self._is_translating:
+            self._calls[event.ordinal] = -1
+            return self._chunk(event.choice, {LEGACY_CALL: {"name": event.name, "arguments": ""}})
         index = self._number_call(event, None)
-        function = {"name": event.name, "arguments": ""}
-        call = {"index": index, "id": event.id, "type": "function", "function": function}
+        call = {"index": index, "id": event.id, **self._call_words(event, {"name": event.name, "arguments": ""})}
         if self._is_translating:
             # Clients of this format answer a call by its id, and read its arguments as JSON even where there are none.
             call["id"] = event.id or f"call_{event.ordinal}"
             self._without_arguments.add(event.ordinal)
         return self._chunk(event.choice, {"tool_calls": [call]})
+
+    def _call_words(self, event: BlockStarted, said: JsonObject) -> JsonObject:
+        """What a call is named on the wire, and what a piece of it says, in the words of its kind."""
+        if event.label != CUSTOM:
+            own = event.label if event.label != LEGACY_CALL and not self._is_translating else ""
+            return {"type": own or "function", "function": said}
+        renamed = {"input" if key == "arguments" else key: value for key, value in said.items()}
+        return {"type": CUSTOM, CUSTOM: renamed}
 
     def _say_usage(self, event: UsageUpdated) -> bytes:
         if self._is_translating:
@@ -131,7 +268,7 @@ class OpenAIChatComposer(Composer):
     def _delta(self, event: BlockDelta) -> bytes:
         started = self._started[event.ordinal]
         if started.kind is BlockKind.TOOL_CALL:
-            return self._call_delta(event, started)
+            return self._call_delta(event, started) if event.ordinal in self._calls else b""
         field = _TEXT_FIELDS.get(started.kind)
         # The format has no place for other kinds of block.
         return self._chunk(started.choice, {field: event.text}) if field and event.text else b""
@@ -139,15 +276,17 @@ class OpenAIChatComposer(Composer):
     def _call_delta(self, event: BlockDelta, started: BlockStarted) -> bytes:
         if event.text:
             self._without_arguments.discard(event.ordinal)
-        function: JsonObject = {"arguments": event.text}
-        call: JsonObject = {"index": self._calls[event.ordinal], "function": function}
+        said: JsonObject = {"arguments": event.text}
         if event.name and event.name != started.name:
-            function["name"] = event.name
-        if event.id and event.id != started.id:
-            call["id"] = event.id
-        return (
-            self._chunk(started.choice, {"tool_calls": [call]}) if event.text or len(call) + len(function) > 3 else b""
-        )
+            said["name"] = event.name
+        id: JsonObject = {"id": event.id} if event.id and event.id != started.id else {}
+        if not event.text and len(said) == 1 and not id:
+            return b""
+        if self._calls[event.ordinal] < 0:
+            return self._chunk(started.choice, {LEGACY_CALL: said})
+        words = self._call_words(started, said)
+        del words["type"]
+        return self._chunk(started.choice, {"tool_calls": [{"index": self._calls[event.ordinal], **id, **words}]})
 
     def _chunk(self, choice: int, delta: JsonObject, finish_reason: str | None = None) -> bytes:
         if choice not in self._has_role:
@@ -160,46 +299,13 @@ class OpenAIChatComposer(Composer):
         return sse.write_event(encode({**common, **self._head, **fields}))
 
 
-class OpenAIChatBodyComposer(Composer):
-    """Writes a whole answer anew from upstream's own, `body`, keeping every field that policies do not touch."""
+def _payload(data: bytes) -> JsonObject:
+    try:
+        return as_object(decode(data))
+    except ValueError:
+        return {}
 
-    finish_without_calls = FINISH_WITHOUT_CALLS
-    finish_halted = "content_filter"
 
-    def __init__(self, body: JsonObject) -> None:
-        self._body = body
-
-    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
-        """Nothing follows an answer that went through whole."""
-
-    def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
-        if not any(isinstance(event, BlockStarted) for event in events):
-            # The body came as one chunk; these are what the end of input adds.
-            return []
-        state = StreamState()
-        for event in events:
-            state.apply(event)
-        choices = [
-            self._choice(choice, position, state) for position, choice in enumerate(objects(self._body.get("choices")))
-        ]
-        return [encode({**self._body, "choices": choices})]
-
-    def keep_alive(self) -> bytes:
-        # White space before a JSON value means nothing.
-        return b" "
-
-    def fail(self, failure: StreamFailed) -> bytes:
-        return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))
-
-    def _choice(self, choice: JsonObject, position: int, state: StreamState) -> JsonObject:
-        index = as_index(choice.get("index"))
-        number = position if index is None else index
-        composed = message_of([block for block in state.blocks if block.choice == number])
-        kept = {key: value for key, value in as_object(choice.get("message")).items() if key not in _IN_BLOCKS}
-        if "reasoning_content" not in composed:
-            kept = {key: value for key, value in kept.items() if key not in _THINKING}
-        elif not _THINKING.isdisjoint(kept):
-            # Untouched thinking stays where its provider put it, with whatever comes beside it.
-            del composed["reasoning_content"]
-        reason = state.finish_reasons.get(number, choice.get("finish_reason"))
-        return {**choice, "message": {**kept, **composed}, "finish_reason": reason}
+def _number_of(choice: JsonObject, position: int) -> int:
+    index = as_index(choice.get("index"))
+    return position if index is None else index

@@ -3,9 +3,13 @@
 Format: https://platform.openai.com/docs/api-reference/chat/object.
 """
 
+from collections.abc import Iterable
+
 from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
+from streamviz.core.calls import LEGACY_CALL
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
+from streamviz.core.wire.openai_chat_calls import CUSTOM
 
 # The same thinking can come in two of these at once: the first that holds text counts.
 THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
@@ -19,14 +23,14 @@ _FIELDS = {
 def build_message(state: StreamState, head: JsonObject) -> JsonObject:
     """A `chat.completion` of all blocks; `head` gives its id, created and model."""
     message: JsonObject = {"id": "", "object": "chat.completion", "created": 0, "model": "", **head}
-    numbers = sorted({block.choice for block in state.blocks} | set(state.finish_reasons))
+    choices = by_choice(state.blocks)
     message["choices"] = [
         {
             "index": number,
-            "message": message_of([block for block in state.blocks if block.choice == number]),
+            "message": message_of(choices.get(number, [])),
             "finish_reason": state.finish_reasons.get(number),
         }
-        for number in numbers
+        for number in sorted(choices.keys() | state.finish_reasons.keys())
     ]
     if state.usage is not None:
         message["usage"] = state.usage
@@ -39,11 +43,25 @@ def message_of(blocks: list[StreamBlock]) -> JsonObject:
     for kind, field in _FIELDS.items():
         if text := "".join(block.text for block in blocks if block.kind is kind):
             message[field] = text
-    calls = [_call(block) for block in blocks if isinstance(block, ToolCallStreamBlock)]
-    if calls:
-        message["tool_calls"] = calls
+    calls = [block for block in blocks if isinstance(block, ToolCallStreamBlock)]
+    if tools := [call_of(block) for block in calls if block.label != LEGACY_CALL]:
+        message["tool_calls"] = tools
+    if legacy := [block for block in calls if block.label == LEGACY_CALL]:
+        message["function_call"] = {"name": legacy[-1].name, "arguments": legacy[-1].arguments}
     return message
 
 
-def _call(block: ToolCallStreamBlock) -> JsonObject:
-    return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": block.arguments}}
+def by_choice(blocks: Iterable[StreamBlock]) -> dict[int, list[StreamBlock]]:
+    """The blocks of each choice, in their order."""
+    choices: dict[int, list[StreamBlock]] = {}
+    for block in blocks:
+        choices.setdefault(block.choice, []).append(block)
+    return choices
+
+
+def call_of(block: ToolCallStreamBlock) -> JsonObject:
+    """An item of `tool_calls`."""
+    if block.label == CUSTOM:
+        return {"id": block.id, "type": CUSTOM, CUSTOM: {"name": block.name, "input": block.text}}
+    function = {"name": block.name, "arguments": block.arguments}
+    return {"id": block.id, "type": block.label or "function", "function": function}

@@ -3,12 +3,13 @@
 A frame here is an event's name and its fields; the composer numbers it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockDelta, BlockKind
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.json_value import JsonObject, as_list, as_object
+from streamviz.core.wire.openai_responses_calls import kept_of
 from streamviz.core.wire.openai_responses_message import item_of, part_of
 
 Frame = tuple[str, JsonObject]
@@ -19,7 +20,6 @@ ITEM_TYPES = {
     BlockKind.THINKING: "reasoning",
     BlockKind.TOOL_CALL: "function_call",
 }
-_PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 # The middle word of the events that tell a block's text, and the field that holds the whole of it at its end.
 _CALL_WORDS = {
     "function_call": ("function_call_arguments", "arguments"),
@@ -30,50 +30,78 @@ _TEXT_WORDS = {
     BlockKind.REFUSAL: ("refusal", "refusal"),
     BlockKind.THINKING: ("reasoning_summary_text", "text"),
 }
+# What of upstream's item stays where its text does not; of a call see `kept_of`.
+_KEPT = {"message": ("id", "type", "role", "status", "phase"), "reasoning": ("id", "type", "status")}
+_NEW_PART: JsonObject = {"annotations": [], "logprobs": []}
 
 
 @dataclass(slots=True, eq=False)
 class OutputItem:
-    """An item at its place in the client's output; `source` is its place in upstream's, where it comes from there."""
+    """An item at its place in the client's output.
+
+    `told` is upstream's own item as far as the client has it, the whole of it with `is_whole`; `wire` is its place in
+    upstream's output. `is_ours` says that the client gets something in it otherwise, `is_gone` that it gets none of it.
+    """
 
     place: int
     type: str
-    source: int | None
-    upstream: Mapping[int, JsonObject]
-    id: str = ""
+    id: str
+    wire: int | None = None
+    told: JsonObject = field(default_factory=dict)
     blocks: list["OutputBlock"] = field(default_factory=list)
+    open: int = 0
+    status: str = "completed"
+    thoughts: int = 0
+    is_whole: bool = False
+    is_ours: bool = False
+    is_gone: bool = False
     is_added: bool = False
     is_done: bool = False
 
-    def __post_init__(self) -> None:
-        self.id = as_text(self.told.get("id")) or f"{_PREFIXES.get(self.type, 'item')}_{self.place}"
-
-    @property
-    def told(self) -> JsonObject:
-        """Upstream's own item, as far as it has come."""
-        return {} if self.source is None else self.upstream.get(self.source, {})
-
     def whole(self) -> JsonObject:
-        """The item with all that it has."""
-        item = {**item_of([held.block for held in self.blocks], self.told), "id": self.id}
+        """The item with all that it has: upstream's own where nothing in it was changed."""
+        if self.is_whole and not self.is_ours:
+            return self.told
+        item = {**item_of([held.block for held in self.blocks], self._kept()), "id": self.id}
         if "status" in item:
-            item["status"] = "completed"
+            item["status"] = self.status
         return item
+
+    def _kept(self) -> JsonObject:
+        """What upstream's item says beside what was changed."""
+        if self.type == "message":
+            return {**self._fields("message"), "content": [held.own_part() for held in self.blocks]}
+        if self.type == "reasoning":
+            return self._fields("reasoning")
+        if self.blocks and isinstance(self.blocks[0].block, ToolCallStreamBlock):
+            return kept_of({**self.told, "type": self.type})
+        return {} if self.is_ours else self.told
+
+    def _fields(self, type: str) -> JsonObject:
+        told = self.told if self.told.get("type") == type else {}
+        return {"type": type, **{key: told[key] for key in _KEPT[type] if key in told}}
 
 
 @dataclass(slots=True, eq=False)
 class OutputBlock:
-    """What a block adds to its item; `position` is its place among the parts of a message."""
+    """What a block adds to its item; `position` is its place among the parts of a message, or of the thinking.
+
+    `start` is where in the block's text the part begins; `is_told` says that some of the text was composed.
+    """
 
     block: StreamBlock
     item: OutputItem
     position: int
     label: str = ""
+    start: int = 0
+    is_ours: bool = False
+    is_told: bool = False
     is_ended: bool = False
 
     @property
-    def words(self) -> tuple[str, str]:
-        return _TEXT_WORDS.get(self.block.kind) or _CALL_WORDS[self.item.type]
+    def words(self) -> tuple[str, str] | None:
+        """None for a call or another kind that is told as a whole."""
+        return _TEXT_WORDS.get(self.block.kind) or _CALL_WORDS.get(self.item.type)
 
     @property
     def at(self) -> JsonObject:
@@ -82,8 +110,15 @@ class OutputBlock:
         if self.item.type == "message":
             place["content_index"] = self.position
         elif self.block.kind is BlockKind.THINKING:
-            place["summary_index"] = 0
+            place["summary_index"] = self.position
         return place
+
+    def own_part(self) -> JsonObject:
+        """Upstream's own part of a message where nothing in it was changed."""
+        parts = as_list(self.item.told.get("content"))
+        if self.is_ours or not self.item.is_whole or self.position >= len(parts):
+            return {"type": self.label} if self.block.kind is BlockKind.OTHER else _NEW_PART
+        return as_object(parts[self.position])
 
 
 def begin(held: OutputBlock) -> Iterator[Frame]:
@@ -92,25 +127,31 @@ def begin(held: OutputBlock) -> Iterator[Frame]:
     if item.type == "message":
         yield from add(item)
         yield "response.content_part.added", {**held.at, "part": _part(held, is_whole=False)}
-    elif not isinstance(held.block, ToolCallStreamBlock) or (held.block.id and held.block.name):
+    elif held.words and (not isinstance(held.block, ToolCallStreamBlock) or (held.block.id and held.block.name)):
         yield from add(item)
 
 
 def grow(held: OutputBlock, delta: BlockDelta) -> Iterator[Frame]:
     """Take a delta in, and tell it."""
-    is_first = not held.block.length
     if held.item.is_added:
         # A call keeps the id that it was told with.
         delta = BlockDelta(delta.ordinal, delta.text, name=delta.name, signature=delta.signature)
+    if held.block.kind is BlockKind.THINKING and not held.is_told and delta.text:
+        yield from _begin_thought(held)
     held.block.grow(delta)
-    if held.block.kind is BlockKind.OTHER or not delta.text:
+    held.is_told = held.is_told or bool(delta.text)
+    if held.words is None or not delta.text:
         return
     yield from add(held.item)
-    if held.block.kind is BlockKind.THINKING and is_first:
-        yield "response.reasoning_summary_part.added", {**held.at, "part": {"type": "summary_text", "text": ""}}
     word, _ = held.words
-    logprobs: JsonObject = {"logprobs": []} if word == "output_text" else {}
-    yield f"response.{word}.delta", {**held.at, "delta": delta.text, **logprobs}
+    yield f"response.{word}.delta", {**held.at, "delta": delta.text, **_logprobs(word)}
+
+
+def _begin_thought(held: OutputBlock) -> Iterator[Frame]:
+    """What is told of thinking is a part of its own, behind those that upstream told."""
+    held.position, held.start = held.item.thoughts, held.block.length
+    yield from add(held.item)
+    yield "response.reasoning_summary_part.added", {**held.at, "part": {"type": "summary_text", "text": ""}}
 
 
 def end(held: OutputBlock) -> Iterator[Frame]:
@@ -118,28 +159,29 @@ def end(held: OutputBlock) -> Iterator[Frame]:
     if held.is_ended:
         return
     held.is_ended = True
+    held.item.open -= 1
     block = held.block
-    if block.kind is BlockKind.OTHER or (block.kind is BlockKind.THINKING and not block.length):
-        # Upstream's own item, or none, says it all.
+    if held.words is None or (block.kind is BlockKind.THINKING and not held.is_told):
+        # The item, or nothing, says it all.
         return
     yield from add(held.item)
     word, field = held.words
-    logprobs: JsonObject = {"logprobs": []} if word == "output_text" else {}
-    yield f"response.{word}.done", {**held.at, field: block.text, **logprobs}
+    text = block.text[held.start :]
+    yield f"response.{word}.done", {**held.at, field: text, **_name(held), **_logprobs(word)}
     if held.item.type == "message":
         yield "response.content_part.done", {**held.at, "part": _part(held, is_whole=True)}
     elif block.kind is BlockKind.THINKING:
-        yield "response.reasoning_summary_part.done", {**held.at, "part": {"type": "summary_text", "text": block.text}}
+        yield "response.reasoning_summary_part.done", {**held.at, "part": {"type": "summary_text", "text": text}}
 
 
-def close(item: OutputItem) -> Iterator[Frame]:
+def close(item: OutputItem, status: str = "completed") -> Iterator[Frame]:
     """The end of an item."""
     if item.is_done:
         return
     for held in item.blocks:
         yield from end(held)
     yield from add(item)
-    item.is_done = True
+    item.is_done, item.status = True, status
     yield "response.output_item.done", {"output_index": item.place, "item": item.whole()}
 
 
@@ -157,7 +199,7 @@ def add(item: OutputItem) -> Iterator[Frame]:
 
 def _empty(item: OutputItem) -> JsonObject:
     """An item as it is told first: with all but its text."""
-    whole = item.whole()
+    whole = {**item.whole()}
     for key in ("content", "summary"):
         if key in whole:
             whole[key] = []
@@ -170,12 +212,19 @@ def _empty(item: OutputItem) -> JsonObject:
 
 
 def _part(held: OutputBlock, *, is_whole: bool) -> JsonObject:
+    if is_whole:
+        return part_of(held.block, held.own_part())
     if held.block.kind is BlockKind.OTHER:
         return {"type": held.label}
-    if not is_whole:
-        is_refusal = held.block.kind is BlockKind.REFUSAL
-        return (
-            {"type": "refusal", "refusal": ""} if is_refusal else {"type": "output_text", "text": "", "annotations": []}
-        )
-    parts = as_list(held.item.told.get("content"))
-    return part_of(held.block, as_object(parts[held.position]) if held.position < len(parts) else {})
+    is_refusal = held.block.kind is BlockKind.REFUSAL
+    return {"type": "refusal", "refusal": ""} if is_refusal else {"type": "output_text", "text": "", **_NEW_PART}
+
+
+def _logprobs(word: str) -> JsonObject:
+    return {"logprobs": []} if word == "output_text" else {}
+
+
+def _name(held: OutputBlock) -> JsonObject:
+    """The SDK reads the name of a function at the end of its arguments."""
+    is_function = held.item.type == "function_call" and isinstance(held.block, ToolCallStreamBlock)
+    return {"name": held.block.name} if is_function and isinstance(held.block, ToolCallStreamBlock) else {}

@@ -9,6 +9,29 @@ from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, Th
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire.arguments import as_input
+from streamviz.core.wire.openai_responses_calls import call_item
+
+# The fields of a response that say nothing of its output.
+_FIELDS = frozenset(
+    {"id", "object", "created_at", "completed_at", "status", "error", "incomplete_details", "instructions", "metadata"}
+    | {"model", "parallel_tool_calls", "temperature", "tool_choice", "tools", "top_p", "background", "conversation"}
+    | {"max_output_tokens", "max_tool_calls", "previous_response_id", "prompt", "prompt_cache_key", "billing"}
+    | {"prompt_cache_retention", "prompt_cache_options", "reasoning", "safety_identifier", "service_tier", "store"}
+    | {"text", "tool_usage", "top_logprobs", "truncation", "user", "usage", "moderation", "content_filters"}
+)
+
+
+def kept_head(response: JsonObject) -> JsonObject:
+    """The fields of a response that stay where something of its output was changed: those that are known, and what
+    can repeat no text.
+    """
+    return {key: value for key, value in response.items() if key in _FIELDS or isinstance(value, bool | int | float)}
+
+
+def text_of(items: Sequence[JsonObject]) -> str:
+    """The text of all messages, as `output_text` tells it."""
+    parts = [part for item in items if item.get("type") == "message" for part in objects(item.get("content"))]
+    return "".join(as_text(part.get("text")) for part in parts if part.get("type") == "output_text")
 
 
 def build_response(state: StreamState, head: JsonObject, items: Mapping[int, JsonObject]) -> JsonObject:
@@ -27,11 +50,8 @@ def item_of(blocks: Sequence[StreamBlock], told: JsonObject) -> JsonObject:
     """The item that `blocks` make; what events do not carry (annotations, results) is taken from `told`, upstream's."""
     first = blocks[0] if blocks else None
     match first:
-        case ToolCallStreamBlock() if told.get("type") == "custom_tool_call":
-            return {**told, "call_id": first.id, "name": first.name, "input": first.text}
         case ToolCallStreamBlock():
-            call = {"call_id": first.id, "name": first.name, "arguments": first.text}
-            return {"id": f"fc_{first.id}", "status": "completed", **told, "type": "function_call", **call}
+            return call_item(first, told)
         case ThinkingStreamBlock() if told.get("type", "reasoning") == "reasoning":
             return _reasoning(first, told)
         case OtherStreamBlock() if told.get("type") != "message":
@@ -46,22 +66,24 @@ def part_of(block: StreamBlock, told: JsonObject) -> JsonObject:
     """A message's part."""
     if block.kind is BlockKind.REFUSAL:
         return {"type": "refusal", "refusal": block.text}
-    if block.kind is BlockKind.OTHER:
-        return told
+    if isinstance(block, OtherStreamBlock):
+        return {**as_input(block.text), **told, "type": block.label}
     if block.kind is BlockKind.THINKING:
-        return {**told, "text": block.text}
+        return {**told, "type": "reasoning_text", "text": block.text}
     return {"annotations": [], **told, "type": "output_text", "text": block.text}
 
 
 def other_item(label: str, id: str, name: str, text: str, told: JsonObject) -> JsonObject:
-    """An item of a server tool, or of any other type: its payload is JSON text, or text that came in deltas."""
+    """An item that is no call, message or reasoning: its payload is JSON text, or text that came in deltas."""
     if told:
         return told
     item: JsonObject = {"id": id, "status": "completed"}
     if name:
-        return {**item, "name": name, "arguments": text, "type": label}
-    payload = as_input(text)
-    return {**item, **(payload or ({"code": text} if text else {})), "type": label}
+        item["name"] = name
+    if label.endswith("_output"):
+        # Clients tell results apart by the calls that they are of.
+        item["call_id"] = id
+    return {**item, **(as_input(text) or ({"text": text} if text else {})), "type": label}
 
 
 def payload_of(details: JsonObject) -> JsonObject:

@@ -8,7 +8,7 @@ import msgspec
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.composer import Composer
-from streamviz.core.events import BlockDelta, BlockStarted, StreamEvent
+from streamviz.core.events import CONTRADICTION, BlockDelta, BlockStarted, StreamEvent, StreamFailed
 from streamviz.core.json_value import JsonObject
 from streamviz.core.wire import AGGREGATORS
 from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
@@ -53,7 +53,8 @@ class Translator:
 
     def take(self, chunk: Chunk) -> bytes:
         """The bytes for one more chunk; there may be none yet."""
-        events = self._aggregator.aggregate(chunk)
+        # What is written is what was read, so it can be read in one way only.
+        events = [event for event in self._aggregator.aggregate(chunk) if not _is_contradiction(event)]
         if not self._head:
             self._read_head()
         return b"".join(self._composer.compose(self._renamed(events)))
@@ -81,3 +82,7 @@ class Translator:
             else event
             for event in events
         ]
+
+
+def _is_contradiction(event: StreamEvent) -> bool:
+    return isinstance(event, StreamFailed) and event.kind == CONTRADICTION

@@ -14,6 +14,7 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 
 from streamviz.core.blocks import StreamState, ToolCallStreamBlock
+from streamviz.core.calls import Runner
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockKind, StreamEvent
 from streamviz.core.json_value import JsonObject
@@ -23,7 +24,7 @@ from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesCom
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
-from tests.core.support import parse
+from tests.core.support import is_other, parse
 
 HEAD: JsonObject = {"id": "made_1", "model": "m"}
 
@@ -54,23 +55,28 @@ def compose(aggregator: Any, events: list[StreamEvent], source: str, target: str
         own = isinstance(aggregator, AnthropicMessagesAggregator)
         composer = AnthropicMessagesComposer(aggregator.head if own else HEAD, source)
     elif isinstance(aggregator, OpenAIResponsesAggregator):
-        composer = OpenAIResponsesComposer(aggregator.head, aggregator.items, source)
+        composer = OpenAIResponsesComposer(aggregator.head, source)
     else:
         composer = OpenAIResponsesComposer({**HEAD, "created_at": 1}, source=source)
     return b"".join(composer.compose(events) + composer.end())
 
 
-def told_of(state: StreamState, *, is_one_text: bool = False) -> Told:
-    """What the first choice says; with `is_one_text` refusals count as content, for formats that tell them so."""
+def told_of(state: StreamState, *, is_one_text: bool = False, is_own: bool = True) -> Told:
+    """What the first choice says; with `is_one_text` refusals count as content, for formats that tell them so.
+
+    Without `is_own` calls that only the own format has a word for, and that the client carries out, count as calls.
+    """
     blocks = [block for block in state.blocks if block.choice == 0]
     kinds = (BlockKind.CONTENT, BlockKind.REFUSAL) if is_one_text else (BlockKind.CONTENT,)
-    calls = [(block.id, block.name, read(block.text)) for block in blocks if isinstance(block, ToolCallStreamBlock)]
+    calls = [(block.id, block.name, read(block.text)) for block in blocks
+             if isinstance(block, ToolCallStreamBlock)
+             and not (is_other(block) if is_own else block.runner is Runner.PROVIDER)]  # fmt: skip
     return Told(
         "".join(block.text for block in blocks if block.kind in kinds),
         "".join(block.text for block in blocks if block.kind is BlockKind.THINKING),
         calls,
         state.finish_reasons.get(0),
-        sum(block.kind is BlockKind.OTHER for block in blocks),
+        sum(map(is_other, blocks)),
     )
 
 

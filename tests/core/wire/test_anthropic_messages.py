@@ -142,11 +142,6 @@ def test_citations_belong_to_the_block_and_not_to_its_text() -> None:
 @pytest.mark.parametrize(
     ("part", "deltas", "want"),
     [
-        (
-            {"type": "server_tool_use", "id": "s", "name": "search", "input": {}},
-            [{"partial_json": '{"q":1}'}],
-            '{"q":1}',
-        ),
         ({"type": "compaction", "content": None}, [{"type": "compaction_delta", "content": "short"}], "short"),
         ({"type": "new_kind", "text": None}, [{"type": "new_delta", "said": "x"}], "x"),
         ({"type": "odd_result", "text": None, "content": [1]}, [], '{"content":[1]}'),

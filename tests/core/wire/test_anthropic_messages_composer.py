@@ -18,11 +18,8 @@ from streamviz.core.events import (
 )
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
-from streamviz.core.wire.anthropic_messages_composer import (
-    AnthropicMessagesBodyComposer,
-    AnthropicMessagesComposer,
-    error_body,
-)
+from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
+from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer, error_body
 from tests.core.support import active, chunks, deny_names, needs_recordings, parse, recorded, told
 from tests.core.wire import legal
 from tests.core.wire.official import payloads
@@ -131,8 +128,8 @@ async def test_a_whole_message_keeps_all_that_no_policy_touches() -> None:
         {"type": "tool_use", "id": "t", "name": "rm", "input": {"a": 1}},
         {"type": "tool_use", "id": "t2", "name": "look", "input": {}, "caller": {"type": "direct"}},
     ]
-    body = {**begin(content=content, stop_reason="tool_use")["message"], "extra": 1}
-    tape = await through(chunks(body), "rm", body=body)
+    body = begin(content=content, stop_reason="tool_use")["message"]
+    tape = await through(chunks({**body, "extra": "rm"}), "rm", body={**body, "extra": "rm"})
     assert json.loads(tape) == {
         **body,
         "content": [*content[:2], {"type": "text", "text": "[not allowed]"}, content[3]],

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.wire.gemini import GeminiAggregator
 from streamviz.core.wire.gemini_message import assemble
 from tests.core.support import chunks, signatures, told
@@ -102,9 +103,38 @@ def test_pieces_are_put_where_their_path_says(pieces: list[Any], want: Any) -> N
 
 def test_other_parts_are_kept_under_the_wires_word() -> None:
     script = parts(
-        {"executableCode": {"code": "1"}}, {"codeExecutionResult": {"output": "1"}}, {"text": "a"}, finish="STOP"
+        {"inlineData": {"data": "1"}}, {"codeExecutionResult": {"output": "1"}}, {"text": "a"}, finish="STOP"
     )
-    assert read(script) == [("other", '{"code":"1"}'), ("other", '{"output":"1"}'), ("content", "a")]
+    assert read(script) == [("other", '{"data":"1"}'), ("other", '{"output":"1"}'), ("content", "a")]
+
+
+@pytest.mark.parametrize(
+    ("part", "runner", "want"),
+    [
+        ({"executableCode": {"code": "1"}}, "provider", ("tool_call", "", "executableCode", '{"code":"1"}')),
+        (
+            {"toolCall": {"id": "t", "toolType": "SEARCH", "args": {"q": 1}}},
+            "provider",
+            ("tool_call", "t", "SEARCH", '{"q":1}'),
+        ),
+        ({"newCall": {"name": "n", "args": {}}}, "client", ("tool_call", "", "n", "{}")),
+        ({"odd": {"name": "n", "args": {}}}, "client", ("tool_call", "", "n", "{}")),
+    ],
+)
+def test_calls_of_other_kinds_are_calls(part: Any, runner: str, want: tuple[str, ...]) -> None:
+    aggregator = take_in(parts(part, finish="STOP"))
+    [block] = aggregator.state.blocks
+    assert isinstance(block, ToolCallStreamBlock)
+    assert (told(aggregator.state), block.label, block.runner) == ([want], next(iter(part)), runner)
+    built: Any = aggregator.build()
+    assert built["candidates"][0]["content"]["parts"] == [part]
+
+
+def test_a_call_beside_a_text_is_not_passed_over() -> None:
+    assert read(parts({"text": "a", **call(name="n")}, finish="STOP")) == [
+        ("content", "a"),
+        ("tool_call", "", "n", "{}"),
+    ]
 
 
 def test_candidates_are_choices() -> None:

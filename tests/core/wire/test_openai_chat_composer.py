@@ -22,7 +22,8 @@ from streamviz.core.events import (
     UsageUpdated,
 )
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
-from streamviz.core.wire.openai_chat_composer import OpenAIChatBodyComposer, OpenAIChatComposer
+from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
+from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
 from tests.core.sdk import Reader, Told
 from tests.core.support import (
     HEAD,
@@ -191,7 +192,7 @@ def test_a_body_whose_blocks_went_leaves_nothing_of_them() -> None:
     events = [BlockStarted(0, BlockKind.CONTENT), BlockDelta(0, "denied"), StreamFinished("stop")]
     [raw] = OpenAIChatBodyComposer(body).compose(events)
     assert json.loads(raw)["choices"] == [
-        {"message": {"role": "assistant", "content": "denied", "annotations": [1]}, "finish_reason": "stop"}
+        {"message": {"role": "assistant", "content": "denied"}, "finish_reason": "stop"}
     ]
 
 

@@ -1,14 +1,16 @@
 """Reading OpenAI's responses: chunks in, blocks and events out."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.events import BlockCompleted, BlockDelta, BlockKind, BlockSealed, BlockStarted, StreamFailed
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
-from tests.core.support import chunks, signatures, told
+from tests.core.support import chunks, parse, signatures, told
 
 CREATED = {
     "type": "response.created",
@@ -181,15 +183,227 @@ def test_an_item_may_get_another_id_in_every_event() -> None:
 @pytest.mark.parametrize(
     ("item", "deltas", "want"),
     [
-        ({"type": "web_search_call", "id": "w", "action": {"query": "q"}}, [], '{"action":{"query":"q"}}'),
-        ({"type": "code_interpreter_call", "id": "w"}, [say("code_interpreter_call_code.delta", delta="1+1")], "1+1"),
         ({"type": "new_item", "id": "w"}, [say("new_item_text.delta", delta="x")], "x"),
         ({"type": "shell_call_output", "id": "w"}, [say("shell_call_output_content.delta", delta={"o": 1})], '{"o":1}'),
+        ({"type": "mcp_list_tools", "id": "w", "tools": [], "name": "t"}, [], '{"tools":[],"name":"t"}'),
     ],
 )
 def test_other_kinds_are_kept_under_the_wires_word(item: Any, deltas: list[Any], want: str) -> None:
     state = take_in(added({"type": item["type"], "id": "w"}), *deltas, done(item), finish(item)).state
     assert told(state) == [("other", want)]
+
+
+SHELL = {"type": "shell_call", "id": "sh_1", "call_id": "c1"}
+ACTION = {"commands": ["ls", 'rm -r "a"'], "timeout_ms": None}
+EXEC = {"type": "exec", "command": ["rm", "x"], "env": {}}
+PATCH = {"type": "update_file", "path": "a", "diff": "+1"}
+
+
+@pytest.mark.parametrize(
+    ("item", "want"),
+    [
+        ({"type": "local_shell_call", "id": "i", "call_id": "c1", "action": EXEC}, ("c1", "local_shell", EXEC)),
+        ({**SHELL, "action": ACTION, "environment": None}, ("c1", "shell", ACTION)),
+        ({"type": "apply_patch_call", "id": "i", "call_id": "c1", "operation": PATCH}, ("c1", "apply_patch", PATCH)),
+        (
+            {"type": "computer_call", "id": "i", "call_id": "c1", "action": {"type": "click"}},
+            ("c1", "computer", {"action": {"type": "click"}}),
+        ),
+        (
+            {"type": "computer_call", "id": "i", "call_id": "c1", "actions": [{"type": "wait"}]},
+            ("c1", "computer", {"actions": [{"type": "wait"}]}),
+        ),
+        (
+            {"type": "mcp_call", "id": "m", "name": "send", "arguments": '{"a":1}', "output": "o"},
+            ("m", "send", {"a": 1}),
+        ),
+        ({"type": "mcp_approval_request", "id": "m", "name": "send", "arguments": "{}"}, ("m", "send", {})),
+        (
+            {"type": "code_interpreter_call", "id": "i", "code": "1+1", "outputs": [{"logs": "2"}]},
+            ("i", "code_interpreter", {"code": "1+1"}),
+        ),
+        (
+            {"type": "web_search_call", "id": "i", "action": {"type": "search", "query": "q"}},
+            ("i", "web_search", {"type": "search", "query": "q"}),
+        ),
+        (
+            {"type": "file_search_call", "id": "i", "queries": ["q"], "results": [{"text": "t"}]},
+            ("i", "file_search", {"queries": ["q"]}),
+        ),
+        (
+            {"type": "image_generation_call", "id": "i", "revised_prompt": "p", "result": "iVBO"},
+            ("i", "image_generation", {"revised_prompt": "p"}),
+        ),
+        (
+            {"type": "tool_search_call", "id": "i", "call_id": None, "arguments": {"goal": "g"}},
+            ("i", "tool_search", {"goal": "g"}),
+        ),
+        ({"type": "program", "id": "i", "call_id": "c1", "code": "f()"}, ("c1", "program", {"code": "f()"})),
+        ({"type": "deploy_call", "id": "i", "action": {"to": "x"}}, ("i", "deploy", {"to": "x"})),
+        (
+            {"type": "spawn_request", "id": "i", "goal": "g", "depth": 1},
+            ("i", "spawn_request", {"goal": "g", "depth": 1}),
+        ),
+        ({"type": "gadget", "id": "i", "name": "rm", "input": {"path": "x"}}, ("i", "rm", {"path": "x"})),
+    ],
+)
+def test_whatever_may_be_a_call_is_one(item: Any, want: tuple[str, str, Any]) -> None:
+    scripts = [
+        [added({"type": item["type"], "id": item["id"], "status": "in_progress"}), done(item), finish(item)],
+        [added(item), done(item), finish(item)],
+        [done(item)],
+        [finish(item)["response"]],
+    ]
+    for script in scripts:
+        [*_, block] = take_in(*script).state.blocks
+        assert isinstance(block, ToolCallStreamBlock)
+        assert (block.id, block.name, json.loads(block.text), block.label) == (*want, item["type"])
+
+
+def test_the_fields_of_a_call_that_come_in_pieces_make_its_arguments() -> None:
+    aggregator = take_in(
+        added({**SHELL, "action": {"commands": []}}),
+        say("shell_call_command.added", command="", command_index=0),
+        say("shell_call_command.delta", delta="l", command_index=0),
+        say("shell_call_command.delta", delta="s", command_index=0),
+        say("shell_call_command.done", command="ls", command_index=0),
+        say("shell_call_command.delta", delta='rm -r "a"', command_index=1),
+        done({**SHELL, "action": ACTION}),
+        finish({**SHELL, "action": ACTION}),
+    )
+    [block] = aggregator.state.blocks
+    assert json.loads(block.text) == ACTION
+    assert not aggregator.state.contradiction
+
+
+@pytest.mark.parametrize(
+    ("item", "deltas", "want"),
+    [
+        ({"type": "code_interpreter_call"}, [say("code_interpreter_call_code.delta", delta="1\n")], {"code": "1\n"}),
+        ({"type": "code_interpreter_call"}, [say("code_interpreter_call_code.done", code="1")], {"code": "1"}),
+        ({"type": "apply_patch_call"}, [say("apply_patch_call_operation_diff.delta", delta="+1")], {"diff": "+1"}),
+        ({"type": "mcp_call"}, [say("mcp_call_arguments.delta", delta='{"a":1}')], {"a": 1}),
+        ({"type": "deploy_call"}, [say("deploy_call_script.delta", delta="rm")], {"script": "rm"}),
+        ({"type": "shell_call"}, [say("shell_call_command.done", command="ls", command_index=0)], {"commands": ["ls"]}),
+        ({"type": "function_call", "arguments": '{"a":1}'}, [], {"a": 1}),
+    ],
+)
+def test_arguments_count_though_the_call_is_never_told_as_a_whole(item: Any, deltas: list[Any], want: Any) -> None:
+    for script in (deltas, [added({**item, "id": "w"}), *deltas]):
+        if script:
+            [block] = take_in(*script, finish()).state.blocks
+            assert block.kind is BlockKind.TOOL_CALL
+            assert json.loads(block.text) == want
+            [cut] = take_in(*script).state.blocks
+            assert block.text.startswith(cut.text)
+
+
+# Upstream says a thing twice, and differently
+
+
+ARGUED = [added(CALL), say("function_call_arguments.delta", delta='{"a":1}')]
+WHOLE = {**CALL, "arguments": '{"a":1}'}
+BAD = {**CALL, "arguments": '{"a":2}'}
+TALKED = [added(MESSAGE), say("output_text.delta", content_index=0, delta="Hi")]
+THOUGHT = [added(REASONING), say("reasoning_summary_text.delta", summary_index=0, delta="hm")]
+CODED = [
+    added({"type": "code_interpreter_call", "id": "ci"}),
+    say("code_interpreter_call_code.delta", delta="1"),
+]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [*ARGUED, done(BAD)],
+        [*ARGUED, finish(BAD)],
+        [*ARGUED, done(WHOLE), finish(BAD)],
+        [*ARGUED, done(WHOLE), finish(WHOLE), finish(BAD)],
+        [*ARGUED, done(WHOLE), {"type": "response.in_progress", "response": {"output": [BAD]}}],
+        [*ARGUED, say("function_call_arguments.done", arguments='{"a":2}')],
+        [*ARGUED, say("function_call_arguments.done", arguments='{"a":1}', name="rm")],
+        [*ARGUED, done({**WHOLE, "name": "rm"})],
+        [*ARGUED, done({**WHOLE, "call_id": "c2"})],
+        [*ARGUED, done(WHOLE), finish({**WHOLE, "name": "rm"})],
+        [*ARGUED, added({**CALL, "name": "rm"})],
+        [*ARGUED, done(WHOLE), say("function_call_arguments.delta", delta=" ")],
+        [
+            *ARGUED,
+            say("function_call_arguments.done", arguments='{"a":1}'),
+            say("function_call_arguments.delta", delta=" "),
+        ],
+        [added({**CALL, "arguments": "{}"}), say("function_call_arguments.delta", delta='{"a":1}'), done(WHOLE)],
+        [*ARGUED, added({**CALL, "id": "fc_2"}, 1), say("function_call_arguments.delta", 1, item_id="fc_1", delta=" ")],
+        [*TALKED, done(message("Ho"))],
+        [*TALKED, say("output_text.done", content_index=0, text="Ho")],
+        [*TALKED, say("content_part.done", content_index=0, part={"type": "output_text", "text": "Ho"})],
+        [*TALKED, done(message("Hi")), finish(message("Ho"))],
+        [*TALKED, done(message("Hi")), finish(message("Hi there"))],
+        [*TALKED, done(message("Hi")), say("output_text.delta", content_index=0, delta="!")],
+        [*TALKED, finish(message("Hi"), output_text="Ho")],
+        [*THOUGHT, done({**REASONING, "summary": [{"type": "summary_text", "text": "ha"}]})],
+        [*THOUGHT, done(REASONING), say("reasoning_summary_text.delta", summary_index=0, delta="!")],
+        [*THOUGHT, done(REASONING), finish({**REASONING, "content": [{"type": "reasoning_text", "text": "!"}]})],
+        [*CODED, done({"type": "code_interpreter_call", "id": "ci", "code": "2"})],
+        [*CODED, say("code_interpreter_call_code.done", code="2")],
+        [added(SHELL), done({**SHELL, "action": ACTION}), finish({**SHELL, "action": {"commands": ["rm"]}})],
+        [done({"type": "new_item", "id": "w", "x": 1}), finish({"type": "new_item", "id": "w", "x": 2})],
+    ],
+)
+def test_what_can_be_read_in_two_ways_is_a_contradiction(script: list[Any]) -> None:
+    assert take_in(CREATED, *script).state.contradiction
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [*ARGUED, done({**CALL, "arguments": '{"a": 1}'}), finish(WHOLE)],
+        [*ARGUED, done(WHOLE), finish()],
+        [added({"type": "function_call", "id": "fc_1"}), *ARGUED[1:], done(WHOLE), finish(WHOLE)],
+        [*TALKED, done(message("Hi", id="other")), finish(message("Hi", id="third"), output_text="Hi")],
+        [*TALKED, done(MESSAGE), finish(MESSAGE)],
+        [added(SHELL), done({**SHELL, "action": ACTION}), finish({**SHELL, "action": ACTION, "status": "completed"})],
+    ],
+)
+def test_what_comes_to_the_same_is_none(script: list[Any]) -> None:
+    assert not take_in(CREATED, *script).state.contradiction
+
+
+def test_an_event_that_is_named_otherwise_than_it_says_is_a_contradiction() -> None:
+    aggregator = OpenAIResponsesAggregator()
+    [chunk] = parse(b'event: response.created\ndata: {"type":"response.output_text.delta","delta":"a"}\n\n')
+    aggregator.aggregate(chunk)
+    assert aggregator.state.contradiction
+
+
+def test_what_only_the_whole_response_says_is_read() -> None:
+    other = {**WHOLE, "id": "fc_2", "call_id": "c2"}
+    assert read(*ARGUED, done(WHOLE), finish(WHOLE, other), finish(WHOLE, {**other, "call_id": "c3", "id": "x"})) == [
+        ("tool_call", "c1", "look", '{"a":1}'),
+        ("tool_call", "c2", "look", '{"a":1}'),
+    ]
+    begun = {"type": "response.created", "response": {"id": "r", "output": [WHOLE]}}
+    assert read(begun, finish(WHOLE)) == [("tool_call", "c1", "look", '{"a":1}')]
+
+
+def test_text_for_a_part_of_an_unknown_type_is_text() -> None:
+    script = [
+        added(MESSAGE),
+        say("content_part.added", content_index=0, part={"type": "mystery"}),
+        say("output_text.delta", content_index=0, delta="Hi"),
+        say("refusal.delta", content_index=0, delta="No"),
+    ]
+    assert read(*script, finish()) == [("other", ""), ("content", "Hi"), ("refusal", "No")]
+
+
+def test_a_part_of_an_unknown_type_that_is_told_again_is_no_failure() -> None:
+    part = {"type": "mystery", "payload": {"a": 1}}
+    whole = {**MESSAGE, "content": [part]}
+    state = take_in(
+        added(MESSAGE), say("content_part.done", content_index=0, part=part), done(whole), finish(whole)
+    ).state
+    assert told(state) == [("other", '{"payload":{"a":1}}')]
+    assert not state.contradiction
 
 
 def test_a_delta_of_an_unknown_kind_adds_nothing_to_a_known_block() -> None:

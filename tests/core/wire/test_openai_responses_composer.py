@@ -62,7 +62,7 @@ async def through(stream: Any, *names: str, body: Any = None) -> bytes:
     aggregator = OpenAIResponsesAggregator()
     if body is not None:
         return await drive(stream, aggregator, OpenAIResponsesBodyComposer(body), *names)
-    return await drive(stream, aggregator, OpenAIResponsesComposer(aggregator.head, aggregator.items), *names)
+    return await drive(stream, aggregator, OpenAIResponsesComposer(aggregator.head), *names)
 
 
 def read(tape: bytes) -> list[tuple[str, ...]]:
@@ -168,7 +168,7 @@ def test_a_message_of_two_parts_stays_one_item() -> None:
     whole = message("a", "b")
     aggregator = OpenAIResponsesAggregator()
     events = [event for chunk in chunks(CREATED, done(whole), finish(whole)) for event in aggregator.aggregate(chunk)]
-    composer = OpenAIResponsesComposer(aggregator.head, aggregator.items, "openai_responses")
+    composer = OpenAIResponsesComposer(aggregator.head, "openai_responses")
     tape = b"".join(composer.compose(events) + composer.end())
     legal.check_responses(payloads(tape))
     assert [part["text"] for part in payloads(tape)[-1]["response"]["output"][0]["content"]] == ["a", "b"]

@@ -1,0 +1,20 @@
+"""What a base URL may be."""
+
+from urllib.parse import urlsplit
+
+
+def wrong_with_url(url: str) -> str:
+    """Why calls cannot be made to this base URL, to be read behind its name; empty where they can."""
+    try:
+        parts = urlsplit(url)
+        host, has_user = parts.hostname, "@" in parts.netloc
+        _ = parts.port
+    except ValueError:
+        return "is no URL"
+    if parts.scheme not in ("http", "https") or not host:
+        return "must begin with http:// or https:// and a host"
+    if has_user:
+        return "must not hold a user or a password: credentials are taken from the environment"
+    if parts.query or parts.fragment or any(each.isspace() or not each.isprintable() for each in url):
+        return "must end with its path"
+    return ""

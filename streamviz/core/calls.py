@@ -1,0 +1,54 @@
+"""Tool calls as the wire formats word them: one vocabulary for policies, limits, the record and pages.
+
+A call is a `ToolCallStreamBlock` whatever its wire calls it. Its `label` is the wire's own word (`shell_call`,
+`server_tool_use`), empty for the format's ordinary function call; its name is the tool's, or where the wire names none
+what the label names (`shell`); its arguments are JSON text, or for the tools of FREE_TEXT whatever the tool takes.
+"""
+
+from enum import StrEnum
+
+
+class Runner(StrEnum):
+    """Who carries a call out."""
+
+    CLIENT = "client"
+    PROVIDER = "provider"
+
+
+# Labels of calls that the provider carries out itself. All others, unknown ones too, are taken to be the client's.
+PROVIDER_RUN = frozenset(
+    {
+        "code_interpreter_call",
+        "file_search_call",
+        "image_generation_call",
+        "mcp_call",
+        "mcp_tool_use",
+        "program",
+        "server_tool_use",
+        "tool_search_call",
+        "web_search_call",
+        "web_search_preview_call",
+        "executableCode",
+        "toolCall",
+    }
+)
+# Labels of calls whose input is plain text, not JSON: the client's own tools with a grammar or none.
+FREE_TEXT = frozenset({"custom", "custom_tool_call"})
+
+# What OpenAI's chat had before there were tools: one function call a message, in a field of its own.
+LEGACY_CALL = "function_call"
+
+
+def is_ordinary(label: str) -> bool:
+    """Whether a call with this label is one of a function that the client described."""
+    return label in ("", LEGACY_CALL)
+
+
+def runner_of(label: str) -> Runner:
+    """Who carries out a call that its wire calls so."""
+    return Runner.PROVIDER if label in PROVIDER_RUN else Runner.CLIENT
+
+
+def name_of(label: str) -> str:
+    """The name of a tool whose call has none on the wire: `shell` for a `shell_call`."""
+    return label.removesuffix("_call")

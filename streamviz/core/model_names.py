@@ -1,0 +1,25 @@
+"""The names that one model goes by, and whether a glob means any of them."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+SIMULATOR_PREFIX = "sim/"
+
+
+def model_names(asked: str, provider: str = "", model: str = "") -> tuple[str, ...]:
+    """All names of the model that is called, that which it has at its provider first.
+
+    `asked` is what the client wrote, `provider` and `model` are where that leads. `gpt-4o`, `openai/gpt-4o` and a route
+    to it are one model, so what is said of one name holds for the others; so is it with the prefixes of providers that
+    call others (`openrouter/openai/gpt-4o`). A simulated model is nobody else's.
+    """
+    if not model or asked == SIMULATOR_PREFIX + model:
+        return (asked,)
+    parts = f"{provider}/{model}".split("/")
+    return tuple(dict.fromkeys([model, *("/".join(parts[n:]) for n in range(len(parts))), asked]))
+
+
+def matching(names: Iterable[str], globs: Iterable[str]) -> str:
+    """The first glob that means one of these names, in any case; empty where none does."""
+    folded = [name.lower() for name in names]
+    return next((glob for glob in globs if any(fnmatchcase(name, glob.lower()) for name in folded)), "")

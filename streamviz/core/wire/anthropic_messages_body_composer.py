@@ -1,0 +1,85 @@
+"""Writing Anthropic's messages: a whole `message` anew, from upstream's own."""
+
+from collections.abc import Sequence
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import Runner
+from streamviz.core.composer import Composer
+from streamviz.core.events import BlockKind, BlockStarted, StreamEvent, StreamFailed
+from streamviz.core.json_value import JsonObject, encode, objects
+from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
+from streamviz.core.wire.anthropic_messages_composer import FINISH_WITHOUT_CALLS, error_body
+from streamviz.core.wire.anthropic_messages_message import owner_of, part_of
+
+# What is kept of an answer that is written anew; what else there is might repeat what was changed.
+_KEPT = frozenset("id type role model stop_sequence stop_details container context_management usage".split())
+
+
+class AnthropicMessagesBodyComposer(Composer):
+    """Writes a whole answer anew from upstream's own, `body`: blocks that no policy touched stay as they are, the
+    others are built of what the policies left of them."""
+
+    finish_without_calls = FINISH_WITHOUT_CALLS
+    finish_halted = "refusal"
+
+    def __init__(self, body: JsonObject) -> None:
+        self._body = body
+
+    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
+        """Nothing follows an answer that went through whole."""
+
+    def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
+        if not any(isinstance(event, BlockStarted) for event in events):
+            # The body came as one chunk; these are what the end of input adds.
+            return []
+        state = StreamState()
+        for event in events:
+            state.apply(event)
+        kept = {key: value for key, value in self._body.items() if key in _KEPT}
+        reason = state.finish_reason or self._body.get("stop_reason")
+        return [encode({**kept, "content": self._content(state.blocks), "stop_reason": reason})]
+
+    def keep_alive(self) -> bytes:
+        # White space before a JSON value means nothing.
+        return b" "
+
+    def fail(self, failure: StreamFailed) -> bytes:
+        return encode(error_body(failure.message, failure.kind))
+
+    def _content(self, blocks: Sequence[StreamBlock]) -> list[JsonObject]:
+        content: list[JsonObject] = []
+        denied: set[str] = set()
+        has_calls = False
+        parts = objects(self._body.get("content"))
+        for block, own, part in zip(blocks, self._own_blocks(), parts, strict=False):
+            if own.kind is BlockKind.TOOL_CALL and block.kind is not BlockKind.TOOL_CALL:
+                denied.add(own.id)
+            if _is_same(block, own):
+                content += [part] if not owner_of(part) or owner_of(part) not in denied else []
+            elif block.kind is not BlockKind.CONTENT or not has_calls:
+                # Providers reject text behind a tool call in the next turn.
+                content.append(_anew(block))
+            has_calls = has_calls or (isinstance(block, ToolCallStreamBlock) and block.runner is Runner.CLIENT)
+        return content
+
+    def _own_blocks(self) -> Sequence[StreamBlock]:
+        """The blocks as upstream sent them."""
+        aggregator = AnthropicMessagesAggregator()
+        data = encode(self._body)
+        aggregator.aggregate(Chunk(0, 0, data, data))
+        return aggregator.state.blocks
+
+
+def _is_same(block: StreamBlock, own: StreamBlock) -> bool:
+    return _said(block) == _said(own)
+
+
+def _said(block: StreamBlock) -> tuple[str, ...]:
+    name = block.name if isinstance(block, ToolCallStreamBlock) else ""
+    signature = block.signature if isinstance(block, ThinkingStreamBlock) else ""
+    return block.kind, block.text, name, signature
+
+
+def _anew(block: StreamBlock) -> JsonObject:
+    return part_of(block, {})

@@ -1,0 +1,122 @@
+"""Writing OpenAI's chat completions: a whole `chat.completion` anew, from upstream's own."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import LEGACY_CALL
+from streamviz.core.composer import Composer
+from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamEvent, StreamFailed
+from streamviz.core.json_value import JsonObject, as_index, as_object, encode, objects
+from streamviz.core.wire.openai_chat import OpenAIChatAggregator
+from streamviz.core.wire.openai_chat_composer import FINISH_WITHOUT_CALLS, error_body
+from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top, kept_words
+from streamviz.core.wire.openai_chat_message import by_choice, call_of, message_of
+
+
+class OpenAIChatBodyComposer(Composer):
+    """Writes a whole answer anew from upstream's own, `body`: choices that no policy touched stay as they are, the
+    others are built of what the policies left of them."""
+
+    finish_without_calls = FINISH_WITHOUT_CALLS
+    finish_halted = "content_filter"
+
+    def __init__(self, body: JsonObject) -> None:
+        self._body = body
+
+    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
+        """Nothing follows an answer that went through whole."""
+
+    def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
+        if not any(isinstance(event, BlockStarted) for event in events):
+            # The body came as one chunk; these are what the end of input adds.
+            return []
+        state = StreamState()
+        for event in events:
+            state.apply(event)
+        return [encode(_Answer(self._body, state).written())]
+
+    def keep_alive(self) -> bytes:
+        # White space before a JSON value means nothing.
+        return b" "
+
+    def fail(self, failure: StreamFailed) -> bytes:
+        return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))
+
+
+class _Answer:
+    """An answer as it came and as it is to go."""
+
+    def __init__(self, body: JsonObject, state: StreamState) -> None:
+        self._body = body
+        self._state = state
+        aggregator = OpenAIChatAggregator()
+        data = encode(body)
+        # Which call each piece of a call was read for, in the order of the pieces.
+        self._read_for = [event.ordinal for event in aggregator.aggregate(Chunk(0, 0, data, data))
+                          if isinstance(event, BlockDelta)
+                          and aggregator.state.blocks[event.ordinal].kind is BlockKind.TOOL_CALL]  # fmt: skip
+        self._own = aggregator.state.blocks
+        self._pieces = iter(self._read_for)
+        self._count = Counter(self._read_for)
+
+    def written(self) -> JsonObject:
+        blocks, own = by_choice(self._state.blocks), by_choice(self._own)
+        changed: set[BlockKind] = set()
+        choices: list[JsonObject] = []
+        for position, choice in enumerate(objects(self._body.get("choices"))):
+            index = as_index(choice.get("index"))
+            number = position if index is None else index
+            kinds = self._changed_kinds(own.get(number, []))
+            calls = self._calls(as_object(choice.get("message")))
+            changed |= kinds
+            choices.append(self._choice(choice, number, blocks.get(number, []), kinds, calls) if kinds else choice)
+        return {**(kept_top(self._body, changed) if changed else self._body), "choices": choices}
+
+    def _changed_kinds(self, own: Sequence[StreamBlock]) -> set[BlockKind]:
+        return {block.kind for block in own if not self._is_same(block)}
+
+    def _is_same(self, own: StreamBlock) -> bool:
+        """Whether a block goes out as upstream sent it; a policy may have ended the answer before it."""
+        blocks = self._state.blocks
+        return own.ordinal < len(blocks) and _said(blocks[own.ordinal]) == _said(own)
+
+    def _calls(self, message: JsonObject) -> dict[int, JsonObject]:
+        """Upstream's own words for each call that it says in one piece."""
+        pieces = objects(message.get("tool_calls"))
+        if as_object(message.get("function_call")):
+            pieces = [*pieces, as_object(message["function_call"])]
+        return {
+            ordinal: piece for piece, ordinal in zip(pieces, self._pieces, strict=False) if self._count[ordinal] == 1
+        }
+
+    def _choice(
+        self,
+        choice: JsonObject,
+        number: int,
+        blocks: list[StreamBlock],
+        changed: set[BlockKind],
+        calls: dict[int, JsonObject],
+    ) -> JsonObject:
+        own = as_object(choice.get("message"))
+        thinking = "".join(block.text for block in blocks if block.kind is BlockKind.THINKING)
+        message = {**kept_words(own, thinking, changed, changed), **message_of(blocks)}
+        if BlockKind.THINKING not in changed and not isinstance(own.get("content"), list):
+            # It stays in the field in which its provider put it.
+            message = {key: value for key, value in message.items() if key != "reasoning_content" or key in own}
+        tools = [block for block in blocks if isinstance(block, ToolCallStreamBlock)]
+        if "tool_calls" in message:
+            message["tool_calls"] = [self._call(block, calls) for block in tools if block.label != LEGACY_CALL]
+        reason = self._state.finish_reasons.get(number, choice.get("finish_reason"))
+        return {**kept_choice(choice, own, reason, changed), "message": message}
+
+    def _call(self, block: ToolCallStreamBlock, calls: dict[int, JsonObject]) -> JsonObject:
+        is_own = block.ordinal in calls and self._is_same(self._own[block.ordinal])
+        return calls[block.ordinal] if is_own else call_of(block)
+
+
+def _said(block: StreamBlock) -> tuple[str, ...]:
+    name = block.name if isinstance(block, ToolCallStreamBlock) else ""
+    signature = block.signature if isinstance(block, ThinkingStreamBlock) else ""
+    return block.kind, block.text, name, signature

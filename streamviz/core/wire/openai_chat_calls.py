@@ -1,0 +1,82 @@
+"""The pieces of tool calls in OpenAI's chat completions: what each says, and to which call clients add it."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from streamviz.core.calls import LEGACY_CALL, name_of
+from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text
+
+_FUNCTION, CUSTOM = "function", "custom"
+
+
+class Piece(NamedTuple):
+    """What a piece of a call says. `label` is the wire's word for a call that is none of a function."""
+
+    id: str
+    name: str
+    arguments: str
+    label: str
+    # Its index, where that is a place.
+    place: int | None
+    # Whether it can be read in two ways, by itself; whether its arguments came as JSON rather than as text.
+    is_odd: bool
+    is_object: bool
+
+    @property
+    def is_custom(self) -> bool:
+        return self.label == CUSTOM
+
+
+def piece_of(call: JsonObject) -> Piece:
+    """A piece of `tool_calls`."""
+    word = as_text(call.get("type"))
+    function, custom = as_object(call.get(_FUNCTION)), as_object(call.get(CUSTOM))
+    label = CUSTOM if custom and not function else word if word != _FUNCTION else ""
+    said = function or custom or as_object(call.get(word))
+    index = as_index(call.get("index"))
+    given, other = _given(said, is_custom=said is custom, is_new=not function)
+    is_odd = bool(function and custom) or (index is None and call.get("index") is not None) or other is not None
+    name = as_text(said.get("name"))
+    if label and not said:
+        # A kind of call that is new: all that it says is what the tool is given.
+        given = {key: value for key, value in call.items() if key not in ("index", "id", "type")} or None
+        name = as_text(call.get("name")) or name_of(label)
+    is_object = given is not None and not isinstance(given, str)
+    return Piece(as_text(call.get("id")), name, as_json_text(given), label, index, is_odd, is_object)
+
+
+def _given(said: JsonObject, *, is_custom: bool, is_new: bool) -> tuple[object, object]:
+    """What clients take for what the tool is given, and what they pass over, or may take in its place."""
+    arguments, text = said.get("arguments"), said.get("input")
+    return (text, arguments) if is_custom or (is_new and arguments is None) else (arguments, text)
+
+
+def legacy_piece(call: JsonObject) -> Piece:
+    """A piece of `function_call`."""
+    return piece_of({_FUNCTION: call})._replace(label=LEGACY_CALL)
+
+
+@dataclass(slots=True)
+class Places:
+    """Where the vendor's SDK for Python has the calls of a choice: it takes a piece's index for a place in a list, and
+    adds one that has no place yet behind the last. A place that is none makes it raise, so nothing more counts."""
+
+    calls: list[int] = field(default_factory=list)
+    has_raised: bool = False
+
+    def differ(self, pieces: list[tuple[int | None, int]]) -> bool:
+        """Whether one of a chunk's pieces, (index, call), is added to another call there than here."""
+        is_other = False
+        for index, call in pieces:
+            is_other = self._put(index, call) or is_other
+        self.has_raised = self.has_raised or any(index is None or index >= len(self.calls) for index, _ in pieces)
+        return is_other and not self.has_raised
+
+    def _put(self, index: int | None, call: int) -> bool:
+        if index is None:
+            return False
+        if index < len(self.calls):
+            return self.calls[index] != call
+        is_known = bool(self.calls) and self.calls[-1] == call
+        self.calls.append(call)
+        return is_known

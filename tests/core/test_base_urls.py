@@ -1,0 +1,23 @@
+"""What a base URL may be."""
+
+import pytest
+
+from streamviz.core.base_urls import wrong_with_url
+
+
+@pytest.mark.parametrize("url", ["http://gpu:9/v1", "https://api.example.com", "http://[::1]:8001/v1/", "HTTPS://x/y"])
+def test_an_address_of_a_server_can_be_used(url: str) -> None:
+    assert wrong_with_url(url) == ""
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("ftp://x", "file:///etc/passwd", "gpu:9", "//gpu/v1", "http://", "http:///v1", "javascript:alert(1)", "x"),
+        *("http://user:secret@host/v1", "http://user@host", "http://@host", "http://host/v1?key=x", "http://host/#x"),
+        *("http://host:99999999", "http://[::1", "http://host/a b", "http://host/\n", "unix:///x", ""),
+    ],
+)
+def test_anything_else_cannot(url: str) -> None:
+    assert wrong_with_url(url)
+    assert "secret" not in wrong_with_url(url)

@@ -1,0 +1,52 @@
+"""Recorded streams with fields lost or replaced, and blocks denied: nothing raises, and nothing denied goes out."""
+
+import random
+from typing import Any
+
+import pytest
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.chain import PolicyChain
+from streamviz.core.context import StreamingContext
+from streamviz.core.json_value import JsonObject
+from streamviz.core.policy import Decision, Verdict
+from streamviz.core.processor import StreamProcessor
+from streamviz.core.wire import AGGREGATORS, COMPOSERS
+from tests.core.support import About, active, needs_recordings, parse, recorded
+from tests.core.wire.test_recorded import scramble
+
+DENIED = Verdict(Decision.DENY, "no", "[denied]")
+
+pytestmark = needs_recordings
+
+
+async def through(format: str, stream: list[Chunk], ordinal: int) -> StreamingContext:
+    aggregator: Aggregator[Chunk, JsonObject] = AGGREGATORS[format]()
+    chain = PolicyChain([active(About(ordinal, DENIED))], COMPOSERS[format](aggregator.head))
+    context = StreamingContext("run", lambda: 0)
+    processor = StreamProcessor(chain.on_chunk, aggregator)
+    await processor.take(stream, context)
+    await processor.end(context)
+    return context
+
+
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic_messages"])
+@pytest.mark.parametrize("seed", range(2))
+async def test_what_is_scrambled_goes_through(format: str, seed: int) -> None:
+    rng = random.Random(seed)
+    denied = 0
+    for path in recorded(format):
+        stream = [scrambled(chunk, rng) for chunk in parse(data_of(path))[:120]]
+        context = await through(format, stream, rng.randrange(4))
+        denied += any(b"[denied]" in frame.raw for frame in context.outbox)
+    assert denied > 50
+
+
+def data_of(path: Any) -> bytes:
+    data: bytes = path.read_bytes()
+    return data
+
+
+def scrambled(chunk: Chunk, rng: random.Random) -> Chunk:
+    data = chunk.data and scramble(chunk.data, rng)
+    return Chunk(chunk.seq, chunk.received_at, chunk.raw, data, chunk.name)
