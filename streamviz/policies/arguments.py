@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
 
+from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.errors import PolicyParametersError
-from streamviz.core.json_value import as_json_text, decode
+from streamviz.core.json_value import JsonObject, as_json_text, decode_strictly
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
@@ -43,37 +44,71 @@ def compile_path(path: str, field: str) -> JSONPath:
     return compiled
 
 
+def read(block: ToolCallStreamBlock) -> JsonObject:
+    """What a call is given, as every client reads it: nothing at all is an object without members, and plain text is
+    the one member `input`.
+
+    Raises ValueError where clients do not agree on it, or not all of them can read it: what is no JSON, no object, more
+    than one value, nested deeper than MAX_DEPTH, or has a key twice, halves of surrogates or numbers out of range.
+    """
+    if block.is_free_text:
+        return {"input": block.arguments}
+    return _read_once(block.arguments) if block.arguments else {}
+
+
+def read_json(text: str) -> object:
+    """The value that every client reads there. Raises ValueError where they do not agree on it."""
+    value = decode_strictly(text)
+    json.loads(text, object_pairs_hook=_unique)
+    return value
+
+
+def _read_once(raw: str) -> JsonObject:
+    try:
+        value = read_json(raw)
+    except ValueError as error:
+        # The library's own words may quote what is there.
+        raise ValueError(f"the arguments cannot be read as one JSON object ({_why(error)})") from None
+    if not isinstance(value, dict):
+        raise ValueError("the arguments are no JSON object")
+    return value
+
+
+def _why(error: ValueError) -> str:
+    return str(error) if type(error) is ValueError else "it is no JSON"
+
+
 class Arguments:
     """The arguments of one call, read once for all patterns."""
 
-    def __init__(self, raw: str) -> None:
-        self._raw = raw
+    def __init__(self, block: ToolCallStreamBlock) -> None:
+        self._raw = block.arguments
+        self._value: JsonObject = {}
+        self._unreadable: ValueError | None = None
         try:
-            self._value: object = read_once(raw)
-        except ValueError:
-            self._value = None
+            self._value = read(block)
+        except ValueError as error:
+            self._unreadable = error
         self._whole: list[str] | None = None
 
-    @property
-    def is_one_object(self) -> bool:
-        """Whether every client reads the same in it."""
-        return isinstance(self._value, dict)
+    def require_readable(self) -> None:
+        """Raises ValueError where `read` does."""
+        if self._unreadable is not None:
+            raise self._unreadable
 
     def texts(self, path: JSONPath | None) -> Iterable[str]:
-        """The texts at `path`; everything where there is none, or where these are not the members of one JSON object.
+        """The texts at `path`; everything where there is none, also of arguments that cannot be read.
 
-        What cannot be read as it should may still be read by the client, so a path does not let it slip by. Raises
-        ValueError where there are so many values that to follow the path would take too long.
+        Raises ValueError for a path where they cannot, or where there are so many values that to follow it would take
+        too long.
         """
-        if path is None or not isinstance(self._value, dict):
+        if path is None:
             return self._everything()
+        self.require_readable()
         if self._raw.count(",") > MOST_VALUES:
             raise ValueError("there are too many values in the arguments")
-        try:
-            # One by one: values lie within values, and all their texts can come to a hundred times the arguments.
-            return map(as_json_text, path.findall(self._value))
-        except JSONPathError:
-            return self._everything()
+        # One by one: values lie within values, and all their texts can come to a hundred times the arguments.
+        return map(as_json_text, path.findall(self._value))
 
     def _everything(self) -> list[str]:
         """The raw text and each string in it, as they are and without escapes: arguments may be JSON within JSON."""
@@ -81,13 +116,6 @@ class Arguments:
             texts = [self._raw, *_strings(self._value)]
             self._whole = texts + [unescaped(text) for text in texts if "\\" in text]
         return self._whole
-
-
-def read_once(raw: str) -> object:
-    """The JSON value in arguments. Raises ValueError where there is none, or a key comes twice."""
-    value = decode(raw)
-    json.loads(raw, object_pairs_hook=_unique, strict=False)
-    return value
 
 
 def unescaped(text: str) -> str:

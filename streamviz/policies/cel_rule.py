@@ -7,9 +7,10 @@ from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamB
 from streamviz.core.context import SessionCounts, StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_text, decode
+from streamviz.core.json_value import JsonObject, as_text
 from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
 from streamviz.core.request import ModelCall
+from streamviz.policies.arguments import read
 from streamviz.policies.expressions import cel
 from streamviz.policies.parameters import check, shortened, texts
 
@@ -17,6 +18,12 @@ LONGEST = 4000
 # What comes from a model can be a long list, and each loop within a loop multiplies by its length.
 MOST_LOOPS = 2
 MOST_STEPS = 1_000_000
+# A step may copy all that the expression can see, and join it as often as it has a `+`: so many characters in all.
+MOST_COPIED = 2_000_000_000
+_SHORT_COPIED = 1_000_000
+_SHORT = 2_000
+# Of an expression so many characters are a step.
+_WORD = 4
 _SHOWN = 200
 _LOOP = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*(\w*)")
 _NAMES = frozenset({"block", "args", "request", "stream", "session"})
@@ -27,17 +34,20 @@ class CelRule(Policy):
     """Denies, or halts at, what an expression in CEL (the Common Expression Language) is true of.
 
     The expression can use:
-    - `block`: `kind` (content, thinking, tool_call, refusal, other), `name`, `text` (a call's raw arguments),
-      `size`, `ordinal`, `choice`;
-    - `args`: the parsed arguments of a tool call, an empty map where they are no JSON object;
-    - `request`: `model`, `format`, `tools` (names), `fields` (all of it);
+    - `block`: `kind` (content, thinking, tool_call, refusal, other), `name`, `label` (what the wire calls a call that
+      is no ordinary one, such as `shell_call`), `runner` (who carries a call out, `client` or `provider`), `text` (a
+      call's raw arguments), `size`, `ordinal`, `choice`;
+    - `args`: the parsed arguments of a tool call, plain text being `args.input`;
+    - `request`: `model` (its name at the provider that is called), `models` (all names it goes by), `asked` (the one
+      that the client wrote), `format`, `tools` (names), `fields` (all of it);
     - `stream`: `blocks`, `tool_calls` and `seconds` so far;
     - `session`: `streams`, `blocks`, `tool_calls`, `output_tokens`, `cost` and `seconds` of its earlier streams, as
-      far as this worker has seen them.
+      far as this worker has seen them: a limit that holds for streams at once is `limits`.
 
     `block.name == "run_shell" && has(args.command) && args.command.contains("rm -rf")`. A field that is not there is a
-    failure of the policy, so ask `has(…)` first; so is a loop (`all`, `exists`, `map`, `filter`) over a list that is so
-    long that it would take more than a million steps. `on` lists what it is asked about: kinds of block, which are held
+    failure of the policy, so ask `has(…)` first; so are arguments that clients do not all read as the same JSON object,
+    where the expression has `args`, and a loop (`all`, `exists`, `map`, `filter`) that would take more than a million
+    steps, or copy more than 2 GB. `on` lists what it is asked about: kinds of block, which are held
     until they are judged, or `request` (then `block` is empty).
     """
 
@@ -72,6 +82,11 @@ class CelRule(Policy):
         self._program = _compile(expression)
         self._wanted = frozenset(self._program.variables())
         self._loops = len(_LOOP.findall(expression))
+        self._words = 1 + len(expression) // _WORD
+        self._sums = 1 + expression.count("+")
+        # To compile a pattern can take long, most of all one that a model wrote.
+        self._has_patterns = "matches" in expression
+        self.reads = None if "request" in self._wanted else frozenset()
         self._on = frozenset(texts(parameters.get("on"), ("tool_call",)))
         decision = Decision(as_text(parameters.get("decision")) or "deny")
         reason = as_text(parameters.get("reason")) or "The expression is true of it."
@@ -90,6 +105,8 @@ class CelRule(Policy):
         return self._decide(block, context.request, context)
 
     def _decide(self, block: StreamBlock | None, request: ModelCall, context: StreamingContext) -> Verdict:
+        size = (block.length if block else 0) + (request.size if "request" in self._wanted else 0)
+        self.require_short(size <= _SHORT and not self._has_patterns)
         makers: dict[str, Callable[[], JsonObject]] = {
             "block": lambda: _block(block) if block else {},
             "args": lambda: _arguments(block),
@@ -99,12 +116,24 @@ class CelRule(Policy):
         }
         # A request can be long, and there is one for each block: what the expression does not name is not made.
         values = {name: make() for name, make in makers.items() if name in self._wanted}
-        if self._loops and _longest(values) ** self._loops > MOST_STEPS:
+        steps = max(1, _longest(values)) ** self._loops
+        copied = steps * self._words * self._sums * (size + 1)
+        if self._loops and (steps > MOST_STEPS or copied > MOST_COPIED):
             raise ValueError("what it would have to go through is too long")
-        result = self._program.execute(values)
+        self.require_short(copied <= _SHORT_COPIED)
+        try:
+            result = self._program.execute(values)
+        except Exception as error:  # The library's own words may quote what is judged, which may hold a secret.
+            raise ValueError(f"the expression cannot be evaluated ({_WHY.get(type(error), 'a call fails')})") from None
         if not isinstance(result, bool):
             raise TypeError(f"the expression gives {type(result).__name__}, not true or false")
         return self._verdict if result else ALLOW
+
+
+_WHY: dict[type[Exception], str] = {
+    KeyError: "what it names is not there",
+    TypeError: "a value is of another type",
+}
 
 
 def _compile(expression: str) -> "cel.Program":
@@ -123,10 +152,12 @@ def _compile(expression: str) -> "cel.Program":
 
 
 def _block(block: StreamBlock) -> JsonObject:
-    name = block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else ""
+    named = block if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else None
     return {
         "kind": str(block.kind),
-        "name": name,
+        "name": named.name if named else "",
+        "label": named.label if named else "",
+        "runner": str(block.runner) if isinstance(block, ToolCallStreamBlock) else "",
         "text": block.text,
         "size": block.length,
         "ordinal": block.ordinal,
@@ -146,24 +177,24 @@ def _longest(value: object) -> int:
 
 
 def _arguments(block: StreamBlock | None) -> JsonObject:
-    if isinstance(block, ToolCallStreamBlock):
-        try:
-            value = decode(block.arguments)
-        except ValueError:
-            return {}
-        return value if isinstance(value, dict) else {}
-    return {}
+    return read(block) if isinstance(block, ToolCallStreamBlock) else {}
 
 
 def _request(request: ModelCall) -> JsonObject:
-    fields = {"model": request.model, "format": request.wire_format, "tools": request.tool_names}
+    names = list(request.models)
+    fields = {
+        "model": names[0],
+        "models": names,
+        "asked": request.model,
+        "format": request.wire_format,
+        "tools": request.tool_names,
+    }
     return {**fields, "fields": request.fields}
 
 
 def _stream(context: StreamingContext) -> JsonObject:
-    blocks = context.state.blocks
-    calls = sum(block.kind is BlockKind.TOOL_CALL for block in blocks)
-    return {"blocks": len(blocks), "tool_calls": calls, "seconds": context.seconds}
+    state = context.state
+    return {"blocks": state.begun, "tool_calls": state.tool_calls, "seconds": context.seconds}
 
 
 def _session(context: StreamingContext) -> JsonObject:

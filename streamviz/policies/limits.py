@@ -29,7 +29,9 @@ class Limits(Policy):
     Each can limit `blocks`, `tool_calls`, `output_tokens`, `cost` (US dollars) and `seconds`, a session also `streams`.
     Until the provider tells the tokens they are estimated, four characters to one, and the cost with them; the reason
     says so. Where nobody knows what the model costs, a limit on that is a failure of the policy. `seconds` are looked
-    at whenever something comes from upstream. A session is counted in each worker from when that first saw it. With a
+    at whenever something comes from upstream. A session is counted over all workers. What a running stream may still
+    cost and write is reserved: what its request asks for at most, or its model can write, or else all that is left; its
+    blocks and tool calls count once it is over. The stream that reaches a session's limit is carried to its end. With a
     limit on tool calls, these are held until they are whole; what is held is bounded while it comes, too.
     """
 
@@ -54,33 +56,44 @@ class Limits(Policy):
         },
     }
     look_back = 0
+    is_quick = True
 
     def __init__(self, parameters: JsonObject) -> None:
         check(parameters, self.parameters_schema)
         self._stream = _amounts(parameters.get("stream"))
         self._session = _amounts(parameters.get("session"))
         self._text = as_text(parameters.get("text"))
+        self.counts_session = bool(self._session)
 
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
         if not self._session:
             return None
         counts = context.session
+        if counts.trouble:
+            raise ValueError(counts.trouble)
         seconds = (context.now() - counts.began_at) / 1_000_000 if counts.began_at else 0.0
         reached = {
-            "streams": counts.streams,
+            "streams": counts.streams + counts.running,
             "blocks": counts.blocks,
             "tool_calls": counts.tool_calls,
-            "output_tokens": counts.output_tokens,
-            "cost": counts.cost,
+            "output_tokens": counts.output_tokens + counts.reserved_tokens,
+            "cost": counts.cost + counts.reserved_cost,
             "seconds": seconds,
         }
         for name, most in self._session.items():
             if reached[name] >= most:
                 is_estimate = name in _OF_TOKENS and counts.is_estimate
                 return self._over(Decision.DENY, "session", name, reached[name], most, is_estimate=is_estimate)
+            if name in _OF_TOKENS and counts.unbounded:
+                return self._none_left(name, most)
         if "cost" in self._session and counts.unpriced:
             raise ValueError(_NO_PRICE)
         return Verdict(Decision.ALLOW)
+
+    def _none_left(self, name: str, most: float) -> Verdict:
+        words = name.replace("_", " ")
+        reason = f"A running stream may use what the session has left of its {words}; the limit is {most:g}."
+        return Verdict(Decision.DENY, reason, self._text, {"limit": name, "most": most})
 
     def watches(self, block: StreamBlock) -> bool:
         return bool(self._stream)
@@ -156,8 +169,16 @@ def _cost(context: StreamingContext, memory: dict[str, object]) -> float:
         return float(known[1])
     usage = normalise(context.state.usage)
     asked = usage.input_tokens if usage is not None else None
-    cost = context.price(context.request.length // CHARACTERS_A_TOKEN if asked is None else asked, said)
+    cost = context.price(_estimate(context, memory) if asked is None else asked, said)
     if cost is None:
         raise ValueError(_NO_PRICE)
     memory["priced"] = (said, cost)
     return cost
+
+
+def _estimate(context: StreamingContext, memory: dict[str, object]) -> int:
+    """The tokens of the request; it may be long, and is gone through once."""
+    asked = memory.get("asked")
+    if not isinstance(asked, int):
+        asked = memory["asked"] = context.request.length // CHARACTERS_A_TOKEN
+    return asked

@@ -18,8 +18,16 @@ class Match(Protocol):
     def end(self) -> int: ...
 
 
+# What is judged where clients wait takes no more than some ms, whatever is in it. A step is one character for one
+# instruction of a pattern, and takes a ns at worst.
+MOST_CHARACTERS = 8_000
+MOST_STEPS = 4_000_000
+
+
 class Pattern(Protocol):
-    """A compiled regular expression."""
+    """A compiled regular expression; `programsize` is how many instructions it has."""
+
+    programsize: int
 
     def search(self, text: str, pos: int = 0) -> Match | None:
         """None where the pattern is nowhere in `text`. Takes time in proportion to the text, whatever the pattern."""

@@ -1,8 +1,9 @@
 """redact: masks secrets and personal data in requests, text and tool arguments."""
 
+import copy
 import json
+import re
 from collections import Counter
-from collections.abc import Callable
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
@@ -11,7 +12,7 @@ from streamviz.core.json_value import JsonObject, as_text
 from streamviz.core.policy import ALLOW, Decision, Edit, Policy, Reading, Tail, Verdict
 from streamviz.core.request import ModelCall
 from streamviz.core.running import edited, replaced
-from streamviz.policies.arguments import read_once, unescaped
+from streamviz.policies.arguments import read, read_json, unescaped
 from streamviz.policies.finder import Budget, Finder, Found
 from streamviz.policies.parameters import TEXT_KINDS, check, texts
 from streamviz.policies.secrets import SHAPES
@@ -19,16 +20,17 @@ from streamviz.policies.secrets import SHAPES
 # A private key is the longest thing that is looked for.
 LOOK_BACK = 8000
 _IN = ("request", "content", "tool_call")
-# What a request's texts are in; its other fields say how to answer.
+# What a request's texts are in; its other fields say how to answer, and hold texts too: tools, metadata, schemas.
 _READ = ("messages", "input", "system", "instructions", "prompt")
-_SIGNED = frozenset({"signature", "encrypted_content", "thought_signature"})
+# What is carried in them is written for a tool, whatever its members are called.
+_FOR_TOOLS = frozenset({"arguments", "input"})
+_URLS = frozenset({"image_url", "video_url", "audio_url"})
+_THOUGHT = frozenset({"google", "provider_specific_fields"})
+_BYTES = re.compile(r"(?:data:[A-Za-z0-9/.+=;-]{0,120};base64,)?[A-Za-z0-9+/_\r\n-]*+={0,2}[\r\n]*+")
 _SMALL = 10**8
-# So long may be what stands before the bytes in the URL of a picture.
-_HEAD = 100
-
-
-# Of a member (its key, its value, the object it is in): whether it stays as it is.
-Spared = Callable[[str, object, JsonObject], bool]
+_LARGE = 10**40
+# In so many characters there is room for no more matches than take some ms.
+_SHORT = 500
 
 
 class Redact(Policy):
@@ -38,7 +40,9 @@ class Redact(Policy):
     payment cards and IBANs (with their checksums), US social security numbers, IP addresses. `in` lists where: in
     `request` (what goes upstream, and into the record, is the masked one), in the kinds of text, in `tool_call`
     arguments, which are held for that until they are whole. `mask` is what stands in its place, `{kind}` being what it
-    was.
+    was. Arguments that clients do not all read as the same JSON object cannot be masked: a failure of the policy.
+    Of a request the bytes of files and what the provider signed stay as they are; a number that says how to answer
+    becomes 0 where it would be masked.
 
     The record has an answer's blocks masked too, and of each chunk that the client did not get as it came, which is all
     from the first change on, no more than its size and time; of what the client got it has all.
@@ -67,6 +71,7 @@ class Redact(Policy):
         },
     }
     look_back = LOOK_BACK
+    reads = frozenset()
 
     def __init__(self, parameters: JsonObject) -> None:
         check(parameters, self.parameters_schema)
@@ -85,14 +90,16 @@ class Redact(Policy):
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
         if "request" not in self._in:
             return None
+        self.require_short(request.size <= _SHORT)
         masking = _Masking(self._finder, self._mask)
-        fields = {
-            name: masking.value(value, _is_opaque) if name in _READ else value for name, value in request.fields.items()
-        }
+        fields = {name: _masked(masking, name, value) for name, value in request.fields.items()}
         if not masking.counts:
             return ALLOW
         found = replaced("", masking.counts, ())
         return Verdict(Decision.REPLACE, found.reason, evidence={"counts": dict(masking.counts)}, request=fields)
+
+    def kept(self, text: str) -> str:
+        return _Masking(self._finder, self._mask).text(text) if "request" in self._in else text
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         found, safe = self._finder.find(tail)
@@ -103,14 +110,21 @@ class Redact(Policy):
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
         if not isinstance(block, ToolCallStreamBlock) or "tool_call" not in self._in:
             return None
+        self.require_short(block.length <= _SHORT)
         masking = _Masking(self._finder, self._mask)
-        try:
-            value = read_once(block.arguments or "{}")
-        except ValueError:
-            masked = masking.unreadable(block.arguments)
+        value = read(block)
+        if block.is_free_text:
+            masked = masking.text(block.arguments)
         else:
             masked = json.dumps(masking.value(value), ensure_ascii=False)
         return replaced(masked, masking.counts, ()) if masking.counts else ALLOW
+
+
+def _masked(masking: "_Masking", name: str, value: object) -> object:
+    """A field of a request. The model says where it goes."""
+    if name == "model":
+        return value
+    return masking.value(value, name) if name in _READ else masking.of_settings().value(value)
 
 
 class _Masking:
@@ -121,6 +135,7 @@ class _Masking:
         self._finder = finder
         self._mask = mask
         self._budget = Budget()
+        self._has_text_for_numbers = True
 
     def text(self, text: str) -> str:
         """A text with all masked in it."""
@@ -128,42 +143,76 @@ class _Masking:
         self.counts.update(each.label for each in found)
         return edited(text, [_edit(each, self._mask) for each in found]) if found else text
 
-    def unreadable(self, text: str) -> str:
-        """Arguments that are no JSON, or not the same to every client. Raises ValueError where what is in them is
-        written in escapes: it cannot be masked there."""
-        masked = self.text(text)
-        if "\\" in masked and self._finder.find(Tail(unescaped(masked), 0, is_whole=True), self._budget)[0]:
-            raise ValueError("arguments that are no JSON hold what cannot be masked")
-        return masked
+    def of_settings(self) -> "_Masking":
+        """The same for what says how to answer: a number there has to stay one."""
+        masking = copy.copy(self)
+        masking._has_text_for_numbers = False
+        return masking
 
-    def value(self, value: object, spared: Spared | None = None) -> object:
-        """A JSON value with all its texts masked but those of members that are spared; the very same where nothing was
-        found in it."""
+    def value(self, value: object, holder: str | None = None) -> object:
+        """A JSON value with all its texts masked; the very same where nothing was found in it.
+
+        `holder` is the key that it stands under in a request, where what nobody reads stays as it is.
+        """
         before = self.counts.total()
         made: object = value
         if isinstance(value, str):
             made = self.text(value)
-        elif isinstance(value, int):
-            # Of bare numbers only the long ones can be anything.
-            made = value if abs(value) < _SMALL else self.text(str(value))
+        elif isinstance(value, int | float):
+            made = self._number(value)
         elif isinstance(value, dict):
-            made = {
-                self.text(key): item if spared and spared(key, item, value) else self.value(item, spared)
-                for key, item in value.items()
-            }
+            made = {self.text(key): self._member(key, item, value, holder) for key, item in value.items()}
         elif isinstance(value, list):
-            made = [self.value(item, spared) for item in value]
+            made = [self.value(item, holder) for item in value]
         return made if self.counts.total() > before else value
+
+    def _member(self, key: str, item: object, around: JsonObject, holder: str | None) -> object:
+        if holder is None:
+            return self.value(item)
+        if key == "arguments" and isinstance(item, str):
+            return self._json_text(item)
+        if isinstance(item, str) and _is_opaque(key, item, around, holder):
+            return item
+        return self.value(item, None if key in _FOR_TOOLS else key)
+
+    def _json_text(self, text: str) -> str:
+        """JSON stays JSON. What is none, such as arguments that were cut off, is read without its escapes too."""
+        before = self.counts.total()
+        try:
+            made = json.dumps(self.value(read_json(text)), ensure_ascii=False)
+        except ValueError:
+            masked = self.text(text)
+            before = self.counts.total()
+            made, text = self.text(unescaped(masked)), masked
+        return made if self.counts.total() > before else text
+
+    def _number(self, number: float) -> object:
+        """Of bare numbers only the long ones can be anything, however they are written."""
+        if not _SMALL <= abs(number) < _LARGE:
+            return number
+        before = self.counts.total()
+        made = self.text(str(abs(int(number))))
+        if self.counts.total() == before:
+            return number
+        return made if self._has_text_for_numbers else 0
 
 
 def _edit(found: Found, mask: str) -> Edit:
     return Edit(found.start, found.end, mask.replace("{kind}", found.label), found.label)
 
 
-def _is_opaque(key: str, item: object, around: JsonObject) -> bool:
-    """Whether a member of a request is nothing that anybody reads: what the provider signed, or the bytes of a file."""
-    if key in _SIGNED:
-        return True
+def _is_opaque(key: str, item: str, around: JsonObject, holder: str) -> bool:
+    """Whether a text of a request is nothing that anybody reads: what the provider signed, or the bytes of a file,
+    where the formats have such, and nothing but base64."""
+    return _is_for_bytes(key, around, holder) and _BYTES.fullmatch(item) is not None
+
+
+def _is_for_bytes(key: str, around: JsonObject, holder: str) -> bool:
+    kind = around.get("type")
     if key == "data":
-        return around.get("type") in ("base64", "redacted_thinking") or "format" in around
-    return isinstance(item, str) and item.startswith("data:") and ";base64," in item[:_HEAD]
+        return holder == "input_audio" or (holder == "source" and kind == "base64") or kind == "redacted_thinking"
+    if key == "signature":
+        return kind == "thinking"
+    if key == "thought_signature":
+        return holder in _THOUGHT
+    return key in ("file_data", "encrypted_content", *_URLS) or (key == "url" and holder in _URLS)

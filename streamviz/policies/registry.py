@@ -6,18 +6,19 @@ from typing import NamedTuple
 
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import Policy
+from streamviz.core.policy import Policy, Recipe
 from streamviz.policies import python
 from streamviz.policies.cel_rule import CelRule
 from streamviz.policies.limits import Limits
 from streamviz.policies.llm_judge import LlmJudge
 from streamviz.policies.redact import Redact
 from streamviz.policies.request_rule import RequestRule
+from streamviz.policies.shell_rule import ShellRule
 from streamviz.policies.text_rule import TextRule
 from streamviz.policies.tool_rule import ToolRule
 from streamviz.policies.tool_schema import ToolSchema
 
-_CLASSES = (ToolRule, CelRule, TextRule, Redact, ToolSchema, LlmJudge, Limits, RequestRule)
+_CLASSES = (ToolRule, CelRule, TextRule, Redact, ToolSchema, LlmJudge, Limits, RequestRule, ShellRule)
 
 
 class Kind(NamedTuple):
@@ -55,3 +56,14 @@ def build(kind: str, parameters: JsonObject) -> Policy:
         raise
     except BaseException as error:  # One policy that cannot be made must not keep the others from being read.
         raise PolicyParametersError(f"it cannot be made: {type(error).__name__}: {error}") from error
+
+
+def build_short(kind: str, parameters: JsonObject) -> Policy:
+    """The same for where clients wait: what may take long is put off to a process that makes the policy anew.
+
+    A class of an operator's own stays where it is. Raises PolicyParametersError.
+    """
+    policy = build(kind, parameters)
+    if type(policy) in _CLASSES and not policy.is_quick:
+        policy.recipe = Recipe(kind, parameters)
+    return policy

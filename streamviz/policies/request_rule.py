@@ -5,9 +5,20 @@ from typing import NamedTuple
 
 from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
+from streamviz.core.model_names import matching
 from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
 from streamviz.core.request import ModelCall, Turn
-from streamviz.policies.parameters import Match, Pattern, check, compile_pattern, encodable, shortened, texts
+from streamviz.policies.parameters import (
+    MOST_CHARACTERS,
+    MOST_STEPS,
+    Match,
+    Pattern,
+    check,
+    compile_pattern,
+    encodable,
+    shortened,
+    texts,
+)
 
 _GLOBS: JsonObject = {"type": "array", "items": {"type": "string", "minLength": 1}}
 _ROLES = ["system", "user", "assistant", "tool"]
@@ -25,10 +36,11 @@ class Why(NamedTuple):
 class RequestRule(Policy):
     """Denies requests before they go upstream, and sets or drops their parameters.
 
-    A request is denied where its model or the name of one of its tools matches one of `models` or `tools` (globs),
-    where it has one of `parameters`, or where one of `patterns` (RE2) is in one of its messages; with `roles`, in
-    those of these roles only. Of a request that is not denied, `drop` takes parameters away and `set` gives them a
-    value, also `model`. The client gets `text` as the error's message; where it is empty, a line that names the policy.
+    A request is denied where its model, by any of its names, matches one of `models` (globs, in any case), where the
+    name of one of its tools matches one of `tools` (globs), where it has one of `parameters`, or where one of
+    `patterns` (RE2) is in one of its messages; with `roles`, in those of these roles only. Of a request that is not
+    denied, `drop` takes parameters away and `set` gives them a value, also `model`. The client gets `text` as the
+    error's message; where it is empty, a line that names the policy.
     """
 
     kind = "request_rule"
@@ -77,17 +89,20 @@ class RequestRule(Policy):
             (compile_pattern(as_text(each["pattern"]), f"patterns.{n}.pattern"), each)
             for n, each in enumerate(objects(parameters.get("patterns")))
         ]
+        self._instructions = sum(pattern.programsize for pattern, _ in self._patterns)
         self._set = as_object(parameters.get("set"))
         self._drop = frozenset(texts(parameters.get("drop")))
         self._text = as_text(parameters.get("text"))
 
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
+        is_short = request.size <= MOST_CHARACTERS and request.size * self._instructions <= MOST_STEPS
+        self.require_short(is_short or not (self._patterns or self._tools))
         if why := self._why_not(request):
             return Verdict(Decision.DENY, why.reason, self._text, why.evidence)
         fields = {name: value for name, value in request.fields.items() if name not in self._drop}
         fields.update(self._set)
         changed = sorted(
-            name for name in {*fields, *request.fields} if fields.get(name, ...) != request.fields.get(name, ...)
+            name for name in {*self._set, *self._drop} if fields.get(name, ...) != request.fields.get(name, ...)
         )
         if not changed:
             return ALLOW
@@ -95,7 +110,7 @@ class RequestRule(Policy):
         return Verdict(Decision.REPLACE, f"Changed: {names}.", evidence={"parameters": changed}, request=fields)
 
     def _why_not(self, request: ModelCall) -> Why | None:
-        if glob := _matching(request.model, self._models):
+        if glob := matching(request.models, self._models):
             return Why(f"The model matches {glob}.", {"model": glob})
         for tool in request.tool_names if self._tools else ():
             if glob := _matching(tool, self._tools):

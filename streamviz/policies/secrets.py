@@ -1,5 +1,7 @@
 """The shapes of secrets and of personal data, with checksums where they have one."""
 
+import re
+
 from stdnum import iban, luhn
 from stdnum.us import ssn
 
@@ -40,10 +42,26 @@ _KEYS = (
     r"\bxai-[A-Za-z0-9]{60,100}",
     r"\bsv-[A-Za-z0-9_-]{43}",
 )
+# Fewer kinds of characters than this have only names and made-up keys, such as sk-xxxxxxxx.
+_LEAST_KINDS = 9
+_LIKE_NAMES = ("sk-", "sv-", "hf_")
+_HEX = re.compile(r"[0-9a-f]{32}")
+
+
+def _is_key(text: str) -> bool:
+    """Whether it looks drawn at random, where names of classes begin in the same way (sk-fading-circle): they and
+    placeholders do not."""
+    if not text.startswith(_LIKE_NAMES):
+        return True
+    has_digit = any(map(str.isdigit, text))
+    has_capital = any(map(str.isupper, text)) or _HEX.search(text) is not None
+    return has_digit and has_capital and len(set(text)) >= _LEAST_KINDS
+
+
 _HEX4 = r"[0-9A-Fa-f]{1,4}"
 
 SHAPES: dict[str, list[Shape]] = {
-    "api key": [Shape("api key", "|".join(_KEYS))],
+    "api key": [Shape("api key", "|".join(_KEYS), _is_key)],
     "private key": [
         Shape(
             "private key",

@@ -1,10 +1,13 @@
 """text_rule: finds patterns in running text, to replace what matches or to halt the stream."""
 
+from bisect import bisect_left
+
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject, as_text
 from streamviz.core.policy import Decision, Edit, Policy, Reading, Tail, Verdict
-from streamviz.policies.finder import Finder, Shape
+from streamviz.policies.finder import Finder, Found, Shape
+from streamviz.policies.folding import folded_with_places
 from streamviz.policies.parameters import TEXT_KINDS, check, integer, texts
 
 REPLACEMENT = "[removed]"
@@ -19,8 +22,10 @@ class TextRule(Policy):
     is a regular expression of RE2. `in` lists the kinds of block that are read.
 
     Text goes out as it comes, but for an end that may still become a match: of that at most `look_back` characters are
-    kept back, so longer matches can slip through. Thinking that was changed loses its signature, which was over what
-    the model really thought; some providers want it back with the next turn.
+    kept back, so longer matches can slip through. With `normalise`, a text is read without invisible characters and
+    accents, in compatible forms (NFKC), and with look-alikes of other scripts as Latin letters; what is encoded in it
+    is not read, as nobody can say of running text where that begins. Thinking that was changed loses its signature,
+    which was over what the model really thought; some providers want it back with the next turn.
     """
 
     kind = "text_rule"
@@ -45,6 +50,11 @@ class TextRule(Policy):
                 "description": "The kinds of block that are read.",
             },
             "ignore_case": {"type": "boolean", "default": False, "description": "Capitals make no difference."},
+            "normalise": {
+                "type": "boolean",
+                "default": False,
+                "description": "Look-alike and invisible characters hide nothing.",
+            },
             "look_back": {
                 "type": "integer",
                 "minimum": 1,
@@ -55,6 +65,8 @@ class TextRule(Policy):
         },
     }
 
+    reads = frozenset()
+
     def __init__(self, parameters: JsonObject) -> None:
         check(parameters, self.parameters_schema)
         self.look_back = integer(parameters.get("look_back"), LOOK_BACK)
@@ -63,14 +75,25 @@ class TextRule(Policy):
         self._replacement = as_text(parameters.get("replacement", REPLACEMENT))
         self._text = as_text(parameters.get("text"))
         shapes = [Shape(f"match of {pattern}", pattern) for pattern in texts(parameters.get("patterns"))]
+        self._normalises = parameters.get("normalise") is True
         ignore_case = parameters.get("ignore_case") is True
         self._finder = Finder(shapes, self.look_back, "patterns", ignore_case=ignore_case)
+
+    def _found(self, tail: Tail) -> tuple[list[Found], int]:
+        """What is found, and up to where the text may go: in places of the text as it was written."""
+        if not self._normalises or tail.text.isascii():
+            return self._finder.find(tail)
+        text, places = folded_with_places(tail.text)
+        found, safe = self._finder.find(Tail(text, bisect_left(places, tail.begin), tail.is_whole))
+        # A match goes on over what cannot be seen behind its last character.
+        told = [Found(places[each.start], places[each.end], each.label) for each in found]
+        return told, max(tail.begin, places[safe])
 
     def watches(self, block: StreamBlock) -> bool:
         return block.kind in self._in
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
-        found, safe = self._finder.find(tail)
+        found, safe = self._found(tail)
         if not found:
             return Reading(safe)
         if self._halts:

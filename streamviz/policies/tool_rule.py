@@ -12,9 +12,20 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_text, objects
 from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
 from streamviz.policies.arguments import Arguments, compile_path
-from streamviz.policies.parameters import Pattern, check, compile_pattern, encodable, shortened
+from streamviz.policies.folding import folded, forms
+from streamviz.policies.parameters import (
+    MOST_CHARACTERS,
+    MOST_STEPS,
+    Pattern,
+    check,
+    compile_pattern,
+    encodable,
+    shortened,
+)
 
 _LONGEST_NAME = 80
+# To follow a path takes some µs a value.
+_MOST_VALUES = 300
 
 
 class ArgumentRule(NamedTuple):
@@ -39,10 +50,17 @@ class ToolRule(Policy):
 
     `names` are globs (`run_*`); with none, every name matches. Each of `arguments` has a `pattern`, a regular
     expression of RE2, and may have a `path`, a JSON path (RFC 9535, `$.command`, `$..path`); without a path the
-    pattern is looked for everywhere. With no `arguments` the name decides alone. Arguments that are not one JSON
-    object with different keys are searched as a whole, whatever the path. `allow_only` is strict with a path: all that
-    is there must match, and arguments that are not one JSON object never do. `text` is what the client gets instead of
-    the call; where it is empty, a line that names the policy.
+    pattern is looked for everywhere. With no `arguments` the name decides alone. Of a tool that takes plain text that
+    is at `$.input`. With `allow_only`, all that is at a path must match. `text` is what the client gets instead of the
+    call; where it is empty, a line that names the policy.
+
+    Arguments that clients do not all read as the same JSON object (cut off, a key twice, nested deeper than 200) are a
+    failure of the policy, unless a pattern without a path is found in them and denies. A call whose wire gives it no
+    name goes by what the wire calls it (`shell_call`).
+
+    With `normalise`, names and arguments are also denied by what they say to a reader: without invisible characters and
+    accents, in compatible forms (NFKC), look-alikes of other scripts as Latin letters; and by what is in them as JSON
+    in JSON, in base64 or in percent signs, three levels deep. `allow_only` takes all as it is written.
 
     Each tool call is held until it is whole and judged.
     """
@@ -77,8 +95,15 @@ class ToolRule(Policy):
                 "description": "Whether a call that matches is denied, or every call that does not.",
             },
             "text": {"type": "string", "description": "What the client gets in place of a denied call."},
+            "normalise": {
+                "type": "boolean",
+                "default": False,
+                "description": "Look-alikes, invisible characters, base64, percent signs, JSON in JSON hide nothing.",
+            },
         },
     }
+
+    reads = frozenset()
 
     def __init__(self, parameters: JsonObject) -> None:
         check(parameters, self.parameters_schema)
@@ -89,6 +114,7 @@ class ToolRule(Policy):
         ]
         self._text = as_text(parameters.get("text"))
         self._allows_only = parameters.get("action") == "allow_only"
+        self._normalises = parameters.get("normalise") is True and not self._allows_only
 
     def holds(self, block: StreamBlock) -> bool:
         return block.kind is BlockKind.TOOL_CALL
@@ -96,18 +122,40 @@ class ToolRule(Policy):
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
         if not isinstance(block, ToolCallStreamBlock):
             return None
-        name = next((name for name in self._names if fnmatchcase(block.name, name)), None)
+        called = block.name or block.label
+        read = folded(called) if self._normalises else called
+        name = next((name for name in self._names if fnmatchcase(read, name)), None)
         is_named = name is not None or not self._names
-        look = _allowing if self._allows_only else _matching
-        found = look(self._rules, block.arguments) if is_named else None
+        found = self._found(block) if is_named and self._rules else None
         is_match = is_named and (found is not None or not self._rules)
         if is_match is self._allows_only:
             return ALLOW
         if self._allows_only:
             return Verdict(
-                Decision.DENY, f"{shortened(block.name, _LONGEST_NAME)} is not among what is allowed.", self._text
+                Decision.DENY, f"{shortened(called, _LONGEST_NAME)} is not among what is allowed.", self._text
             )
-        return Verdict(Decision.DENY, _reason(block.name, name, found), self._text, _evidence(name, found))
+        return Verdict(Decision.DENY, _reason(called, name, found), self._text, _evidence(name, found))
+
+    def _found(self, block: ToolCallStreamBlock) -> Found | None:
+        """The first rule that these arguments meet. Raises ValueError where they cannot be read."""
+        # Each text that is decoded is one more to look at.
+        self.require_short(not self._normalises and _is_short(self._rules, block.arguments))
+        arguments = Arguments(block)
+        if self._allows_only:
+            arguments.require_readable()
+            return _allowing(self._rules, arguments)
+        found = _matching([rule for rule in self._rules if rule.path is None], arguments, self._normalises)
+        if found is None:
+            arguments.require_readable()
+        return found or _matching([rule for rule in self._rules if rule.path is not None], arguments, self._normalises)
+
+
+def _is_short(rules: Sequence[ArgumentRule], raw: str) -> bool:
+    """Whether to look at these arguments takes no more than some ms, whatever is in them."""
+    if len(raw) > MOST_CHARACTERS or len(raw) * sum(rule.pattern.programsize for rule in rules) > MOST_STEPS:
+        return False
+    values = sum(map(raw.count, ",:[{"))
+    return values * sum(rule.path is not None for rule in rules) < _MOST_VALUES
 
 
 def _argument_rule(rule: JsonObject, field: str) -> ArgumentRule:
@@ -117,26 +165,21 @@ def _argument_rule(rule: JsonObject, field: str) -> ArgumentRule:
     return ArgumentRule(words, compiled, compile_pattern(pattern, f"{field}.pattern"))
 
 
-def _matching(rules: Sequence[ArgumentRule], raw: str) -> Found | None:
+def _matching(rules: Sequence[ArgumentRule], arguments: Arguments, normalises: bool = False) -> Found | None:
     """The first rule of which these arguments have the pattern, and where."""
-    if not rules:
-        return None
-    arguments = Arguments(raw)
     for rule in rules:
         for text in arguments.texts(rule.path):
-            if match := rule.pattern.search(encodable(text)):
-                return Found(rule, match.start(), match.end())
+            for form in (text, *forms(text)) if normalises else (text,):
+                if match := rule.pattern.search(encodable(form)):
+                    return Found(rule, match.start(), match.end())
     return None
 
 
-def _allowing(rules: Sequence[ArgumentRule], raw: str) -> Found | None:
+def _allowing(rules: Sequence[ArgumentRule], arguments: Arguments) -> Found | None:
     """The first rule that allows these arguments: all that is at its path has the pattern, as every client reads it."""
-    arguments = Arguments(raw)
     for rule in rules:
         if rule.path is None:
-            found = _matching([rule], raw)
-        elif not arguments.is_one_object:
-            continue
+            found = _matching([rule], arguments)
         else:
             matches = [rule.pattern.search(encodable(text)) for text in arguments.texts(rule.path)]
             first = matches[0] if matches and all(matches) else None

@@ -13,17 +13,25 @@ from jsonschema.validators import extend
 from referencing import Registry
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import Runner
 from streamviz.core.context import StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_object, as_text, decode
+from streamviz.core.json_value import JsonObject, as_object, as_text, encode
 from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
+from streamviz.policies.arguments import read
 from streamviz.policies.parameters import check, compile_pattern, encodable, shortened
 
 _LONGEST_NAME = 80
 # A step is a keyword of the schema at one place of the arguments, and takes some 15 µs, one that refers to another 100.
 MOST_STEPS = 10_000
 _MOST_ERRORS = 10
+# Where clients wait only short arguments are checked, against schemas that are short and have none of these words:
+# what refers to something else can multiply, and even to compile a pattern can take tens of ms.
+_SHORT = 1_000
+_SHORT_SCHEMA = 4_000
+_SHORT_REQUEST = 100_000
+_LONG_WORDS = (b"pattern", b"Ref", b"$ref", b"unevaluated", b"Of", b"contains")
 # Here the library reads patterns with Python's expressions, which can take for ever.
 _UNSAFE = {"patternProperties", "unevaluatedProperties"}
 _steps: ContextVar[int] = ContextVar("steps")
@@ -33,11 +41,13 @@ Keyword = Callable[[Validator, Any, Any, Any], Iterable[ValidationError] | None]
 
 
 class ToolSchema(Policy):
-    """Denies a tool call whose arguments are not JSON, or not what the request's own schema of that tool allows.
+    """Denies a tool call whose arguments are not what the request's own schema of that tool allows.
 
-    A call of a tool that the request does not declare is denied too, unless `undeclared` says `allow`. `text` is what
-    the client gets instead of the call; where it is empty, a line that names the policy. What cannot be
-    checked in a reasonable time is a failure of the policy.
+    Tools without a schema are not checked: custom ones, and those that the provider knows (a shell, an editor, a
+    computer). A call of a tool that the request does not declare is denied too, unless `undeclared` says `allow` or the
+    provider carries it out itself, as it does searches and calls of MCP servers. `text` is what the client gets instead
+    of the call; where it is empty, a line that names the policy. What cannot be checked in a reasonable time is a
+    failure of the policy, and so are arguments that clients do not all read as the same JSON object.
     """
 
     kind = "tool_schema"
@@ -54,6 +64,8 @@ class ToolSchema(Policy):
         },
     }
 
+    reads = frozenset({"tools", "functions"})
+
     def __init__(self, parameters: JsonObject) -> None:
         check(parameters, self.parameters_schema)
         self._allows_undeclared = parameters.get("undeclared") == "allow"
@@ -65,17 +77,21 @@ class ToolSchema(Policy):
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
         if not isinstance(block, ToolCallStreamBlock):
             return None
+        self.require_short(context.request.size <= _SHORT_REQUEST)
         name = shortened(block.name, _LONGEST_NAME)
-        schemas = context.request.tool_schemas
-        if block.name not in schemas:
-            if self._allows_undeclared:
-                return None
-            return self._deny(f"The request declares no tool called {name}.", {})
-        try:
-            arguments = decode(block.arguments or "{}")
-        except ValueError:
-            return self._deny(f"The arguments of {name} are not JSON.", {})
-        return self._judge(name, arguments, schemas[block.name])
+        schema = None if block.is_free_text else context.request.tool_schemas.get(block.name)
+        if schema is None:
+            return self._without_schema(block, context)
+        self.require_short(len(block.arguments) <= _SHORT and _is_simple(schema))
+        return self._judge(name, read(block), schema)
+
+    def _without_schema(self, block: ToolCallStreamBlock, context: StreamingContext) -> Verdict | None:
+        """Custom tools, and those whose arguments the provider has set, have none."""
+        if self._allows_undeclared or block.runner is Runner.PROVIDER:
+            return None
+        if context.request.offers(block.name, block.label):
+            return ALLOW
+        return self._deny(f"The request declares no tool called {shortened(block.name, _LONGEST_NAME)}.", {})
 
     def _judge(self, name: str, arguments: object, schema: object) -> Verdict:
         error = _checked(arguments, schema)
@@ -91,6 +107,12 @@ class ToolSchema(Policy):
         return Verdict(Decision.DENY, reason, self._text, evidence)
 
 
+def _is_simple(schema: object) -> bool:
+    """Whether it is so short, with nothing in it that multiplies, that to check short arguments takes only some ms."""
+    told = encode(schema)
+    return len(told) <= _SHORT_SCHEMA and not any(word in told for word in _LONG_WORDS)
+
+
 def _checked(arguments: object, schema: object) -> ValidationError | None:
     """What is wrong with the arguments, the best of the first few errors: each quotes them, and they may be long.
 
@@ -101,7 +123,13 @@ def _checked(arguments: object, schema: object) -> ValidationError | None:
     _steps.set(MOST_STEPS)
     # With a registry of its own nothing is fetched, whatever the schema refers to.
     validator: Validator = _Validator(schema, registry=Registry())
-    return best_match(islice(validator.iter_errors(arguments), _MOST_ERRORS))  # type: ignore[arg-type]
+    try:
+        return best_match(islice(validator.iter_errors(arguments), _MOST_ERRORS))  # type: ignore[arg-type]
+    except Exception as error:
+        if type(error) is ValueError:
+            raise
+        # The library's own words quote the arguments, which may hold a secret.
+        raise ValueError("its schema cannot be followed: it refers to nothing, or is none") from None
 
 
 def _keys(value: object) -> Iterator[str]:

@@ -58,6 +58,17 @@ def test_it_can_judge_requests() -> None:
     assert (denied.decision, allowed.decision) == (Decision.DENY, Decision.ALLOW)
 
 
+@pytest.mark.parametrize(
+    "expression",
+    ['request.model == "gpt-4o"', 'request.asked == "fast"', 'request.models.exists(m, m == "openai/gpt-4o")'],
+)
+def test_it_knows_the_model_that_is_called_by_each_of_its_names(expression: str) -> None:
+    call = ModelCall("openai_chat", {"model": "fast"}, names=("gpt-4o", "openai/gpt-4o", "fast"))
+    verdict = build("cel_rule", {"expression": expression, "on": ["request"]}).on_request(call, context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.decision is Decision.DENY
+
+
 @pytest.mark.parametrize("expression", ["args.missing == 1", "1 + 1", "1 / 0 > 1", "args.command > 5"])
 def test_what_cannot_be_decided_is_a_failure(expression: str) -> None:
     with pytest.raises(Exception):  # noqa: B017, PT011  whatever it is, the chain takes it for the policy's failure
@@ -110,3 +121,19 @@ def test_a_deep_expression_is_refused_or_taken() -> None:
     for deep in ("(" * 1_900 + "true" + ")" * 1_900, "!" * 3_900 + "true", "[" * 1_900 + "]" * 1_900 + " == []"):
         with suppress(PolicyParametersError):
             build("cel_rule", {"expression": deep})
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "args[args.a] == 1",
+        "duration(args.a) > duration('1s')",
+        "'x'.matches(args.a + '(')",
+        "args.a > 3",
+        "args.b == 1",
+    ],
+)
+def test_a_failure_quotes_nothing_of_the_arguments(expression: str) -> None:
+    with pytest.raises(ValueError, match="cannot be evaluated") as failure:
+        judge(build("cel_rule", {"expression": expression}), block('{"a": "hunter2secret"}', name="f"))
+    assert "hunter2" not in str(failure.value)

@@ -48,9 +48,34 @@ def test_an_answer_without_a_score_is_a_failure(answer: str) -> None:
         asked.read(answer)
 
 
-def test_what_is_too_long_to_be_judged_is_a_failure() -> None:
+def test_what_is_long_is_judged_in_parts_that_overlap() -> None:
+    text = "".join(f"<{n:05}>" for n in range(400))
+    asked = ask(build("llm_judge", {**RULE, "longest": 1000}), block(text, name="t"))
+    told = [json.loads(part.text) for part in asked.parts]
+    assert [(each["part"], each["of"]) for each in told] == [(n, len(told)) for n in range(1, len(told) + 1)]
+    assert max(len(each["json"]) for each in told) == 1000
+    for n in range(400):
+        assert any(f"<{n:05}>" in each["json"] for each in told)
+    assert {part.instructions for part in asked.parts} == {asked.instructions}
+
+
+@pytest.mark.parametrize("length", [1, 899, 900, 901, 999, 1000, 1001, 1899, 1900, 1901, 5000])
+def test_every_character_is_in_a_part_and_no_part_is_needless(length: int) -> None:
+    text = "".join(chr(0x4E00 + n) for n in range(length))
+    asked = ask(build("llm_judge", {**RULE, "longest": 1000, "on": ["content"]}), block(text, BlockKind.CONTENT))
+    whole = json.dumps({"content": text}, ensure_ascii=False, separators=(",", ":"))
+    parts = [json.loads(part.text).get("json", part.text) for part in asked.parts]
+    assert whole.startswith(parts[0])
+    assert whole.endswith(parts[-1])
+    joined = parts[0] + "".join(part[100:] for part in parts[1:])
+    assert joined == whole
+
+
+def test_more_parts_than_are_judged_are_a_failure() -> None:
+    rule = {**RULE, "longest": 100, "parts": 3}
+    assert len(ask(build("llm_judge", rule), block("x" * 200)).parts) == 3
     with pytest.raises(ValueError, match="more than are judged"):
-        ask(build("llm_judge", {**RULE, "longest": 100}), block("x" * 200))
+        ask(build("llm_judge", rule), block("x" * 400))
 
 
 def test_it_judges_only_what_it_is_told_to() -> None:

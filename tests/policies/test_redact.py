@@ -77,12 +77,6 @@ async def test_arguments_are_masked_and_stay_json() -> None:
     assert judgement.verdict.evidence["counts"] == {"e-mail": 1, "card": 1, "api key": 1}
 
 
-def test_arguments_that_are_no_json_are_masked_as_text() -> None:
-    verdict = judge(build("redact", {}), block(f'{{"k": "{KEY}', name="f"))
-    assert verdict.text == '{"k": "[api key removed]'
-    assert judge(build("redact", {}), block('{"a": 1}', name="f")).decision is Decision.ALLOW
-
-
 @pytest.mark.parametrize(
     ("format", "fields"),
     [
@@ -101,9 +95,46 @@ def test_requests_are_masked(format: str, fields: dict[str, object]) -> None:
     assert verdict.request["model"] == "m"
 
 
+EVERYWHERE: list[dict[str, object]] = [
+    {"tools": [{"type": "function", "function": {"name": "f", "description": f"Use {KEY}"}}]},
+    {"tools": [{"name": "f", "input_schema": {"properties": {"a": {"default": KEY, "enum": [KEY]}}}}]},
+    {"metadata": {"user_id": f"bob-{KEY}"}},
+    {"metadata": {KEY: "x"}},
+    {"user": KEY},
+    {"stop": [KEY]},
+    {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"description": KEY}}}},
+    {"text": {"format": {"type": "json_schema", "schema": {"const": KEY}}}},
+    {"mcp_servers": [{"url": "https://x", "authorization_token": KEY}]},
+    {"extra_body": {"deep": [[{"a": KEY}]]}},
+    {"tool_choice": {"type": "function", "function": {"name": KEY}}},
+]
+
+
+@pytest.mark.parametrize("fields", EVERYWHERE, ids=lambda fields: next(iter(fields)))
+def test_every_text_of_a_request_is_masked(fields: dict[str, object]) -> None:
+    request = {"model": "m", "messages": [], **fields}
+    verdict = build("redact", {}).on_request(ModelCall("openai_chat", request), context())
+    assert isinstance(verdict, Verdict)
+    assert KEY not in json.dumps(verdict.request)
+    assert "[api key removed]" in json.dumps(verdict.request)
+
+
+def test_what_says_how_to_answer_stays_what_it_is() -> None:
+    settings = {"seed": 4111111111111112, "logit_bias": {"50256": -100}, "metadata": {"n": 1.5, "ok": True}}
+    request = {"model": "a@example.com", "user": "b@example.com", **settings}
+    verdict = build("redact", {}).on_request(ModelCall("openai_chat", request), context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.request == {**request, "user": "[e-mail removed]"}
+
+
+def test_it_says_what_may_be_kept_of_other_texts() -> None:
+    assert build("redact", {}).kept(f"agent/1.0 {KEY}") == "agent/1.0 [api key removed]"
+    assert build("redact", {"in": ["content"]}).kept(KEY) == KEY
+
+
 def test_it_looks_for_what_it_was_told_and_where() -> None:
     policy = build("redact", {"find": ["e-mail"], "in": ["tool_call"], "mask": "<{kind}>"})
-    assert judge(policy, block(f'["bob@example.com", "{KEY}"]')).text == f'["<e-mail>", "{KEY}"]'
+    assert judge(policy, block(f'{{"a": ["bob@example.com", "{KEY}"]}}')).text == f'{{"a": ["<e-mail>", "{KEY}"]}}'
     assert not policy.watches(block(kind=BlockKind.CONTENT))
     assert policy.on_request(ModelCall("openai_chat", {"messages": [{"content": KEY}]}), context()) is None
 
@@ -128,14 +159,76 @@ def test_what_nobody_reads_in_a_request_stays_as_it_is_and_in_arguments_does_not
         assert KEY not in judge(policy, block(json.dumps(hidden), name="f")).text
 
 
+MAIL = "a@b.de"
+NOT_BYTES: list[dict[str, object]] = [
+    {"content": f"data:x;base64, my mail is {MAIL}"},
+    {"content": [{"type": "image_url", "image_url": {"url": f"data:x;base64, my mail is {MAIL}"}}]},
+    {"content": [{"type": "file", "file": {"file_data": f"mail {MAIL}"}}]},
+    {"content": [{"type": "text", "text": "t", "signature": MAIL}]},
+    {"content": [{"type": "text", "text": "t", "signature": KEY}]},
+    {"content": [{"type": "thinking", "thinking": "t", "signature": MAIL}]},
+    {"content": [{"type": "tool_use", "input": {"source": {"type": "base64", "data": KEY}}}]},
+    {"content": [{"type": "tool_use", "input": {"type": "thinking", "signature": KEY}}]},
+    {"content": [{"type": "text", "data": KEY, "format": "wav"}]},
+    {"content": [{"type": "base64", "data": KEY}]},
+    {"content": [{"type": "input_audio", "input_audio": {"data": f"my {MAIL}", "format": "wav"}}]},
+]
+
+
+@pytest.mark.parametrize("message", NOT_BYTES, ids=json.dumps)
+def test_only_bytes_where_bytes_belong_are_nothing_to_read(message: dict[str, object]) -> None:
+    asked = ModelCall("openai_chat", {"messages": [{"role": "user", **message}]})
+    verdict = build("redact", {}).on_request(asked, context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.decision is Decision.REPLACE
+    assert not any(secret in json.dumps(verdict.request) for secret in (MAIL, KEY))
+
+
+BYTES: list[dict[str, object]] = [
+    {"type": "input_image", "image_url": f"data:image/png;base64,a/{KEY}=="},
+    {"type": "input_file", "file_data": f"data:application/pdf;base64,a/{KEY}"},
+    {"type": "file", "file": {"file_data": f"{KEY}\r\n{KEY}\r\n"}},
+    {"type": "redacted_thinking", "data": KEY},
+    {"type": "reasoning", "encrypted_content": KEY},
+    {"type": "function", "extra_content": {"google": {"thought_signature": KEY}}},
+]
+
+
+@pytest.mark.parametrize("part", BYTES, ids=json.dumps)
+def test_bytes_stay_as_they_are(part: dict[str, object]) -> None:
+    verdict = build("redact", {}).on_request(ModelCall("openai_responses", {"input": [part]}), context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.decision is Decision.ALLOW
+
+
 @pytest.mark.parametrize(
-    "arguments", [f'{{"k": "{KEY}", "k": "x"}}', f'{{"k": "x", "k": "{KEY}"}}', f'{{"k": "{KEY}"', f'[1, "{KEY}"'],
-)  # fmt: skip
-def test_arguments_that_clients_may_read_differently_are_masked_as_text(arguments: str) -> None:
-    policy = build("redact", {})
-    assert judge(policy, block(arguments, name="f")).text == arguments.replace(KEY, "[api key removed]")
-    with pytest.raises(ValueError, match="cannot be masked"):
-        judge(policy, block(arguments.replace("A", "\\u0041"), name="f"))
+    ("given", "sent"),
+    [
+        ('{"to": "a\\u0040b.de", "n": 4111111111111111.0}', '{"to": "[e-mail removed]", "n": "[card removed]"}'),
+        ('["a\\u0040b.de"]', '["[e-mail removed]"]'),
+        ('{"a": "a\\u0040b.de", "a": "x"}', '{"a": "[e-mail removed]", "a": "x"}'),
+        ('{"to": "a\\u0040b.de', '{"to": "[e-mail removed]'),
+        ('{"to": "a@b.de", "o": "a\\u0040b.d', '{"to": "[e-mail removed]", "o": "a\\u0040b.d'),
+        ('{"n":  1}', '{"n":  1}'),
+    ],
+)
+def test_arguments_of_earlier_calls_are_read_as_clients_read_them(given: str, sent: str) -> None:
+    called = {"type": "function", "function": {"name": "f", "arguments": given}}
+    fields = {"messages": [{"role": "assistant", "tool_calls": [called]}], "user": MAIL}
+    verdict = build("redact", {}).on_request(ModelCall("openai_chat", fields), context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.request is not None
+    assert verdict.request["messages"] == [
+        {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": sent}}]}
+    ]
+
+
+@pytest.mark.parametrize("number", [4111111111111111, 4111111111111111.0, -4111111111111111])
+def test_cards_are_found_in_numbers_of_every_form(number: float) -> None:
+    fields = {"messages": [{"content": [number]}], "seed": number, "metadata": {"n": [number]}}
+    verdict = build("redact", {}).on_request(ModelCall("openai_chat", fields), context())
+    assert isinstance(verdict, Verdict)
+    assert verdict.request == {"messages": [{"content": ["[card removed]"]}], "seed": 0, "metadata": {"n": [0]}}
 
 
 def test_more_than_can_be_looked_at_in_time_is_a_failure() -> None:

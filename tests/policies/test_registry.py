@@ -22,7 +22,8 @@ def test_each_kind_says_what_it_does_and_what_it_takes(kind: str) -> None:
 
 def test_there_are_all_kinds() -> None:
     assert {kind for kind, _ in kinds()} == {
-        "tool_rule", "cel_rule", "text_rule", "redact", "tool_schema", "llm_judge", "limits", "request_rule", "python",
+        "tool_rule", "cel_rule", "text_rule", "redact", "tool_schema", "llm_judge", "limits", "request_rule",
+        "shell_rule", "python",
     }  # fmt: skip
     with pytest.raises(PolicyParametersError):
         build("wishful", {})

@@ -13,7 +13,7 @@ from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
 from streamviz.core.policy import Decision, Mode
-from streamviz.core.wire.openai_chat_composer import OpenAIChatBodyComposer
+from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
 from streamviz.policies import build
 from tests.core.sdk import Reader
 from tests.core.support import Opinion, Run, active, call, calls, chunks, delta, told
@@ -166,3 +166,34 @@ async def test_the_pieces_in_which_a_text_comes_make_no_difference(text: str, cu
     pieces = [text[start:end] for start, end in itertools.pairwise(places)]
     rule = {"patterns": [pattern], "replacement": "*"}
     assert await content(rule, *pieces) == await content(rule, text)
+
+
+async def test_a_match_in_two_texts_of_a_kind_is_found_where_clients_join_them() -> None:
+    rule = active(build("text_rule", {**RULE, "in": ["content", "thinking"]}))
+    pieces = [
+        {"reasoning_content": "the sec"},
+        {"content": "All"},
+        {"reasoning_content": "ret is"},
+        {"content": " well"},
+    ]
+    it = await Run([rule]).finish(chunks(*(delta(**piece) for piece in pieces), delta(finish="stop")))
+    client = it.client_state
+    thinking = "".join(block.text for block in client.blocks if block.kind is BlockKind.THINKING)
+    assert "secret" not in thinking
+    assert thinking.startswith("the sec")
+    assert thinking.endswith(" is")
+    assert "".join(block.text for block in client.blocks if block.kind is BlockKind.CONTENT) == "All well"
+    assert any(each.verdict.decision is Decision.REPLACE for each in it.context.judgements)
+
+
+async def test_what_stood_before_is_sent_once() -> None:
+    rule = active(build("text_rule", {**RULE, "in": ["content", "thinking"]}))
+    pieces = [
+        {"content": "a se"},
+        {"reasoning_content": "b"},
+        {"content": "c"},
+        {"reasoning_content": "d"},
+        {"content": "e"},
+    ]
+    stream = chunks(*(delta(**piece) for piece in pieces), delta(finish="stop"))
+    assert (await Run([rule]).finish(stream)).tape == b"".join(chunk.raw for chunk in stream)

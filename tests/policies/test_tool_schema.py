@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.policy import Decision
 from streamviz.policies import build
@@ -41,7 +42,6 @@ def declaring(schema: Any = SCHEMA, format: str = "openai_chat") -> StreamingCon
         ("{}", "required"),
         ("", "required"),
         ('{"path": "/tmp/x", "more": 1}', "additionalProperties"),
-        ("[]", "type"),
     ],
 )
 def test_arguments_are_checked(format: str, arguments: str, rule: str | None) -> None:
@@ -50,13 +50,8 @@ def test_arguments_are_checked(format: str, arguments: str, rule: str | None) ->
     assert verdict.evidence.get("rule") == rule
 
 
-def test_arguments_that_are_no_json_are_denied() -> None:
-    verdict = judge(build("tool_schema", {"text": "no"}), block('{"path": "/tmp/x"', name="list"), declaring())
-    assert (verdict.decision, verdict.reason, verdict.text) == (
-        Decision.DENY,
-        "The arguments of list are not JSON.",
-        "no",
-    )
+def test_the_text_for_the_client_is_a_parameter() -> None:
+    assert judge(build("tool_schema", {"text": "no"}), block("{}", name="list"), declaring()).text == "no"
 
 
 def test_a_reason_quotes_nothing_of_the_arguments() -> None:
@@ -78,7 +73,7 @@ def test_a_slow_pattern_of_the_clients_takes_no_longer() -> None:
 
 @pytest.mark.parametrize("reference", ["http://127.0.0.1:9/schema", "file:///etc/passwd", "#/$defs/nothing"])
 def test_nothing_is_fetched_that_a_schema_refers_to(reference: str) -> None:
-    with pytest.raises(Exception, match=r"Unresolvable|PointerToNowhere"):
+    with pytest.raises(Exception, match="cannot be followed"):
         judge(build("tool_schema", {}), block("{}", name="list"), declaring({"$ref": reference}))
 
 
@@ -129,3 +124,89 @@ def test_many_different_items_are_compared_quickly(is_twice: bool) -> None:
         declaring({"properties": {"list": {"uniqueItems": True}}}),
     )
     assert verdict.decision is (Decision.DENY if is_twice else Decision.ALLOW)
+
+
+TYPED: list[tuple[str, dict[str, Any], str, str]] = [
+    ("openai_responses", {"type": "custom", "name": "query", "format": {"type": "text"}}, "query",
+     "custom_tool_call"),
+    ("openai_chat", {"type": "custom", "custom": {"name": "query"}}, "query", "custom"),
+    ("openai_responses", {"type": "local_shell"}, "local_shell", "local_shell_call"),
+    ("openai_responses", {"type": "shell"}, "shell", "shell_call"),
+    ("openai_responses", {"type": "apply_patch"}, "apply_patch", "apply_patch_call"),
+    ("openai_responses", {"type": "computer_use_preview"}, "computer", "computer_call"),
+    ("openai_responses", {"type": "mcp", "server_label": "x"}, "roll", "mcp_approval_request"),
+    ("openai_responses", {"type": "mcp", "server_label": "x"}, "roll", "mcp_call"),
+    ("openai_responses", {"type": "web_search_preview"}, "web_search", "web_search_call"),
+    ("openai_responses", {"type": "namespace", "name": "a", "tools": [{"type": "function", "name": "b"}]}, "b", ""),
+    ("openai_responses", {"type": "tool_search"}, "found_later", ""),
+    ("anthropic_messages", {"type": "bash_20250124", "name": "bash"}, "bash", ""),
+    ("anthropic_messages", {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"},
+     "str_replace_based_edit_tool", ""),
+    ("anthropic_messages", {"type": "computer_20250124", "name": "computer", "display_width_px": 1}, "computer", ""),
+    ("anthropic_messages", {"type": "memory_20250818", "name": "memory"}, "memory", ""),
+    ("anthropic_messages", {"type": "web_search_20250305", "name": "web_search"}, "web_search", "server_tool_use"),
+    ("anthropic_messages", {"type": "code_execution_20250825", "name": "code_execution"}, "bash_code_execution",
+     "server_tool_use"),
+    ("anthropic_messages", {"type": "mcp_toolset", "mcp_server_name": "x"}, "roll", "mcp_tool_use"),
+    ("openai_chat", {"type": "function", "function": {"name": "now"}}, "now", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("format", "tool", "name", "label"), TYPED)
+def test_a_call_of_a_tool_that_was_offered_is_never_unknown(
+    format: str, tool: dict[str, Any], name: str, label: str
+) -> None:
+    offered = context({"tools": [tool]}, format)
+    called = block("any *text*" if "custom" in label else '{"command": "ls"}', name=name)
+    assert isinstance(called, ToolCallStreamBlock)
+    called.label = label
+    verdict = build("tool_schema", {}).on_block_complete(called, offered)
+    assert verdict is None or verdict.decision is Decision.ALLOW
+    if label == "" and tool["type"] != "tool_search":
+        assert judge(build("tool_schema", {}), called, context({"tools": []}, format)).decision is Decision.DENY
+
+
+@pytest.mark.parametrize("label", ["shell_call", "local_shell_call", "computer_call", "mcp_approval_request", "custom"])
+def test_a_call_that_the_client_carries_out_and_did_not_offer_is_denied(label: str) -> None:
+    called = block("{}", name="shell")
+    assert isinstance(called, ToolCallStreamBlock)
+    called.label = label
+    assert judge(build("tool_schema", {}), called, declaring()).decision is Decision.DENY
+
+
+def test_older_functions_are_declared_too() -> None:
+    offered = context({"functions": [{"name": "list", "parameters": SCHEMA}]})
+    policy = build("tool_schema", {})
+    assert judge(policy, block('{"path": "/tmp/x"}', name="list"), offered).decision is Decision.ALLOW
+    assert judge(policy, block('{"path": 7}', name="list"), offered).decision is Decision.DENY
+
+
+def test_of_two_namespaces_either_schema_will_do() -> None:
+    spaces = [
+        {"type": "namespace", "name": name, "tools": [{"type": "function", "name": "get", "parameters": schema}]}
+        for name, schema in (("a", SCHEMA), ("b", {"type": "object", "required": ["id"]}))
+    ]
+    offered, policy = context({"tools": spaces}, "openai_responses"), build("tool_schema", {})
+    assert judge(policy, block('{"path": "/tmp/x"}', name="get"), offered).decision is Decision.ALLOW
+    assert judge(policy, block('{"id": 1}', name="get"), offered).decision is Decision.ALLOW
+    assert judge(policy, block('{"path": 7}', name="get"), offered).decision is Decision.DENY
+
+
+SECRET = "hunter2secret"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": SECRET},
+        {"$ref": f"#/$defs/{SECRET}"},
+        {"properties": SECRET},
+        {"required": 5},
+        {"$ref": f"x:/{SECRET}"},
+    ],
+    ids=str,
+)
+def test_a_failure_quotes_neither_arguments_nor_schema(schema: Any) -> None:
+    with pytest.raises(ValueError, match="cannot be followed") as failure:
+        judge(build("tool_schema", {}), block(json.dumps({"a": SECRET}), name="list"), declaring(schema))
+    assert SECRET not in str(failure.value)

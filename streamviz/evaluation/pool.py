@@ -1,0 +1,174 @@
+"""A few processes that judge, for all streams of a server."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+
+from streamviz.core.judgements import Answer, Judged, Unanswered
+from streamviz.core.judging import words
+from streamviz.core.policy import Work
+from streamviz.evaluation.process import SIZE_BYTES
+from streamviz.evaluation.tasks import Task, answer_in, encoded, task_of
+
+_ROOT = Path(__file__).resolve().parents[2]
+# What a program needs to start: no setting and no credential is among it.
+_ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR")
+# So many seconds one waits for a process, which does not count against a policy's own time.
+LONGEST_WAIT = 30.0
+# No answer is as long: a request has at most some tens of megabytes.
+_LONGEST = 2**30
+
+
+class Died(Exception):
+    """The process ended before it answered, as it does where it needs more memory than it may have."""
+
+
+class Pool:
+    """At most `processes` at once, each with so many megabytes; who comes beyond them waits, at most LONGEST_WAIT.
+
+    A process is started when it is first needed, kept, and started anew where it died or had to be killed.
+    """
+
+    def __init__(self, processes: int, megabytes: int) -> None:
+        self._all = [_Process(megabytes) for _ in range(processes)]
+        self._turns = _Turns(self._all)
+
+    async def judge(self, work: Work, seconds: float) -> Answer:
+        """What the policy says. It has so many seconds from when it has a process."""
+        task = task_of(work, seconds)
+        try:
+            async with asyncio.timeout(LONGEST_WAIT):
+                process = await self._turns.wait(work.context.owner)
+        except TimeoutError:
+            return Unanswered(f"no process was free within {LONGEST_WAIT:g} s")
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._carry_out(process, task)
+        except TimeoutError:
+            return Unanswered(f"it took longer than {seconds:g} s")
+        except (Died, OSError, ValueError) as error:
+            return Judged(None, words(error))
+
+    def warm(self) -> None:
+        """Start one, so that who comes first does not wait for that."""
+        self._all[-1].start()
+
+    def close(self) -> None:
+        """Nobody is answered any more."""
+        for process in self._all:
+            if (ended := process.kill()) is not None:
+                ended.wait()
+
+    async def _carry_out(self, process: "_Process", task: Task) -> Judged:
+        try:
+            # Only now: the loop stands still while a long one is written, and there are not many at once.
+            written = encoded(task)
+            return await self._ask(process, written)
+        finally:
+            self._turns.give_back(process)
+
+    async def _ask(self, process: "_Process", task: bytes) -> Judged:
+        try:
+            return answer_in(await process.ask(task))
+        except BaseException:
+            # Whatever it is, an answer that is still to come would be taken for the next one's.
+            if (ended := process.kill()) is not None:
+                # The kernel may need a while to take its memory back.
+                asyncio.get_running_loop().run_in_executor(None, ended.wait)
+            raise
+
+
+class _Turns:
+    """Who has a process next: each owner in turn, however many of one's wait."""
+
+    def __init__(self, processes: "list[_Process]") -> None:
+        self._free = list(processes)
+        self._waiting: dict[str, deque[asyncio.Future[_Process]]] = {}
+
+    async def wait(self, owner: str) -> "_Process":
+        """A process, which is to be given back."""
+        if self._free:
+            return self._free.pop()
+        turn: asyncio.Future[_Process] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(owner, deque()).append(turn)
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.give_back(turn.result())
+            raise
+
+    def give_back(self, process: "_Process") -> None:
+        """It is the next one's."""
+        while self._waiting:
+            owner, queue = next(iter(self._waiting.items()))
+            turn = queue.popleft()
+            del self._waiting[owner]
+            if queue:
+                self._waiting[owner] = queue  # behind all others
+            if not turn.done():
+                turn.set_result(process)
+                return
+        self._free.append(process)
+
+
+class _Process:
+    """One of them, or the place where one will be."""
+
+    def __init__(self, megabytes: int) -> None:
+        self._megabytes = megabytes
+        self._running: subprocess.Popen[bytes] | None = None
+        self._end: socket.socket | None = None
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    def start(self) -> None:
+        """It is there at once; what it is told waits until it has come up."""
+        self._end, its_end = socket.socketpair()
+        with its_end:
+            self._running = subprocess.Popen(
+                [sys.executable, "-m", "streamviz.evaluation.process", str(its_end.fileno()), str(self._megabytes)],
+                cwd=_ROOT,
+                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,  # a library's last words may quote what it read
+                pass_fds=(its_end.fileno(),),
+                start_new_session=True,
+            )
+
+    async def ask(self, task: bytes) -> bytes:
+        """Raises Died, OSError."""
+        reader, writer = await self._open()
+        writer.write(len(task).to_bytes(SIZE_BYTES))
+        writer.write(task)
+        try:
+            await writer.drain()
+            size = int.from_bytes(await reader.readexactly(SIZE_BYTES))
+            if size > _LONGEST:
+                raise Died("its answer is too long")
+            return await reader.readexactly(size)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise Died("the process that judged in its place ended") from None
+
+    def kill(self) -> "subprocess.Popen[bytes] | None":
+        """End it, whatever it does; gives what is to be waited for."""
+        if self._streams is not None:
+            self._streams[1].transport.abort()
+        elif self._end is not None:
+            self._end.close()
+        if (running := self._running) is not None:
+            running.kill()
+        self._streams = self._end = self._running = None
+        return running
+
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._running is None:
+            self.start()
+        if self._streams is None:
+            assert self._end is not None
+            self._streams = await asyncio.open_connection(sock=self._end)
+        return self._streams

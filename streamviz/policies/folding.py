@@ -1,0 +1,162 @@
+"""What a text says to a reader, whatever characters it is written with, and what is encoded in it."""
+
+import base64
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from streamviz.core.json_value import decode
+
+# Letters of other scripts that look like Latin ones; what is only another form of a letter NFKC knows.
+_LOOKS_LIKE = {
+    "a": "аαɑᴀ",
+    "b": "ЬβʙƄ",
+    "c": "сϲᴄⲥ",
+    "d": "ԁᴅ",
+    "e": "еεҽᴇ",
+    "g": "ɡԍ",
+    "h": "һհ",
+    "i": "іιıɩ",
+    "j": "јᴊ",
+    "k": "кκᴋ",
+    "l": "ӏʟ",
+    "m": "мᴍ",
+    "n": "ոᴎ",
+    "o": "оοօᴏσⲟ",
+    "p": "рρᴘ",
+    "q": "ԛ",
+    "r": "гᴦⲅʀ",
+    "s": "ѕꜱ",
+    "t": "тτᴛ",
+    "u": "υսᴜ",
+    "v": "νѵᴠ",
+    "w": "ԝωᴡ",
+    "x": "хχ",
+    "y": "уγү",
+    "z": "ᴢ",
+    "A": "АΑ",
+    "B": "ВΒ",
+    "C": "СϹ",
+    "E": "ЕΕ",
+    "H": "НΗ",
+    "I": "ІΙ",
+    "J": "Ј",
+    "K": "КΚ",
+    "M": "МΜ",
+    "N": "Ν",
+    "O": "ОΟ",
+    "P": "РΡ",
+    "S": "ЅՏ",
+    "T": "ТΤ",
+    "X": "ХΧ",
+    "Y": "ҮΥ",
+    "Z": "Ζ",
+    "-": "‐‑‒–—−",
+    "/": "⁄∕",
+    "'": "’‘",
+    '"': "“”",
+    ".": "․",
+    ";": ";",
+}
+_SAME = {other: letter for letter, others in _LOOKS_LIKE.items() for other in others}
+# Format characters and accents are there or not without a reader's noticing.
+_UNSEEN = frozenset({"Mn", "Me", "Cf"})
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}")
+# Bytes that are no text hold few as long.
+_READABLE = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd]{6,}")
+_PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}")
+DEEPEST = 3
+MOST_FORMS = 200
+MOST_CHARACTERS = 1_000_000
+
+
+class Folded(NamedTuple):
+    """A text as it reads, and for each of its characters where in the original that stands; then the original's end."""
+
+    text: str
+    places: list[int]
+
+
+def folded(text: str) -> str:
+    """A text without invisible characters and accents, in compatible forms, look-alikes as Latin letters."""
+    return text if text.isascii() else "".join(map(_folded, text))
+
+
+def folded_with_places(text: str) -> Folded:
+    """The same, character by character."""
+    pieces = [_folded(character) for character in text]
+    places = [at for at, piece in enumerate(pieces) for _ in piece]
+    return Folded("".join(pieces), [*places, len(text)])
+
+
+@lru_cache(maxsize=4096)
+def _folded(character: str) -> str:
+    if character.isascii():
+        return character
+    parts = unicodedata.normalize("NFKD", _SAME.get(character, character))
+    return "".join(_SAME.get(part, part) for part in parts if unicodedata.category(part) not in _UNSEEN)
+
+
+def forms(text: str) -> Iterator[str]:
+    """Each thing that a text says: folded, and what is in it as JSON, base64 or in percent signs, also within each
+    other, DEEPEST levels down. Raises ValueError where that is too much to look at."""
+    level, made, length = [text], 0, 0
+    seen: set[str] = set()
+    for _ in range(DEEPEST + 1):
+        below: list[str] = []
+        for each in level:
+            plain = folded(each)
+            if plain in seen:
+                continue
+            seen.add(plain)
+            made, length = made + 1, length + len(plain)
+            if made > MOST_FORMS or length > MOST_CHARACTERS:
+                raise ValueError("there is more encoded in it than is looked at")
+            yield plain
+            below += _decoded(plain)
+        level = below
+
+
+def _decoded(text: str) -> Iterator[str]:
+    if _PERCENT.search(text):
+        yield unquote(text, errors="replace")
+    if text.lstrip()[:1] in ("{", "[", '"'):
+        yield from _in_json(text)
+    said = "\n".join(_in_base64(text))
+    if said:
+        yield said
+
+
+def _in_json(text: str) -> Iterator[str]:
+    try:
+        level = [decode(text)]
+    except ValueError:
+        return
+    while level:
+        item = level.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            yield from item
+            level += item.values()
+        elif isinstance(item, list):
+            level += item
+
+
+def _in_base64(text: str) -> Iterator[str]:
+    """What is readable in it, wherever it begins and however it is wrapped: most words look like base64 too."""
+    bare = "".join(text.split())
+    for each in (text,) if bare == text else (text, bare):
+        for found in _BASE64.finditer(each):
+            for offset in range(4):
+                yield from _READABLE.findall(_from_base64(found[0][offset:]))
+
+
+def _from_base64(text: str) -> str:
+    usable = text[:-1] if len(text) % 4 == 1 else text
+    bare = usable.replace("-", "+").replace("_", "/")
+    return base64.b64decode(bare + "=" * (-len(bare) % 4)).decode(errors="replace")

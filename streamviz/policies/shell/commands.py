@@ -1,0 +1,84 @@
+"""The commands that a script would run, with what is known of their words, their input and where they write."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+# Stands in a word for what is not known before it runs.
+UNKNOWN = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What a command reads and writes: the commands whose output is its input, text that it is given, files."""
+
+    feeds: "tuple[Command, ...]" = ()
+    given: tuple[str, ...] = ()
+    reads: "tuple[Word, ...]" = ()
+    writes: "tuple[Word, ...]" = ()
+
+
+class Word(NamedTuple):
+    """A word as it is after expansion; `sources` are the commands that ran to make it."""
+
+    text: str
+    sources: "tuple[Command, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: its words, and the folder it runs in, empty where that is the project's. `said` is what it prints,
+    None where that is not known."""
+
+    words: tuple[Word, ...]
+    flow: Flow = field(default_factory=Flow)
+    folder: str = ""
+    said: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The program's own name: no path, small letters."""
+        return program(self.words[0].text) if self.words else ""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return tuple(word.text for word in self.words[1:])
+
+    @property
+    def origins(self) -> "Iterator[Command]":
+        """Every command whose output this one reads or has in its words."""
+        level = [*self.flow.feeds, *(source for word in (*self.words, *self.flow.reads) for source in word.sources)]
+        seen: set[int] = set()
+        while level:
+            command = level.pop()
+            if id(command) not in seen:
+                seen.add(id(command))
+                yield command
+                words = (*command.words, *command.flow.reads)
+                level += [*command.flow.feeds, *(source for word in words for source in word.sources)]
+
+
+def program(path: str) -> str:
+    """`/bin/RM.exe` is `rm`: some systems do not tell capitals apart."""
+    return path.rstrip("/").replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
+
+
+def options(arguments: tuple[str, ...]) -> set[str]:
+    """Letters of short options, and long options by name, up to `--`: `-rf --no-x=1` gives r, f, no-x."""
+    found: set[str] = set()
+    for argument in arguments:
+        if argument == "--":
+            break
+        if argument.startswith("--"):
+            found.add(argument[2:].partition("=")[0])
+        elif argument.startswith("-"):
+            found.update(argument[1:])
+    return found
+
+
+def operands(arguments: tuple[str, ...]) -> list[str]:
+    """The arguments that are no options."""
+    if "--" in arguments:
+        at = arguments.index("--")
+        return [each for each in arguments[:at] if not each.startswith("-")] + list(arguments[at + 1 :])
+    return [each for each in arguments if not each.startswith("-")]

@@ -1,0 +1,112 @@
+"""Patterns of what is dangerous, as RE2: what they read was written by a model."""
+
+from typing import NamedTuple
+
+from streamviz.policies.parameters import Pattern, compile_pattern, encodable
+
+
+def _any_of(*patterns: str, flags: str = "") -> Pattern:
+    return compile_pattern(flags + "|".join(f"(?:{pattern})" for pattern in patterns), "pattern")
+
+
+def has(pattern: Pattern, text: str) -> bool:
+    """Whether the pattern is in the text."""
+    return pattern.search(encodable(text)) is not None
+
+
+SOCKETS = _any_of(r"/dev/(?:tcp|udp)/")
+SET_UID = _any_of(r"^[augo]*\+[rwxt]*s", r"^0?[4-7][0-7]{3}\z")
+# Programs that give a shell to somebody else, run what they fetch or decode, delete what is vital.
+REMOTE_SHELL = _any_of(
+    r"socket.*(?:dup2|pty\.spawn|subprocess|/bin/(?:ba)?sh|exec|system)",
+    r"fsockopen.*exec",
+    r"net\.connect.*spawn",
+    r"child_process.*net\.",
+    r"TCPSocket.*(?:exec|popen|sh)",
+    flags="(?is)",
+)
+AWK_RUNS = _any_of(r"\bsystem\s*\(", r"\|\s*getline", r"\|\s*\"")
+FOREIGN_CODE = _any_of(
+    r"\b(?:exec|eval|compile|system|popen|run)\b\s*\(.*"
+    r"(?:b64decode|fromhex|unhexlify|decompress|urlopen|requests\.get|base64|atob)",
+    r"marshal\.loads",
+    r"\beval\b[^;]*\bget\s*\(",
+    flags="(?is)",
+)
+WIPES = _any_of(
+    r"(?:rmtree|rmSync|rm_rf|removeSync|remove_tree|rimraf(?:\.sync)?)\s*\(\s*(?:os\.path\.expanduser\s*\(\s*)?"
+    r"['\"](?:/|~|/(?:home|etc|usr|var|root|bin|boot|lib|opt)[^'\"]*|\.|\.\.)/?['\"]",
+    r"(?:rmtree|rmSync|rm_rf|removeSync|remove_tree|rimraf(?:\.sync)?)\s*\(\s*(?:str\s*\(\s*)?"
+    r"(?:(?:pathlib\.)?Path\.home\(\)|(?:os\.)?homedir\(\)|process\.env\.HOME|os\.environ\[.HOME.\]|Dir\.home)\s*[,)]",
+    flags="(?is)",
+)
+_END = r"\z"
+# Files that hold private keys and credentials; those of the second are everyday ones, which may not be sent away.
+PRIVATE = _any_of(
+    r"(?:^|/)\.ssh/(?:identity|\*|id_\*)" + _END,
+    r"(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?" + _END,
+    r"(?:^|/)\.(?:aws/credentials|git-credentials|netrc|pgpass|my\.cnf|docker/config\.json|kube/config|vault-token)"
+    + _END,
+    r"(?:^|/)\.(?:pypirc|npmrc|config/gh/hosts\.yml|claude/\.credentials\.json|codex/auth\.json)" + _END,
+    r"(?:^|/)\.(?:config/gcloud/[^ ]*(?:credentials|tokens)[^ ]*|azure/[^ ]*oken[^ ]*)" + _END,
+    r"(?:^|/)\.(?:gnupg/(?:private-keys|secring)[^ ]*|bitcoin/[^ ]*|config/solana/id\.json)" + _END,
+    r"(?:^|/)(?:Login Data|logins\.json|key4\.db|wallet\.dat|master\.key)" + _END,
+    r"(?:^|/)\.(?:ssh|gnupg|aws)/?" + _END,
+    r"/etc/(?:shadow|gshadow|sudoers|krb5\.keytab|ssh/ssh_host_[a-z0-9]+_key)-?" + _END,
+    r"/proc/[^/]+/environ" + _END,
+    r"^(?:/var)?/run/secrets/",
+)
+PRIVATE_WHEN_SENT = _any_of(
+    r"(?:^|/)\.env(?:\.[a-z]+)?" + _END,
+    r"(?:^|/)\.(?:bash|zsh|python|mysql|psql)_history" + _END,
+    r"(?:^|/)id_[a-z0-9]+" + _END,
+    r"\.pem" + _END,
+    r"^/etc/passwd" + _END,
+)
+# What a command that cannot be parsed may not have in it.
+RISKY = _any_of(
+    r"\brm\b[^;|&\n]*\s-\w*r",
+    r"\brm\b.*--recursive",
+    r"\brm\b.*[ \"'](?:/|~|\$HOME)",
+    r"mkfs",
+    r"\bdd\b.*\b[io]f=",
+    r"/dev/(?:tcp|udp|sd|nvme|disk|mem)",
+    r"\|\s*(?:sudo\s+)?(?:\S*/)?(?:ba|z|da|k)?sh\b",
+    r"\beval\b",
+    r"\$'|<\(|\$\(|`",
+    r"base64|xxd",
+    r"\bfind\b.*-(?:delete|exec)",
+    r"\b(?:shutdown|reboot|poweroff)\b",
+    r"\bch(?:mod|own)\b.*\s-\w*R",
+    r":\(\)\s*\{",
+    r"\.ssh/id_|/etc/shadow",
+    r"\b(?:nc|ncat)\b.*\s-\w*[ec]",
+    flags="(?is)",
+)
+
+
+class Foreign(NamedTuple):
+    """What is dangerous in a command for shells of Windows, which are not parsed, and the group that it is of."""
+
+    group: str
+    pattern: Pattern
+
+
+_REMOVE = r"\b(?:remove-item|ri|rd|rmdir|del|erase)\b[^;|\n]*"
+_ALL_OF = r"\s[/-](?:s|recurse|r)\b"
+_DRIVE = (
+    r"(?:[a-z]:[\\/]?(?:\*|\s|'|\"|\z|windows|users)|\$env:(?:userprofile|systemroot|systemdrive|homedrive)|\$home"
+    r"|%(?:userprofile|systemroot|systemdrive)%)"
+)
+_FETCH = r"\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|downloadstring|frombase64string)\b"
+_INVOKE = r"\b(?:iex|invoke-expression)\b"
+WINDOWS = (
+    Foreign(
+        "deletes", _any_of(f"{_REMOVE}{_ALL_OF}[^;|\\n]*{_DRIVE}", f"{_REMOVE}{_DRIVE}[^;|\\n]*{_ALL_OF}", flags="(?i)")
+    ),
+    Foreign("disks", _any_of(r"\bformat(?:-volume\b|\s+[a-z]:)", r"\bclear-disk\b", r"\bcipher\s+/w", flags="(?i)")),
+    Foreign("disks", _any_of(r"\bvssadmin\b[^\n]*delete", flags="(?i)")),
+    Foreign("remote_code", _any_of(f"{_FETCH}.*{_INVOKE}", f"{_INVOKE}.*{_FETCH}", flags="(?is)")),
+    Foreign("remote_code", _any_of(r"\bpowershell\b.*\s-e(?:nc|ncodedcommand)?\s+[a-z0-9+/=]{16,}", flags="(?i)")),
+    Foreign("system", _any_of(r"\b(?:stop|restart)-computer\b", r"\bbcdedit\b[^\n]*/(?:set|delete)", flags="(?i)")),
+)
