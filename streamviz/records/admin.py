@@ -52,6 +52,7 @@ class PolicyForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["seen"].initial = self.instance.version or None
+        self.instance.asked_by = self.by
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
@@ -61,7 +62,6 @@ class PolicyForm(forms.ModelForm):
         Policy.objects.select_for_update().filter(pk=self.instance.pk).first()
         newest = self.instance.versions.first() if self.instance.pk else None
         self._require_unchanged(cleaned.get("seen"), newest)
-        self.instance.require_may_change(self.by, newest)
         return cleaned
 
     def _require_unchanged(self, seen: int | None, newest: PolicyVersion | None) -> None:
@@ -182,7 +182,7 @@ class ApiKeyAdmin(NoDeletion, ModelAdmin):
 
     list_display = ("name", "shown_prefix", "created_at", "created_by", "revoked_at")
     search_fields = ("name", "prefix")
-    fields = ("name", "prefix", "created_at", "created_by", "revoked_at")
+    fields = ("name", "models_scope", "prefix", "created_at", "created_by", "revoked_at")
     readonly_fields = ("prefix", "created_at", "created_by", "revoked_at")
     actions = ("revoke",)
 
@@ -191,13 +191,13 @@ class ApiKeyAdmin(NoDeletion, ModelAdmin):
         return f"{key.prefix}…"
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        return self.fields if obj else ("name",)
+        return self.fields if obj else ("name", "models_scope")
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
         if change:
-            obj.save(update_fields=["name"])
+            obj.save(update_fields=["name", "models_scope"])
             return
-        key, secret = ApiKey.objects.issue(obj.name, by=_signed_in(request))
+        key, secret = ApiKey.objects.issue(obj.name, by=_signed_in(request), models=obj.models_scope)
         obj.pk = key.pk
         messages.warning(request, f"The key is shown this once, copy it now: {secret}")
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from streamviz.core.aggregator import Chunk
+from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
 from streamviz.core.events import MALFORMED_CHUNK
-from streamviz.core.sse import SSEParser
+from streamviz.core.json_value import JsonObject, decode
+from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.core.wire import AGGREGATORS
 from streamviz.records.recorder import BlockRecord
 from streamviz.records.runs import StoredChunk
@@ -22,6 +23,26 @@ def aggregate(wire_format: str, stored: Iterable[StoredChunk]) -> StreamState:
             break
     aggregator.close()
     return aggregator.state
+
+
+def aggregate_tape(wire_format: str, tape: bytes) -> Aggregator[Chunk, JsonObject]:
+    """What a client was sent, read as it would: an answer that was no stream is at its end where it is whole JSON."""
+    aggregator = AGGREGATORS[wire_format]()
+    events = SSEParser().feed(tape)
+    if tape.lstrip()[:1] == b"{":
+        events = [SSEEvent(tape, tape)]
+        aggregator.has_end_mark = _is_json(tape)
+    for event in events:
+        aggregator.aggregate(Chunk(0, 0, event.raw, event.data, event.name))
+    return aggregator
+
+
+def _is_json(raw: bytes) -> bool:
+    try:
+        decode(raw)
+    except ValueError:
+        return False
+    return True
 
 
 def _chunks(stored: StoredChunk) -> Iterator[Chunk]:
@@ -46,7 +67,7 @@ def block_record(
         index=block.index,
         upstream_id=block.id,
         name=block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else "",
-        label=block.label if isinstance(block, OtherStreamBlock) else "",
+        label=block.label if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else "",
         text=block.text,
         length=block.length,
         signature=block.signature if isinstance(block, ThinkingStreamBlock) else "",

@@ -1,41 +1,94 @@
 """What waits for Postgres on this machine, and whether anybody moves it: for the System panel, /readyz and the logs."""
 
+import logging
 import time
 from pathlib import Path
 from typing import NamedTuple
 
+from streamviz.records.journal.folder import damaged
 from streamviz.records.journal.room import Limits, usage, why_full
 from streamviz.records.writer.process import is_running
 from streamviz.records.writer.refused import refused
 from streamviz.records.writer.status import writer_status
 
+log = logging.getLogger(__name__)
+
+# A writer says each second how it does, and has read what is in the journals as often.
+HANG_SECONDS = 6.0
+TELL_SECONDS = 60.0
+NOBODY = "nobody moves it into the database: start `manage.py write`"
+
 
 class Backlog(NamedTuple):
     """The journals of this machine. `size` is in bytes; `lag` is for how many seconds the writer has not had everything
-    read, None where there never was one. `trouble` and `full` are clauses, empty where all is well."""
+    read, None where there never was one. `trouble`, `upkeep` and `full` are clauses, empty where all is well.
+
+    `waits` is for how many seconds, at most, something has been in the journals that nobody has read, and `silent` for
+    how many a writer that runs has said nothing.
+    """
 
     size: int
     lag: float | None
     is_moved: bool
     trouble: str
+    upkeep: str
     full: str
     set_aside: int
+    damaged: int
+    waits: float
+    silent: float
 
     @property
     def lag_microseconds(self) -> int | None:
         """The lag, as pages show times."""
         return None if self.lag is None else round(self.lag * 1_000_000)
 
+    @property
+    def stuck(self) -> str:
+        """Why the journal is not moved, as a clause, whatever the writer says; empty where it is."""
+        if not self.is_moved:
+            return NOBODY
+        if self.silent > HANG_SECONDS:
+            return f"the writer has said nothing for {self.silent:.0f} s: it hangs, or waits for the database or a lock"
+        return f"it has waited for {self.waits:.0f} s to be moved" if self.waits > HANG_SECONDS else ""
+
 
 def backlog(root: Path, limits: Limits) -> Backlog:
     """Looks into the files, so it takes a millisecond or some more."""
     status = writer_status(root)
     is_moved = is_running(root)
+    used = usage(root)
+    now = time.time()
+    silent = max(0.0, now - status.at) if status and is_moved else 0.0
+    caught_up_at = status.caught_up_at if status else 0.0
+    told_at = status.at if status and is_moved and silent <= HANG_SECONDS else now
     return Backlog(
-        size=usage(root).size,
-        lag=None if status is None else max(0.0, (status.at if is_moved else time.time()) - status.caught_up_at),
+        size=used.size,
+        lag=None if status is None else max(0.0, told_at - caught_up_at),
         is_moved=is_moved,
         trouble=status.trouble if status and is_moved else "",
+        upkeep=status.upkeep if status and is_moved else "",
         full=why_full(root, limits) if root.is_dir() else "",
         set_aside=len(refused(root)),
+        damaged=len(damaged(root)),
+        waits=now - (caught_up_at or used.written_at) if used.written_at > caught_up_at else 0.0,
+        silent=silent,
     )
+
+
+class Watch:
+    """Tells the log of a journal that is not moved: at once, each minute from then on, and when it is again."""
+
+    def __init__(self) -> None:
+        self._told_at: float | None = None
+
+    def look(self, found: Backlog) -> None:
+        """What was found just now."""
+        now = time.monotonic()
+        if not found.stuck:
+            if self._told_at is not None:
+                log.info("the journal is moved into the database again")
+            self._told_at = None
+        elif self._told_at is None or now - self._told_at >= TELL_SECONDS:
+            self._told_at = now
+            log.warning("the journal is not moved, %.1f MiB wait in it: %s", found.size / 2**20, found.stuck)

@@ -1,8 +1,8 @@
 """Sessions as lines of JSON, to be read by people, by other programs, and by `importing`.
 
 Each line is an object with one member, which says what it is: `streamviz` (the format's version, first), `session`,
-`stream`, and of the stream before it `block`, `verdict`, `chunk` and `frame`. Times are µs since the epoch. Bytes are
-text where they are UTF-8, and an object with `base64` where they are not.
+`stream`, and of the stream before it `block`, `verdict`, `chunk` and `frame`. `end` is the last, which a file that was
+cut off has not. Times are µs since the epoch. Bytes are text where they are UTF-8, else an object with `base64`.
 """
 
 from base64 import b64encode
@@ -15,12 +15,13 @@ from streamviz.core.json_value import encode
 from streamviz.records.models import Block, ClientRun, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.moments import as_microseconds
 
-VERSION = 1
+VERSION = 2
 
 STREAM_FIELDS = (
     *("client", "user_agent", "endpoint", "wire_format", "is_streaming", "requested_model", "upstream_model"),
     *("provider", "outcome", "finish_reason", "status", "error", "usage", "input_tokens", "output_tokens"),
     *("chunk_count", "frame_count", "itl_p50_us", "itl_p95_us", "not_run"),
+    "client_waits",
 )
 STREAM_TIMES = ("requested_at", "upstream_first_at", "client_first_at", "ended_at")
 BLOCK_FIELDS = (
@@ -48,6 +49,7 @@ def export(session_ids: Iterable[UUID]) -> Iterator[bytes]:
         streams = session.streams.exclude(outcome="").select_related("key").order_by("requested_at", "id")
         for stream in streams.iterator(chunk_size=100):
             yield from _stream(stream)
+    yield _line("end", {})
 
 
 def _stream(stream: Stream) -> Iterator[bytes]:

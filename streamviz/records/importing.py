@@ -3,8 +3,7 @@
 import struct
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from datetime import UTC
+from contextlib import contextmanager
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -18,8 +17,6 @@ from streamviz.core.policy import Mode
 from streamviz.records.exporting import BLOCK_FIELDS, BLOCK_TIMES, VERSION, Line
 from streamviz.records.models import ApiKey, DeletedStream, Policy, PolicyVersion, Session
 from streamviz.records.models.policies import OWN_CODE, PolicyFields
-from streamviz.records.moments import as_datetime
-from streamviz.records.partitions import make_days
 from streamviz.records.recorder import (
     BlockRecord,
     ChunksReceived,
@@ -34,6 +31,9 @@ from streamviz.records.writer.store import Store
 
 # The policies that verdicts from elsewhere point to have names of their own and are off: they judge nothing here.
 PREFIX = "imported-"
+
+# Those of before say nowhere that they are whole.
+_FIRST_WITH_END = 2
 
 # What a file that no `export` wrote, or that was damaged since, comes to.
 _FAULTS = (
@@ -64,10 +64,11 @@ class Importing:
         self._session: SessionLine | None = None
         self._stored: Batch | None = None
         self._versions: dict[tuple[str, int], int] = {}
+        self._is_over = False
         self.streams = 0
 
     def take(self, lines: Iterable[bytes]) -> None:
-        """Raises NotAnExport; what came before the line at fault is stored."""
+        """Raises NotAnExport; the streams before that of the line at fault are stored, and it is not."""
         takers: dict[str, Callable[[Line], None]] = {
             "session": self._take_session,
             "stream": self._take_stream,
@@ -75,17 +76,23 @@ class Importing:
             "verdict": self._take_verdict,
             "chunk": self._take_chunk,
             "frame": self._take_frame,
+            "end": self._take_end,
         }
         number = 0
         for number, line in enumerate(lines, 1):
             with _faults_at(number):
                 [(what, value)] = msgspec.json.decode(line, type=dict[str, dict[str, Any]]).items()
                 if number == 1:
-                    _check(what, value)
+                    self._is_over = _checked_version(what, value) < _FIRST_WITH_END
                 else:
                     takers[what](value)
+        if not self._is_over:
+            raise NotAnExport(f"It is cut off behind line {number}: the streams before the last one are stored.")
         with _faults_at(number):
             self._store_stream()
+
+    def _take_end(self, _: Line) -> None:
+        self._is_over = True
 
     def _take_session(self, value: Line) -> None:
         self._store_stream()
@@ -167,9 +174,6 @@ class Importing:
         if batch is None or batch.opened is None or self._session is None:
             return
         DeletedStream.objects.filter(stream_id=batch.stream_id).delete()
-        # Where streams of that day have outlived it there can be no partition for it any more.
-        with suppress(psycopg.errors.CheckViolation):
-            make_days(self._store.connection, {as_datetime(batch.opened.requested_at).astimezone(UTC).date()})
         self._store.write([batch])
         session = Session.objects.get(pk=batch.opened.session_id)
         session.is_starred |= self._session.is_starred
@@ -191,9 +195,11 @@ def _checked(entry: _Struct) -> _Struct:
     return msgspec.convert(msgspec.to_builtins(entry), type(entry))
 
 
-def _check(what: str, value: Line) -> None:
-    if what != "streamviz" or value.get("version") != VERSION:
+def _checked_version(what: str, value: Line) -> int:
+    version = value.get("version")
+    if what != "streamviz" or not isinstance(version, int) or not 1 <= version <= VERSION:
         raise ValueError(f"an export of version {VERSION} begins otherwise")
+    return version
 
 
 def _bytes(value: str | dict[str, str]) -> bytes:

@@ -3,12 +3,14 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from uuid import UUID
 
 from msgspec.structs import replace
 
+from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.masking import masked_text
-from streamviz.core.policy import ActivePolicy
+from streamviz.core.policy import ActivePolicy, TakesLong
 from streamviz.records.recorder import AnyEntry, BlockRecord, ChunksReceived, FramesSent, Recorder, StreamClosed
 
 
@@ -39,6 +41,9 @@ class Masked:
     def flush(self) -> None:
         self._recorder.flush()
 
+    def has_lost(self, stream_id: UUID) -> bool:
+        return self._recorder.has_lost(stream_id)
+
     def _settle(self, passed: set[int]) -> None:
         """The client gets these chunks, and none that came before them any more."""
         last = max(passed, default=-1)
@@ -59,7 +64,15 @@ class Masked:
     def _masked(self, records: Iterable[BlockRecord]) -> Iterator[BlockRecord]:
         blocks = self._context.state.blocks
         for record in records:
-            yield replace(record, text=masked_text(blocks[record.ordinal], self._policies, self._context))
+            text = self._context.masked.get(record.ordinal)
+            yield replace(record, text=self._masked_now(blocks[record.ordinal]) if text is None else text)
+
+    def _masked_now(self, block: StreamBlock) -> str:
+        """Where there was no time for more: empty where that takes long."""
+        try:
+            return masked_text(block, self._policies, self._context)
+        except TakesLong:
+            return ""
 
 
 def _parts(entry: ChunksReceived, passed: set[int] | frozenset[int]) -> Iterator[ChunksReceived]:

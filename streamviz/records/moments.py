@@ -1,5 +1,6 @@
 """Times of the core, in µs since the epoch, as Django and Postgres have them."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -14,3 +15,9 @@ def as_datetime(microseconds: int) -> datetime:
 def as_microseconds(moment: datetime) -> int:
     """How many µs after the epoch a moment is."""
     return (moment - _EPOCH) // _MICROSECOND
+
+
+def since_boot() -> int:
+    """ns on a clock that nobody sets and that goes on while the machine sleeps, where there is one."""
+    clock: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime_ns(clock)

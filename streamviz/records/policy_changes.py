@@ -26,6 +26,7 @@ def roll_back(version: PolicyVersion, by: User, why: str) -> Policy:
 
 
 def _saved(policy: Policy, by: User, why: str) -> Policy:
+    policy.asked_by = by
     if policy.mode != Mode.OFF:
         # A newer release may refuse what an older one took: what cannot run must not look as if it did.
         policy.full_clean()

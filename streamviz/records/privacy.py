@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from streamviz.core.model_names import model_names
 from streamviz.records.recorder import (
     AnyEntry,
     BlockRecord,
@@ -43,8 +44,12 @@ class Discretion:
     def flush(self) -> None:
         self._recorder.flush()
 
+    def has_lost(self, stream_id: UUID) -> bool:
+        return self._recorder.has_lost(stream_id)
+
     def _opened(self, entry: StreamOpened) -> StreamOpened:
-        if not self._privacy.keeps_content(entry.requested_model, self._name_of(entry.key_id)):
+        names = model_names(entry.requested_model, entry.provider, entry.upstream_model)
+        if not self._privacy.keeps_content(names, self._name_of(entry.key_id)):
             self._shapes.add(entry.stream_id)
         return entry if self._privacy.keeps_requests else replace(entry, request=b"")
 

@@ -15,6 +15,8 @@ from streamviz.core.context import UPSTREAM, Frame
 
 # The origin of frames that neither upstream nor a policy made.
 OURSELVES = "streamviz"
+# What the client is told of a stream that a person stopped.
+CANCELLED = "The stream was cancelled by an operator."
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -172,3 +174,6 @@ class Recorder(Protocol):
 
     def flush(self) -> None:
         """Keep all that was appended."""
+
+    def has_lost(self, stream_id: UUID) -> bool:
+        """Whether a stream may not go on, as it cannot be recorded any more."""

@@ -59,7 +59,9 @@ WHERE requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND
 # What outlived its day but is kept no longer. A stream that was deleted meanwhile has left nothing here.
 EXPIRED_IN_DEFAULT = f"""
 SELECT stream.id FROM records_stream AS stream
-WHERE stream.id IN (SELECT DISTINCT stream_id FROM records_upstreamrun_default)
+WHERE stream.id IN (
+    SELECT stream_id FROM records_upstreamrun_default UNION SELECT stream_id FROM records_clientrun_default
+)
 AND requested_at < %(now)s - %(days)s * interval '1 day' AND NOT ({IS_KEPT})
 """  # noqa: S608
 DELETE_EMPTY_SESSIONS = """
@@ -212,6 +214,6 @@ def run_retention(retention: Retention, now: datetime, say: Say, is_over: Callab
 
 
 def is_due(now: datetime) -> bool:
-    """Whether a day has passed since retention was last applied, to its end."""
+    """Whether a day has passed since retention was last applied, to its end; it has not by a clock that was ahead."""
     last = RetentionRun.objects.filter(ended_at__isnull=False).values_list("started_at", flat=True).first()
-    return last is None or now - last >= EVERY
+    return last is None or not timedelta() <= now - last < EVERY

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from streamviz.core.model_names import matching
+
 
 @dataclass(frozen=True, slots=True)
 class Retention:
@@ -28,8 +30,9 @@ class Privacy:
         """Whether there is nothing to leave out."""
         return self == Privacy()
 
-    def keeps_content(self, model: str, key_name: str) -> bool:
-        return not (_matches(model, self.shapes_of_models) or _matches(key_name, self.shapes_of_keys))
+    def keeps_content(self, models: tuple[str, ...], key_name: str) -> bool:
+        """`models` are all names of the model that is called."""
+        return not (matching(models, self.shapes_of_models) or _matches(key_name, self.shapes_of_keys))
 
 
 def _matches(name: str, globs: tuple[str, ...]) -> bool:

@@ -18,9 +18,10 @@ from django.db.models import F
 from psycopg.types.json import Jsonb
 
 from streamviz import policies
-from streamviz.core.errors import PolicyParametersError
+from streamviz.core.cannot_run import CannotRun
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import NotRun
+from streamviz.core.model_names import matching
 from streamviz.core.policy import ActivePolicy, BlockScope, ByHand, Decision, Mode
 from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
 from streamviz.records.models.access import digest
@@ -49,6 +50,12 @@ class KnownKey:
 
     id: int
     name: str
+    models: tuple[str, ...] = ()
+
+    def may_call(self, asked: str, provider: str, model: str) -> bool:
+        """Whether it opens the model that a client asked for and that is called: by the name asked for, or by that of
+        the provider with its own for it. None of its globs means all."""
+        return not self.models or bool(matching((asked, f"{provider}/{model}"), self.models))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,8 @@ class KnownRoute:
 class ScopedPolicy:
     """A policy that is not off, and the models and keys it is for: globs, none meaning all.
 
-    `active` is None where it cannot run, and `trouble` says why.
+    `trouble` says why it cannot run, where it cannot. `active` is then what fails in its place where it is enforced,
+    and None where it is not.
     """
 
     name: str
@@ -75,13 +83,13 @@ class ScopedPolicy:
     active: ActivePolicy | None = None
     trouble: str = ""
 
-    def why_not(self, model: str, key_name: str) -> str:
-        """Why it does not run on a stream; empty where it does."""
-        if not _matches(model, self.models):
+    def why_not(self, models: tuple[str, ...], key_name: str) -> str:
+        """Why it does not run on a stream of a model with these names; empty where it does."""
+        if self.models and not matching(models, self.models):
             return "the model is outside its scope"
         if not _matches(key_name, self.keys):
             return "the key is outside its scope"
-        return self.trouble
+        return self.trouble if self.active is None else ""
 
 
 class Chosen(NamedTuple):
@@ -100,6 +108,7 @@ class Standing:
     """The keys by digest, the routes by name, the policies in their order, and the version of each that is in force."""
 
     keys: dict[str, KnownKey] = field(default_factory=dict)
+    key_ids: frozenset[int] = frozenset()
     routes: dict[str, KnownRoute] = field(default_factory=dict)
     policies: tuple[ScopedPolicy, ...] = ()
     versions: dict[str, int] = field(default_factory=dict)
@@ -109,14 +118,19 @@ class Standing:
     def key_for(self, secret: str) -> KnownKey | None:
         return self.keys.get(digest(secret))
 
+    def is_in_use(self, key_id: int) -> bool:
+        """Whether a key is there and was not revoked."""
+        return key_id in self.key_ids
+
     def key_name(self, key_id: int | None) -> str:
         """The name of a key that is in use; empty for any other."""
         return next((key.name for key in self.keys.values() if key.id == key_id), "")
 
-    def policies_for(self, model: str, key_name: str) -> Chosen:
+    def policies_for(self, models: tuple[str, ...], key_name: str) -> Chosen:
+        """The policies of a stream; `models` are all names of the model that is called."""
         chosen = Chosen([], [])
         for scoped in self.policies:
-            why = scoped.why_not(model, key_name)
+            why = scoped.why_not(models, key_name)
             if scoped.active is not None and not why:
                 chosen.active.append(scoped.active)
             else:
@@ -135,6 +149,7 @@ class Standing:
 
     async def reload(self) -> None:
         self.keys, self.routes, self.policies, self.versions = await sync_to_async(_read)()
+        self.key_ids = frozenset(key.id for key in self.keys.values())
         for callback in self.on_reload:
             callback()
 
@@ -174,7 +189,10 @@ def _read() -> Read:
     close_old_connections()
     # First, so that what is acknowledged is never newer than what is in force.
     versions = dict(Policy.objects.values_list("name", "version"))
-    keys = {key.digest: KnownKey(key.pk, key.name) for key in ApiKey.objects.filter(revoked_at=None)}
+    keys = {
+        key.digest: KnownKey(key.pk, key.name, words(key.models_scope))
+        for key in ApiKey.objects.filter(revoked_at=None)
+    }
     routes = {route.name: KnownRoute(route.target, route.base_url, route.credential) for route in Route.objects.all()}
     # In one query: a policy can be changed, or go, at any moment.
     running = PolicyVersion.objects.filter(number=F("policy__version")).exclude(mode=Mode.OFF.value)
@@ -195,13 +213,15 @@ def scoped_policy(name: str, fields: PolicyFields, number: int = 0, version_id: 
     scoped = ScopedPolicy(name, number, Mode(fields.mode), words(fields.models_scope), words(fields.keys_scope))
     try:
         return replace(scoped, active=active_policy(name, fields, version_id, number))
-    except PolicyParametersError as error:
-        return replace(scoped, trouble=f"it cannot run: {error}")
+    except Exception as error:  # A kind of a newer release, or anybody's code; the other policies stand all the same.
+        trouble = f"it cannot run: {error}"
+        failing = ActivePolicy(CannotRun(trouble), name, version_id, number, scoped.mode, fields.fail_open)
+        return replace(scoped, active=failing if scoped.mode is Mode.ENFORCE else None, trouble=trouble)
 
 
 def active_policy(name: str, fields: PolicyFields, version_id: int = 0, number: int = 0) -> ActivePolicy:
     """A policy as streams have it. Raises PolicyParametersError where its kind does not take its parameters."""
-    rule = policies.build(fields.kind, fields.parameters)
+    rule = policies.build_short(fields.kind, fields.parameters)
     by_hand = ByHand(fields.by_hand_seconds, Decision(fields.by_hand)) if fields.by_hand else None
     kinds = frozenset(BlockKind(kind) for kind in words(fields.kinds_scope))
     return ActivePolicy(

@@ -3,61 +3,105 @@
 import logging
 import threading
 import time
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 
 import psycopg
 from django.db import DatabaseError, connections
 
 from streamviz.records.half_hours import put_together
-from streamviz.records.partitions import days_around, make_days
+from streamviz.records.moments import as_datetime, since_boot
+from streamviz.records.partitions import days_around, days_left_out, make_days
 from streamviz.records.retention import is_due, run_retention
 from streamviz.records.rules import Retention
 
 log = logging.getLogger(__name__)
 
-_LOOK_SECONDS = 3600.0
-# Until then figures are added up from a row for each stream that ended.
-_PUT_TOGETHER_SECONDS = 300.0
+EVERY_SECONDS = 300.0
+FIRST_PAUSE_SECONDS = 5.0
+# Retention may keep whoever stores chunks waiting for some seconds, so it is not tried again as soon.
+RETENTION_SECONDS = 3600.0
 
 
 class Upkeep:
-    """Does what is due, now and then. What takes long is done in a thread, so that the journal goes on being moved."""
+    """Does what is due, in a thread and on connections of its own: the journal goes on being moved meanwhile.
 
-    def __init__(self, retention: Retention, stop: threading.Event) -> None:
+    `trouble` is why something of it could not be done, as a clause, empty where all was. It is tried again after a
+    pause that grows.
+    """
+
+    def __init__(self, retention: Retention, conninfo: Callable[[], str]) -> None:
+        self.trouble = ""
         self._retention = retention
-        self._stop = stop
-        self._looked_at = float("-inf")
-        self._put_together_at = float("-inf")
-        self._running: threading.Thread | None = None
+        self._conninfo = conninfo
+        self._pause = FIRST_PAUSE_SECONDS
+        self._retained_at = float("-inf")
+        # What is dropped does not come back, so a clock that jumps ahead while this runs is not believed.
+        self._clock_offset = time.time_ns() - since_boot()
+        self._thread: threading.Thread | None = None
 
-    def tend(self, connection: psycopg.Connection) -> None:
-        """Called often; costs nothing while nothing is due. Raises psycopg.Error."""
-        now = time.monotonic()
-        if now - self._looked_at >= _LOOK_SECONDS:
-            make_days(connection, days_around(datetime.now(UTC)))
-            self._looked_at = now
-            self._start_retention()
-        if now - self._put_together_at >= _PUT_TOGETHER_SECONDS:
-            # Nothing is lost where it fails, so it is not tried again at once, in the journal's way.
-            self._put_together_at = now
+    def start(self, stop: threading.Event) -> None:
+        """Go on in a thread until `stop` is set."""
+        self._thread = threading.Thread(target=self._run, args=(stop,), name="upkeep", daemon=True)
+        self._thread.start()
+
+    def end(self, seconds: float) -> None:
+        """Wait for what is under way, at most so long; Postgres undoes what is left in the middle."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def round(self, stop: threading.Event) -> float:
+        """Do all that is due, and give how many seconds to wait for the next round."""
+        troubles = [why for step in (self._make_days, self._put_together) if (why := self._tried(step))]
+        if time.monotonic() - self._retained_at >= RETENTION_SECONDS:
+            self._retained_at = time.monotonic()
+            troubles += filter(None, [self._tried(lambda: self._retain(stop))])
+        self._tell("; ".join(troubles))
+        self._pause = min(2 * self._pause, EVERY_SECONDS) if troubles else FIRST_PAUSE_SECONDS
+        return self._pause if troubles else EVERY_SECONDS
+
+    def now(self) -> datetime:
+        """The time that retention goes by."""
+        return as_datetime(min(time.time_ns(), self._clock_offset + since_boot()) // 1000)
+
+    def _run(self, stop: threading.Event) -> None:
+        pause = 0.0
+        while not stop.wait(pause):
+            pause = self.round(stop)
+
+    def _tried(self, step: Callable[[], None]) -> str:
+        """Why it could not be done."""
+        try:
+            step()
+        except (psycopg.Error, DatabaseError) as error:
+            return (str(error).strip() or type(error).__name__).splitlines()[0]
+        return ""
+
+    def _tell(self, trouble: str) -> None:
+        if trouble and trouble != self.trouble:
+            log.warning("the tables cannot be seen to, it is tried again: %s", trouble)
+        elif self.trouble and not trouble:
+            log.info("the tables have been seen to")
+        self.trouble = trouble
+
+    def _make_days(self) -> None:
+        with psycopg.connect(self._conninfo(), autocommit=True) as connection:
+            now = datetime.now(UTC)
+            make_days(connection, days_around(now) | days_left_out(connection, self._first_kept(now)))
+
+    def _first_kept(self, now: datetime) -> date:
+        """The rows of earlier days are in the default partition because they outlive theirs."""
+        days = self._retention.chunk_days
+        return (now - timedelta(days=days)).date() if days else date(1970, 1, 1)
+
+    def _put_together(self) -> None:
+        with psycopg.connect(self._conninfo(), autocommit=True) as connection:
             put_together(connection)
 
-    def _start_retention(self) -> None:
-        if self._running is None or not self._running.is_alive():
-            self._running = threading.Thread(target=self._retain, name="retention")
-            self._running.start()
-
-    def end(self) -> None:
-        """Wait for what is under way; it is told to stop by the event."""
-        if self._running is not None:
-            self._running.join()
-
-    def _retain(self) -> None:
+    def _retain(self, stop: threading.Event) -> None:
         try:
-            now = datetime.now(UTC)
+            now = self.now()
             if is_due(now):
-                run_retention(self._retention, now, log.info, self._stop.is_set)
-        except DatabaseError as error:  # It is tried again in an hour.
-            log.warning("retention could not be applied: %s", error)
+                run_retention(self._retention, now, log.info, stop.is_set)
         finally:
             connections.close_all()

@@ -1,7 +1,7 @@
 """Checking the record against itself, stream by stream."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
@@ -10,11 +10,11 @@ from streamviz.core.blocks import StreamBlock
 from streamviz.core.policy import Decision, Mode
 from streamviz.records.aggregation import aggregate, block_record
 from streamviz.records.journal.journal import INCOMPLETE
-from streamviz.records.models import Block, Outcome, Stream, Verdict
+from streamviz.records.models import Block, Outcome, RetentionRun, Stream, Verdict
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries.rows import rows
 from streamviz.records.runs import StoredChunk, StoredFrame
-from streamviz.records.writer.rows import clean
+from streamviz.records.writer.rows import MOST_INT, clean, clean_name, within
 
 AT_ONCE = 100
 # Nobody's stream is expected to run for longer.
@@ -102,7 +102,7 @@ def damages(recorded: Recorded) -> Iterator[str]:
     stream = recorded.stream
     yield from _numbers("block", [block.ordinal for block in recorded.blocks], stream.block_count)
     yield from _numbers("verdict", [verdict.number for verdict in recorded.verdicts], len(recorded.verdicts))
-    if stream.error == INCOMPLETE or not (recorded.chunks or recorded.frames or is_recent(stream)):
+    if stream.error.startswith(INCOMPLETE) or not (recorded.chunks or recorded.frames or is_recent(stream)):
         return
     yield from _numbers("chunk", [chunk.seq for chunk in recorded.chunks], stream.chunk_count)
     yield from _numbers("frame", [frame.number for frame in recorded.frames], stream.frame_count)
@@ -114,9 +114,11 @@ def damages(recorded: Recorded) -> Iterator[str]:
 
 
 def is_recent(stream: Stream) -> bool:
-    """Whether its chunks are in a day's partition still, if it had any."""
-    day = stream.requested_at.strftime("%Y%m%d")
-    return rows("SELECT to_regclass(%(name)s) IS NOT NULL", {"name": f"records_upstreamrun_{day}"})[0][0] is True
+    """Whether its chunks are in a day's partition still, if it had any. A day that was dropped may be made again, for a
+    stream that came late."""
+    day = stream.requested_at.astimezone(UTC).date()
+    there = rows("SELECT to_regclass(%(name)s) IS NOT NULL", {"name": f"records_upstreamrun_{day:%Y%m%d}"})[0][0]
+    return there is True and not RetentionRun.objects.filter(freed__contains=[{"what": f"day {day}"}]).exists()
 
 
 def _numbers(what: str, numbers: Sequence[int], count: int) -> Iterator[str]:
@@ -186,28 +188,23 @@ def _differences(block: Block, again: StreamBlock, is_whole: bool) -> Iterable[s
     wanted = block_record(again)
     stored = {
         "kind": (block.kind, wanted.kind),
-        "choice": (block.choice, wanted.choice),
+        "choice": (block.choice, within(wanted.choice, MOST_INT) or 0),
         "first_seq": (block.first_seq, wanted.first_seq),
         "started_at": (as_microseconds(block.started_at), wanted.started_at),
     }
-    text = _storable(wanted.text)
+    text = clean(wanted.text)
     if is_whole:
         stored |= {
-            "index": (block.index, wanted.index),
-            "upstream_id": (block.upstream_id, _storable(wanted.upstream_id)),
-            "name": (block.name, _storable(wanted.name)),
-            "label": (block.label, _storable(wanted.label)),
+            "index": (block.index, within(wanted.index, MOST_INT)),
+            "upstream_id": (block.upstream_id, clean(wanted.upstream_id)),
+            "name": (block.name, clean_name(wanted.name)),
+            "label": (block.label, clean(wanted.label)),
             "text": (block.text, text),
             "length": (block.length, wanted.length),
-            "signature": (block.signature, _storable(wanted.signature)),
+            "signature": (block.signature, clean(wanted.signature)),
             "last_seq": (block.last_seq, wanted.last_seq),
             "is_truncated": (block.is_truncated, wanted.is_truncated),
         }
     else:
         stored["text"] = (block.text, text[: len(block.text)])
     return [name for name, (have, want) in stored.items() if have != want]
-
-
-def _storable(text: str) -> str:
-    """As the journal and Postgres keep it."""
-    return clean(text.encode("utf-8", "replace").decode())

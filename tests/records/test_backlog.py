@@ -1,24 +1,25 @@
 """What waits for Postgres on this machine, as pages and probes are told."""
 
+import os
 import time
 import uuid
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
-from streamviz.records.backlog import backlog
+from streamviz.records.backlog import NOBODY, Watch, backlog
 from streamviz.records.journal import folder
 from streamviz.records.journal.room import Limits
-from streamviz.records.writer.process import LOCK
-from streamviz.records.writer.status import FILE, WriterStatus
+from streamviz.records.writer.status import WriterStatus
 from tests.records.support import ROOM, journal_of, opened
 
 
 def say(root: Path, **status: Any) -> None:
     """What a writer left in its file."""
     usual: dict[str, Any] = {"pid": 1, "at": time.time(), "caught_up_at": time.time(), "trouble": ""}
-    (root / FILE).write_bytes(msgspec.json.encode(WriterStatus(**usual | status)))
+    (root / folder.WRITER_STATUS).write_bytes(msgspec.json.encode(WriterStatus(**usual | status)))
 
 
 def test_where_nothing_ever_ran_nothing_is_known(tmp_path: Path) -> None:
@@ -38,10 +39,12 @@ def test_it_has_the_size_of_all_journals_and_which_limit_is_reached(tmp_path: Pa
 
 
 def test_while_a_writer_runs_the_lag_is_what_it_says(tmp_path: Path) -> None:
-    say(tmp_path, at=1_000.0, caught_up_at=970.5, trouble="no room")
-    with folder.open_locked(tmp_path / LOCK):
+    now = time.time()
+    say(tmp_path, at=now, caught_up_at=now - 29.5, trouble="no room")
+    with folder.open_locked(tmp_path / folder.WRITER_LOCK):
         found = backlog(tmp_path, ROOM)
-    assert (found.is_moved, found.lag, found.lag_microseconds, found.trouble) == (True, 29.5, 29_500_000, "no room")
+    assert found.lag is not None
+    assert (found.is_moved, round(found.lag, 3), found.trouble) == (True, 29.5, "no room")
 
 
 def test_when_the_writer_is_gone_the_lag_grows(tmp_path: Path) -> None:
@@ -55,5 +58,50 @@ def test_when_the_writer_is_gone_the_lag_grows(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_none(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text("{")
+    (tmp_path / folder.WRITER_STATUS).write_text("{")
     assert backlog(tmp_path, ROOM).lag is None
+
+
+def test_a_writer_that_hangs_is_told_from_its_silence_and_from_what_waits(tmp_path: Path) -> None:
+    now = time.time()
+    journal = journal_of(tmp_path, [opened(uuid.uuid4())])
+    segment = folder.segment(journal.path, 1)
+    cases = [
+        ({"at": now, "caught_up_at": now}, now - 100, ""),
+        ({"at": now - 5, "caught_up_at": now - 5}, now, ""),
+        ({"at": now, "caught_up_at": now - 100}, now - 200, ""),  # nothing came since
+        ({"at": now, "caught_up_at": now - 100}, now, "it has waited for 100 s to be moved"),
+        ({"at": now - 100, "caught_up_at": now - 100}, now - 200, "the writer has said nothing for 100 s"),
+    ]
+    for status, written_at, stuck in cases:
+        say(tmp_path, **status)
+        os.utime(segment, (written_at, written_at))
+        with folder.open_locked(tmp_path / folder.WRITER_LOCK):
+            assert backlog(tmp_path, ROOM).stuck.split(":")[0] == stuck
+    assert backlog(tmp_path, ROOM).stuck == NOBODY
+
+
+def test_a_clock_that_was_set_back_makes_nobody_hang(tmp_path: Path) -> None:
+    now = time.time()
+    journal = journal_of(tmp_path, [opened(uuid.uuid4())])
+    os.utime(folder.segment(journal.path, 1), (now + 3600, now + 3600))
+    say(tmp_path, at=now, caught_up_at=now)
+    with folder.open_locked(tmp_path / folder.WRITER_LOCK):
+        assert backlog(tmp_path, ROOM).stuck == ""
+
+
+def test_the_log_says_once_that_nobody_moves_it_and_when_somebody_does(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    say(tmp_path)
+    watch = Watch()
+    for _ in range(3):
+        watch.look(backlog(tmp_path, ROOM))
+    with folder.open_locked(tmp_path / folder.WRITER_LOCK):
+        for _ in range(2):
+            watch.look(backlog(tmp_path, ROOM))
+    assert caplog.messages == [
+        f"the journal is not moved, 0.0 MiB wait in it: {NOBODY}",
+        "the journal is moved into the database again",
+    ]

@@ -73,6 +73,8 @@ def test_it_compares_with_what_the_policy_said_then(guard: Policy, was: str, new
     assert (figures.newly_denied, figures.newly_allowed) == newly
     guard.parameters = {"names": ["other"]}
     assert back_test(guard).newly_allowed == (1 if was == "deny" else 0)
+    Verdict.objects.update(mode="shadow")
+    assert back_test(guard).newly_allowed == 0, "what a shadow said was allowed all the same"
 
 
 def test_what_it_cannot_run_over_it_says(guard: Policy) -> None:

@@ -121,10 +121,7 @@ def test_two_that_put_them_together_at_once_lose_nothing(history: None, query: Q
 def test_the_upkeep_puts_them_together(history: None, query: Query) -> None:
     Stream.objects.filter(outcome="halted").delete()
     assert HalfHour.objects.count() > len(query(ONE_BY_ONE))
-    upkeep = Upkeep(Retention(0, 0, 0), threading.Event())
-    with psycopg.connect(conninfo(), autocommit=True) as connection:
-        upkeep.tend(connection)
-    upkeep.end()
+    Upkeep(Retention(0, 0, 0), conninfo).round(threading.Event())
     assert HalfHour.objects.count() == len(query(ONE_BY_ONE))
     assert agrees(query)
 

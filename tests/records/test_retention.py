@@ -1,6 +1,5 @@
 """Retention: what goes, what stays, and what a dry run says of it; seen in the tables."""
 
-import threading
 from datetime import timedelta
 from io import StringIO
 
@@ -15,7 +14,6 @@ from streamviz.records.models import DeletedStream, RetentionRun, Session
 from streamviz.records.partitions import make_days
 from streamviz.records.retention import Retaining, days, is_due, run_retention
 from streamviz.records.rules import Retention
-from streamviz.records.upkeep import Upkeep
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
 
@@ -187,15 +185,20 @@ def test_the_command_shows_a_dry_run(query: Query) -> None:
     assert query("SELECT count(*) FROM records_stream") == [(1,)]
 
 
-def test_the_writer_makes_days_ahead_and_applies_retention_when_it_is_due(query: Query) -> None:
-    store(story(day(200)))
-    stop = threading.Event()
-    upkeep = Upkeep(RULES, stop)
-    with psycopg.connect(conninfo(), autocommit=True) as connection:
-        upkeep.tend(connection)
-        upkeep.tend(connection)
-    upkeep.end()
-    assert RetentionRun.objects.count() == 1
-    assert query("SELECT count(*) FROM records_stream") == [(0,)]
-    [(today,)] = query("SELECT (now() AT TIME ZONE 'UTC')::date")
-    assert {today - timedelta(days=1), today, today + timedelta(days=7)} <= set(days())
+def test_what_was_denied_at_once_goes_when_its_time_is_over_too(query: Query) -> None:
+    """It has frames and no chunks, and may be in the default partition."""
+    [old] = store(story(day(100)))
+    for table in ("records_upstreamrun", "records_clientrun"):
+        child = f"{table}_{day(100):%Y%m%d}"
+        query(f"ALTER TABLE {table} DETACH PARTITION {child}")
+        query(f"INSERT INTO {table} SELECT * FROM {child}")
+        query(f"DROP TABLE {child}")
+    query("DELETE FROM records_upstreamrun")
+    assert streams_with(query, "clientrun") == {old}
+    apply()
+    assert streams_with(query, "clientrun") == set()
+
+
+def test_a_run_by_a_clock_that_was_ahead_puts_none_off(query: Query) -> None:
+    assert run_retention(RULES, NOW + timedelta(days=40), lambda _: None)
+    assert is_due(NOW)

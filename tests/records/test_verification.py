@@ -1,6 +1,7 @@
 """`verify` finds nothing on a whole record, and each kind of damage on one that is not."""
 
 import uuid
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
@@ -8,9 +9,12 @@ import pytest
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 
+from streamviz.records.journal import folder
+from streamviz.records.retention import run_retention
+from streamviz.records.rules import Retention
 from streamviz.records.verification import strays, verify, wrong_sums
 from tests.records.conftest import Query
-from tests.records.history import day, make_policy, store, story, tool_stream
+from tests.records.history import NOW, day, make_policy, store, story, tool_stream
 from tests.records.support import block, closed, journal_of, move, opened, received
 
 DAMAGE = {
@@ -121,8 +125,13 @@ def test_a_stream_that_was_cut_short_is_whole_as_far_as_it_went(query: Query, tm
 
 def test_what_retention_dropped_is_not_missed(query: Query) -> None:
     store(story(day(1)))
-    query("TRUNCATE records_upstreamrun, records_clientrun")
+    run_retention(Retention(chunk_days=14, stream_days=0, kept_days=0), NOW + timedelta(days=20), lambda _: None)
+    assert query("SELECT count(*) FROM records_chunk") == [(0,)]
     assert found() == []
+    store(story(day(1), number=1))  # it came late, and has its day made anew
+    assert found() == []
+    query("TRUNCATE records_retentionrun")
+    assert "there are 0 chunks, and 5 were counted" in found()
 
 
 def test_the_command_ends_with_a_fault_where_it_finds_damage(
@@ -138,3 +147,21 @@ def test_the_command_ends_with_a_fault_where_it_finds_damage(
     with pytest.raises(CommandError):
         call_command("verify", stdout=said)
     assert f"{bad}: Postgres would not take it" in said.getvalue()
+
+
+def test_the_command_names_damaged_segments(
+    query: Query, stream: uuid.UUID, settings: LazySettings, tmp_path: Path
+) -> None:
+    settings.JOURNAL_DIR = tmp_path
+    worker = journal_of(tmp_path, [opened(uuid.uuid4()) for _ in range(3)])
+    path = folder.segment(worker.path, 1)
+    data = path.read_bytes()
+    path.write_bytes(data[:20] + b"?" + data[21:])
+    worker.close()
+    move(tmp_path)
+    said = StringIO()
+    with pytest.raises(CommandError):
+        call_command("verify", stdout=said)
+    [kept] = folder.damaged(tmp_path)
+    assert f"a segment of the journal was damaged; what was whole is stored, and it is in {kept}" in said.getvalue()
+    assert query("SELECT count(*) FROM records_stream") == [(3,)]

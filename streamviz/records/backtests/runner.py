@@ -4,20 +4,25 @@ import asyncio
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
+from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from streamviz.bounded import within
 from streamviz.core.aggregator import Chunk
 from streamviz.core.json_value import as_object, decode
+from streamviz.core.judgements import Answer, Question
+from streamviz.core.model_names import model_names
 from streamviz.core.policy import ActivePolicy, Mode
 from streamviz.core.request import ModelCall
-from streamviz.core.rerun import Recording, Rerun, chunks_of, rerun
+from streamviz.core.rerun import Recording, Rerun, chunks_of, nobody, rerun
 from streamviz.core.wire import COMPOSERS
+from streamviz.evaluation.pool import Pool
 from streamviz.records.backtests.figures import Decisions, Figures
 from streamviz.records.models import Stream, UpstreamRun, Verdict
 from streamviz.records.standing import ScopedPolicy
@@ -66,12 +71,12 @@ def run(scoped: ScopedPolicy, policy_id: int, scope: Scope, go_on: Progress) -> 
     figures = Figures()
     assert scoped.active is not None
     active = replace(scoped.active, mode=Mode.ENFORCE, by_hand=None)
-    with asyncio.Runner() as runner:
+    with asyncio.Runner() as runner, closing(Pool(1, settings.POLICY_MEMORY_MB)) as pool:
         for batch in scope.batches():
             chunks, recorded = _chunks(batch), _recorded(batch, policy_id)
             for stream in batch:
-                why = scoped.why_not(stream.requested_model, stream.key.name if stream.key else "")
-                made = why or _run_one(runner, stream, chunks[stream.pk], active)
+                why = scoped.why_not(_names(stream), stream.key.name if stream.key else "")
+                made = why or _run_one(runner, pool, stream, chunks[stream.pk], active)
                 if isinstance(made, str):
                     figures.skip(made)
                 else:
@@ -81,15 +86,25 @@ def run(scoped: ScopedPolicy, policy_id: int, scope: Scope, go_on: Progress) -> 
     return figures
 
 
-def _run_one(runner: asyncio.Runner, stream: Stream, chunks: list[Chunk], active: ActivePolicy) -> Rerun | str:
+def _names(stream: Stream) -> tuple[str, ...]:
+    return model_names(stream.requested_model, stream.provider, stream.upstream_model)
+
+
+def _run_one(
+    runner: asyncio.Runner, pool: Pool, stream: Stream, chunks: list[Chunk], active: ActivePolicy
+) -> Rerun | str:
     """What came of it, or why it could not be run."""
     recording = recording_of(stream, chunks)
     if isinstance(recording, str):
         return recording
     try:
-        return runner.run(rerun(recording, [active], within=within))
+        return runner.run(rerun(recording, [active], partial(_ask, pool), within))
     except ValueError:
         return "it cannot be read"
+
+
+async def _ask(pool: Pool, question: Question) -> Answer:
+    return await (nobody(question) if question.work is None else pool.judge(question.work, question.seconds))
 
 
 def recording_of(stream: Stream, chunks: list[Chunk] | None = None) -> Recording | str:
@@ -105,7 +120,8 @@ def recording_of(stream: Stream, chunks: list[Chunk] | None = None) -> Recording
     except ValueError:
         return "its request was not kept"
     cost = partial(_price, stream.upstream_model, stream.provider)
-    return Recording(ModelCall(stream.wire_format, fields), chunks, stream.is_streaming and len(chunks) > 1, cost)
+    call = ModelCall(stream.wire_format, fields, len(stream.request))
+    return Recording(call, chunks, stream.is_streaming and len(chunks) > 1, cost)
 
 
 def _price(model: str, provider: str, input_tokens: int, output_tokens: int) -> float | None:
@@ -132,7 +148,10 @@ def _chunks(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk]]:
 
 def _recorded(batch: Sequence[Stream], policy_id: int) -> dict[uuid.UUID, Decisions]:
     found: dict[uuid.UUID, Decisions] = defaultdict(dict)
-    verdicts = Verdict.objects.filter(stream__in=[stream.pk for stream in batch], policy_version__policy=policy_id)
+    # What it said in shadow was allowed all the same.
+    verdicts = Verdict.objects.filter(
+        stream__in=[stream.pk for stream in batch], policy_version__policy=policy_id, mode=Mode.ENFORCE.value
+    )
     for stream_id, ordinal, decision in verdicts.order_by("number").values_list("stream_id", "ordinal", "decision"):
         found[stream_id][ordinal] = decision
     return found

@@ -31,13 +31,15 @@ class Journal:
     """
 
     def __init__(self, root: Path, limits: Limits) -> None:
-        root.mkdir(parents=True, exist_ok=True)
+        folder.make_private(root)
         self.path, self._lock = folder.create(root)
+        self._marker = folder.marker(folder.segment(self.path, 1))
         self._room = Room(root, limits)
         self._gathered: list[AnyEntry] = []
         self._records = bytearray()
         self._number = 0
         self._segment = -1
+        self._ahead = -1
         self._size = 0
         self._ends_at = 0.0
         # Streams that there was no room for, with whether their beginning is in the journal.
@@ -61,13 +63,29 @@ class Journal:
         elif self._left_out and entry.stream_id in self._left_out:
             self._end_left_out(entry)
         else:
-            append_record(entry, self._records)
+            append_record(entry, self._records, self._marker)
             self._gathered.append(entry)
 
+    def has_lost(self, stream_id: UUID) -> bool:
+        """Whether a stream may not go on, as what came of it last could not be written."""
+        return bool(self._left_out) and self._room.limits.refuses and stream_id in self._left_out
+
     def flush(self) -> None:
-        """Write what was gathered; its streams are left out where that cannot be done."""
-        if not self._gathered:
-            return
+        """Write what was gathered, and what is owed; its streams are left out where that cannot be done."""
+        if self._gathered:
+            self._write_gathered()
+        if self._owed:
+            self._write_owed()
+
+    def close(self) -> None:
+        """Let the folder go. Whoever reads it next knows that nothing more comes."""
+        self.flush()
+        (self.path / folder.AHEAD).unlink(missing_ok=True)
+        for descriptor in (self._segment, self._ahead, self._lock):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def _write_gathered(self) -> None:
         entries, self._gathered = self._gathered, []
         try:
             self._write(self._records)
@@ -75,15 +93,11 @@ class Journal:
             for entry in entries:
                 self._leave_out(entry, error.strerror or str(error))
         self._records.clear()
-        if self._owed:
-            self._write_owed()
 
-    def close(self) -> None:
-        """Let the folder go. Whoever reads it next knows that nothing more comes."""
-        self.flush()
-        self._write_owed()
-        os.close(self._segment)
-        os.close(self._lock)
+    @property
+    def owes(self) -> bool:
+        """Whether there are ends of streams that could not be written yet; `flush` tries."""
+        return bool(self._owed)
 
     def _why_unrecorded(self) -> str:
         return "" if self._room.limits.refuses else self._why_full()
@@ -99,10 +113,12 @@ class Journal:
     def _write(self, records: bytearray) -> None:
         """Write all of it or nothing. Raises OSError where there is no room."""
         if (self._size and self._size + len(records) > SEGMENT_BYTES) or time.monotonic() > self._ends_at:
-            self._next_segment()
+            # Where there can be no other, the present one goes on.
+            with suppress(OSError):
+                self._next_segment()
         written = os.write(self._segment, records)
         if written < len(records):
-            # Until half a record is gone again nothing may come behind it, hence the new segment if it stays.
+            # What comes behind half a record is in a new segment, if that can be and the half cannot be taken back.
             self._ends_at = 0.0
             os.ftruncate(self._segment, self._size)
             self._ends_at = time.monotonic() + SEGMENT_SECONDS
@@ -110,18 +126,26 @@ class Journal:
         self._size += written
 
     def _next_segment(self) -> None:
-        path = folder.segment(self.path, self._number + 1)
-        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        """Raises OSError where there can be none."""
+        opened = self._open_ahead() if self._ahead < 0 else self._ahead
+        self._ahead = opened
+        (self.path / folder.AHEAD).rename(folder.segment(self.path, self._number + 1))
         if self._segment >= 0:
             os.close(self._segment)
-        self._segment = opened
+        self._segment, self._ahead = opened, -1
         self._number += 1
         self._size = 0
         self._ends_at = time.monotonic() + SEGMENT_SECONDS
+        with suppress(OSError):
+            self._ahead = self._open_ahead()
+
+    def _open_ahead(self) -> int:
+        return os.open(self.path / folder.AHEAD, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
 
     def _leave_out(self, entry: AnyEntry, why: str) -> None:
         if not self._left_out:
-            log.error("streams go on unrecorded: %s", why)
+            do = "end, as they cannot be recorded" if self._room.limits.refuses else "go on unrecorded"
+            log.error("streams %s: %s", do, why)
         # What cannot be written is left out as a whole: a stream whose beginning is among it is not in the journal.
         self._left_out.setdefault(entry.stream_id, not isinstance(entry, StreamOpened))
         self._end_left_out(entry)
@@ -129,13 +153,14 @@ class Journal:
     def _end_left_out(self, entry: AnyEntry) -> None:
         """What ended is told once there is room, if its beginning was: a page would show it as running for ever."""
         if isinstance(entry, StreamClosed) and self._left_out.pop(entry.stream_id):
-            self._owed.append(msgspec.structs.replace(entry, error=entry.error or INCOMPLETE))
+            error = f"{INCOMPLETE}; {entry.error}" if entry.error else INCOMPLETE
+            self._owed.append(msgspec.structs.replace(entry, error=error))
 
     def _write_owed(self) -> None:
         """Each by itself, as there may be room for some."""
         while self._owed:
             record = bytearray()
-            append_record(self._owed[0], record)
+            append_record(self._owed[0], record, self._marker)
             try:
                 self._write(record)
             except OSError:

@@ -26,10 +26,12 @@ class Limits:
 
 
 class Usage(NamedTuple):
-    """What the journals take: bytes in all segments, and for how many seconds the oldest has waited."""
+    """What the journals take: bytes in all segments, for how many seconds the oldest has waited, and when any was last
+    written to (s since the epoch, 0 where none was)."""
 
     size: int
     age: float
+    written_at: float
 
 
 class Room:
@@ -52,7 +54,7 @@ class Room:
 
 def why_full(root: Path, limits: Limits) -> str:
     """Which limit the journals under `root` have reached, as a clause; empty while there is room."""
-    size, age = usage(root)
+    size, age, _ = usage(root)
     if size > limits.most_bytes:
         return f"the journal takes {size >> 20} MiB"
     if age > limits.most_seconds:
@@ -67,7 +69,7 @@ def usage(root: Path) -> Usage:
 
     A journal's newest segment has no age: a worker that is idle may keep one whose contents were stored long ago.
     """
-    size, now = 0, time.time()
+    size, now, written_at = 0, time.time(), 0.0
     oldest = now
     for journal in folder.journals(root):
         *older, newest = folder.segments(journal) or [0]
@@ -77,5 +79,6 @@ def usage(root: Path) -> Usage:
             except FileNotFoundError:  # stored and removed meanwhile
                 continue
             size += status.st_size
+            written_at = max(written_at, status.st_mtime if status.st_size else 0.0)
             oldest = oldest if number == newest else min(oldest, status.st_mtime)
-    return Usage(size, now - oldest)
+    return Usage(size, now - oldest, written_at)

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from streamviz.records.journal import folder
-from streamviz.records.journal.encoding import length_at, records_in
+from streamviz.records.journal.encoding import HEADER, length_at, next_record, records_in
 from streamviz.records.recorder import AnyEntry
 
 log = logging.getLogger(__name__)
@@ -14,7 +14,10 @@ READ_BYTES = 1024 * 1024
 
 
 class Tail:
-    """Gives the entries of one journal in order, each once. It begins with the oldest segment that is there."""
+    """Gives the entries of one journal in order, each once. It begins with the oldest segment that is there.
+
+    Of a segment that is damaged it gives all records that are whole; the file is kept aside.
+    """
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
@@ -23,6 +26,8 @@ class Tail:
         self.is_behind = False
         self._file = -1
         self._place = 0
+        self._marker = b""
+        self._damaged: set[int] = set()
 
     def read(self, is_abandoned: bool) -> list[AnyEntry]:
         """Some of what is new, all of one segment (`number`); empty where there is nothing more just now.
@@ -38,16 +43,16 @@ class Tail:
             self.is_behind = False
             if following is None and not is_abandoned:
                 return []
-            self._cut_the_rest()
+            self._cut_the_rest(is_last=following is None)
             if following is None:
                 return []
             self._open(following)
 
     def remove_before(self, number: int) -> None:
-        """Remove the segments before this one: all that they hold is stored."""
+        """Remove the segments before this one: all that they hold is stored. Those that are damaged are kept."""
         for older in folder.segments(self.journal):
             if older < number:
-                folder.segment(self.journal, older).unlink()
+                self._let_go(older)
 
     def close(self) -> None:
         """Let go of the open segment."""
@@ -55,33 +60,75 @@ class Tail:
             os.close(self._file)
             self._file = -1
 
+    def _let_go(self, number: int) -> None:
+        if number in self._damaged:
+            log.error("the damaged segment is kept in %s", folder.keep_damaged(self.journal, number))
+        else:
+            folder.segment(self.journal, number).unlink()
+
     def _following(self) -> int | None:
         return next((number for number in folder.segments(self.journal) if number > self.number), None)
 
     def _open(self, number: int) -> None:
         self.close()
-        self._file = os.open(folder.segment(self.journal, number), os.O_RDONLY)
+        path = folder.segment(self.journal, number)
+        self._file = os.open(path, os.O_RDONLY)
+        self._marker = folder.marker(path)
         self.number, self._place = number, 0
 
     def _read_segment(self) -> list[AnyEntry]:
         if self._file < 0:
             return []
         data = os.pread(self._file, READ_BYTES, self._place)
-        needed = length_at(data, 0)
-        if needed is not None and len(data) == READ_BYTES < needed:
-            # No more than there is: a damaged header may ask for gigabytes.
-            data = os.pread(self._file, min(needed, os.fstat(self._file).st_size - self._place), self._place)
-        entries, read = records_in(data)
-        self._place += read
+        entries, read = records_in(data, self._marker)
         self.is_behind = len(data) >= READ_BYTES
+        if data and not entries:
+            entries, read = self._read_more()
+        self._place += read
         return entries
 
-    def _cut_the_rest(self) -> None:
-        """Nothing more comes here: what is left is a record that was not finished, or damage and what lies behind."""
+    def _read_more(self) -> tuple[list[AnyEntry], int]:
+        """The next record, where it is larger than a read or lies behind damage; and how far that is."""
+        # No more than there is: a damaged length may ask for gigabytes.
+        rest = self._rest()
+        needed = length_at(rest, 0, self._marker)
+        if needed is not None and needed <= len(rest):
+            entries, read = records_in(rest[:needed], self._marker)
+            if entries:
+                return entries, read
+        behind = next_record(rest, self._marker)
+        if behind is None:
+            return [], 0
+        self._note_damage(behind)
+        entries, read = records_in(rest[behind : behind + READ_BYTES], self._marker)
+        if not entries:
+            needed = length_at(rest, behind, self._marker) or 0
+            entries, read = records_in(rest[behind : behind + needed], self._marker)
+        return entries, behind + read
+
+    def _cut_the_rest(self, is_last: bool) -> None:
+        """Nothing more comes here: what is left is a record that was not finished, or damage with nothing behind it."""
         if self._file < 0:
             return
-        cut = os.fstat(self._file).st_size - self._place
-        if cut:
+        rest = self._rest()
+        if rest and is_last and self._is_unfinished(rest):
             place = f"{self.journal.name}, segment {self.number}"
-            log.warning("%s: the last %d bytes are no whole records and are cut", place, cut)
-            self._place += cut
+            log.warning("%s: the last %d bytes are no whole record and are cut", place, len(rest))
+        elif rest:
+            self._note_damage(len(rest))
+        self._place += len(rest)
+
+    def _is_unfinished(self, rest: bytes) -> bool:
+        """Whether a worker that was killed in the middle of a write would leave that."""
+        if len(rest) < len(self._marker) + HEADER.size:
+            return rest.startswith(self._marker[: len(rest)])
+        needed = length_at(rest, 0, self._marker)
+        return needed is not None and needed > len(rest)
+
+    def _note_damage(self, length: int) -> None:
+        self._damaged.add(self.number)
+        place = f"{self.journal.name}, segment {self.number}"
+        log.error("%s: %d bytes from byte %d on are damaged; what is whole goes on", place, length, self._place)
+
+    def _rest(self) -> bytes:
+        return os.pread(self._file, max(0, os.fstat(self._file).st_size - self._place), self._place)

@@ -1,6 +1,6 @@
 """The tables of the record, and of what an operator sets up: keys, routes and policies."""
 
-from streamviz.records.models.access import ApiKey, Route
+from streamviz.records.models.access import ApiKey, Route, SignInAttempt
 from streamviz.records.models.backtests import Backtest, BacktestState
 from streamviz.records.models.half_hours import HalfHour
 from streamviz.records.models.policies import Policy, PolicyVersion
@@ -14,6 +14,7 @@ from streamviz.records.models.streams import (
     UpstreamRun,
     Verdict,
 )
+from streamviz.records.models.tallies import Reservation, SessionTally
 from streamviz.records.models.upkeep import RetentionRun
 from streamviz.records.models.workers import Spread, Worker, spread_of
 
@@ -28,9 +29,12 @@ __all__ = [
     "Outcome",
     "Policy",
     "PolicyVersion",
+    "Reservation",
     "RetentionRun",
     "Route",
     "Session",
+    "SessionTally",
+    "SignInAttempt",
     "Spread",
     "Stream",
     "UpstreamRun",

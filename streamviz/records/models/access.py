@@ -5,8 +5,11 @@ import secrets
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils import timezone
+
+from streamviz.core.base_urls import wrong_with_url
 
 _SHOWN = 8
 
@@ -17,10 +20,10 @@ def digest(secret: str) -> str:
 
 
 class ApiKeyManager(models.Manager["ApiKey"]):
-    def issue(self, name: str, by: User | None = None) -> tuple["ApiKey", str]:
-        """A new key and its secret, which is nowhere kept and cannot be shown again."""
+    def issue(self, name: str, by: User | None = None, models: str = "") -> tuple["ApiKey", str]:
+        """A new key and its secret, which is nowhere kept and cannot be shown again. `models` are those it is for."""
         secret = f"sv-{secrets.token_urlsafe(32)}"
-        key = self.create(name=name, prefix=secret[:_SHOWN], digest=digest(secret), created_by=by)
+        key = self.create(name=name, prefix=secret[:_SHOWN], digest=digest(secret), created_by=by, models_scope=models)
         return key, secret
 
 
@@ -30,6 +33,14 @@ class ApiKey(models.Model):
     name = models.CharField(max_length=100, unique=True)
     prefix = models.CharField(max_length=_SHOWN, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
+    models_scope = models.CharField(
+        "models",
+        max_length=1000,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The models that it may call, names with * and ?, comma separated; none means all.",
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", editable=False
@@ -75,3 +86,19 @@ class Route(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Raises ValidationError for a base URL that calls cannot be made to."""
+        if self.base_url and (why := wrong_with_url(self.base_url)):
+            raise ValidationError({"base_url": f"It {why}."})
+
+
+class SignInAttempt(models.Model):
+    """Somebody tried to sign in. Kept for minutes, to be counted; `account` is a digest of what was typed."""
+
+    account = models.CharField(max_length=64, db_index=True)
+    address = models.CharField(max_length=50, db_index=True)
+    at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.address} at {self.at:%H:%M:%S}"

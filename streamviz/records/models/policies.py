@@ -19,6 +19,11 @@ OWN_CODE = "python"
 MODES = [(mode.value, mode.value) for mode in Mode]
 
 
+def may_build(kind: str, by: User | None) -> bool:
+    """Whether a policy of this kind may be made because this person wants it: that of one's own code runs a module."""
+    return kind != OWN_CODE or by is None or by.is_superuser
+
+
 def words(text: str) -> tuple[str, ...]:
     """What a scope lists."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
@@ -78,6 +83,9 @@ class Policy(PolicyFields):
     name = models.SlugField(max_length=60, unique=True)
     version = models.PositiveIntegerField(default=0, editable=False)
 
+    # Who wants it to be what it is now; None where that is nobody but the program.
+    asked_by: User | None = None
+
     class Meta:
         ordering = ["order", "name"]
         verbose_name_plural = "policies"
@@ -86,10 +94,16 @@ class Policy(PolicyFields):
         return self.name
 
     def clean(self) -> None:
-        """Raises ValidationError, at the field, for parameters that the kind does not accept and kinds of no block."""
+        """Raises ValidationError, at the field, for parameters that the kind does not accept and kinds of no block, and
+        where `asked_by` may not have it so: nothing is built then, as that runs code."""
+        self.require_may_change(self.asked_by, self.versions.first() if self.pk else None)
         unknown = set(words(self.kinds_scope)) - set(BlockKind)
         if unknown:
             raise ValidationError({"kinds_scope": f"There is no kind of block called {min(unknown)!r}."})
+        if may_build(self.kind, self.asked_by):
+            self._require_can_be_made()
+
+    def _require_can_be_made(self) -> None:
         try:
             policies.build(self.kind, self.parameters)
         except PolicyParametersError as error:
@@ -98,10 +112,14 @@ class Policy(PolicyFields):
             raise ValidationError({"parameters": [told]}) from error
 
     def require_may_change(self, by: User | None, newest: "PolicyVersion | None") -> None:
-        """Raises ValidationError where somebody but an administrator would choose what code the server runs."""
-        is_same = newest is not None and (newest.kind, newest.parameters) == (self.kind, self.parameters)
-        if self.kind == OWN_CODE and by is not None and not by.is_superuser and not is_same:
+        """Raises ValidationError where somebody but an administrator would choose what code the server runs, or have it
+        run what it does not run yet."""
+        if may_build(self.kind, by):
+            return
+        if newest is None or (newest.kind, newest.parameters) != (self.kind, self.parameters):
             raise ValidationError({"parameters": "Only an administrator may choose the code that the server runs."})
+        if newest.mode == Mode.OFF and self.mode != Mode.OFF:
+            raise ValidationError({"mode": "Only an administrator may have the server run code of your own."})
 
     def require_unchanged(self, seen: int | None, newest: "PolicyVersion | None") -> None:
         """Raises ValidationError where it has changed since version `seen`, which somebody set out from."""

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from django.db import OperationalError, connection, transaction
+
 from streamviz.records.queries.rows import rows
 
 
@@ -14,6 +16,8 @@ class TableSize(NamedTuple):
     rows: int | None
 
 
+# Asking how large a table is waits for whoever has locked it, and a page must not.
+_LOCK_SECONDS = 1
 # Reads the catalogue alone, which says -1 of a table that nothing has counted yet.
 _SIZES = """
 SELECT
@@ -32,6 +36,11 @@ GROUP BY 1 ORDER BY 2 DESC
 """
 
 
-def table_sizes() -> list[TableSize]:
-    """The record's tables, the largest first."""
-    return [TableSize(*row) for row in rows(_SIZES, {})]
+def table_sizes() -> list[TableSize] | None:
+    """The record's tables, the largest first; None where somebody has locked one."""
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
+            return [TableSize(*row) for row in rows(_SIZES, {})]
+    except OperationalError:
+        return None

@@ -94,8 +94,8 @@ class PolicyBucket(NamedTuple):
     interventions: int
     would: int
     failures: int
-    took_p50: float
-    took_p95: float
+    took_p50: float | None
+    took_p95: float | None
 
 
 class Holds(NamedTuple):
@@ -174,8 +174,9 @@ SELECT
     count(*) FILTER (WHERE verdict.mode = 'enforce' AND verdict.decision <> 'allow'),
     count(*) FILTER (WHERE verdict.mode = 'shadow' AND verdict.decision <> 'allow'),
     count(*) FILTER (WHERE verdict.failure <> ''),
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY verdict.took_us::float),
-    percentile_cont(0.95) WITHIN GROUP (ORDER BY verdict.took_us::float)
+    -- How long a person took is not how long the policy took.
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY verdict.took_us::float) FILTER (WHERE verdict.by = ''),
+    percentile_cont(0.95) WITHIN GROUP (ORDER BY verdict.took_us::float) FILTER (WHERE verdict.by = '')
 FROM records_verdict AS verdict
 JOIN records_policyversion AS version ON version.id = verdict.policy_version_id
 JOIN records_policy AS policy ON policy.id = version.policy_id
@@ -188,8 +189,12 @@ SELECT holder, count(*),
     percentile_cont(0.5) WITHIN GROUP (ORDER BY wait),
     percentile_cont(0.95) WITHIN GROUP (ORDER BY wait)
 FROM (
-    SELECT held_by, extract(epoch FROM coalesce(released_at, completed_at) - held_at)::float * 1000000 AS wait
-    FROM records_block
+    SELECT held_by, extract(epoch FROM coalesce(released_at, (
+        -- What never went out was held until it was decided.
+        SELECT max(verdict.at) FROM records_verdict AS verdict
+        WHERE verdict.stream_id = block.stream_id AND verdict.ordinal = block.ordinal AND verdict.mode = 'enforce'
+    ), completed_at) - held_at)::float * 1000000 AS wait
+    FROM records_block AS block
     WHERE held_at >= %(since)s AND held_at < %(until)s AND coalesce(released_at, completed_at) IS NOT NULL
 ) AS held, unnest(held_by) AS holder
 GROUP BY 1

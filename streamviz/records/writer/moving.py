@@ -54,6 +54,7 @@ class Moving:
         if is_over:
             self._close_open_streams()
             self.close()
+            self._tail.remove_before(self._tail.number + 1)
             folder.remove(self.journal)
             self.is_done = True
         return len(entries)
@@ -89,7 +90,7 @@ class Moving:
             closed = end_of(self._store.connection, stream_id)
             self._write_all([Batch(stream_id, self.worker, closed=closed)])
         if left:
-            log.warning("%d streams were open when their worker ended: closed as interrupted", len(left))
+            log.warning("%d streams were open when their worker ended, and are closed as far as they came", len(left))
 
 
 def _reason(error: Exception) -> str:

@@ -11,6 +11,7 @@ import psycopg
 
 from streamviz.faults import Fault
 from streamviz.records.journal import folder
+from streamviz.records.upkeep import Upkeep
 from streamviz.records.writer.moving import Moving
 from streamviz.records.writer.status import Status
 from streamviz.records.writer.store import Store
@@ -20,14 +21,15 @@ log = logging.getLogger(__name__)
 # A stream that ended is in Postgres about so long after.
 POLL_SECONDS = 0.05
 RETRY_SECONDS = 1.0
-LOCK = "writer.lock"
 _ATTEMPTS = 10
+# What the upkeep gets to end, once the journals are stored.
+UPKEEP_SECONDS = 5.0
 
 
 def is_running(root: Path) -> bool:
     """Whether a writer moves the journals under `root`."""
     try:
-        with folder.open_locked(root / LOCK) as is_ours:
+        with folder.open_locked(root / folder.WRITER_LOCK) as is_ours:
             return not is_ours
     except OSError:
         return False
@@ -41,23 +43,26 @@ class Writer:
         self._store = Store(conninfo)
         self._moving: dict[Path, Moving] = {}
         self._status = Status(root)
+        self._unreadable: set[str] = set()
 
-    def run(self, stop: threading.Event, tend: Callable[[psycopg.Connection], None]) -> None:
-        """Move journals until `stop` is set and all that is in them is stored.
+    def run(self, stop: threading.Event, upkeep: Upkeep) -> None:
+        """Move journals until `stop` is set and all that is in them is stored, with the tables' upkeep beside that.
 
-        `tend` is called now and then for the upkeep of the tables. Raises Fault where another writer runs.
+        Raises Fault where another writer runs.
         """
-        self._root.mkdir(parents=True, exist_ok=True)
+        folder.make_private(self._root)
         with self._alone():
+            upkeep.start(stop)
             while not stop.is_set():
-                stop.wait(self._turn(tend))
+                stop.wait(self._turn(upkeep.trouble))
             self.finish()
+            upkeep.end(UPKEEP_SECONDS)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Whoever looks whether a writer runs holds its lock for an instant, hence more than one attempt."""
         for _ in range(_ATTEMPTS):
-            with folder.open_locked(self._root / LOCK) as is_ours:
+            with folder.open_locked(self._root / folder.WRITER_LOCK) as is_ours:
                 if is_ours:
                     yield
                     return
@@ -69,8 +74,21 @@ class Writer:
         for journal in folder.journals(self._root):
             if journal not in self._moving:
                 self._moving[journal] = Moving(journal, self._store)
-        read = sum(moving.advance(everything) for moving in self._moving.values())
+        read = sum(self._advance(moving, everything) for moving in self._moving.values())
         self._moving = {journal: moving for journal, moving in self._moving.items() if not moving.is_done}
+        return read
+
+    def _advance(self, moving: Moving, everything: bool) -> int:
+        """A journal that cannot be read keeps no other from being moved."""
+        name = moving.journal.name
+        try:
+            read = moving.advance(everything)
+        except OSError as error:
+            if name not in self._unreadable:
+                log.error("journal %s cannot be read: %s", name, error)
+            self._unreadable.add(name)
+            return 0
+        self._unreadable.discard(name)
         return read
 
     def finish(self) -> None:
@@ -85,17 +103,17 @@ class Writer:
         self._moving.clear()
         self._store.close()
 
-    def _turn(self, tend: Callable[[psycopg.Connection], None]) -> float:
+    def _turn(self, upkeep_trouble: str) -> float:
         """A round, and how many seconds to wait before the next."""
+        self._status.upkeep(upkeep_trouble)
         began = time.time()
         try:
             self.turn()
-            tend(self._store.connection)
         except (psycopg.Error, OSError) as error:
             self._status.failed(str(error))
             self._store.close()
             return RETRY_SECONDS
         is_behind = any(moving.is_behind for moving in self._moving.values())
-        self._status.moved(began, is_behind)
+        self._status.moved(began, is_behind or bool(self._unreadable))
         # What comes meanwhile waits for the next round: many small ones would cost more than all that they store.
         return 0.0 if is_behind else POLL_SECONDS

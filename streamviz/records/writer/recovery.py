@@ -1,4 +1,5 @@
-"""Streams whose worker died: closed as `interrupted`, as far as the record has them."""
+"""Streams whose worker died, closed as far as the record has them: as what they were where the client was sent their
+end, else as `interrupted`."""
 
 from array import array
 from collections.abc import Sequence
@@ -11,9 +12,9 @@ from streamviz.core.blocks import StreamBlock
 from streamviz.core.json_value import encode
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.usage import Usage, normalise
-from streamviz.records.aggregation import aggregate, block_record
+from streamviz.records.aggregation import aggregate, aggregate_tape, block_record
 from streamviz.records.models import Outcome
-from streamviz.records.recorder import OURSELVES, BlockRecord, StreamClosed
+from streamviz.records.recorder import CANCELLED, OURSELVES, BlockRecord, StreamClosed
 from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_in
 from streamviz.records.writer import statements as sql
 
@@ -22,7 +23,7 @@ WHY = "streamviz ended while the stream ran"
 
 class Recorded(NamedTuple):
     """What the record has of a stream. `requested_at` is µs since the epoch; `judged` the blocks that were denied,
-    replaced or halted."""
+    replaced or halted; `is_halted` says that a policy denied the request or ended the stream."""
 
     stream_id: UUID
     wire_format: str
@@ -32,15 +33,24 @@ class Recorded(NamedTuple):
     chunks: list[StoredChunk]
     frames: list[StoredFrame]
     judged: set[int]
+    is_halted: bool
+
+
+class End(NamedTuple):
+    """How a stream ended, and its error."""
+
+    outcome: Outcome
+    error: str
 
 
 def end_of(connection: psycopg.Connection, stream_id: UUID) -> StreamClosed:
     """The end of a stream that nobody runs any more; the same whenever it is asked for."""
-    return interrupted(_read(connection, stream_id))
+    return closed(_read(connection, stream_id))
 
 
-def interrupted(recorded: Recorded) -> StreamClosed:
-    """How a stream that broke off is closed. Its cost stays unknown: what upstream went on to send is not known."""
+def closed(recorded: Recorded) -> StreamClosed:
+    """How a stream is closed that nobody else closed. Its cost stays unknown."""
+    end = _end(recorded)
     state = aggregate(recorded.wire_format, recorded.chunks)
     usage = normalise(state.usage) or Usage()
     received_at = array("q", [chunk.received_at for chunk in recorded.chunks])
@@ -51,10 +61,10 @@ def interrupted(recorded: Recorded) -> StreamClosed:
         stream_id=recorded.stream_id,
         upstream_model=recorded.upstream_model,
         provider=recorded.provider,
-        outcome=Outcome.INTERRUPTED.value,
+        outcome=end.outcome.value,
         finish_reason=state.finish_reason or "",
-        status=None,
-        error=WHY,
+        status=200 if end.outcome is Outcome.COMPLETED else None,
+        error=end.error,
         usage=None if state.usage is None else encode(state.usage),
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
@@ -68,6 +78,24 @@ def interrupted(recorded: Recorded) -> StreamClosed:
         itl_p95=itl.p95,
         blocks=_blocks(state.blocks, recorded),
     )
+
+
+def _end(recorded: Recorded) -> End:
+    tape = _client_tape(recorded)
+    seen = None if tape is None else aggregate_tape(recorded.wire_format, tape)
+    if seen is None or not (seen.has_end_mark or seen.state.failure):
+        return End(Outcome.INTERRUPTED, WHY)
+    error = seen.state.failure.message if seen.state.failure else ""
+    if recorded.is_halted or error == CANCELLED:
+        return End(Outcome.HALTED, error)
+    return End(Outcome.UPSTREAM_ERROR if error else Outcome.COMPLETED, error)
+
+
+def _client_tape(recorded: Recorded) -> bytes | None:
+    """What the client was sent; None where not all of it was kept."""
+    raws = {chunk.seq: chunk.raw for chunk in recorded.chunks}
+    pieces = [frame.made if frame.seq is None else raws.get(frame.seq) for frame in recorded.frames]
+    return b"".join(filter(None, pieces)) if None not in pieces else None
 
 
 def _client_first_at(first: StreamBlock | None, frames: Sequence[StoredFrame]) -> int | None:
@@ -97,6 +125,7 @@ def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockReco
 
 def _read(connection: psycopg.Connection, stream_id: UUID) -> Recorded:
     [(wire_format, upstream_model, provider, requested_at)] = connection.execute(sql.STREAM, [stream_id])
+    judged = connection.execute(sql.JUDGED, [stream_id]).fetchall()
     return Recorded(
         stream_id,
         wire_format,
@@ -105,5 +134,6 @@ def _read(connection: psycopg.Connection, stream_id: UUID) -> Recorded:
         int(requested_at),
         [chunk for run in connection.execute(sql.UPSTREAM_RUNS, [stream_id]) for chunk in chunks_in(*run)],
         [frame for run in connection.execute(sql.CLIENT_RUNS, [stream_id]) for frame in frames_in(*run)],
-        {row[0] for row in connection.execute(sql.JUDGED, [stream_id])},
+        {ordinal for ordinal, _ in judged},
+        any(is_halt for _, is_halt in judged),
     )

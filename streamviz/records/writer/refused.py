@@ -1,14 +1,14 @@
 """What Postgres will not take, kept in files beside the journals so that nothing is lost."""
 
 import logging
+import os
 from pathlib import Path
 
 from streamviz.records.journal.encoding import append_record
+from streamviz.records.journal.folder import REFUSED, private_folder
 from streamviz.records.writer.pending import Batch
 
 log = logging.getLogger(__name__)
-
-FOLDER = "refused"
 
 
 def set_aside(root: Path, batch: Batch, why: str) -> None:
@@ -17,13 +17,13 @@ def set_aside(root: Path, batch: Batch, why: str) -> None:
     records = bytearray()
     for entry in batch.entries:
         append_record(entry, records)
-    folder = root / FOLDER
-    folder.mkdir(exist_ok=True)
     # A stream that begins anew is read again from the journal, by a writer that was started anew.
-    with (folder / f"{batch.stream_id}.segment").open("wb" if batch.opened else "ab") as file:
+    how = os.O_TRUNC if batch.opened else os.O_APPEND
+    path = private_folder(root / REFUSED) / f"{batch.stream_id}.segment"
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600), "wb") as file:
         file.write(records)
 
 
 def refused(root: Path) -> list[Path]:
     """The files of streams that were set aside."""
-    return sorted((root / FOLDER).glob("*.segment"))
+    return sorted((root / REFUSED).glob("*.segment"))

@@ -11,9 +11,28 @@ from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, 
 Row = tuple[object, ...]
 
 
+# Names are in indexes, whose rows take 2,704 bytes: so many characters fit, whatever they are.
+LONGEST_NAME = 500
+LONGEST_PROVIDER = 100
+MOST_INT = 2**31 - 1
+_MOST_BIGINT = 2**63 - 1
+_MOST_COST = 10**6
+
+
 def clean(text: str) -> str:
-    """Text as Postgres can keep it: U+FFFD for NUL. The journal holds no halves of surrogate pairs."""
-    return text.replace("\x00", "\ufffd")
+    """Text as Postgres can keep it: U+FFFD for NUL, a question mark for half of a surrogate pair."""
+    whole = text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return whole.replace("\x00", "\ufffd")
+
+
+def clean_name(text: str, most: int = LONGEST_NAME) -> str:
+    """The same, cut where it is longer than `most` characters."""
+    return clean(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
+def within(number: int | None, most: int = _MOST_BIGINT) -> int | None:
+    """A number that somebody said; unknown where it is below 0 or more than its column takes."""
+    return number if number is not None and 0 <= number <= most else None
 
 
 def clean_json(value: object) -> object:
@@ -48,9 +67,9 @@ def opened_row(entry: StreamOpened, worker: UUID | None) -> Row:
         entry.endpoint,
         entry.wire_format,
         entry.is_streaming,
-        clean(entry.requested_model),
-        clean(entry.upstream_model),
-        clean(entry.provider),
+        clean_name(entry.requested_model),
+        clean_name(entry.upstream_model),
+        clean_name(entry.provider, LONGEST_PROVIDER),
         moment(entry.requested_at),
         entry.request,
         worker,
@@ -60,16 +79,16 @@ def opened_row(entry: StreamOpened, worker: UUID | None) -> Row:
 
 def closed_row(entry: StreamClosed) -> Row:
     return (
-        clean(entry.upstream_model),
-        clean(entry.provider),
+        clean_name(entry.upstream_model),
+        clean_name(entry.provider, LONGEST_PROVIDER),
         entry.outcome,
         clean(entry.finish_reason),
         entry.status,
         clean(entry.error),
         None if entry.usage is None else Jsonb(clean_json(decode(entry.usage))),
-        entry.input_tokens,
-        entry.output_tokens,
-        entry.cost,
+        within(entry.input_tokens),
+        within(entry.output_tokens),
+        entry.cost if entry.cost is not None and 0 <= entry.cost < _MOST_COST else None,
         entry.chunk_count,
         entry.frame_count,
         len(entry.blocks),
@@ -88,10 +107,10 @@ def block_row(stream_id: UUID, block: BlockRecord) -> Row:
         stream_id,
         block.ordinal,
         block.kind,
-        block.choice,
-        block.index,
+        within(block.choice, MOST_INT) or 0,
+        within(block.index, MOST_INT),
         clean(block.upstream_id),
-        clean(block.name),
+        clean_name(block.name),
         clean(block.label),
         clean(block.text),
         block.length,
@@ -102,7 +121,7 @@ def block_row(stream_id: UUID, block: BlockRecord) -> Row:
         moment(block.completed_at),
         moment(block.held_at),
         moment(block.released_at),
-        list(block.held_by),
+        [clean(policy) for policy in block.held_by],
         block.is_truncated,
     )
 

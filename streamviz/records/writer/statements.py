@@ -8,6 +8,7 @@ UPSERT_SESSION = """
 INSERT INTO records_session (id, label, key_id, started_at, last_at, is_starred, note)
 VALUES (%s, %s, %s, %s, %s, false, '')
 ON CONFLICT (id) DO UPDATE SET
+    started_at = least(records_session.started_at, excluded.started_at),
     last_at = greatest(records_session.last_at, excluded.last_at),
     label = coalesce(nullif(records_session.label, ''), excluded.label)
 """
@@ -67,4 +68,7 @@ SELECT first_frame, first_at, offsets, first_seq, origin, lengths, payload
 FROM records_clientrun WHERE stream_id = %s ORDER BY first_frame
 """
 
-JUDGED = "SELECT ordinal FROM records_verdict WHERE stream_id = %s AND mode = 'enforce' AND decision <> 'allow'"
+JUDGED = """
+SELECT ordinal, decision = 'halt' OR (subject = 'request' AND decision = 'deny')
+FROM records_verdict WHERE stream_id = %s AND mode = 'enforce' AND decision <> 'allow'
+"""

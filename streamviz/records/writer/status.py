@@ -7,11 +7,11 @@ from pathlib import Path
 
 import msgspec
 
+from streamviz.records.journal.folder import WRITER_STATUS
 from streamviz.records.journal.room import usage
 
 log = logging.getLogger(__name__)
 
-FILE = "writer.json"
 _WRITE_SECONDS = 1.0
 # A writer that is behind for so long says so, and again after so long.
 LAG_SECONDS = 10.0
@@ -20,18 +20,19 @@ TELL_SECONDS = 60.0
 
 class WriterStatus(msgspec.Struct):
     """All that was in the journals at `caught_up_at` has been read; `at` is when this was written (s since the epoch).
-    `trouble` is why nothing can be stored just now, empty where it can."""
+    `trouble` is why nothing can be stored just now, `upkeep` why the tables cannot be seen to; empty where they can."""
 
     pid: int
     at: float
     caught_up_at: float
     trouble: str = ""
+    upkeep: str = ""
 
 
 def writer_status(root: Path) -> WriterStatus | None:
     """What the writer last said; None where none ever ran, or the file cannot be read."""
     try:
-        return msgspec.json.decode((root / FILE).read_bytes(), type=WriterStatus)
+        return msgspec.json.decode((root / WRITER_STATUS).read_bytes(), type=WriterStatus)
     except (OSError, msgspec.DecodeError):
         return None
 
@@ -42,7 +43,8 @@ class Status:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._status = WriterStatus(os.getpid(), 0.0, time.time())
-        self._told_at = 0.0
+        self._told_at: float | None = None
+        self._saved_at = float("-inf")
 
     def moved(self, began: float, is_behind: bool) -> None:
         """A round is done, which began then (s since the epoch); `is_behind` says that it left something to read."""
@@ -54,8 +56,12 @@ class Status:
             log.info("Postgres takes the record again")
         is_news = bool(self._status.trouble)
         self._status.trouble = ""
-        if is_news or now - self._status.at >= _WRITE_SECONDS:
+        if is_news or time.monotonic() - self._saved_at >= _WRITE_SECONDS:
             self._save(now)
+
+    def upkeep(self, trouble: str) -> None:
+        """Why the tables cannot be seen to, as a clause, with the next word of a round."""
+        self._status.upkeep = trouble
 
     def failed(self, why: str) -> None:
         """Nothing could be stored."""
@@ -69,20 +75,23 @@ class Status:
     def _tell_lag(self, now: float) -> None:
         lag = now - self._status.caught_up_at
         if lag < LAG_SECONDS:
-            if self._told_at:
+            if self._told_at is not None:
                 log.info("the writer has caught up")
-            self._told_at = 0.0
-        elif now - self._told_at >= TELL_SECONDS:
-            self._told_at = now
+            self._told_at = None
+        elif self._told_at is None or time.monotonic() - self._told_at >= TELL_SECONDS:
+            self._told_at = time.monotonic()
             log.warning(
                 "the writer is %.0f s behind, %.1f MiB wait in the journal", lag, usage(self._root).size / 2**20
             )
 
     def _save(self, now: float) -> None:
+        # By a clock that nobody sets: the one that tells the time may be set back by hours.
+        self._saved_at = time.monotonic()
         self._status.at = now
-        fresh = self._root / f".{FILE}"
+        fresh = self._root / f".{WRITER_STATUS}"
         try:
+            fresh.touch(0o600)
             fresh.write_bytes(msgspec.json.encode(self._status))
-            fresh.replace(self._root / FILE)
+            fresh.replace(self._root / WRITER_STATUS)
         except OSError as error:  # The disk is full: moving the journal is what makes room again.
             log.debug("the writer's status cannot be written: %s", error)

@@ -1,14 +1,22 @@
 """Storing batches in Postgres: all of them in one transaction, so that what is counted as stored is stored."""
 
+import logging
+import time
 from collections.abc import Callable, Sequence
+from datetime import date
 from uuid import UUID
 
 import psycopg
 
+from streamviz.records.partitions import day_of, make_days
 from streamviz.records.writer import binary, rows
 from streamviz.records.writer import statements as sql
 from streamviz.records.writer.pending import Batch
 
+log = logging.getLogger(__name__)
+
+# A day that could not be made holds up what is stored no sooner than this again.
+DAY_RETRY_SECONDS = 60.0
 COPY_UPSTREAM = f"COPY records_upstreamrun ({binary.UPSTREAM_COLUMNS}) FROM STDIN (FORMAT binary)"
 COPY_CLIENT = f"COPY records_clientrun ({binary.CLIENT_COLUMNS}) FROM STDIN (FORMAT binary)"
 
@@ -19,6 +27,8 @@ class Store:
     def __init__(self, conninfo: Callable[[], str]) -> None:
         self._conninfo = conninfo
         self._connection: psycopg.Connection | None = None
+        self._days: set[date] = set()
+        self._days_after = float("-inf")
 
     @property
     def connection(self) -> psycopg.Connection:
@@ -33,6 +43,7 @@ class Store:
         Raises psycopg.Error, and ValueError or OverflowError for what the driver refuses; nothing is stored then.
         """
         ids = [batch.stream_id for batch in batches]
+        self._see_to_days({day for each in ids if (day := day_of(each)) is not None} - self._days)
         with self.connection.transaction(), self.connection.cursor() as cursor:
             marks = {row[0]: (row[1], row[2]) for row in cursor.execute(sql.MARKS, [ids])}
             deleted = {row[0] for row in cursor.execute(sql.DELETED, [ids])}
@@ -43,6 +54,21 @@ class Store:
             write_rows(cursor, known)
             copy_runs(cursor, known)
         return [batch for batch in wanted if not (batch.opened or batch.stream_id in marks)]
+
+    def _see_to_days(self, missing: set[date]) -> None:
+        """A day's partition is made before its first row. Where it cannot be, rows go to the default one, whence the
+        upkeep moves them."""
+        if not missing or time.monotonic() < self._days_after:
+            return
+        connection = self.connection
+        try:
+            make_days(connection, missing)
+            self._days |= missing
+        except psycopg.Error as error:
+            if connection.closed:
+                raise
+            self._days_after = time.monotonic() + DAY_RETRY_SECONDS
+            log.warning("the partitions of %s cannot be made yet: %s", ", ".join(map(str, sorted(missing))), error)
 
     def close(self) -> None:
         """Let the connection go; the next use makes another."""

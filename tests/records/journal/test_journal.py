@@ -92,17 +92,67 @@ def test_half_a_record_on_a_full_disk_is_taken_back(tmp_path: Path) -> None:
 
 def test_a_stream_that_was_cut_short_is_closed_as_incomplete_once_there_is_room(tmp_path: Path) -> None:
     worker = journal_of(tmp_path, [opened(ONE)])
-    with disk_of(500):
+    with disk_of(300):
         worker.append(received(ONE, [BIG]))
         worker.flush()
         worker.append(received(ONE, [b"behind the gap"], 1))
-        worker.append(closed(ONE))
+        worker.append(closed(ONE, error="what upstream said"))
         worker.flush()
     assert everything(worker.path) == [opened(ONE)]
     assert worker.left_out == 0
-    worker.append(opened(TWO))
+    assert worker.owes
+    # No other entry has to come first.
     worker.flush()
-    assert everything(worker.path) == [opened(ONE), opened(TWO), closed(ONE, error=INCOMPLETE)]
+    assert not worker.owes
+    assert everything(worker.path) == [opened(ONE), closed(ONE, error=f"{INCOMPLETE}; what upstream said")]
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+def test_a_stream_that_could_not_be_written_may_go_on_only_where_that_is_asked_for(
+    tmp_path: Path, refuses: bool
+) -> None:
+    worker = journal_of(tmp_path, [opened(ONE), opened(TWO)], Limits(2**40, 3600.0, refuses))
+    with disk_of(600):
+        worker.append(received(ONE, [BIG]))
+        worker.flush()
+    assert (worker.has_lost(ONE), worker.has_lost(TWO)) == (refuses, False)
+    worker.append(closed(ONE))
+    worker.flush()
+    assert not worker.has_lost(ONE)
+
+
+@contextmanager
+def no_more_files() -> Iterator[None]:
+    """This process can open none meanwhile."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_out_of_descriptors_it_goes_on_in_the_segment_that_is_open_ahead_and_then_in_that_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "SEGMENT_BYTES", 1)
+    entries: list[AnyEntry] = [opened(ONE), *(received(ONE, [b"x"], n) for n in range(4))]
+    worker = journal_of(tmp_path, entries[:1])
+    with no_more_files():
+        for entry in entries[1:4]:
+            worker.append(entry)
+            worker.flush()
+    assert worker.left_out == 0
+    assert folder.segments(worker.path) == [1, 2]
+    worker.append(entries[4])
+    worker.flush()
+    assert folder.segments(worker.path) == [1, 2, 3]
+    assert everything(worker.path) == entries
+    worker.close()
+    assert sorted(path.name for path in worker.path.iterdir()) == [
+        *(f"000000000{n}.records" for n in (1, 2, 3)),
+        folder.LOCK,
+    ]
 
 
 def test_a_stream_that_was_never_in_it_is_not_closed_there_either(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The writer: from the journal to rows, and back through the views."""
 
+import random
 import threading
 import uuid
 from collections.abc import Iterator
@@ -16,11 +17,14 @@ from streamviz.core.json_value import encode
 from streamviz.faults import Fault
 from streamviz.live.presentation import from_records
 from streamviz.records.database import conninfo
+from streamviz.records.ids import uuid7
 from streamviz.records.journal import folder
 from streamviz.records.journal.encoding import records_in
 from streamviz.records.models import DeletedStream, Policy
 from streamviz.records.recorder import ChunksReceived
+from streamviz.records.rules import Retention
 from streamviz.records.runs import RUN
+from streamviz.records.upkeep import Upkeep
 from streamviz.records.writer.process import Writer, is_running
 from streamviz.records.writer.refused import refused
 from streamviz.records.writer.status import writer_status
@@ -213,6 +217,33 @@ def test_it_stores_hostile_text_wherever_text_comes_from_strangers(
     assert query("SELECT reason, failure FROM records_verdict") == [(STORED,) * 2]
 
 
+def test_names_of_any_length_are_stored_and_numbers_that_no_column_takes_are_unknown(
+    query: Query, tmp_path: Path, stream_id: uuid.UUID
+) -> None:
+    # Nothing in it can be compressed, as an index would do with what repeats.
+    chance = random.Random(3)
+    name = "".join(chr(chance.randrange(0x10000, 0x110000)) for _ in range(9000))
+    odd = {"index": 2**40, "choice": 2**70, "name": name, "label": name}
+    head = opened(stream_id, requested_model=name, upstream_model=name, provider=name, session_label=name, client=name)
+    numbers = {"input_tokens": 2**70, "output_tokens": -1, "cost": 1e300}
+    write([head, closed(stream_id, upstream_model=name, provider=name, blocks=[block(**odd)], **numbers)])
+    columns = "outcome, requested_model, upstream_model, provider, input_tokens, output_tokens, cost"
+    cut = f"{name[:499]}…"
+    assert query(f"SELECT {columns} FROM records_stream") == [
+        ("completed", cut, cut, f"{name[:99]}…", None, None, None)
+    ]
+    assert query("SELECT choice, index, name, label FROM records_block") == [(0, None, cut, name)]
+    assert query("SELECT label FROM records_session") == [(name,)]
+
+
+def test_a_session_begins_with_the_earliest_of_its_streams_however_the_clock_was_set(query: Query) -> None:
+    session = {"session_id": uuid.uuid4()}
+    for shift in (0, -3600 * 10**6, 3600 * 10**6):
+        write([opened(uuid.uuid4(), requested_at=NOON + shift, **session)])
+    [(lasted,)] = query("SELECT extract(epoch FROM last_at - started_at)::int FROM records_session")
+    assert lasted == 7200
+
+
 def test_it_keeps_when_each_verdict_was_given_whether_the_stream_ended_or_not(
     query: Query, stream_id: uuid.UUID, version_id: int
 ) -> None:
@@ -230,16 +261,49 @@ def test_it_keeps_the_lengths_of_chunks_whose_bytes_are_not_to_be_kept(query: Qu
     assert query("SELECT seq, length, raw FROM records_chunk") == [(0, 120, None), (1, 7, None)]
 
 
-def test_a_stream_is_in_the_partition_of_its_day(query: Query) -> None:
-    query("SELECT streamviz_make_day('2026-03-04')")
+def tables_of(query: Query, table: str) -> dict[uuid.UUID, str]:
+    """In which table the runs of each stream are."""
+    return dict(query(f"SELECT stream_id, tableoid::regclass::text FROM records_{table}"))
+
+
+def test_a_stream_is_in_the_partition_of_its_day_which_is_made_for_it(query: Query) -> None:
     last = query("SELECT streamviz_first_id('2026-03-05 00:00Z')")[0][0]
-    inside, behind = uuid.UUID(int=last.int - 1), last
-    for each in (inside, behind):
+    inside, behind = (uuid.UUID(int=first | 7 << 76 | 2 << 62) for first in (last.int - 2**80, last.int))
+    timeless = uuid.uuid4()
+    for each in (inside, behind, timeless):
         write([opened(each), received(each, [b"x"]), sent(each, passed([0]))])
     for table in ("upstreamrun", "clientrun"):
-        where = dict(query(f"SELECT stream_id, tableoid::regclass::text FROM records_{table}"))
-        assert where == {inside: f"records_{table}_20260304", behind: f"records_{table}_default"}
-        query(f"DROP TABLE records_{table}_20260304")
+        days = {inside: "20260304", behind: "20260305", timeless: "default"}
+        assert tables_of(query, table) == {each: f"records_{table}_{day}" for each, day in days.items()}
+
+
+def test_a_day_that_cannot_be_made_holds_up_nothing_and_is_tried_again_later(
+    query: Query, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamviz.records.partitions.LOCK_SECONDS", 0.1)
+    ids = [uuid7() for _ in range(3)]
+    journal = journal_of(tmp_path, [])
+    writer = Writer(tmp_path, conninfo)
+
+    def turn(stream_id: uuid.UUID) -> None:
+        for entry in (opened(stream_id), received(stream_id, [b"x"]), closed(stream_id)):
+            journal.append(entry)
+        journal.flush()
+        writer.turn()
+
+    with psycopg.connect(conninfo()) as reader:
+        reader.execute("SELECT count(*) FROM records_upstreamrun_default")
+        turn(ids[0])
+        turn(ids[1])
+    assert set(tables_of(query, "upstreamrun").values()) == {"records_upstreamrun_default"}
+    monkeypatch.setattr("streamviz.records.writer.store.DAY_RETRY_SECONDS", 0.0)
+    writer.finish()
+    writer = Writer(tmp_path, conninfo)
+    turn(ids[2])
+    writer.finish()
+    assert set(tables_of(query, "upstreamrun")) == set(ids)
+    # Those that were stored before are moved as well.
+    assert "records_upstreamrun_default" not in tables_of(query, "upstreamrun").values()
 
 
 UNSTORABLE = {
@@ -379,18 +443,32 @@ def test_a_database_without_tables_is_waited_for_too(query: Query, tmp_path: Pat
     assert refused(tmp_path) == []
 
 
+class Tended(Upkeep):
+    """Says when it has done all once."""
+
+    def __init__(self) -> None:
+        super().__init__(Retention(0, 0, 0), conninfo)
+        self.done = threading.Event()
+
+    def round(self, stop: threading.Event) -> float:
+        try:
+            return super().round(stop)
+        finally:
+            self.done.set()
+
+
 class Running:
     """A writer in a thread of its own, as the command runs it."""
 
     def __init__(self, root: Path) -> None:
         self.stop = threading.Event()
-        self.tended = threading.Event()
+        self._upkeep = Tended()
         self._writer = Writer(root, conninfo)
-        self._thread = threading.Thread(target=self._writer.run, args=(self.stop, lambda _: self.tended.set()))
+        self._thread = threading.Thread(target=self._writer.run, args=(self.stop, self._upkeep))
 
     def __enter__(self) -> "Running":
         self._thread.start()
-        assert self.tended.wait(30)
+        assert self._upkeep.done.wait(30)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -410,7 +488,7 @@ def test_there_is_one_writer_at_a_time_and_others_can_tell(query: Query, tmp_pat
     with Running(tmp_path):
         assert is_running(tmp_path)
         with pytest.raises(Fault, match="Another writer"):
-            Writer(tmp_path, conninfo).run(threading.Event(), lambda _: None)
+            Writer(tmp_path, conninfo).run(threading.Event(), Tended())
         status = writer_status(tmp_path)
         assert status is not None
         assert status.trouble == ""

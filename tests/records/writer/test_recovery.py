@@ -8,9 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamviz.core.context import Frame
+from streamviz.core.events import StreamFailed
+from streamviz.proxy.formats import WIRE_FORMATS
 from streamviz.records.journal import folder
 from streamviz.records.models import Policy
-from streamviz.records.recorder import AnyEntry
+from streamviz.records.recorder import CANCELLED, OURSELVES, AnyEntry, ChunksReceived
+from streamviz.records.writer.recovery import WHY
 from tests.core.support import call, calls, delta, sse
 from tests.records.conftest import Query
 from tests.records.support import NOON, closed, journal_of, judged, move, opened, passed, received, sent, verdict
@@ -92,6 +95,105 @@ def test_an_answer_that_was_no_stream_is_read_as_one(query: Query, tmp_path: Pat
     assert query("SELECT finish_reason FROM records_stream") == [("stop",)]
 
 
+ENDS = {
+    "openai_chat": [
+        sse(delta(content="Hello")),
+        sse(delta(finish="stop")),
+        b"data: [DONE]\n\n",
+    ],
+    "anthropic_messages": [
+        b'event: content_block_start\ndata: {"type":"content_block_start","index":0,'
+        b'"content_block":{"type":"text","text":"Hello"}}\n\n',
+        b'event: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\n',
+        b'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    ],
+    "openai_responses": [
+        b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","output_index":0,'
+        b'"content_index":0,"delta":"Hello"}\n\n',
+        b'event: response.completed\ndata: {"type":"response.completed","response":{"status":"completed"}}\n\n',
+    ],
+}
+BODIES = {
+    "openai_chat": b'{"choices":[{"index":0,"message":{"content":"Whole"},"finish_reason":"stop"}]}',
+    "anthropic_messages": b'{"type":"message","content":[{"type":"text","text":"Whole"}],"stop_reason":"end_turn"}',
+    "openai_responses": b'{"object":"response","status":"completed","output":[]}',
+}
+OUTCOME = "SELECT outcome, error FROM records_stream"
+
+
+@pytest.mark.parametrize("wire_format", ENDS)
+def test_a_stream_whose_end_the_client_was_sent_is_completed(query: Query, tmp_path: Path, wire_format: str) -> None:
+    raws = ENDS[wire_format]
+    last = len(raws) - 1
+    for number, frames in enumerate([raws[:last], raws]):
+        stream_id = uuid.UUID(int=number)
+        head = opened(stream_id, wire_format=wire_format)
+        left_behind(tmp_path, [head, received(stream_id, raws), sent(stream_id, passed(range(len(frames))))])
+    move(tmp_path)
+    assert query(f"{OUTCOME} ORDER BY id") == [("interrupted", WHY), ("completed", "")]
+
+
+@pytest.mark.parametrize("wire_format", BODIES)
+def test_so_is_a_whole_answer_and_one_that_came_after_keep_alives(
+    query: Query, tmp_path: Path, wire_format: str
+) -> None:
+    body = BODIES[wire_format]
+    head = opened(STREAM, wire_format=wire_format, is_streaming=False)
+    frames = [Frame(b" ", None, OURSELVES), *passed([0])]
+    left_behind(tmp_path, [head, received(STREAM, [body]), sent(STREAM, frames)])
+    move(tmp_path)
+    assert query(OUTCOME) == [("completed", "")]
+
+
+def test_what_a_policy_wrote_anew_counts_as_the_client_had_it(query: Query, tmp_path: Path) -> None:
+    frames = [*passed([0]), Frame(b"".join(ENDS["openai_chat"][1:]), None, "guard")]
+    left_behind(tmp_path, [opened(STREAM), received(STREAM, RAWS), sent(STREAM, frames)])
+    move(tmp_path)
+    assert query(OUTCOME) == [("completed", "")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({"decision": "halt"}, "halted"),
+        ({"decision": "deny", "ordinal": None, "subject": "request"}, "halted"),
+        ({"decision": "deny"}, "completed"),
+        ({"decision": "halt", "mode": "shadow"}, "completed"),
+    ],
+)
+def test_a_stream_that_a_policy_ended_is_halted(
+    query: Query, tmp_path: Path, changes: dict[str, object], outcome: str
+) -> None:
+    policy = Policy(name="guard", kind="tool_rule", mode="enforce")
+    policy.save()
+    judgement = judged(STREAM, verdict(policy.versions.get().pk, **changes))
+    raws = ENDS["openai_chat"]
+    left_behind(tmp_path, [opened(STREAM), received(STREAM, raws), judgement, sent(STREAM, passed(range(3)))])
+    move(tmp_path)
+    assert query("SELECT outcome FROM records_stream") == [(outcome,)]
+
+
+@pytest.mark.parametrize("wire_format", ENDS)
+@pytest.mark.parametrize(("message", "outcome"), [("upstream broke off", "upstream_error"), (CANCELLED, "halted")])
+def test_a_stream_that_ended_with_an_error_ended_so(
+    query: Query, tmp_path: Path, wire_format: str, message: str, outcome: str
+) -> None:
+    [known] = [each for each in WIRE_FORMATS if each.name == wire_format]
+    last_words = known.composer({}).fail(StreamFailed(message, "upstream_error"))
+    frames = [*passed([0]), Frame(last_words, None, OURSELVES)]
+    head = opened(STREAM, wire_format=wire_format)
+    left_behind(tmp_path, [head, received(STREAM, ENDS[wire_format]), sent(STREAM, frames)])
+    move(tmp_path)
+    assert query(OUTCOME) == [(outcome, message)]
+
+
+def test_of_what_was_not_kept_nobody_knows_how_it_ended(query: Query, tmp_path: Path) -> None:
+    sizes = ChunksReceived(STREAM, 0, NOON, [], [len(raw) for raw in ENDS["openai_chat"]])
+    left_behind(tmp_path, [opened(STREAM), sizes, sent(STREAM, passed(range(3)))])
+    move(tmp_path)
+    assert query(OUTCOME) == [("interrupted", WHY)]
+
+
 def test_what_ended_stays_as_it_ended(query: Query, tmp_path: Path) -> None:
     left_behind(tmp_path, [opened(STREAM), closed(STREAM)])
     move(tmp_path)
@@ -142,8 +244,9 @@ def test_a_journal_cut_anywhere_gives_the_same_record_however_often_it_is_read(
     move(root)
     once = query(f"SELECT {EVERYTHING}")
     assert folder.journals(root) == []
-    again = folder.segment(left_behind(root, []), 1)
-    again.write_bytes(cut)
+    path.parent.mkdir()
+    (path.parent / folder.LOCK).touch()
+    path.write_bytes(cut)
     move(root)
     assert query("SELECT count(*) FROM records_stream WHERE outcome = ''") == [(0,)]
     assert query(f"SELECT {EVERYTHING}") == once

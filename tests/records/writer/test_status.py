@@ -77,3 +77,17 @@ def test_a_full_disk_does_not_stop_it(tmp_path: Path) -> None:
     status = Status(tmp_path / "not there")
     status.moved(time.time(), is_behind=False)
     assert writer_status(tmp_path / "not there") is None
+
+
+def test_a_clock_that_is_set_back_does_not_keep_it_from_speaking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamviz.records.writer.status._WRITE_SECONDS", 0.0)
+    status = Status(tmp_path)
+    status.moved(time.time(), is_behind=False)
+    there = time.time()
+    monkeypatch.setattr(time, "time", lambda: there - 86_400)
+    status.moved(there - 86_400, is_behind=False)
+    found = writer_status(tmp_path)
+    assert found is not None
+    assert (found.at, found.caught_up_at) == (there - 86_400, there - 86_400)

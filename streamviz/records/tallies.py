@@ -1,0 +1,155 @@
+"""Reserving what a stream may come to before it begins, and settling it when it is over, for all workers at once."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import LiteralString, TypeVar
+
+import psycopg
+from psycopg.rows import class_row
+
+from streamviz.core.context import SessionCounts
+
+T = TypeVar("T")
+Connection = psycopg.AsyncConnection[tuple[object, ...]]
+
+log = logging.getLogger(__name__)
+
+# A client waits for this.
+RESERVE_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+# A worker that has not renewed its reservations for GONE_SECONDS (in the function, too) is gone.
+RENEW_SECONDS = 20.0
+
+_RESERVE = "SELECT * FROM streamviz_reserve(%s, %s, %s, %s, %s)"
+_SETTLE = "SELECT streamviz_settle(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
+_RENEW = "UPDATE records_reservation SET seen_at = now() WHERE worker = %s"
+# A session that comes back later is counted from the record once more.
+_FORGET = "DELETE FROM records_sessiontally WHERE touched_at < now() - interval '30 days'"
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """What a stream may come to: tokens that the model writes, and US dollars; None is without bound."""
+
+    output_tokens: int | None
+    cost: float | None
+
+
+@dataclass(slots=True, eq=False)
+class _Owed:
+    """What is still to be settled for a session."""
+
+    session: uuid.UUID
+    values: list[object]
+    is_settled: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Tallies:
+    """One worker's way to what sessions have come to."""
+
+    def __init__(self, conninfo: Callable[[], str]) -> None:
+        self._conninfo = conninfo
+        self._worker = uuid.uuid4()
+        self._connection: Connection | None = None
+        self._turn = asyncio.Lock()
+        self._owed: asyncio.Queue[_Owed] = asyncio.Queue()
+        self._last_owed: dict[uuid.UUID, _Owed] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Called in the event loop. Nothing is connected before something is reserved."""
+        self._tasks = [asyncio.create_task(self._settle_owed()), asyncio.create_task(self._renew())]
+
+    async def stop(self) -> None:
+        """What is owed gets a last try; a worker that comes later finds the rest in the record."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RETRY_SECONDS):
+                await self._owed.join()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._close()
+
+    async def reserve(self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts) -> SessionCounts:
+        """What the session has come to without this stream, whose amounts are reserved from now on.
+
+        Where the database does not say, the counts hold the `trouble`.
+        """
+        values: list[object] = [session, stream, self._worker, amounts.output_tokens, amounts.cost]
+        try:
+            async with asyncio.timeout(RESERVE_SECONDS):
+                # Who asks again as soon as it has its answer is not to find that still reserved.
+                if owed := self._last_owed.get(session):
+                    await owed.is_settled.wait()
+                return await self._do(lambda connection: _reserve(connection, values))
+        except (psycopg.Error, OSError, TimeoutError) as error:
+            log.warning("what a session has come to cannot be asked just now: %s", error)
+            return SessionCounts(trouble="what the session has come to is not known: the database does not answer")
+
+    def settle(self, session: uuid.UUID, stream: uuid.UUID, spent: SessionCounts) -> None:
+        """The stream is over and came to this. Nobody waits for it."""
+        amounts = [spent.streams, spent.blocks, spent.tool_calls, spent.output_tokens, spent.cost]
+        owed = _Owed(session, [session, stream, *amounts, spent.is_estimate, spent.unpriced])
+        self._last_owed[session] = owed
+        self._owed.put_nowait(owed)
+
+    async def _settle_owed(self) -> None:
+        """In order, so that a session's last is settled once all of its are."""
+        while True:
+            owed = await self._owed.get()
+            await self._insist(_SETTLE, owed.values)
+            owed.is_settled.set()
+            if self._last_owed.get(owed.session) is owed:
+                del self._last_owed[owed.session]
+            self._owed.task_done()
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            if self._connection is not None:
+                await self._insist(_RENEW, [self._worker])
+                await self._insist(_FORGET, [])
+
+    async def _insist(self, statement: LiteralString, values: list[object]) -> None:
+        while True:
+            try:
+                return await self._execute(statement, values)
+            except (psycopg.Error, OSError):
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _execute(self, statement: LiteralString, values: list[object]) -> None:
+        async def run(connection: Connection) -> None:
+            await connection.execute(statement, values)
+
+        await self._do(run)
+
+    async def _do(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """One at a time. A connection on which something went wrong, or that was given up, is not used again."""
+        async with self._turn:
+            try:
+                if self._connection is None:
+                    self._connection = await psycopg.AsyncConnection.connect(
+                        self._conninfo(), autocommit=True, prepare_threshold=None
+                    )
+                return await work(self._connection)
+            except BaseException:
+                await self._close()
+                raise
+
+    async def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(psycopg.Error, OSError):
+                await connection.close()
+
+
+async def _reserve(connection: Connection, values: list[object]) -> SessionCounts:
+    cursor = connection.cursor(row_factory=class_row(SessionCounts))
+    await cursor.execute(_RESERVE, values)
+    counts = await cursor.fetchone()
+    assert counts is not None  # the function gives one row
+    return counts

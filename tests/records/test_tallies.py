@@ -1,0 +1,152 @@
+"""What sessions have come to: reserved at the start, settled at the end, whoever asks."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from streamviz.core.context import SessionCounts, StreamingContext
+from streamviz.core.policy import Decision, Verdict
+from streamviz.core.request import ModelCall
+from streamviz.policies import build
+from streamviz.records.database import conninfo
+from streamviz.records.tallies import Amounts, Tallies
+from tests.records.conftest import Query
+
+END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE %s AND pid <> pg_backend_pid()"
+
+
+@pytest.fixture
+async def workers(transactional_db: None) -> AsyncIterator[list[Tallies]]:
+    """Two workers on one database."""
+    made = [Tallies(conninfo), Tallies(conninfo)]
+    for each in made:
+        await each.start()
+    yield made
+    for each in made:
+        await each.stop()
+
+
+def may_go(limits: dict[str, float], counts: SessionCounts) -> bool:
+    """What the policy says of a request of a session that has come to this."""
+    context = StreamingContext("run", lambda: 0, session=counts, price=lambda asked, said: 0.001 * said)
+    verdict = build("limits", {"session": limits}).on_request(ModelCall("openai_chat", {}), context)
+    assert isinstance(verdict, Verdict)
+    return verdict.decision is Decision.ALLOW
+
+
+async def ask(
+    workers: list[Tallies], limits: dict[str, float], amounts: Amounts, session: uuid.UUID
+) -> list[uuid.UUID]:
+    """Fifty requests at once over all workers: the streams that may go. The others are over at once."""
+
+    async def one(number: int) -> uuid.UUID | None:
+        stream, worker = uuid.uuid4(), workers[number % len(workers)]
+        if may_go(limits, await worker.reserve(session, stream, amounts)):
+            return stream
+        worker.settle(session, stream, SessionCounts())
+        return None
+
+    went = await asyncio.gather(*map(one, range(50)))
+    return [stream for stream in went if stream is not None]
+
+
+@pytest.mark.parametrize(
+    ("limits", "amounts", "most"),
+    [
+        ({"streams": 3}, Amounts(None, None), 3),
+        ({"output_tokens": 10}, Amounts(None, None), 1),
+        ({"output_tokens": 10}, Amounts(5, 0.1), 2),
+        ({"cost": 0.01}, Amounts(10, 0.01), 1),
+        ({"cost": 0.01}, Amounts(10, 0.004), 3),
+        ({"cost": 0.01}, Amounts(None, None), 1),
+    ],
+)
+async def test_of_fifty_at_once_over_two_workers_no_more_go_than_the_limit_lets(
+    workers: list[Tallies], limits: dict[str, float], amounts: Amounts, most: int
+) -> None:
+    session = uuid.uuid4()
+    went = await ask(workers, limits, amounts, session)
+    assert 1 <= len(went) <= most
+
+
+async def test_what_was_reserved_is_settled_by_what_it_came_to(workers: list[Tallies], query: Query) -> None:
+    first, second = workers
+    session, stream = uuid.uuid4(), uuid.uuid4()
+    await first.reserve(session, stream, Amounts(1_000, 1.0))
+    running = await second.reserve(session, uuid.uuid4(), Amounts(None, None))
+    assert (running.streams, running.running, running.reserved_tokens, running.reserved_cost) == (0, 1, 1_000, 1.0)
+    first.settle(session, stream, SessionCounts(streams=1, blocks=2, tool_calls=1, output_tokens=7, cost=0.5))
+    await first.stop()
+    over = await second.reserve(session, uuid.uuid4(), Amounts(5, 0.1))
+    assert (over.streams, over.blocks, over.tool_calls, over.output_tokens, over.cost) == (1, 2, 1, 7, 0.5)
+    assert (over.running, over.unbounded) == (1, 1)
+
+
+async def test_to_settle_twice_counts_once(workers: list[Tallies]) -> None:
+    first, second = workers
+    session, stream = uuid.uuid4(), uuid.uuid4()
+    await first.reserve(session, stream, Amounts(1, 1.0))
+    for _ in range(2):
+        first.settle(session, stream, SessionCounts(streams=1))
+    await first.stop()
+    assert (await second.reserve(session, uuid.uuid4(), Amounts(1, 1.0))).streams == 1
+
+
+async def test_a_worker_that_is_gone_holds_nothing_back_and_its_streams_count(
+    workers: list[Tallies], query: Query
+) -> None:
+    first, second = workers
+    session = uuid.uuid4()
+    await first.reserve(session, uuid.uuid4(), Amounts(40, 0.25))
+    query("UPDATE records_reservation SET seen_at = now() - interval '3 minutes'")
+    counts = await second.reserve(session, uuid.uuid4(), Amounts(1, 0.1))
+    assert (counts.running, counts.streams, counts.output_tokens, counts.cost) == (0, 1, 40, 0.25)
+    assert counts.is_estimate
+
+
+async def test_where_the_database_is_away_that_is_a_failure_of_the_policy() -> None:
+    away = Tallies(lambda: "host=127.0.0.1 port=9 dbname=nothing connect_timeout=2")
+    counts = await away.reserve(uuid.uuid4(), uuid.uuid4(), Amounts(1, 0.1))
+    with pytest.raises(ValueError, match="database"):
+        may_go({"streams": 3}, counts)
+
+
+async def test_a_connection_that_is_lost_is_made_anew(workers: list[Tallies], query: Query) -> None:
+    session, stream = uuid.uuid4(), uuid.uuid4()
+    first, second = workers
+    await first.reserve(session, stream, Amounts(1, 1.0))
+    query(END, "%streamviz_reserve%")
+    first.settle(session, stream, SessionCounts(streams=1))
+
+    async def settled() -> bool:
+        counts = await second.reserve(session, uuid.uuid4(), Amounts(1, 1.0))
+        return counts.streams == 1
+
+    async with asyncio.timeout(20):
+        while not await settled():
+            await asyncio.sleep(0)
+
+
+async def test_a_session_does_not_wait_for_what_others_owe() -> None:
+    asked = asyncio.Event()
+
+    class Stuck(Tallies):
+        """One that cannot settle, and can be asked."""
+
+        async def _do(self, work: Any) -> Any:
+            asked.set()
+            return SessionCounts(streams=7)
+
+    tallies, other, own = Stuck(conninfo), uuid.uuid4(), uuid.uuid4()
+    tallies.settle(other, uuid.uuid4(), SessionCounts())
+    assert (await asyncio.wait_for(tallies.reserve(own, uuid.uuid4(), Amounts(1, 0.1)), 30)).streams == 7
+    asked.clear()
+    waiting = asyncio.create_task(tallies.reserve(other, uuid.uuid4(), Amounts(1, 0.1)))
+    await asyncio.sleep(0)
+    assert not asked.is_set()
+    await tallies.start()
+    assert (await waiting).streams == 7
+    await tallies.stop()

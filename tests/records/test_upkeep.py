@@ -1,0 +1,111 @@
+"""The upkeep of the tables: partitions, also those that come too late, half hours, retention; and its failures."""
+
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+
+from streamviz.records import partitions
+from streamviz.records.database import conninfo
+from streamviz.records.models import RetentionRun
+from streamviz.records.partitions import day_of
+from streamviz.records.retention import days
+from streamviz.records.rules import Retention
+from streamviz.records.upkeep import EVERY_SECONDS, FIRST_PAUSE_SECONDS, Upkeep
+from tests.records.conftest import Query
+from tests.records.history import id_at, store, story
+
+RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
+NOT_YET = threading.Event()
+
+
+def ago(days_ago: float) -> datetime:
+    return datetime.now(UTC) - timedelta(days=days_ago)
+
+
+def put_into_default(query: Query, at: datetime) -> None:
+    """A stream of that time, stored when its day had no partition."""
+    [stream_id] = store(story(at))
+    for table in ("records_upstreamrun", "records_clientrun"):
+        child = f"{table}_{day_of(stream_id):%Y%m%d}"
+        query(f"ALTER TABLE {table} DETACH PARTITION {child}")
+        query(f"INSERT INTO {table} SELECT * FROM {child}")
+        query(f"DROP TABLE {child}")
+
+
+def in_default(query: Query) -> int:
+    runs = "SELECT stream_id FROM records_upstreamrun_default UNION ALL SELECT stream_id FROM records_clientrun_default"
+    return len(query(runs))
+
+
+def test_it_makes_days_ahead_and_applies_retention_when_it_is_due(query: Query) -> None:
+    store(story(ago(200)))
+    upkeep = Upkeep(RULES, conninfo)
+    assert [upkeep.round(NOT_YET) for _ in range(2)] == [EVERY_SECONDS] * 2
+    assert RetentionRun.objects.count() == 1
+    assert query("SELECT count(*) FROM records_stream") == [(0,)]
+    [(today,)] = query("SELECT (now() AT TIME ZONE 'UTC')::date")
+    assert {today - timedelta(days=1), today, today + timedelta(days=7)} <= set(days())
+
+
+@pytest.mark.parametrize("days_ago", [0, 3, -5, -40], ids=["today", "slept since", "ahead", "far ahead"])
+def test_rows_that_came_before_their_day_had_a_partition_are_moved_into_it(query: Query, days_ago: float) -> None:
+    put_into_default(query, ago(days_ago))
+    before = query("SELECT * FROM records_chunk"), query("SELECT * FROM records_frame")
+    assert in_default(query) > 0
+    upkeep = Upkeep(RULES, conninfo)
+    upkeep.round(NOT_YET)
+    assert upkeep.trouble == ""
+    assert in_default(query) == 0
+    assert (query("SELECT * FROM records_chunk"), query("SELECT * FROM records_frame")) == before
+
+
+def test_what_outlived_its_day_stays_where_it_is(query: Query) -> None:
+    put_into_default(query, ago(20))
+    query("UPDATE records_session SET is_starred = true")
+    Upkeep(RULES, conninfo).round(NOT_YET)
+    assert in_default(query) > 0
+    assert ago(20).date() not in days()
+
+
+def test_what_fails_is_told_and_keeps_nothing_else_from_being_done(
+    query: Query, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    monkeypatch.setattr(partitions, "LOCK_SECONDS", 0.1)
+    upkeep = Upkeep(RULES, conninfo)
+    with psycopg.connect(conninfo()) as reader:
+        reader.execute("SELECT count(*) FROM records_upstreamrun_default")
+        pauses = [upkeep.round(NOT_YET) for _ in range(8)]
+    assert "lock timeout" in upkeep.trouble
+    assert pauses[0] > FIRST_PAUSE_SECONDS
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == EVERY_SECONDS
+    assert RetentionRun.objects.filter(ended_at__isnull=False).count() == 1
+    assert upkeep.round(NOT_YET) == EVERY_SECONDS
+    assert upkeep.trouble == ""
+    assert [line.split(",")[0] for line in caplog.messages] == [
+        "the tables cannot be seen to",
+        "the tables have been seen to",
+    ]
+
+
+def test_a_clock_that_jumps_ahead_while_it_runs_has_retention_drop_nothing(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upkeep = Upkeep(RULES, conninfo)
+    there = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: there + 400 * 86_400 * 10**9)
+    assert abs(upkeep.now() - datetime.now(UTC)) < timedelta(hours=1)
+    monkeypatch.setattr(time, "time_ns", lambda: there - 400 * 86_400 * 10**9)
+    assert abs(upkeep.now() - ago(400)) < timedelta(hours=1)
+
+
+def test_an_id_tells_its_day_where_it_is_made_of_the_time() -> None:
+    at = datetime(2026, 3, 4, 23, 59, 59, 999_000, tzinfo=UTC)
+    assert day_of(id_at(at)) == at.date()
+    assert day_of(id_at(at + timedelta(milliseconds=1))) == at.date() + timedelta(days=1)
+    assert [day_of(id_at(datetime(year, 1, 1, tzinfo=UTC))) for year in (1970, 2019, 2100)] == [None] * 3
+    assert day_of(type(id_at(at))(int=2**128 - 1)) is None
