@@ -21,8 +21,9 @@ from streamviz.live.peers import Peers
 from streamviz.live.routing import websocket_application
 from streamviz.live.screens import Screens
 from streamviz.ops import health
-from streamviz.proxy.answers import consult
+from streamviz.proxy.answers import helpers
 from streamviz.proxy.asgi import application as proxy_application
+from streamviz.proxy.driver import asked
 from streamviz.proxy.worker import worker
 
 PROBES = ("/healthz", "/readyz")
@@ -42,7 +43,7 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     """Called by the server once, around all requests."""
     await receive()
     await worker.start()
-    asking.ask_model = partial(consult, worker)
+    asking.answer = partial(asked, helpers=helpers(worker))
     peers = Peers(hub, get_channel_layer(), are_workers=True) if settings.REDIS_URL else None
     if peers:
         await peers.start()

@@ -2,6 +2,23 @@
 
 import asyncio
 from collections.abc import Awaitable
+from time import monotonic
+
+# A round of the event loop that takes less has hardly served anybody.
+_CALM_SECONDS = 0.0005
+# To pass a chunk on takes some rounds; others may be at long work too, and nobody waits for ever.
+_MOST_ROUNDS = 6
+
+
+async def rest() -> None:
+    """Between two steps of long work: let other streams get on until none of them waits, or for a while."""
+    for _ in range(_MOST_ROUNDS):
+        began_at = monotonic()
+        # The first lets the loop read its sockets, the second lets those run who wait for what was read.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        if monotonic() - began_at < _CALM_SECONDS:
+            return
 
 
 async def within(hook: Awaitable[None], seconds: float) -> None:

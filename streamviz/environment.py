@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,14 @@ def count(name: str, default: int) -> int:
 def words(name: str) -> list[str]:
     """A list written with commas; empty when the variable is unset."""
     return [word.strip() for word in text(name).split(",") if word.strip()]
+
+
+def networks(name: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Addresses and networks (10.0.0.0/8), with commas. Raises ImproperlyConfigured for anything else."""
+    try:
+        return tuple(ip_network(word) for word in words(name))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be addresses or networks such as 10.0.0.0/8: {error}.") from None
 
 
 def choice(name: str, allowed: tuple[str, ...], default: str) -> str:

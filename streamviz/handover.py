@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 
 from streamviz.lifespan import Application
-from streamviz.server import Server
+from streamviz.server import Connection, Limits, Server
 
 # More than the head of any request that the server takes.
 _MOST_BYTES = 128 * 1024
@@ -41,8 +41,8 @@ def hand_over(end: socket.socket, descriptor: int, request: bytes) -> bool:
 class Adopter(Server):
     """Serves the connections that another process accepted."""
 
-    def __init__(self, application: Application, end: socket.socket) -> None:
-        super().__init__(application)
+    def __init__(self, application: Application, end: socket.socket, limits: Limits) -> None:
+        super().__init__(application, limits=limits)
         self._end = end
 
     def _open(self) -> Callable[[], object]:
@@ -64,7 +64,7 @@ class Adopter(Server):
         try:
             with socket.socket(fileno=os.dup(descriptor)) as connection:
                 family = connection.family
-            transport = reactor.adoptStreamConnection(descriptor, family, self.http_factory)
+            transport = Connection._fromConnectedSocket(descriptor, family, self.http_factory, reactor)
         except OSError:
             return  # the client has left in the meantime
         finally:

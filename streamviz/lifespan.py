@@ -11,6 +11,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
+# A key of http.disconnect beyond ASGI's own: why the client is gone, where the server itself cut it off.
+WHY = "streamviz.why"
+
 
 class Lifespan:
     """The server's side of the protocol, for one application."""

@@ -29,6 +29,7 @@ def application_for(end: socket.socket, stop: Callable[[], None]) -> Application
         link = Link(end, "screens")
         await link.open()
         peers = Peers(hub, get_channel_layer() if settings.REDIS_URL else link, are_workers=True)
+        peers.on_away = hub.send_away
         await peers.start()
         watching = asyncio.ensure_future(_stop_without(link, stop))
         gc.collect()

@@ -9,22 +9,28 @@ the event loop comes round.
 from streamviz.event_loop import reactor  # isort: skip  (before Daphne)
 
 import asyncio
+import contextlib
 import logging
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from functools import partial
+from time import monotonic
+from typing import Any, NamedTuple
 
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server as DaphneServer
 from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import defer, tcp
-from twisted.internet.error import CannotListenError
+from twisted.internet.error import CannotListenError, ConnectionLost
 from twisted.internet.interfaces import IPushProducer
 from twisted.logger import STDLibLogObserver, globalLogBeginner
 from zope.interface import implementer
 
 from streamviz.faults import Fault
-from streamviz.lifespan import Application, Lifespan
+from streamviz.forwarding import Networks, forwarded
+from streamviz.gate import Gate, GatedRequest
+from streamviz.lifespan import WHY, Application, Lifespan
 
 logger = logging.getLogger(__name__)
 
@@ -32,14 +38,31 @@ SERVER_NAME = "streamviz"
 KEEP_ALIVE_SECONDS = 75  # an idle connection is kept this long for the client's next request
 APPLICATION_CLOSE_SECONDS = 10  # what an application gets to end by itself after its client has left
 REQUEST_PART_BYTES = 64 * 1024
+WEBSOCKET_CLOSE_SECONDS = 5  # what a browser gets to answer that its websocket is closed; then it is dropped
 BACKLOG = 512
 
 Drain = Callable[[], Awaitable[None]]
 HandOver = Callable[[int, bytes], bool]
 
 
+class Limits(NamedTuple):
+    """How long a client may take nothing of what it is sent (s), and the proxies whose word on who it is counts."""
+
+    silence_seconds: float = 120.0
+    proxies: Networks = ()
+
+
 class Connection(tcp.Server):
     """A client's connection, which gives the socket what that takes at once and leaves the rest to the reactor."""
+
+    taken_at = 0.0  # when the socket last took something (s)
+
+    def writeSomeData(self, data: bytes) -> int | ConnectionLost:
+        """Called by Twisted, and here."""
+        taken: int | ConnectionLost = super().writeSomeData(data)
+        if isinstance(taken, int) and taken:
+            self.taken_at = monotonic()
+        return taken
 
     def write(self, data: bytes) -> None:
         """Called by Twisted's protocols. What cannot be sent, also because the client has left, the reactor sees to."""
@@ -59,6 +82,14 @@ class Connection(tcp.Server):
         """Whether the client's socket has not taken all that it was given."""
         return bool(self.dataBuffer or self._tempDataBuffer)
 
+    def notice_lost_peers(self, seconds: float) -> None:
+        """Have the system end it where the other side is gone without a word, be it silent or sent to."""
+        self.setTcpKeepAlive(True)
+        chosen = {"TCP_KEEPIDLE": seconds / 2, "TCP_KEEPINTVL": seconds / 8, "TCP_USER_TIMEOUT": seconds * 1000}
+        for name, value in chosen.items():
+            if option := getattr(socket, name, None):  # not every system has them
+                self.socket.setsockopt(socket.IPPROTO_TCP, option, max(1, int(value)))
+
     def let_go(self) -> None:
         """Close it here alone: it goes on in another process."""
         self._shouldShutdown = False
@@ -69,6 +100,11 @@ class Port(tcp.Port):
     """A port whose connections are ours."""
 
     transport = Connection
+    silence_seconds = 0.0
+
+    def _preMakeConnection(self, transport: Connection) -> Connection:
+        transport.notice_lost_peers(self.silence_seconds)
+        return transport
 
 
 @implementer(IPushProducer)
@@ -100,23 +136,34 @@ class Brake:
         """Whether the client has to catch up before more is sent."""
         return not self._has_room.is_set()
 
-    async def wait_for_room(self) -> None:
-        """Return at once while the client keeps up, else when it has caught up or left."""
-        await self._has_room.wait()
+    async def wait_for_room(self, seconds: float) -> bool:
+        """Return once the client has caught up or left; False where it has taken nothing at all for so long."""
+        since = monotonic()
+        while self.is_full:
+            left = max(since, self._transport.taken_at) + seconds - monotonic()
+            if left <= 0:
+                return False
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._has_room.wait()
+        return True
 
 
-class Request(WebRequest):
+class Request(GatedRequest):
     """Daphne's request, for an application that reads forms itself, and may fail in the middle of its response."""
 
     # It is looked up for each message: Daphne's own, which are the same in Python, cost ten times as much.
     __hash__ = object.__hash__
     __eq__ = object.__eq__
 
+    _why = ""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)
 
     def process(self) -> Any:
         """Called by Twisted once the request is whole. A websocket may be for another process."""
+        self._keep_session_header()
         hand_over = self.server.hand_over
         if hand_over is not None and self._asks_for_websocket():
             transport = self.channel.transport
@@ -124,6 +171,12 @@ class Request(WebRequest):
                 transport.let_go()
                 return None
         return super().process()
+
+    def _keep_session_header(self) -> None:
+        """Daphne drops names with an underscore, which CGI takes for those with a hyphen; older Codex sends one."""
+        headers = self.requestHeaders
+        if (values := headers.getRawHeaders(b"session_id")) and not headers.hasHeader(b"session-id"):
+            headers.setRawHeaders(b"session-id", values)
 
     def _asks_for_websocket(self) -> bool:
         asked: list[bytes] = self.requestHeaders.getRawHeaders(b"upgrade", [])
@@ -133,13 +186,28 @@ class Request(WebRequest):
         headers = [b"%b: %b" % (name, b",".join(values)) for name, values in self.requestHeaders.getAllRawHeaders()]
         return b"\r\n".join([b"%b %b HTTP/1.1" % (self.method, self.uri), *headers, b"", b""])
 
+    def cut_off(self, why: str) -> None:
+        """Drop the connection without a further word, and tell the application why."""
+        self._why = why
+        self.channel.transport.abortConnection()
+
+    def send_disconnect(self) -> None:
+        """Called by Daphne when the client has left, or was cut off."""
+        self.application_queue.put_nowait({"type": "http.disconnect", WHY: self._why})
+
     def handle_exception(self, exception: BaseException) -> None:
         """Answer 500 while there is no answer yet, else cut the connection: the client must not take it for whole."""
         if self._response_started:
-            self.server.release_brake(self)
-            self.channel.loseConnection()
+            self.hang_up()
         else:
             super().handle_exception(exception)
+
+    def hang_up(self) -> None:
+        """Close the connection in the midst of its answer, once the client has what is on its way, if it takes it."""
+        self.server.release_brake(self)
+        transport = self.channel.transport
+        self.channel.loseConnection()
+        reactor.callLater(APPLICATION_CLOSE_SECONDS, transport.abortConnection)
 
 
 class Factory(HTTPFactory):
@@ -162,7 +230,13 @@ class Factory(HTTPFactory):
 class Server(DaphneServer, ABC):
     """Serves one ASGI application until SIGINT or SIGTERM."""
 
-    def __init__(self, application: Application, drain: Drain | None = None, hand_over: HandOver | None = None) -> None:
+    def __init__(
+        self,
+        application: Application,
+        drain: Drain | None = None,
+        hand_over: HandOver | None = None,
+        limits: Limits = Limits(),  # noqa: B008 - it never changes
+    ) -> None:
         """`drain` is awaited when the server is to stop, before requests that still run are cancelled. `hand_over`
         gives a websocket's connection, a descriptor and a request, to another process, or says that it cannot."""
         super().__init__(
@@ -173,6 +247,9 @@ class Server(DaphneServer, ABC):
             server_name=SERVER_NAME,
         )
         self.hand_over = hand_over
+        self.limits = limits
+        self.gate: Gate | None = None
+        self._is_stopping = False
         self.connections: dict[Any, dict[str, Any]] = {}
         self._brakes: dict[Any, Brake] = {}
         self._lifespan = Lifespan(application)
@@ -205,12 +282,27 @@ class Server(DaphneServer, ABC):
         factory = WebSocketFactory(self, server=SERVER_NAME)
         factory.setProtocolOptions(
             autoPingTimeout=self.ping_timeout,
-            allowNullOrigin=True,
+            allowNullOrigin=False,
+            closeHandshakeTimeout=WEBSOCKET_CLOSE_SECONDS,
             openHandshakeTimeout=self.websocket_handshake_timeout,
             maxMessagePayloadSize=self.websocket_max_message_size,
             maxFramePayloadSize=self.websocket_max_frame_size,
         )
         return factory
+
+    def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
+        """Called by Daphne for each request and websocket. Proxies that are trusted say who they speak for."""
+        inbox = super().create_application(protocol, forwarded(scope, self.limits.proxies))
+        running = self.connections.get(protocol, {}).get("application_instance")
+        if running is not None and isinstance(protocol, Request):
+            running.add_done_callback(partial(self._ended, protocol))
+        return inbox
+
+    def _ended(self, protocol: Request, running: "asyncio.Task[None]") -> None:
+        """An answer that its application has left unfinished is not to keep its client waiting."""
+        is_well = not running.cancelled() and running.exception() is None
+        if is_well and not protocol.finished and not self._is_gone(protocol):
+            protocol.hang_up()
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         """Hand one message of the application's to its client, then wait while the client's socket is full."""
@@ -224,12 +316,22 @@ class Server(DaphneServer, ABC):
             await super().handle_reply(protocol, message)
             return
         brake = self._brakes.get(protocol) or self._brake(protocol)
+        if message["type"] == "http.response.start" and self._is_stopping:
+            _close_after(protocol)
+            message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
         if message["type"] == "http.response.body" and protocol._response_started:
             protocol.write(message.get("body", b""))  # as Daphne does in the end
         else:
             await super().handle_reply(protocol, message)
-        if brake.is_full:
-            await brake.wait_for_room()
+        if brake.is_full and not await brake.wait_for_room(self.limits.silence_seconds) and not self._is_gone(protocol):
+            self._cut_off(protocol)
+
+    def _cut_off(self, protocol: Any) -> None:
+        """A client that takes nothing costs memory, and keeps upstream waiting."""
+        if isinstance(protocol, Request):
+            protocol.cut_off(f"the client took nothing for {self.limits.silence_seconds:g} s")
+        else:
+            protocol.transport.abortConnection()
 
     def protocol_disconnected(self, protocol: Any) -> None:
         """The client has left, or its response is done: nobody waits for its socket any longer."""
@@ -237,8 +339,12 @@ class Server(DaphneServer, ABC):
         super().protocol_disconnected(protocol)
 
     def _shut_down(self, close: Callable[[], object]) -> defer.Deferred[None]:
-        """Take no more connections, and tell Twisted when the rest is done."""
+        """Take no more connections, have those that are there closed after their next answer, and tell Twisted when
+        the rest is done."""
         close()
+        self._is_stopping = True
+        for protocol in [each for each in self.connections if not self._is_gone(each)]:
+            _close_after(protocol)
         done = defer.Deferred.fromFuture(asyncio.ensure_future(self._end_applications()))
         return done.addErrback(lambda failure: logger.error("Did not stop cleanly: %s", failure.getTraceback()))
 
@@ -291,18 +397,32 @@ class Listening(Server):
         port: int,
         drain: Drain | None = None,
         hand_over: HandOver | None = None,
+        limits: Limits = Limits(),  # noqa: B008 - it never changes
     ) -> None:
-        super().__init__(application, drain, hand_over)
+        super().__init__(application, drain, hand_over, limits)
         self.host, self.port = host, port
 
     def _open(self) -> Callable[[], object]:
         listener = Port(self.port, self.http_factory, BACKLOG, self.host, reactor)
+        listener.silence_seconds = self.limits.silence_seconds
         try:
             listener.startListening()
         except CannotListenError as error:
             raise Fault(f"Cannot listen on {self.host}:{self.port}: {error.socketError}") from None
         logger.info("Listening on %s:%s", self.host, listener.getHost().port)
-        return listener.stopListening
+        return partial(_close, listener)
+
+
+def _close(listener: Port) -> None:
+    """Whoever is connected already, as far as the system can tell, is served."""
+    listener.doRead()
+    listener.stopListening()
+
+
+def _close_after(protocol: Any) -> None:
+    """Keep its connection for no further request."""
+    if isinstance(protocol, WebRequest) and protocol.channel is not None:
+        protocol.channel.persistent = False
 
 
 def _is_running(details: dict[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 from streamviz import admin_look, embedded_postgres, environment
+from streamviz.core.bounds import MIB, Bounds
 from streamviz.records.journal.room import Limits
 from streamviz.records.rules import Privacy, Retention
 
@@ -29,7 +30,19 @@ SECRET_KEY = SECRET_KEY or environment.kept_secret(VAR_DIR / "secret_key")
 LOOPBACK_NAMES = ["localhost", "127.0.0.1", "[::1]"]
 ALLOWED_HOSTS = environment.words("ALLOWED_HOSTS") or [*LOOPBACK_NAMES, HOST]
 CSRF_TRUSTED_ORIGINS = environment.words("CSRF_TRUSTED_ORIGINS")
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = environment.flag("SECURE_COOKIES", default=PUBLIC)
+
+# Proxies that are believed who a request comes from, and whether it came by https.
+TRUSTED_PROXIES = environment.networks("TRUSTED_PROXIES")
+
+# Browsers come by https alone, which a proxy before the server speaks.
+HTTPS = environment.flag("HTTPS", default=False)
+if HTTPS and not TRUSTED_PROXIES:
+    raise ImproperlyConfigured("HTTPS=1 needs TRUSTED_PROXIES: the proxy that speaks TLS, which says what came by it.")
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS else 0
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = environment.flag("SECURE_COOKIES", default=PUBLIC or HTTPS)
+# What else is served below the domain, and whether browsers are to know it by heart, is not streamviz's to decide.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 SIMULATOR_PORT = environment.port("SIMULATOR_PORT", 8001)
 SIMULATOR_URL = environment.text("SIMULATOR_URL", f"http://127.0.0.1:{SIMULATOR_PORT}")
@@ -40,6 +53,17 @@ CLIENT_CREDENTIALS = environment.flag("CLIENT_CREDENTIALS", default=False)
 # An upstream that says nothing for so long is given up.
 UPSTREAM_SILENCE_SECONDS = environment.seconds("UPSTREAM_SILENCE_SECONDS", 300.0)
 
+# A client that takes nothing of what it is sent for so long is cut off.
+CLIENT_SILENCE_SECONDS = environment.seconds("CLIENT_SILENCE_SECONDS", 120.0)
+
+# No request may be longer, nor an answer, nor one event of one; nor may an answer have more blocks.
+MAX_REQUEST_BYTES = int(environment.amount("MAX_REQUEST_MB", 32, "a number of megabytes") * MIB)
+ANSWER_BOUNDS = Bounds(
+    answer_bytes=int(environment.amount("MAX_ANSWER_MB", 256, "a number of megabytes") * MIB),
+    event_bytes=int(environment.amount("MAX_EVENT_MB", 32, "a number of megabytes") * MIB),
+    blocks=environment.count("MAX_BLOCKS", 20_000),
+)
+
 # What workers have recorded and the writer has not stored yet.
 JOURNAL_DIR = VAR_DIR / "journal"
 JOURNAL_LIMITS = Limits(
@@ -47,6 +71,10 @@ JOURNAL_LIMITS = Limits(
     most_seconds=environment.amount("JOURNAL_MAX_HOURS", 48, "a number of hours") * 3600,
     refuses=environment.choice("JOURNAL_FULL", ("REFUSE", "UNRECORDED"), "REFUSE") == "REFUSE",
 )
+
+# Processes that judge what takes long in a policy's place, and what each may have beyond its own size.
+POLICY_PROCESSES = max(1, environment.count("POLICY_PROCESSES", 2))
+POLICY_MEMORY_MB = max(64, environment.count("POLICY_MEMORY_MB", 512))
 
 RETENTION = Retention(
     chunk_days=environment.count("RETAIN_CHUNK_DAYS", 14),
@@ -161,5 +189,6 @@ LOGGING = {
         "daphne": {"level": "WARNING"},
         "twisted": {"level": "WARNING"},
         "asyncio": {"level": "WARNING"},
+        "channels_redis": {"level": "CRITICAL"},  # each second while Redis is away, of which we say it once a minute
     },
 }

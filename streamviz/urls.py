@@ -3,9 +3,10 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from streamviz.dashboard.views import errors
+from streamviz.dashboard.views import accounts, errors
 
 urlpatterns = [
+    path("admin/login/", accounts.admin_sign_in),
     path("admin/", admin.site.urls),
     path("", include("streamviz.dashboard.urls")),
 ]

@@ -7,13 +7,17 @@ import sys
 from typing import Any
 
 from streamviz.faults import Fault
-from streamviz.server import Listening
+from streamviz.lifespan import WHY
+from streamviz.live.watcher import TRY_AGAIN
+from streamviz.server import Limits, Listening
 
 PART = b"x" * 64 * 1024
 PARTS = 3200  # 200 MiB, far more than any socket buffers
 TURNS = 2000  # of the event loop: time enough to send everything, were nobody waiting
 
 sent = {"http": 0, "websocket": 0}
+held_back: list[bool] = []
+enough = asyncio.Event()
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -21,7 +25,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     if scope["type"] == "lifespan":
         await lifespan(receive, send)
     elif scope["type"] == "websocket":
-        await websocket_flood(receive, send)
+        await SOCKETS[scope["path"]](receive, send)
     else:
         await PAGES[scope["path"]](receive, send)
 
@@ -55,19 +59,41 @@ async def flood_until_left(receive: Any, send: Any) -> None:
     while not gone.done():
         await send({"type": "http.response.body", "body": PART, "more_body": True})
         await asyncio.sleep(0)
-    say(f"got {gone.result()['type']}")
+    say(f"got {gone.result()['type']} {gone.result()[WHY]}")
+
+
+async def unfinished(receive: Any, send: Any) -> None:
+    """Ends in the midst of its answer."""
+    await start(send)
+    await send({"type": "http.response.body", "body": b"part", "more_body": True})
 
 
 async def websocket_flood(receive: Any, send: Any) -> None:
     """The same over a websocket."""
     await receive()
     await send({"type": "websocket.accept"})
+    await flood_socket(send)
+    await send({"type": "websocket.close"})
+    say("websocket flood done")
+
+
+async def websocket_sent_away(receive: Any, send: Any) -> None:
+    """The same, until its client says something, upon which it is sent away."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    sending = asyncio.ensure_future(flood_socket(send))
+    await receive()
+    sending.cancel()
+    await send({"type": "websocket.close", "code": TRY_AGAIN})
+    say(f"got {(await receive())['type']}")
+
+
+async def flood_socket(send: Any) -> None:
+    """Sends as fast as it may."""
     for _ in range(PARTS):
         await send({"type": "websocket.send", "bytes": PART})
         sent["websocket"] += 1
         await asyncio.sleep(0)
-    await send({"type": "websocket.close"})
-    say("websocket flood done")
 
 
 async def progress(receive: Any, send: Any) -> None:
@@ -81,6 +107,18 @@ async def progress(receive: Any, send: Any) -> None:
 async def hello(receive: Any, send: Any) -> None:
     """A whole answer."""
     await answer(send, b"hello")
+
+
+async def hold_back(receive: Any, send: Any) -> None:
+    """The server is to wait when it is told to stop."""
+    held_back.append(True)
+    await answer(send, b"so be it")
+
+
+async def be_enough(receive: Any, send: Any) -> None:
+    """It has waited enough."""
+    enough.set()
+    await answer(send, b"so be it")
 
 
 async def fail_midway(receive: Any, send: Any) -> None:
@@ -112,8 +150,13 @@ PAGES = {
     "/progress": progress,
     "/fail-midway": fail_midway,
     "/fail": fail,
+    "/unfinished": unfinished,
+    "/hold-back": hold_back,
+    "/enough": be_enough,
     "/endless": endless,
 }
+
+SOCKETS = {"/socket": websocket_flood, "/sent-away": websocket_sent_away}
 
 
 async def start(send: Any) -> None:
@@ -125,6 +168,13 @@ async def answer(send: Any, body: bytes) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
+async def drain() -> None:
+    """Where a client asked for /hold-back, until one asks for /enough."""
+    say("draining")
+    if held_back:
+        await enough.wait()
+
+
 def say(line: str) -> None:
     print(line, flush=True)
 
@@ -132,8 +182,14 @@ def say(line: str) -> None:
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     try:
-        # Nobody takes its websockets, so that it serves them itself.
-        Listening(application, "127.0.0.1", int(sys.argv[1]), hand_over=lambda descriptor, request: False).run()
+        Listening(
+            application,
+            "127.0.0.1",
+            int(sys.argv[1]),
+            drain,
+            hand_over=lambda descriptor, request: False,  # nobody takes its websockets, so it serves them itself
+            limits=Limits(float(sys.argv[2])),
+        ).run()
     except Fault as fault:
         sys.exit(f"fault: {fault}")
     say("ended")

@@ -134,6 +134,11 @@ class Streamviz:
         self._program = Program([sys.executable, "manage.py", "up"], self.environment)
         return self._program
 
+    def wait_for(self, text: str) -> None:
+        """Return once it has said this."""
+        assert self._program
+        self._program.wait_for(text)
+
     def fail_to_start(self) -> tuple[int, str]:
         """Start it where it cannot: the exit status and what it said."""
         self.begin()
@@ -191,15 +196,28 @@ class Redis:
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="streamviz-redis-")
-        options = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self._folder.name]
-        self._running = Program([self._program, *options], os.environ)
-        self._running.wait_for("Ready to accept connections")
+        self.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._running.process.terminate()
-        self._running.wait()
+        self.kill()
         self._folder.cleanup()
+
+    @property
+    def pid(self) -> int:
+        """Of the process that runs, or ran last."""
+        return self._running.process.pid
+
+    def start(self) -> None:
+        """Where it was before, after `kill`."""
+        options = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self._folder.name]
+        self._running = Program([self._program, *options], os.environ)
+        self._running.wait_for("Ready to accept connections")
+
+    def kill(self) -> None:
+        """It has nothing to tidy up, and may hang."""
+        self._running.process.kill()
+        self._running.wait()
 
 
 def _found(pattern: str, text: str) -> str:

@@ -10,12 +10,15 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from streamviz.live.watcher import TRY_AGAIN
 from tests.server_app import PART, PARTS
 from tests.services import Program, clean_environment, free_port
 
 SMALL_BUFFER = 64 * 1024
 MOST_PARTS_IN_SOCKETS = 160  # 10 MiB: what the kernel holds for both ends, with room to spare
 MOST_GROWTH_KIB = 40 * 1024
+# A websocket's frame of one letter.
+SOMETHING_SAID = b"\x81\x81\x00\x00\x00\x00x"
 WEBSOCKET_REQUEST = (
     "GET /socket HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     f"Sec-WebSocket-Key: {base64.b64encode(b'0123456789abcdef').decode()}\r\nSec-WebSocket-Version: 13\r\n\r\n"
@@ -25,9 +28,10 @@ WEBSOCKET_REQUEST = (
 class Served(Program):
     """The application of tests.server_app, being served."""
 
-    def __init__(self) -> None:
+    def __init__(self, silence_seconds: float = 120) -> None:
         self.port = free_port()
-        super().__init__([sys.executable, "-m", "tests.server_app", str(self.port)], clean_environment())
+        command = [sys.executable, "-m", "tests.server_app", str(self.port), str(silence_seconds)]
+        super().__init__(command, clean_environment())
         self.wait_for("Listening on")
 
     @contextmanager
@@ -59,7 +63,17 @@ class Served(Program):
 
 @pytest.fixture
 def served() -> Iterator[Served]:
-    server = Served()
+    yield from serving()
+
+
+@pytest.fixture
+def impatient() -> Iterator[Served]:
+    """One that cuts a client off soon."""
+    yield from serving(silence_seconds=0.5)
+
+
+def serving(silence_seconds: float = 120) -> Iterator[Served]:
+    server = Served(silence_seconds)
     yield server
     server.process.kill()
     server.wait()
@@ -108,7 +122,64 @@ def test_a_websocket_waits_for_a_client_that_does_not_read(served: Served) -> No
 def test_a_client_that_leaves_frees_who_waits_for_it(served: Served) -> None:
     with served.slow_client(get_request("/flood-until-left")):
         served.progress()
-    served.wait_for("got http.disconnect")
+    served.wait_for("got http.disconnect \n")
+
+
+def test_a_client_that_takes_nothing_is_cut_off(impatient: Served) -> None:
+    with impatient.slow_client(get_request("/flood-until-left")) as client:
+        impatient.wait_for("got http.disconnect the client took nothing for 0.5 s")
+        with pytest.raises(ConnectionResetError):
+            read_to_end(client)
+
+
+def test_a_client_that_takes_little_is_not(impatient: Served) -> None:
+    with impatient.slow_client(get_request("/flood")) as client:
+        total = 0
+        while data := client.recv(SMALL_BUFFER):  # no faster than the server is asked about
+            total += len(data)
+            if total < 50 * SMALL_BUFFER:
+                impatient.get("/")
+        assert total > PARTS * len(PART)
+
+
+def test_a_websocket_that_takes_nothing_is_closed_all_the_same(served: Served) -> None:
+    with served.slow_client(WEBSOCKET_REQUEST.replace("/socket", "/sent-away")) as client:
+        served.progress()
+        client.sendall(SOMETHING_SAID)
+        served.wait_for("got websocket.disconnect")
+
+
+def test_one_that_takes_what_was_on_its_way_sees_why_it_is_closed(served: Served) -> None:
+    with served.slow_client(WEBSOCKET_REQUEST.replace("/socket", "/sent-away")) as client:
+        served.progress()
+        client.sendall(SOMETHING_SAID)
+        client.settimeout(60)
+        end = b""
+        while end != b"\x88\x02" + TRY_AGAIN.to_bytes(2):
+            data = client.recv(1 << 20)
+            assert data, f"closed after {end!r}"
+            end = (end + data)[-4:]
+
+
+def test_an_answer_that_is_left_unfinished_is_cut_off(served: Served) -> None:
+    with pytest.raises(http.client.IncompleteRead):
+        served.get("/unfinished")
+
+
+def test_a_connection_ends_with_its_next_answer_when_the_server_stops(served: Served) -> None:
+    with closing(served.connect()) as kept, closing(served.connect()) as other:
+        for connection in (kept, other):
+            connection.request("GET", "/hold-back")
+            assert connection.getresponse().read() == b"so be it"
+        served.process.terminate()
+        served.wait_for("draining")
+        for connection, path, said in ((kept, "/", b"hello"), (other, "/enough", b"so be it")):
+            connection.request("GET", path)
+            response = connection.getresponse()
+            assert (response.status, response.read(), response.getheader("connection")) == (200, said, "close")
+        with pytest.raises(ConnectionRefusedError):
+            served.get("/")
+    assert served.wait() == 0
 
 
 def test_other_clients_are_served_meanwhile(served: Served) -> None:
@@ -150,6 +221,7 @@ def test_it_stops_the_application_after_its_last_request(served: Served, number:
         assert served.wait() == 0
     assert [line for line in served.output().splitlines() if " " not in line] == [
         "started",
+        "draining",
         "cancelled",
         "stopped",
         "ended",
@@ -157,7 +229,7 @@ def test_it_stops_the_application_after_its_last_request(served: Served, number:
 
 
 def test_a_port_in_use_is_one_line(served: Served) -> None:
-    second = Program([sys.executable, "-m", "tests.server_app", str(served.port)], clean_environment())
+    second = Program([sys.executable, "-m", "tests.server_app", str(served.port), "120"], clean_environment())
     assert second.wait() == 1
     assert f"fault: Cannot listen on 127.0.0.1:{served.port}" in second.output()
     assert "Traceback" not in second.output()

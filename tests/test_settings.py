@@ -1,6 +1,7 @@
 """What the settings refuse, as the person who started streamviz sees it."""
 
 import json
+import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -83,3 +84,19 @@ def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
     refused = run(["manage.py", "up"], PYTHONPATH=str(tmp_path))
     assert refused.returncode == 1
     assert refused.stderr == "streamviz: the Python package 'django' is not installed. Run `make install`.\n"
+
+
+def test_djangos_check_of_a_public_server_finds_nothing(tmp_path: Path) -> None:
+    checked = run(
+        ["manage.py", "check", "--deploy", "--fail-level", "INFO"],
+        VAR_DIR=str(tmp_path),
+        HOST="0.0.0.0",
+        SECRET_KEY=secrets.token_hex(32),
+        ALLOWED_HOSTS="streams.example.com",
+        HTTPS="1",
+        TRUSTED_PROXIES="10.0.0.0/8",
+        DATABASE_URL="postgresql://streamviz:secret@db:5432/streamviz",
+        REDIS_URL="redis://redis:6379/0",
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert checked.stdout.startswith("System check identified no issues")

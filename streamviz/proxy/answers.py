@@ -1,6 +1,7 @@
 """Calling a provider: for a client, or for a policy that asks a model."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from django.conf import settings
 
@@ -9,10 +10,11 @@ from streamviz.core.errors import UpstreamError
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.policy import Consult
+from streamviz.proxy.driver import Helpers
 from streamviz.proxy.formats import OPENAI_CHAT
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
-from streamviz.upstream.answer import Answer
+from streamviz.upstream.answer import Answer, BoundedAnswer
 from streamviz.upstream.raw import open_raw
 from streamviz.upstream.targets import Lane, Target
 from streamviz.upstream.translated import open_translated
@@ -22,9 +24,18 @@ async def open_answer(
     worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]
 ) -> Answer:
     """Send a request on its lane. Raises UpstreamError where upstream refuses or cannot be reached."""
+    return BoundedAnswer(await _opened(worker, request, target, client_headers), settings.ANSWER_BOUNDS)
+
+
+async def _opened(worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]) -> Answer:
     if target.lane is Lane.RAW:
         return await open_raw(worker.client, target, request.body_for(target.model), client_headers)
     return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS)
+
+
+def helpers(worker: Worker) -> Helpers:
+    """Who is asked for the policies of this worker's streams."""
+    return Helpers(partial(consult, worker), worker.pool.judge)
 
 
 async def consult(worker: Worker, question: Consult) -> str:

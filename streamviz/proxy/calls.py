@@ -1,44 +1,57 @@
 """Model calls: POST /v1/chat/completions, /v1/messages and /v1/responses."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.conf import settings
 
+from streamviz.bounded import rest
 from streamviz.core.blocks import StreamState
-from streamviz.core.context import StreamingContext
-from streamviz.core.errors import ClientFacingError, UpstreamError
-from streamviz.core.events import BlockKind
-from streamviz.core.masking import masking
+from streamviz.core.context import SessionCounts, StreamingContext
+from streamviz.core.errors import ClientFacingError, InternalError, NotRecorded, RequestError, UpstreamError
+from streamviz.core.judgements import Subject
+from streamviz.core.masking import kept_text, mask_all, masking
+from streamviz.core.model_names import model_names
+from streamviz.core.policy import ActivePolicy, Decision, Mode
 from streamviz.core.request import ModelCall
-from streamviz.core.usage import CHARACTERS_A_TOKEN, Usage, normalise
+from streamviz.lifespan import WHY
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http, recording
-from streamviz.proxy.answers import consult, open_answer
+from streamviz.proxy.answers import helpers, open_answer
+from streamviz.proxy.clock import Clock
 from streamviz.proxy.formats import WireFormat
 from streamviz.proxy.relay import Relay
 from streamviz.proxy.requests import ModelRequest, read_request
+from streamviz.proxy.session_names import name_of
 from streamviz.proxy.sessions import label_of
-from streamviz.proxy.worker import Worker
+from streamviz.proxy.spending import amounts_of, spent_by
+from streamviz.proxy.worker import LAST_WORDS_SECONDS, Worker
 from streamviz.records.ids import uuid7
 from streamviz.records.models import Outcome
 from streamviz.records.standing import KnownKey
+from streamviz.upstream.other_models import require_one_model
 from streamviz.upstream.prices import price
 from streamviz.upstream.targets import Lane, Target
 from streamviz.upstream.translated import require_translatable
 
+log = logging.getLogger(__name__)
+
 # Headers of the formats themselves, which the provider is to see.
 PASSED_ON = (b"anthropic-version", b"anthropic-beta", b"openai-beta")
 
-# What a client that reads nothing gets to take the end of a stream that a person cancelled.
-LAST_WORDS_SECONDS = 2.0
+# To read so much takes some ms, and so does each step after it.
+LONG_BODY_BYTES = 100_000
 
 # Many clients leave on seeing a stream's last word. What upstream gets to end its response after that.
 END_SECONDS = 2.0
 
+# Tells the client that its stream ends, and has it recorded so.
+Say = Callable[[], Coroutine[None, None, None]]
 FindTarget = Callable[[ModelRequest], Awaitable[Target]]
 
 
@@ -46,30 +59,53 @@ async def model_call(
     wire_format: WireFormat, worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable
 ) -> None:
     """Proxy one call. Raises RequestError for a request that never becomes a stream."""
-    requested_at = worker.observers.clock.now()
+    clock = Clock()
+    requested_at = clock.now()
     key = worker.authenticate(scope)
     worker.admit()
-    body = await http.read_body(receive)
+    body = await http.read_body(scope, receive)
     await worker.turns.take()
     request = read_request(body, wire_format)
-    find = partial(target_of, worker, wire_format, scope)
+    if len(body) > LONG_BODY_BYTES:
+        await rest()
+    find = partial(target_of, worker, wire_format, scope, key)
     target = await find(request)
     aggregator = wire_format.aggregator()
-    stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, requested_at)
-    chosen = worker.standing.policies_for(request.model, key.name)
+    stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, clock, requested_at)
+    chosen = worker.standing.policies_for(stream.context.request.models, key.name)
     stream.context.not_run += chosen.not_run
-    observers = worker.observers.masked_by(masking(chosen.active), stream.context)
-    relay = Relay(stream, wire_format, aggregator, chosen.active, observers, partial(consult, worker), send)
+    stream.session_label = kept_text(stream.session_label, chosen.active)
+    stream.user_agent = kept_text(stream.user_agent, chosen.active)
+    observers = replace(worker.observers, clock=clock).masked_by(masking(chosen.active), stream.context)
+    relay = Relay(stream, wire_format, aggregator, chosen.active, observers, helpers(worker), send, worker.floods)
+    try:
+        await _open(worker, stream, relay, wire_format, request, chosen.active)
+    except BaseException:
+        _give_back(worker, stream, relay)
+        raise
+    try:
+        carry = partial(_carry, worker, stream, relay, wire_format, request, find, client_headers(scope))
+        call = _carry_recorded(relay, carry)
+        await _until_client_leaves(call, receive, stream, relay, worker)
+    finally:
+        _leave(worker, stream, relay)
+
+
+async def _open(
+    worker: Worker,
+    stream: LiveStream,
+    relay: Relay,
+    wire_format: WireFormat,
+    request: ModelRequest,
+    policies: Sequence[ActivePolicy],
+) -> None:
+    """Reserve what the stream may come to, judge its request as far as that needs nobody else, and show it."""
+    await _reserve(worker, stream, policies)
     judging = relay.judge(stream.context.request)
-    if judging.is_settled:
+    if judging.is_settled and (judging.denied or judging.call.model == request.model):
         _keep_request(stream, wire_format, request.replaced_by(judging.call))
     relay.record(recording.opened(stream))
     worker.observers.feed.opened(stream)
-    try:
-        call = _carry(worker, stream, relay, wire_format, request, find, client_headers(scope))
-        await _until_client_leaves(call, receive, stream, relay)
-    finally:
-        _leave(worker, stream, relay)
 
 
 def _keep_request(stream: LiveStream, wire_format: WireFormat, request: ModelRequest) -> None:
@@ -83,12 +119,18 @@ def client_headers(scope: HTTPScope) -> dict[str, str]:
     return {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
 
 
-async def target_of(worker: Worker, wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Target:
-    """Where a request goes, with the credential that it goes with. Raises RequestError where it cannot."""
+async def target_of(
+    worker: Worker, wire_format: WireFormat, scope: HTTPScope, key: KnownKey, request: ModelRequest
+) -> Target:
+    """Where a request goes, with the credential that it goes with. Raises RequestError where it cannot or may not."""
     target = await worker.target_for(request.model, wire_format.name)
+    if not key.may_call(request.model, target.provider, target.model):
+        message = f"The API key {key.name} is not for the model `{request.model}`. See GET /v1/models."
+        raise RequestError(403, message, kind="permission_error", code="model_not_allowed", param="model")
     if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
         target = target.with_key(credentials[0])
     target.require_key()
+    require_one_model(request.fields)
     if target.lane is Lane.TRANSLATED:
         require_translatable(target, request.fields)
     return target
@@ -102,9 +144,11 @@ def _open_stream(
     target: Target,
     key: KnownKey,
     state: StreamState,
+    clock: Clock,
     requested_at: int,
 ) -> LiveStream:
-    session = worker.sessions.find(request.fields, wire_format.turns, key.name, http.header(scope, b"x-session-id"))
+    named = name_of(partial(http.header, scope), request.fields)
+    session = worker.sessions.find(request.fields, wire_format.turns, key.name, named)
     client = scope["client"]
     stream_id = uuid7()
     return LiveStream(
@@ -123,16 +167,35 @@ def _open_stream(
         state=state,
         context=StreamingContext(
             str(stream_id),
-            worker.observers.clock.now,
-            ModelCall(wire_format.name, request.fields),
+            clock.now,
+            ModelCall(
+                wire_format.name,
+                request.fields,
+                len(request.body),
+                model_names(request.model, target.provider, target.model),
+            ),
             worker.sessions.counts(session.id, requested_at),
             state,
             price=partial(price, target.model, target.provider),
             began_at=requested_at,
+            owner=str(key.id or session.id),
         ),
         client=client[0] if client else "",
         user_agent=http.header(scope, b"user-agent"),
     )
+
+
+async def _carry_recorded(relay: Relay, carry: Callable[[], Awaitable[None]]) -> None:
+    """Carry a call; where it cannot be recorded any more, or streamviz fails at it, it ends, legally."""
+    try:
+        await carry()
+    except NotRecorded as error:
+        await relay.break_off(error)
+    except http.CannotEnd:
+        raise
+    except Exception:
+        log.exception("a stream broke off")
+        await relay.break_off(InternalError())
 
 
 async def _carry(
@@ -144,21 +207,15 @@ async def _carry(
     find: FindTarget,
     client_headers: dict[str, str],
 ) -> None:
-    is_allowed = await relay.judged()
-    request = asked.replaced_by(stream.context.request)
-    if not stream.request:
-        # It was open until now what it would be.
-        _keep_request(stream, wire_format, request)
-        relay.record(recording.opened(stream))
-    if not is_allowed:
-        return
+    relay.require_record()
     try:
-        # A policy may have named another model.
-        target = await find(request)
-        stream.upstream_model, stream.provider = target.model, target.provider
-        stream.context.price = partial(price, target.model, target.provider)
+        target = await _settle(worker, stream, relay, asked, find)
+        request = _record_settled(stream, relay, wire_format, asked)
+        if target is None:
+            return
         answer = await open_answer(worker, request, target, client_headers)
     except ClientFacingError as error:
+        _record_settled(stream, relay, wire_format, asked)
         await relay.refuse(error)
         return
     try:
@@ -169,43 +226,118 @@ async def _carry(
         answer.close()
 
 
-def _how_far(stream: LiveStream) -> str:
-    """In words, how much of upstream's answer a client was sent that has left."""
+def _record_settled(stream: LiveStream, relay: Relay, wire_format: WireFormat, asked: ModelRequest) -> ModelRequest:
+    """The request as policies left it, which the record gets where it was open until now what that would be."""
+    request = asked.replaced_by(stream.context.request)
+    if not stream.request:
+        _keep_request(stream, wire_format, request)
+        relay.record(recording.opened(stream))
+    return request
+
+
+async def _settle(
+    worker: Worker, stream: LiveStream, relay: Relay, asked: ModelRequest, find: FindTarget
+) -> Target | None:
+    """Have the request judged to its end, and give where it goes; None where it was denied and the client knows.
+
+    A policy may name another model. Then the policies of that model judge the request, and its answer. Those that
+    changed the request have had their say, so this comes to an end. Raises RequestError where there is no such model.
+    """
+    model = asked.model
+    while await relay.judged():
+        call = stream.context.request
+        target = await find(asked.replaced_by(call))
+        if call.model == model:
+            return target
+        model = call.model
+        await _reserve(worker, stream, _call_instead(worker, stream, relay, target))
+        relay.judge(stream.context.request, _changed_it(stream))
+    return None
+
+
+def _call_instead(worker: Worker, stream: LiveStream, relay: Relay, target: Target) -> Sequence[ActivePolicy]:
+    """Another model is called than the client asked for, so other policies are in force: these."""
+    context, call = stream.context, stream.context.request
+    stream.upstream_model, stream.provider = target.model, target.provider
+    context.price = partial(price, target.model, target.provider)
+    context.request = replace(call, names=model_names(call.model, target.provider, target.model))
+    chosen = worker.standing.policies_for(context.request.models, stream.key_name)
+    context.not_run[:] = chosen.not_run
+    relay.adopt(chosen.active, worker.observers.recorder)
+    return chosen.active
+
+
+def _changed_it(stream: LiveStream) -> set[str]:
+    """The policies that have changed the request."""
+    return {
+        each.policy.name
+        for each in stream.context.judgements
+        if each.subject is Subject.REQUEST and each.verdict.decision is Decision.REPLACE
+    }
+
+
+def _left(stream: LiveStream, why: str) -> None:
+    """The client is gone: say how much of upstream's answer it was sent, and `why` where it did not just leave."""
     passed = stream.passed_seqs
-    return f"the client left after chunk {passed[-1]}" if passed else "the client left before the answer began"
+    how_far = f"after chunk {passed[-1]}" if passed else "before the answer began"
+    stream.outcome = Outcome.CLIENT_DISCONNECTED
+    stream.error = f"{why}; it was cut off {how_far}" if why else f"the client left {how_far}"
 
 
 async def _until_client_leaves(
-    call: Coroutine[None, None, None], receive: ASGIReceiveCallable, stream: LiveStream, relay: Relay
+    call: Coroutine[None, None, None],
+    receive: ASGIReceiveCallable,
+    stream: LiveStream,
+    relay: Relay,
+    worker: Worker,
 ) -> None:
-    """Run `call` to its end, or until the client leaves or a person cancels: upstream is closed at once then."""
+    """Run `call` to its end, or until the client leaves, a person cancels or the server stops: upstream is closed at
+    once then."""
     running = asyncio.ensure_future(call)
     leaving = asyncio.ensure_future(receive())
-    stopping: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    stream.cancel = partial(_stop, stopping)
+    stopping: asyncio.Future[Say] = asyncio.get_running_loop().create_future()
+    stream.cancel = partial(_cancelled, stopping, relay)
+    worker.end_with_key(stream, partial(_stop, stopping, relay.revoked))
     try:
-        await asyncio.wait((running, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        with worker.stopped_by(partial(_stop, stopping, relay.stopped)):
+            await asyncio.wait((running, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
         stream.cancel = None
         if leaving.done() and relay.has_sent_all:
             await asyncio.wait((running,), timeout=END_SECONDS)
         if running.done():
             running.result()
         elif leaving.done():
-            stream.outcome, stream.error = Outcome.CLIENT_DISCONNECTED, _how_far(stream)
+            _left(stream, _why(leaving))
+            await worker.floods.take()  # many may leave at once, and it takes a while to close a long stream
         else:
-            await _cancel(running, leaving, relay.cancelled(stopping.result()))
+            await _cancel(running, leaving, stopping.result()())
+    except asyncio.CancelledError:
+        # The server has waited long enough: for an application whose client has left, or for all when it stops.
+        if leaving.done() and not stream.outcome:
+            _left(stream, _why(leaving))
+        raise
     finally:
+        worker.over(stream)
         for task in (running, leaving):
             task.cancel()
         await asyncio.gather(running, leaving, return_exceptions=True)
 
 
-def _stop(stopping: "asyncio.Future[str]", by: str) -> bool:
-    """A person's word to cancel a stream; False where another has said so, or it is over."""
+def _why(leaving: "asyncio.Future[Any]") -> str:
+    """Why the server says that the client is gone; nothing where it just left."""
+    return str(leaving.result().get(WHY, ""))
+
+
+def _stop(stopping: "asyncio.Future[Say]", say: Say) -> bool:
+    """Have a stream end with these words; False where it does so already, or is over."""
     if stopping.done():
         return False
-    stopping.set_result(by)
+    stopping.set_result(say)
     return True
+
+
+def _cancelled(stopping: "asyncio.Future[Say]", relay: Relay, by: str) -> bool:
+    return _stop(stopping, partial(relay.cancelled, by))
 
 
 async def _cancel(
@@ -217,50 +349,72 @@ async def _cancel(
     telling = asyncio.ensure_future(last_words)
     await asyncio.wait((telling, leaving), timeout=LAST_WORDS_SECONDS, return_when=asyncio.FIRST_COMPLETED)
     telling.cancel()
-    await asyncio.gather(telling, return_exceptions=True)
+    [failure] = await asyncio.gather(telling, return_exceptions=True)
+    if isinstance(failure, http.CannotEnd):
+        raise failure
 
 
-def _count(stream: LiveStream) -> None:
-    """Add a stream that ended to what its session comes to."""
-    counts, state = stream.context.session, stream.state
-    counts.streams += 1
-    counts.blocks += len(state.blocks)
-    counts.tool_calls += sum(block.kind is BlockKind.TOOL_CALL for block in state.blocks)
-    if not state.blocks and state.usage is None:
-        return
-    usage = normalise(state.usage) or Usage()
-    asked, said = usage.input_tokens, usage.output_tokens
-    counts.is_estimate |= asked is None or said is None
-    asked = stream.context.request.length // CHARACTERS_A_TOKEN if asked is None else asked
-    said = state.length // CHARACTERS_A_TOKEN if said is None else said
-    cost = price(stream.upstream_model, stream.provider, asked, said)
-    counts.output_tokens += said
-    counts.cost += cost or 0.0
-    counts.unpriced += cost is None
+async def _reserve(worker: Worker, stream: LiveStream, policies: Sequence[ActivePolicy]) -> None:
+    """Where a policy goes by what the session has come to, ask that, and reserve what this stream may add.
+
+    No client waits for a shadow, which goes by what this worker knows.
+    """
+    if any(active.policy.counts_session and active.mode is Mode.ENFORCE for active in policies):
+        amounts = amounts_of(stream.context.request, stream.upstream_model, stream.provider)
+        stream.has_reserved = True  # even if the answer is not waited for
+        stream.context.session = await worker.tallies.reserve(stream.session_id, stream.id, amounts)
+
+
+def _give_back(worker: Worker, stream: LiveStream, relay: Relay) -> None:
+    """The stream never began: nobody else will settle what it reserved."""
+    if stream.has_reserved:
+        worker.tallies.settle(stream.session_id, stream.id, SessionCounts())
+    relay.driver.close()
+    relay.let_go()
+
+
+def _count(worker: Worker, stream: LiveStream) -> None:
+    """Add a stream that ended to what its session comes to; one that was denied never was one."""
+    spent = spent_by(stream)
+    worker.sessions.counts(stream.session_id, stream.requested_at).add(spent)
+    if stream.has_reserved:
+        is_denied = stream.outcome == Outcome.HALTED and not stream.received_at
+        worker.tallies.settle(stream.session_id, stream.id, SessionCounts() if is_denied else spent)
 
 
 def _leave(worker: Worker, stream: LiveStream, relay: Relay) -> None:
-    """The client has all that it gets. Where a shadow still waits for a judge, the record waits for it too."""
-    stream.ended_at = worker.observers.clock.now()
-    if stream.outcome in (Outcome.COMPLETED, Outcome.HALTED) and relay.driver.has_questions:
-        worker.run_behind(_close_after_shadows(worker, stream, relay))
+    """The client has all that it gets. Where a shadow still waits for a judge, or blocks are to be masked, the record
+    waits for it too."""
+    stream.ended_at = stream.context.now()
+    stream.context.end_holds()
+    is_over = stream.outcome in (Outcome.COMPLETED, Outcome.HALTED)
+    if (is_over and relay.driver.has_questions) or relay.masking:
+        worker.run_behind(_close_later(worker, stream, relay, asks=is_over))
     else:
-        relay.abandon()
-        _close_stream(worker, stream, relay)
+        _abandon(worker, stream, relay)
 
 
-async def _close_after_shadows(worker: Worker, stream: LiveStream, relay: Relay) -> None:
+def _abandon(worker: Worker, stream: LiveStream, relay: Relay) -> None:
+    """Whatever a policy does at that, the stream is closed, and what it reserved is settled."""
     try:
-        await relay.driver.finish_shadows()
-    finally:
         relay.abandon()
+    finally:
         _close_stream(worker, stream, relay)
+
+
+async def _close_later(worker: Worker, stream: LiveStream, relay: Relay, *, asks: bool) -> None:
+    try:
+        if asks:
+            await relay.driver.finish_shadows()
+        await mask_all(relay.masking, stream.context, worker.pool.judge, rest)
+    finally:
+        _abandon(worker, stream, relay)
 
 
 def _close_stream(worker: Worker, stream: LiveStream, relay: Relay) -> None:
     stream.outcome = stream.outcome or Outcome.INTERRUPTED
     assert stream.ended_at is not None
-    _count(stream)
+    _count(worker, stream)
     relay.record(recording.closed(stream, stream.ended_at))
     worker.observers.feed.closed(stream)
     relay.let_go()

@@ -2,12 +2,18 @@
 
 import time
 
+from streamviz.records.moments import since_boot
+
 
 class Clock:
-    """µs since the epoch, on the monotonic clock, anchored to the wall clock once: when the object is made."""
+    """µs since the epoch, anchored to the wall clock once, when the object is made, and not set by anybody since.
+
+    Each stream has its own: its times are in order and as far apart as they were, and the next stream has what the wall
+    clock says by then.
+    """
 
     def __init__(self) -> None:
-        self._offset = time.time_ns() - time.monotonic_ns()
+        self._offset = time.time_ns() - since_boot()
 
     def now(self) -> int:
-        return (self._offset + time.monotonic_ns()) // 1000
+        return (self._offset + since_boot()) // 1000

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any, TypeVar
+from functools import partial
+from itertools import takewhile
+from typing import Any, NamedTuple, TypeVar
 
 from streamviz.core.chain import PolicyChain
 from streamviz.core.errors import ClientFacingError
-from streamviz.core.judgements import Answer, ModelSaid, PersonDecided, Question, Unanswered
-from streamviz.core.policy import Consult, Decision
+from streamviz.core.judgements import Answer, InParts, ModelSaid, PersonDecided, Question, Unanswered
+from streamviz.core.judging import words
+from streamviz.core.policy import Consult, Decision, Work
 from streamviz.core.request_judging import RequestJudging
 from streamviz.live.streams import LiveStream
 from streamviz.proxy.clock import Clock
@@ -18,6 +21,14 @@ KEEP_ALIVE_SECONDS = 5.0
 
 T = TypeVar("T")
 Consulting = Callable[[Consult], Awaitable[str]]
+Working = Callable[[Work, float], Awaitable[Answer]]
+
+
+class Helpers(NamedTuple):
+    """Who is asked for a stream: a model, and a process that judges in a policy's place within so many seconds."""
+
+    consult: Consulting
+    work: Working
 
 
 class Driver:
@@ -31,7 +42,7 @@ class Driver:
         self,
         stream: LiveStream,
         clock: Clock,
-        consulting: Consulting,
+        helpers: Helpers,
         keep_alive: Callable[[], Awaitable[None]],
         flush: Callable[[], Awaitable[None]],
     ) -> None:
@@ -39,10 +50,15 @@ class Driver:
         self.chain: PolicyChain | None = None
         self._stream = stream
         self._clock = clock
-        self._consulting = consulting
+        self._helpers = helpers
         self._keep_alive = keep_alive
         self._flush = flush
+        # By number of the question; of thousands that are open, only what is new is looked at.
         self._tasks: dict[int, asyncio.Task[Answer]] = {}
+        self._awaited: set[int] = set()
+        self._answered: list[int] = []
+        self._newest = 0
+        self._news: asyncio.Future[None] | None = None
         self._people: dict[int, asyncio.Future[PersonDecided]] = {}
         stream.decide = self.decide
 
@@ -106,7 +122,7 @@ class Driver:
             del context.questions[number]
         self._start_asking()
         while self._tasks:
-            await asyncio.wait(self._tasks.values(), return_when=asyncio.FIRST_COMPLETED)
+            await self._next_answer()
             self._take_answers()
             self._start_asking()
 
@@ -121,44 +137,70 @@ class Driver:
         for task in self._tasks.values():
             task.cancel()
         self._tasks.clear()
+        self._awaited.clear()
 
     def _is_idle(self) -> bool:
         """Whether there is nothing to wait for but upstream."""
         return not self._tasks and (self.chain is None or not self.chain.is_holding)
 
     def _keeps_waiting(self) -> bool:
-        """Whether the client has to wait for a policy."""
+        """Whether the client has to wait for a policy, and can be shown that it does: before a whole answer there is
+        only its head, and a request that is denied later needs one of its own."""
+        if self.chain is None and not self._stream.is_streaming:
+            return False
         return self._is_awaited() or (self.chain is not None and (self.chain.is_holding or self.chain.may_wait))
 
     def _is_awaited(self) -> bool:
-        return any(question.is_awaited for question in self._stream.context.questions.values())
+        return bool(self._awaited)
 
     def _start_asking(self) -> None:
+        """Have what was asked since the last time answered, and let go of what nobody wants to know any more."""
         questions = self._stream.context.questions
-        if not questions and not self._tasks:
-            return
-        for number in self._tasks.keys() - questions.keys():
-            self._tasks.pop(number).cancel()
-        for number, question in questions.items():
-            if number not in self._tasks:
-                if question.consult is None:
-                    self._people[number] = asyncio.get_running_loop().create_future()
-                self._tasks[number] = asyncio.ensure_future(self._ask(question))
+        asked = list(takewhile(lambda number: number > self._newest, reversed(questions)))
+        for number in reversed(asked):
+            self._start(questions[number])
+        if len(self._tasks) > len(questions):
+            for number in self._tasks.keys() - questions.keys():
+                self._drop(number).cancel()
+
+    def _start(self, question: Question) -> None:
+        number = self._newest = question.number
+        if question.is_for_a_person:
+            self._people[number] = asyncio.get_running_loop().create_future()
+        if question.is_awaited:
+            self._awaited.add(number)
+        task = self._tasks[number] = asyncio.ensure_future(self._ask(question))
+        task.add_done_callback(partial(self._note_answer, number))
+
+    def _note_answer(self, number: int, task: "asyncio.Future[Answer]") -> None:
+        self._answered.append(number)
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+    def _drop(self, number: int) -> "asyncio.Task[Answer]":
+        self._people.pop(number, None)
+        self._awaited.discard(number)
+        return self._tasks.pop(number)
+
+    def _next_answer(self) -> "asyncio.Future[None]":
+        """Done once there is an answer to take."""
+        self._news = asyncio.get_running_loop().create_future()
+        if self._answered:
+            self._news.set_result(None)
+        return self._news
 
     async def _ask(self, question: Question) -> Answer:
+        if not question.is_for_a_person:
+            return await asked(question, self._helpers)
         try:
             async with asyncio.timeout(question.seconds):
-                if question.consult is None:
-                    return await self._people[question.number]
-                return ModelSaid(await self._consulting(question.consult))
+                return await self._people[question.number]
         except TimeoutError:
             return Unanswered(f"no answer within {question.seconds:g} s")
-        except ClientFacingError as error:
-            return Unanswered(f"the model could not be asked: {error.message}")
 
     async def _wait(self, reading: "asyncio.Future[bytes] | None") -> bool:
         """Wait for upstream or for answers, whichever comes first; True once upstream's bytes are there."""
-        waiting: set[asyncio.Future[Any]] = {*self._tasks.values()}
+        waiting: set[asyncio.Future[Any]] = {self._next_answer()}
         if reading is not None:
             waiting.add(reading)
         done, _ = await asyncio.wait(waiting, timeout=self._until_keep_alive(), return_when=asyncio.FIRST_COMPLETED)
@@ -169,14 +211,14 @@ class Driver:
         return reading is not None and reading.done()
 
     def _take_answers(self) -> bool:
-        done = [number for number, task in self._tasks.items() if task.done()]
-        for number in done:
-            task = self._tasks.pop(number)
-            self._people.pop(number, None)
+        answered, self._answered = self._answered, []
+        known = [number for number in answered if number in self._tasks]
+        for number in known:
+            task = self._drop(number)
             error = None if task.cancelled() else task.exception()
             answer = task.result() if error is None else Unanswered(f"{type(error).__name__}: {error}")
             self._tell(number, answer)
-        return bool(done)
+        return bool(known)
 
     def _tell(self, number: int, answer: Answer) -> None:
         context = self._stream.context
@@ -191,6 +233,27 @@ class Driver:
             return None
         last = self._stream.last_sent_at or self._stream.requested_at
         return max(0.0, KEEP_ALIVE_SECONDS - (self._clock.now() - last) / 1_000_000)
+
+
+async def asked(question: Question, helpers: Helpers) -> Answer:
+    """The answer of a model, or of a process; of a person there is none."""
+    if question.work is not None:
+        return await helpers.work(question.work, question.seconds)
+    if question.consult is None:
+        return Unanswered("nobody was asked")
+    parts = (_told(part, question.seconds, helpers) for part in question.consult.parts)
+    return InParts(tuple(await asyncio.gather(*parts)))
+
+
+async def _told(consult: Consult, seconds: float, helpers: Helpers) -> ModelSaid | Unanswered:
+    try:
+        async with asyncio.timeout(seconds):
+            return ModelSaid(await helpers.consult(consult))
+    except TimeoutError:
+        return Unanswered(f"no answer within {seconds:g} s")
+    except Exception as error:  # A provider's library may raise anything.
+        why = error.message if isinstance(error, ClientFacingError) else words(error)
+        return Unanswered(f"the model could not be asked: {why}")
 
 
 def _result(reading: "asyncio.Future[bytes]") -> bytes | None:

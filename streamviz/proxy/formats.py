@@ -9,7 +9,9 @@ from streamviz.core.errors import ClientFacingError, UpstreamError
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire import (
     AGGREGATORS,
+    anthropic_messages_body_composer,
     anthropic_messages_composer,
+    openai_chat_body_composer,
     openai_chat_composer,
     openai_responses_body_composer,
     openai_responses_composer,
@@ -51,7 +53,7 @@ OPENAI_CHAT = WireFormat(
     path="/v1/chat/completions",
     turns="messages",
     composer=openai_chat_composer.OpenAIChatComposer,
-    body_composer=openai_chat_composer.OpenAIChatBodyComposer,
+    body_composer=openai_chat_body_composer.OpenAIChatBodyComposer,
     error_body=_openai_error,
 )
 ANTHROPIC_MESSAGES = WireFormat(
@@ -59,7 +61,7 @@ ANTHROPIC_MESSAGES = WireFormat(
     path="/v1/messages",
     turns="messages",
     composer=anthropic_messages_composer.AnthropicMessagesComposer,
-    body_composer=anthropic_messages_composer.AnthropicMessagesBodyComposer,
+    body_composer=anthropic_messages_body_composer.AnthropicMessagesBodyComposer,
     error_body=_anthropic_error,
 )
 OPENAI_RESPONSES = WireFormat(

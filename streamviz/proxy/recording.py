@@ -72,8 +72,7 @@ def _block(block: StreamBlock, context: StreamingContext) -> BlockRecord:
     hold = context.holds.get(block.ordinal)
     if hold is None:
         return block_record(block, released_at=block.completed_at)
-    released_at = None if hold.is_denied else hold.released_at
-    return block_record(block, held_at=hold.since, held_by=hold.policies, released_at=released_at)
+    return block_record(block, held_at=hold.since, held_by=hold.policies, released_at=hold.released_at)
 
 
 def verdicts(stream: LiveStream, first: int) -> VerdictsGiven:

@@ -1,21 +1,25 @@
 """The relay: the one driver loop. It awaits, and does what the core decides."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 from asgiref.typing import ASGISendCallable
+from django.conf import settings
 
-from streamviz.bounded import within
+from streamviz.bounded import rest, within
 from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.bounds import Bounds
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
 from streamviz.core.context import Frame, StreamingContext
-from streamviz.core.errors import ClientFacingError, RequestError, UpstreamError
-from streamviz.core.events import MALFORMED_CHUNK, StreamFailed
+from streamviz.core.errors import ClientFacingError, NotRecorded, RequestError, Unavailable, UpstreamError
+from streamviz.core.events import MALFORMED_CHUNK, PROCESSING_ERROR, StreamFailed
 from streamviz.core.json_value import JsonObject, as_object, decode
+from streamviz.core.masking import kept_text, masking
 from streamviz.core.policy import ActivePolicy, Verdict
-from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
+from streamviz.core.processor import StreamProcessor, pass_through
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.sse import SSEEvent, SSEParser
@@ -23,15 +27,20 @@ from streamviz.live.feed import Feed
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http, recording
 from streamviz.proxy.clock import Clock
-from streamviz.proxy.driver import Consulting, Driver
+from streamviz.proxy.driver import Driver, Helpers
 from streamviz.proxy.formats import WireFormat
+from streamviz.proxy.turns import InTurns, Turns
 from streamviz.records.masked import Masked
 from streamviz.records.models import Outcome
-from streamviz.records.recorder import OURSELVES, AnyEntry, ChunksReceived, FramesSent, Recorder
+from streamviz.records.recorder import CANCELLED, OURSELVES, AnyEntry, ChunksReceived, FramesSent, Recorder
 from streamviz.upstream.answer import Answer
+
+log = logging.getLogger(__name__)
 
 # A client that takes so long to take what it was sent is not reading.
 _SLOW_US = 250_000
+# Longer ones would take too long to be masked.
+_LONGEST_ERROR = 20_000
 
 
 @dataclass(frozen=True)
@@ -57,22 +66,26 @@ class Relay:
         aggregator: Aggregator[Chunk, JsonObject],
         policies: Sequence[ActivePolicy],
         observers: Observers,
-        consulting: Consulting,
+        helpers: Helpers,
         send: ASGISendCallable,
+        floods: Turns,
     ) -> None:
         self._stream = stream
         self._format = wire_format
         self._aggregator = aggregator
         self._policies = policies
+        self.masking = masking(policies)
         self._observers = observers
         self._send = send
+        self._bounds: Bounds = settings.ANSWER_BOUNDS
+        self._floods = floods
         self._has_begun = False
         self._judged = 0
         self._last: Frame | None = None
         kind = "text/event-stream" if stream.is_streaming else "application/json"
         self._head: tuple[int, Mapping[str, str]] = (200, {"content-type": kind})
         self._composer = wire_format.composer(aggregator.head) if stream.is_streaming else wire_format.body_composer({})
-        self.driver = Driver(stream, observers.clock, consulting, self._keep_alive, self._flush)
+        self.driver = Driver(stream, observers.clock, helpers, self._keep_alive, self._flush)
 
     @property
     def has_sent_all(self) -> bool:
@@ -87,9 +100,16 @@ class Relay:
         self._observers.recorder.append(entry)
         self._observers.recorder.flush()
 
-    def judge(self, call: ModelCall) -> RequestJudging:
-        """Have the policies judge the request as far as that needs nobody else."""
-        self.driver.request = RequestJudging(self._policies, call, self._stream.context)
+    def adopt(self, policies: Sequence[ActivePolicy], recorder: Recorder) -> None:
+        """Another model is called than was asked for: these are its policies. `recorder` gets what they leave."""
+        self._policies, self.masking = policies, masking(policies)
+        observers = replace(self._observers, recorder=recorder)
+        self._observers = observers.masked_by(self.masking, self._stream.context)
+
+    def judge(self, call: ModelCall, but: Collection[str] = ()) -> RequestJudging:
+        """Have the policies judge the request, `but` those of these names, as far as that needs nobody else."""
+        asked = [active for active in self._policies if active.name not in but]
+        self.driver.request = RequestJudging(asked, call, self._stream.context)
         return self.driver.request
 
     async def judged(self) -> bool:
@@ -109,17 +129,44 @@ class Relay:
     async def cancelled(self, by: str) -> None:
         """A person stopped the stream: end it legally for the client, with nothing of what was held."""
         self._stream.outcome, self._stream.error = Outcome.HALTED, f"cancelled by {by}"
-        await self._tell(RequestError(403, "The stream was cancelled by an operator.", code="cancelled"))
+        await self._tell(RequestError(403, CANCELLED, code="cancelled"))
+
+    async def revoked(self) -> None:
+        """The key was revoked that the stream was asked for with: as above."""
+        self._stream.outcome, self._stream.error = Outcome.HALTED, "its key was revoked"
+        kind = "authentication_error"
+        await self._tell(RequestError(401, "The API key was revoked.", kind=kind, code="invalid_api_key"))
+
+    async def stopped(self) -> None:
+        """The server stops, and waits no longer: as above."""
+        self._stream.outcome, self._stream.error = Outcome.INTERRUPTED, "streamviz was stopped"
+        await self._tell(Unavailable("streamviz was stopped"))
 
     async def refuse(self, error: ClientFacingError) -> None:
         """There is no answer: tell the client why, in upstream's words where it said any."""
+        error = kept_error(error, self._policies)
         self._stream.outcome, self._stream.error = Outcome.UPSTREAM_ERROR, error.message
         if isinstance(error, UpstreamError) and error.body:
             self._chunks_of([SSEEvent(error.body, None)])
         await self._tell(error)
 
+    async def break_off(self, error: ClientFacingError) -> None:
+        """It cannot go on, for a reason of our own: the client is told. Where what comes next cannot be recorded, that
+        alone is not on its tape."""
+        self._stream.outcome, self._stream.error = Outcome.INTERRUPTED, error.message
+        await self._tell(error)
+
+    def require_record(self) -> None:
+        """Raises NotRecorded where what the client would get next is not in the record."""
+        if self._observers.recorder.has_lost(self._stream.id):
+            raise NotRecorded
+
     async def _tell(self, error: ClientFacingError) -> None:
+        """Raises CannotEnd where a whole answer has begun, with white space."""
         self._stream.status = error.status
+        if self._has_begun and not self._stream.is_streaming:
+            self._keep_record()
+            raise http.CannotEnd(error.message)
         if self._has_begun:
             await self._send_made(self._last_words(StreamFailed(error.message, error.kind, error.code or "")))
             await http.body(self._send, b"")
@@ -138,14 +185,22 @@ class Relay:
         stream = self._stream
         stream.status = answer.status
         self._head = (answer.status, answer.headers)
-        if "text/event-stream" in answer.headers.get("content-type", ""):
+        if "text/event-stream" in answer.headers.get("content-type", "").lower():
             await self._carry_events(answer)
         else:
             await self._carry_body(answer)
+
+    def _note_outcome(self, failure: StreamFailed | None) -> None:
+        """With no policy to be got round, what upstream or streamviz did wrong is worth a mark, but no failure."""
+        stream = self._stream
+        stream.error = failure.message if failure else stream.state.fault or stream.state.contradiction
         if stream.context.halted_by:
             stream.outcome = Outcome.HALTED
+        elif failure is None:
+            stream.outcome = Outcome.COMPLETED
         else:
-            stream.outcome = Outcome.UPSTREAM_ERROR if stream.error else Outcome.COMPLETED
+            is_ours = failure.kind == PROCESSING_ERROR
+            stream.outcome = Outcome.INTERRUPTED if is_ours else Outcome.UPSTREAM_ERROR
 
     def abandon(self) -> None:
         """Nobody reads on: note what the policies found so far, and ask nobody any more."""
@@ -161,32 +216,38 @@ class Relay:
 
     async def _carry_events(self, answer: Answer) -> None:
         composer = self._composer = self._format.composer(self._aggregator.head)
-        processor = StreamProcessor(self._callback(composer), self._aggregator)
+        processor = self._processor(composer)
         parser = SSEParser()
         failure = None
         await self._begin()
         try:
-            async for data in self.driver.reads(aiter(answer)) if self._policies else answer:
+            reads = InTurns(answer, self._floods)
+            async for data in self.driver.reads(reads) if self._policies else reads:
                 await self._take(processor, parser.feed(data))
+                self._bounds.require_parts(parser.waiting, len(self._stream.state.blocks))
                 if self._stream.context.is_terminated or processor.is_broken:
                     break
         except UpstreamError as error:
             if not self._aggregator.has_end_mark:
                 failure = StreamFailed(error.message, error.kind)
-        await self._take(processor, parser.close())
+        rest = parser.close()
+        if failure is None:
+            await self._take(processor, rest)
+        elif rest:
+            self._chunks_of(rest)  # half an event: it is recorded, and would spoil the error that follows
         await self.driver.alive_during(processor.end(self._stream.context))
         await self._flush()
         await self.driver.settle()
         await self._flush()
-        await self._end(failure or self._unfinished())
+        await self._end(failure or self._unfinished(processor))
 
-    def _unfinished(self) -> StreamFailed | None:
+    def _unfinished(self, processor: StreamProcessor) -> StreamFailed | None:
         """What is wrong with a stream that upstream ended, where upstream did not say so itself."""
         state = self._stream.state
         if self._stream.context.halted_by:
             return None
-        if state.failure is not None:
-            return state.failure if state.failure.kind == MALFORMED_CHUNK else None
+        if processor.is_broken or state.failure is not None or state.fault:
+            return processor.broken_by
         if state.is_truncated and not self._aggregator.has_end_mark:
             return StreamFailed("upstream closed the stream before it was finished", "upstream_error")
         return None
@@ -194,12 +255,19 @@ class Relay:
     async def _end(self, failure: StreamFailed | None) -> None:
         if failure is not None:
             await self._send_made(self._last_words(failure))
-        failure = failure or self._stream.state.failure
-        self._stream.error = failure.message if failure else ""
         await http.body(self._send, b"")
+        self._note_outcome(failure or self._stream.state.failure)
 
     def _last_words(self, failure: StreamFailed) -> bytes:
-        """The frames that end a broken stream. A composer that had nothing to do learns first what went through."""
+        """The frames that end a broken stream."""
+        try:
+            return self._composed_end(failure)
+        except Exception:  # What broke the stream can have broken its composer; a new one knows an error's own frames.
+            log.exception("the end of stream %s could not be composed", self._stream.id)
+            return self._format.composer({}).fail(failure)
+
+    def _composed_end(self, failure: StreamFailed) -> bytes:
+        """A composer that had nothing to do learns first what went through."""
         if not self._policies and self._last is not None:
             [event] = SSEParser().feed(self._last.raw) or [SSEEvent(self._last.raw, None)]
             self._composer.catch_up(self._aggregator, Chunk(self._last.seq or 0, 0, event.raw, event.data, event.name))
@@ -208,25 +276,25 @@ class Relay:
     async def _carry_body(self, answer: Answer) -> None:
         raw = b"".join([piece async for piece in answer])
         composer = self._composer = self._format.body_composer(_object_in(raw))
-        processor = StreamProcessor(self._callback(composer), self._aggregator)
+        processor = self._processor(composer)
         chunks = self._chunks_of([SSEEvent(raw, raw)])
         await self.driver.alive_during(processor.take(chunks, self._stream.context))
-        failure = self._stream.state.failure
-        if not raw or (failure is not None and failure.kind == MALFORMED_CHUNK):
-            raise UpstreamError(502, "upstream answered with something that is not JSON")
         await self.driver.alive_during(processor.end(self._stream.context))
-        self._stream.upstream_first_at = chunks[0].received_at
-        self._stream.error = failure.message if failure else ""
         await self.driver.settle()
+        if not raw or processor.broken_by is not None:
+            self._stream.context.outbox.clear()
+            raise UpstreamError(502, _why_unreadable(processor.broken_by))
+        self._stream.upstream_first_at = chunks[0].received_at
         await self._begin()
         await self._flush()
         await http.body(self._send, b"")
+        self._note_outcome(self._stream.state.failure)
 
-    def _callback(self, composer: Composer) -> OnChunk:
+    def _processor(self, composer: Composer) -> StreamProcessor:
         if not self._policies:
-            return pass_through
-        self.driver.chain = PolicyChain(self._policies, composer, within)
-        return self.driver.chain.on_chunk
+            return StreamProcessor(pass_through, self._aggregator)
+        chain = self.driver.chain = PolicyChain(self._policies, composer, within, rest)
+        return StreamProcessor(chain.on_chunk, self._aggregator, is_enforcing=chain.is_enforcing)
 
     async def _begin(self) -> None:
         """Send the response's head: upstream's where it has answered."""
@@ -237,6 +305,7 @@ class Relay:
 
     async def _keep_alive(self) -> None:
         """Show the client that the connection lives, while a policy keeps it waiting."""
+        self.require_record()
         await self._begin()
         await self._send_made(self._composer.keep_alive())
 
@@ -275,6 +344,7 @@ class Relay:
         self._last = frames[-1]
         self._record_frames(frames)
         self._keep_record()
+        self.require_record()
         if not self._has_begun:
             await self._begin()
         await self._deliver(frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames]))
@@ -316,6 +386,19 @@ class Relay:
                 stream.client_first_at = now
 
 
+def kept_error(error: ClientFacingError, policies: Sequence[ActivePolicy]) -> ClientFacingError:
+    """What may be recorded and told of an error: upstream's quote what they are about, so what policies mask is masked
+    in them too."""
+    if not policies or not isinstance(error, UpstreamError):
+        return error
+    body = error.body.decode("utf-8", "replace")
+    message = kept_text(error.message[:_LONGEST_ERROR], policies)
+    said = kept_text(body, policies) if len(body) <= _LONGEST_ERROR else ""
+    if (message, said) == (error.message, body):
+        return error
+    return UpstreamError(error.status, message, kind=error.kind, headers=error.headers, body=said.encode())
+
+
 def denial(active: ActivePolicy, verdict: Verdict) -> RequestError:
     """What a client is told whose request a policy denied."""
     message = verdict.text or f"The request was denied by policy {active.name}."
@@ -332,3 +415,9 @@ def _object_in(raw: bytes) -> JsonObject:
         return as_object(decode(raw))
     except ValueError:
         return {}
+
+
+def _why_unreadable(failure: StreamFailed | None) -> str:
+    if failure is None or failure.kind == MALFORMED_CHUNK:
+        return "upstream answered with something that is not JSON"
+    return failure.message

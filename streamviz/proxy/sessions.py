@@ -1,6 +1,7 @@
 """Which session a stream belongs to."""
 
 import hashlib
+import re
 from collections import OrderedDict
 from dataclasses import dataclass
 from uuid import UUID, uuid5
@@ -12,6 +13,10 @@ from streamviz.records.ids import uuid7
 _LABELLED = UUID("6f1c6d4e-4d5b-4b5e-9f0a-5a1f6d1f7a10")
 _REMEMBERED = 10_000
 _LABEL_CHARACTERS = 60
+_SAID_CHARACTERS = 4_000
+_MOST_WRAPPED = 20
+# What agents put before a person's words: `<system-reminder>…</system-reminder>`, `<environment_context>…`.
+_OPENING = re.compile(r"\s*<([A-Za-z]{1,20}[-_][A-Za-z_-]{1,40})>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +30,8 @@ class SessionName:
 class Sessions:
     """Finds the session of each request.
 
-    A client that names it (header `x-session-id`, or `metadata.session_id` in the request) decides. Else a request
-    that continues a conversation belongs where that began, told by key and opening messages; any other starts a new
-    session.
+    A client that names it (`session_names`) decides. Else a request that continues a conversation belongs where that
+    began, told by key and opening messages; any other starts a new session.
     """
 
     def __init__(self) -> None:
@@ -35,8 +39,7 @@ class Sessions:
         self._counts: OrderedDict[UUID, SessionCounts] = OrderedDict()
 
     def find(self, request: JsonObject, turns: str, key_name: str, named: str) -> SessionName:
-        """`turns` is the request's field that holds the conversation, `named` the header's text."""
-        named = named or as_text(as_object(request.get("metadata")).get("session_id"))
+        """`turns` is the request's field that holds the conversation, `named` what the client calls the session."""
         if named:
             return SessionName(uuid5(_LABELLED, f"{key_name}\n{named}"), named)
         messages = _messages(request.get(turns))
@@ -90,13 +93,26 @@ def _opening(messages: list[JsonObject]) -> list[JsonObject]:
 
 
 def _label(opening: list[JsonObject]) -> str:
-    """The beginning of what the user asked."""
+    """The beginning of what the user asked, without what an agent put before it."""
     for message in opening:
         if message.get("role") != "user":
             continue
         content = message.get("content")
-        parts = [as_text(as_object(part).get("text")) for part in as_list(content)]
-        words = (as_text(content) or " ".join(parts)).split()
-        label = " ".join(words[:_LABEL_CHARACTERS])
-        return label if len(label) <= _LABEL_CHARACTERS else f"{label[: _LABEL_CHARACTERS - 1]}…"
+        parts = [as_text(as_object(part).get("text")) for part in as_list(content)] or [as_text(content)]
+        words = " ".join(_said(part) for part in parts).split()
+        if words:
+            label = " ".join(words[:_LABEL_CHARACTERS])
+            return label if len(label) <= _LABEL_CHARACTERS else f"{label[: _LABEL_CHARACTERS - 1]}…"
     return ""
+
+
+def _said(text: str) -> str:
+    """What is left of a text behind an agent's own elements; not more than a few are looked at."""
+    at = 0
+    for _ in range(_MOST_WRAPPED):
+        opening = _OPENING.match(text, at)
+        end = -1 if opening is None else text.find(f"</{opening[1]}>", opening.end())
+        if opening is None or end < 0:
+            break
+        at = end + len(opening[1]) + 3
+    return text[at : at + _SAID_CHARACTERS]

@@ -2,30 +2,46 @@
 
 import asyncio
 import gc
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from uuid import UUID
 
 import aiohttp
 from asgiref.typing import HTTPScope
 from django.conf import settings
 
 from streamviz.core.errors import RequestError, Unavailable
+from streamviz.descriptors import Descriptors
+from streamviz.evaluation.pool import Pool
 from streamviz.live.feed import feed
+from streamviz.live.streams import LiveStream
 from streamviz.proxy import http
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.relay import Observers
 from streamviz.proxy.sessions import Sessions
 from streamviz.proxy.turns import Turns
+from streamviz.records.backlog import Watch, backlog
 from streamviz.records.database import conninfo
 from streamviz.records.journal.journal import Journal
 from streamviz.records.privacy import Discretion
 from streamviz.records.recorder import Recorder
 from streamviz.records.rules import Privacy
 from streamviz.records.standing import KnownKey, Standing
+from streamviz.records.tallies import Tallies
+from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.raw import new_client
 from streamviz.upstream.targets import SIMULATOR_PREFIX, RoutePlan, Target, resolve, simulator_plan
 
+# Pieces of what comes faster than any model sends, in a round of the event loop.
+FLOODS_A_ROUND = 3
+
+# What a client that reads nothing gets to take the end of a stream that is cut short.
+LAST_WORDS_SECONDS = 2.0
+
 # A client may ask for any number of model names: what is kept of them must not grow with that.
 _KEPT_TARGETS = 1_000
+_OWED_SECONDS = 1.0
+_LOOK_SECONDS = 1.0
 
 
 class Worker:
@@ -37,20 +53,33 @@ class Worker:
         self.standing = Standing()
         self.sessions = Sessions()
         self.turns = Turns()
+        self.tallies = Tallies(conninfo)
+        self.floods = Turns(FLOODS_A_ROUND)
+        self._descriptors = Descriptors()
+        self.pool = Pool(settings.POLICY_PROCESSES, settings.POLICY_MEMORY_MB)
         self._targets: dict[tuple[str, str], Target] = {}
+        self._reloads = 0
         self._calls: set[asyncio.Task[object]] = set()
-        self._is_draining = False
+        self._endings: set[Callable[[], object]] = set()
+        self._with_key: dict[UUID, tuple[int, Callable[[], object]]] = {}
+        self.is_draining = False
+        self._is_over = False
         self._behind: set[asyncio.Future[None]] = set()
 
     async def start(self) -> None:
         """Called once, in the event loop, before the first request."""
+        send_only_what_is_asked()
         self.client = new_client(settings.UPSTREAM_SILENCE_SECONDS)
         self.journal = Journal(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
         self.observers = Observers(self._recorder(), feed, Clock())
-        self.standing.on_reload.append(self._targets.clear)
+        self.run_behind(self._write_what_is_owed())
+        self.run_behind(self._watch_journal())
+        self.standing.on_reload += [self.forget_targets, self._end_revoked]
         await self.standing.start(conninfo)
+        await self.tallies.start()
         # LiteLLM's first look-up of a model takes half a second, which no client is to wait for.
         await self.target_for(f"{SIMULATOR_PREFIX}content", "openai_chat")
+        self.pool.warm()
         # What is loaded by now stays. Left to the collector, LiteLLM's tables alone cost pauses of tens of ms.
         gc.collect()
         gc.freeze()
@@ -62,29 +91,81 @@ class Worker:
         return self.journal if privacy.keeps_all else Discretion(self.journal, privacy, self.standing.key_name)
 
     async def drain(self, seconds: float) -> None:
-        """Begin no more streams, and wait until those that run have ended, at most so long."""
-        self._is_draining = True
+        """Wait until the streams that run have ended, at most so long; then end those that have not."""
+        self.is_draining = True
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        # Connections that are there may still bring some.
+        while self._calls and (left := deadline - loop.time()) > 0:
+            await asyncio.wait(self._calls, timeout=left)
+        self._is_over = True
+        for end in list(self._endings):
+            end()
         if self._calls:
-            await asyncio.wait(self._calls, timeout=seconds)
+            await asyncio.wait(self._calls, timeout=2 * LAST_WORDS_SECONDS)
+
+    @contextmanager
+    def stopped_by(self, end: Callable[[], object]) -> Iterator[None]:
+        """While this lasts, `end` is called when the server stops and waits no longer."""
+        self._endings.add(end)
+        try:
+            yield
+        finally:
+            self._endings.discard(end)
 
     async def stop(self) -> None:
         """All that was recorded is in the journal when this returns."""
         for task in self._behind:
             task.cancel()
         await asyncio.gather(*self._behind, return_exceptions=True)
+        self.pool.close()
+        await self.tallies.stop()
         await self.standing.stop()
         await self.client.close()
         self.journal.close()
 
+    def why_refused(self) -> str:
+        """Why no new requests are to come to this worker, as a clause; empty where they may."""
+        return "streamviz is stopping" if self.is_draining else self._why_none_may_begin()
+
     def admit(self) -> None:
         """Count the calling task among the streams that run. Raises Unavailable where none may begin now."""
-        if self._is_draining:
-            raise Unavailable("streamviz is stopping")
-        if why := self.journal.why_refused():
-            raise Unavailable(f"streamviz cannot record any more: {why}")
+        self.require_record()
+        if why := self._why_few():
+            raise Unavailable(why)
         if (task := asyncio.current_task()) is not None:
             self._calls.add(task)
             task.add_done_callback(self._calls.discard)
+
+    def require_record(self) -> None:
+        """Raises Unavailable where a stream could not be recorded, or would be ended at once."""
+        if why := "streamviz is stopping" if self._is_over else self._why_unrecorded():
+            raise Unavailable(why)
+
+    async def _write_what_is_owed(self) -> None:
+        """Ends of streams that there was no room for go into the journal once there is, whether others come or not."""
+        while True:
+            await asyncio.sleep(_OWED_SECONDS)
+            if self.journal.owes:
+                self.journal.flush()
+
+    async def _watch_journal(self) -> None:
+        """Tell the log when nobody moves the journal, which whoever hangs cannot do."""
+        watch = Watch()
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            watch.look(await asyncio.to_thread(backlog, settings.JOURNAL_DIR, settings.JOURNAL_LIMITS))
+
+    def _why_none_may_begin(self) -> str:
+        return self._why_unrecorded() or self._why_few()
+
+    def _why_unrecorded(self) -> str:
+        why = self.journal.why_refused()
+        return f"streamviz cannot record any more: {why}" if why else ""
+
+    def _why_few(self) -> str:
+        why = self._descriptors.why_few()
+        return f"streamviz takes no more streams: {why}" if why else ""
 
     def run_behind(self, work: Coroutine[None, None, None]) -> None:
         """Run what no client waits for. The event loop itself keeps no task alive."""
@@ -107,16 +188,39 @@ class Worker:
             raise RequestError(401, message, kind="authentication_error", code="invalid_api_key")
         return key
 
+    def end_with_key(self, stream: LiveStream, end: Callable[[], object]) -> None:
+        """Call `end` when the key of a running stream is revoked, at once where it was meanwhile."""
+        if stream.key_id is not None:
+            self._with_key[stream.id] = (stream.key_id, end)
+            if not self.standing.is_in_use(stream.key_id):
+                end()
+
+    def over(self, stream: LiveStream) -> None:
+        """The stream runs no more."""
+        self._with_key.pop(stream.id, None)
+
+    def _end_revoked(self) -> None:
+        for key_id, end in list(self._with_key.values()):
+            if not self.standing.is_in_use(key_id):
+                end()
+
     async def target_for(self, model: str, wire_format: str) -> Target:
         """Where `model` is served to clients of a wire format. Raises RequestError where that is nowhere."""
         target = self._targets.get((model, wire_format))
         if target is None:
             # The first look-up of a model reads LiteLLM's tables, which takes long: other clients must not wait for it.
+            reloads = self._reloads
             target = await asyncio.to_thread(resolve, model, wire_format, self._plan(model, wire_format))
             if len(self._targets) >= _KEPT_TARGETS:
                 self._targets.clear()
-            self._targets[model, wire_format] = target
+            if reloads == self._reloads:  # else the routes are others by now
+                self._targets[model, wire_format] = target
         return target
+
+    def forget_targets(self) -> None:
+        """Routes may have changed: targets are looked up anew, also those that are being looked up now."""
+        self._reloads += 1
+        self._targets.clear()
 
     def _plan(self, model: str, wire_format: str) -> RoutePlan | None:
         if route := self.standing.routes.get(model):

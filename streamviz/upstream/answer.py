@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
 
+from streamviz.core.bounds import Bounds
+
 
 class Answer(Protocol):
     """An answer that has begun: upstream accepted the request.
@@ -17,3 +19,23 @@ class Answer(Protocol):
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
     def close(self) -> None: ...
+
+
+class BoundedAnswer:
+    """An answer of which no more is read than may be. What came is given before its end is told by an UpstreamError."""
+
+    def __init__(self, answer: Answer, bounds: Bounds) -> None:
+        self._answer = answer
+        self._bounds = bounds
+        self.status = answer.status
+        self.headers = answer.headers
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        received = 0
+        async for piece in self._answer:
+            received += len(piece)
+            yield piece
+            self._bounds.require_bytes(received)
+
+    def close(self) -> None:
+        self._answer.close()

@@ -9,6 +9,7 @@ from litellm.types.utils import LlmProviders
 from litellm.utils import ProviderConfigManager
 
 from streamviz.core.errors import UpstreamError
+from streamviz.upstream.refusals import told
 
 _AS_CHAT = frozenset(
     "max_tokens messages model metadata stop_sequences stream system temperature thinking tool_choice tools top_k"
@@ -44,6 +45,6 @@ def as_chat_request(arguments: dict[str, Any]) -> tuple[dict[str, object], Mappi
             **own, extra_kwargs=others
         )
     except Exception as error:  # It takes the request for well-formed, and fails as it happens where it is not.
-        message = f"This request cannot be put into its provider's format: {error}"
+        message = f"This request cannot be put into its provider's format: {told(str(error))}"
         raise UpstreamError(400, message, kind="invalid_request_error") from error
     return dict(chat), tool_names

@@ -1,13 +1,23 @@
-"""LiteLLM as this project wants it: local prices, no telemetry, no callbacks, nothing printed."""
+"""LiteLLM as this project wants it: local prices, no telemetry, no callbacks, nothing printed.
+
+And no call but the one that was asked for. By itself it would fetch pictures from where a request says, templates of
+prompts from Hugging Face, what a model costs from a server on this machine, and credentials from a cloud's metadata.
+"""
 
 import logging
 import os
+from typing import Any
 
 # LiteLLM reads these as it is imported.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("LITELLM_LOG", "ERROR")
+# The SDKs of the clouds read these.
+os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")
+os.environ.setdefault("NO_GCE_CHECK", "true")
 
+import httpx
 import litellm
+from litellm.llms.ollama.common_utils import OllamaModelInfo
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
@@ -36,4 +46,47 @@ def _fakes_known_stream(
 
 litellm.OpenAIResponsesAPIConfig.should_fake_stream = _fakes_known_stream  # type: ignore[method-assign, assignment]
 
-__all__ = ["litellm"]
+
+class UnaskedCall(httpx.RequestError):
+    """A call that LiteLLM wanted to make beside the one that was asked for."""
+
+
+_send, _send_async = httpx.Client.send, httpx.AsyncClient.send
+
+
+def _require_asked(request: httpx.Request) -> None:
+    """Calls of models are posted; what is fetched is something else. Raises UnaskedCall."""
+    if request.method != "POST":
+        raise UnaskedCall(f"{request.url.host} is not asked: streamviz makes no call but that of the model")
+
+
+def _send_only_asked(client: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
+    _require_asked(request)
+    return _send(client, request, **{**options, "follow_redirects": False})
+
+
+async def _send_only_asked_async(client: httpx.AsyncClient, request: httpx.Request, **options: Any) -> httpx.Response:
+    """A redirect is not followed either: it would send the request to an address that no operator chose."""
+    _require_asked(request)
+    return await _send_async(client, request, **{**options, "follow_redirects": False})
+
+
+def _unknown_model(_info: OllamaModelInfo, model: str, *_: object, **__: object) -> dict[str, object]:
+    """In place of asking an Ollama server, at its usual address whatever that of the call is."""
+    costs = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
+    most = {"max_tokens": None, "max_input_tokens": None, "max_output_tokens": None}
+    return {"key": model, "litellm_provider": "ollama", "mode": "chat", **costs, **most}
+
+
+def send_only_what_is_asked() -> None:
+    """From now on httpx, which nothing but LiteLLM uses in a server, sends no call but one of a model."""
+    httpx.Client.send = _send_only_asked  # type: ignore[method-assign, assignment]
+    httpx.AsyncClient.send = _send_only_asked_async  # type: ignore[method-assign, assignment]
+
+
+OllamaModelInfo.get_runtime_model_info = _unknown_model
+OllamaModelInfo.get_model_info = _unknown_model
+# It looks up names before it fetches, which it may not here.
+litellm.user_url_validation = False
+
+__all__ = ["litellm", "send_only_what_is_asked"]

@@ -27,3 +27,13 @@ def _cost(model: str, provider: str, input_tokens: int, output_tokens: int) -> f
         model=model, custom_llm_provider=provider, prompt_tokens=input_tokens, completion_tokens=output_tokens
     )
     return float(prompt + completion)
+
+
+@lru_cache(maxsize=1_000)
+def most_output(model: str, provider: str) -> int | None:
+    """How many tokens a model writes at most; None where LiteLLM's map does not say."""
+    for name in (f"{provider}/{model}", model):
+        most = litellm.model_cost.get(name, {}).get("max_output_tokens")
+        if isinstance(most, int) and most > 0:
+            return most
+    return None

@@ -7,16 +7,21 @@ import aiohttp
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import as_json_text, as_object, as_text, decode
+from streamviz.upstream.refusals import SHORTEST_SECRET
 from streamviz.upstream.targets import Target
 
 CONNECT_SECONDS = 10
 READ_BYTES = 256 * 1024
 
-# Hop by hop, or no longer true of the body as we pass it on.
-_NOT_PASSED_ON = frozenset(
-    "connection keep-alive proxy-authenticate te trailer transfer-encoding upgrade content-length"
-    " content-encoding set-cookie alt-svc date server strict-transport-security".split()
+# What clients get of upstream's headers: what its SDKs read. Any other may speak to a browser, of another site.
+_PASSED_ON = frozenset(
+    "content-type retry-after retry-after-ms request-id x-request-id x-should-retry ratelimit ratelimit-policy"
+    " x-amzn-requestid apim-request-id cf-ray".split()
 )
+_FAMILIES_PASSED_ON = ("openai-", "anthropic-", "x-ratelimit-", "ratelimit-", "x-groq-", "x-simulator-")
+_KINDS = ("text/event-stream", "application/json")
+# A refusal says why in a few lines; what is longer is not read.
+MOST_OF_A_REFUSAL = 1024 * 1024
 
 
 def new_client(silence_seconds: float) -> aiohttp.ClientSession:
@@ -88,7 +93,7 @@ async def open_raw(
         # A redirect is not followed: it would send the request to an address that no operator chose.
         response = await client.post(target.url, data=body, headers=headers, allow_redirects=False)
         if response.status >= 300:
-            raise await _refusal(response)
+            raise await _refusal(response, target.key)
     except TimeoutError as error:
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
     except (aiohttp.ClientError, OSError) as error:
@@ -98,8 +103,8 @@ async def open_raw(
     return RawAnswer(response, silence_seconds)
 
 
-async def _refusal(response: aiohttp.ClientResponse) -> UpstreamError:
-    body = await response.read()
+async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
+    body = _without(key, await _beginning(response))
     try:
         details = as_object(decode(body)).get("error")
     except ValueError:
@@ -116,9 +121,29 @@ async def _refusal(response: aiohttp.ClientResponse) -> UpstreamError:
     )
 
 
+async def _beginning(response: aiohttp.ClientResponse) -> bytes:
+    """A refusal's body; empty where it is longer than any that means something."""
+    body = await response.content.read(0)
+    while len(body) <= MOST_OF_A_REFUSAL:
+        if not (piece := await response.content.readany()):
+            return body
+        body += piece
+    response.close()
+    return b""
+
+
+def _without(key: str, body: bytes) -> bytes:
+    """A refusal may quote the credential that it refuses."""
+    return body.replace(key.encode(), b"***") if len(key) >= SHORTEST_SECRET else body
+
+
 def passed_on(headers: Mapping[str, str]) -> dict[str, str]:
     """Upstream's headers that the client gets: rate limits, request ids, retry-after and the like."""
-    return {name.lower(): value for name, value in headers.items() if name.lower() not in _NOT_PASSED_ON}
+    own = {name.lower(): value for name, value in headers.items()}
+    kept = {name: value for name, value in own.items() if name in _PASSED_ON or name.startswith(_FAMILIES_PASSED_ON)}
+    if not kept.get("content-type", "").lower().startswith(_KINDS):
+        kept["content-type"] = "application/json"
+    return kept
 
 
 def _words(error: Exception) -> str:

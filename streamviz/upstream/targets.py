@@ -4,10 +4,12 @@ import os
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from streamviz.core.base_urls import wrong_with_url
 from streamviz.core.errors import RequestError
+from streamviz.core.model_names import SIMULATOR_PREFIX
 from streamviz.upstream.lite import litellm
+from streamviz.upstream.providers import ONE_KEY, PROVIDERS, is_callable, is_configured, may_call
 
-SIMULATOR_PREFIX = "sim/"
 ANTHROPIC_VERSION = "2023-06-01"
 
 # Providers that speak a format as it is, so that their bytes can be relayed. Any other takes the translating lane.
@@ -43,6 +45,10 @@ _HOMES = {
 }
 
 
+# Stands where LiteLLM would otherwise take the credential of the environment, for an address that has none.
+NO_KEY = "none"
+
+
 class Lane(StrEnum):
     """How the answer comes: `raw` bytes as the provider sends them, or `translated` by LiteLLM."""
 
@@ -64,7 +70,8 @@ class RoutePlan:
 class Target:
     """Where to send a request. `url` is the raw lane's; `base_url` and `key` are LiteLLM's in the other lane.
 
-    `missing` names the environment variable of a credential that the provider needs and that is not set.
+    `missing` names the environment variable of a credential that is needed and not set; `takes_client_key` says whether
+    one of the client's own can stand in for it.
     """
 
     model: str
@@ -75,6 +82,7 @@ class Target:
     base_url: str = ""
     key: str = field(default="", repr=False)
     missing: str = ""
+    takes_client_key: bool = True
 
     @property
     def headers(self) -> dict[str, str]:
@@ -85,7 +93,7 @@ class Target:
 
     def with_key(self, key: str) -> "Target":
         """The same place, with a credential of the client's own."""
-        return replace(self, key=key, missing="")
+        return replace(self, key=key, missing="") if self.takes_client_key else self
 
     def at(self, path: str) -> "Target":
         """The raw lane's place below this one's."""
@@ -107,29 +115,80 @@ def simulator_plan(model: str, wire_format: str, simulator_url: str) -> RoutePla
 
 
 def resolve(model: str, wire_format: str, plan: RoutePlan | None = None) -> Target:
-    """The target of calls for `model` in a wire format. Raises RequestError (404) where no provider is known for it."""
-    if plan is None and "://" in model:
-        # LiteLLM would send the call, with the credential of its provider, to a URL that the client chose.
+    """The target of calls for `model` in a wire format. Raises RequestError (404) where a client may not call it.
+
+    Without a `plan` of an operator's it must be of a provider that clients may name.
+    """
+    return _planned(model, wire_format, plan) if plan is not None else _named(model, wire_format)
+
+
+def _named(model: str, wire_format: str) -> Target:
+    """What a client may name: its provider's usual address and the credential of the environment."""
+    if not is_callable(model):
         raise _unknown(model)
-    plan = plan or RoutePlan(model)
-    key = plan.key or os.environ.get(plan.credential, "")
-    try:
-        name, provider, found_key, base_url = litellm.get_llm_provider(
-            plan.target, api_base=plan.base_url or None, api_key=key or None
-        )
-    except litellm.exceptions.BadRequestError as error:
-        raise _unknown(model) from error
-    key = key or found_key or ""
-    base_url = plan.base_url or base_url or ""
-    missing = ""
-    if home := _HOMES.get(provider):
+    name, provider, key, base_url = _found(model, RoutePlan(model))
+    if not may_call(provider, name):
+        raise _unknown(model)
+    home, known = _HOMES.get(provider), PROVIDERS[provider]
+    if home is not None:
         key = key or os.environ.get(home.key_variable, "")
-        missing = home.key_variable if not key and not base_url else ""
         base_url = base_url or os.environ.get(home.url_variable, home.url)
+    is_known = is_configured(provider) or bool(key and known.takes_client_key)
+    target = _target(name, provider, wire_format, base_url, key)
+    missing = "" if is_known else known.variables[0]
+    return replace(target, missing=missing, takes_client_key=known.takes_client_key)
+
+
+def _planned(model: str, wire_format: str, plan: RoutePlan) -> Target:
+    """What an operator set. At an address of its own no credential of the environment's is used but the one named."""
+    if plan.base_url and (why := wrong_with_url(plan.base_url)):
+        raise _unusable(model, f"its base URL {why}")
+    name, provider, found_key, base_url = _found(model, plan)
+    key = plan.key or os.environ.get(plan.credential, "")
+    home = _HOMES.get(provider)
+    if home is not None and not plan.base_url:
+        found_key = found_key or os.environ.get(home.key_variable, "")
+        base_url = base_url or os.environ.get(home.url_variable, home.url)
+    if not plan.base_url and not plan.credential:
+        key = key or found_key
+    target = _target(name, provider, wire_format, plan.base_url or base_url, key)
+    if plan.credential:
+        return replace(target, missing="" if key else plan.credential)
+    if not plan.base_url:
+        return replace(target, missing="" if key or home is None else home.key_variable)
+    if target.lane is Lane.TRANSLATED and not key:
+        return _without_key(model, target)
+    return target
+
+
+def _without_key(model: str, target: Target) -> Target:
+    """LiteLLM would look for a credential of its own. Raises RequestError where it cannot be kept from that."""
+    if target.provider not in ONE_KEY:
+        raise _unusable(model, f"it has a base URL and no credential, and {target.provider} would take another's")
+    return replace(target, key=NO_KEY)
+
+
+def _found(model: str, plan: RoutePlan) -> tuple[str, str, str, str]:
+    """A model's name at its provider, the provider, its credential and address, as LiteLLM knows them."""
+    try:
+        name, provider, key, base_url = litellm.get_llm_provider(
+            plan.target, api_base=plan.base_url or None, api_key=plan.key or None
+        )
+    except Exception as error:  # LiteLLM stumbles in its own ways over names that it does not know.
+        raise _unknown(model) from error
+    return name, provider, key or "", base_url or ""
+
+
+def _target(name: str, provider: str, wire_format: str, base_url: str, key: str) -> Target:
     if provider in SPEAKS[wire_format] and base_url:
         url = _endpoint_url(base_url, wire_format)
-        return Target(name, provider, wire_format, Lane.RAW, url, base_url, key, missing)
-    return Target(name, provider, wire_format, Lane.TRANSLATED, "", base_url, key, missing)
+        return Target(name, provider, wire_format, Lane.RAW, url, base_url, key)
+    return Target(name, provider, wire_format, Lane.TRANSLATED, "", base_url, key)
+
+
+def _unusable(model: str, why: str) -> RequestError:
+    message = f"The route `{model}` cannot be used: {why}."
+    return RequestError(400, message, code="route_unusable", param="model")
 
 
 def _unknown(model: str) -> RequestError:
@@ -145,5 +204,6 @@ def _endpoint_url(base_url: str, wire_format: str) -> str:
 
 
 def configured_models() -> list[str]:
-    """The models of every provider whose credential is in the environment."""
-    return sorted(set(litellm.get_valid_models(check_provider_endpoint=False)))
+    """The models that clients can name: those of every provider whose credential is in the environment."""
+    known = litellm.get_valid_models(check_provider_endpoint=False)
+    return sorted({model for model in known if is_callable(model)})

@@ -29,6 +29,6 @@ async def count_tokens(target: Target, request: JsonObject, silence_seconds: flo
     except TimeoutError as error:
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
     except Exception as error:  # LiteLLM's errors share no base but OpenAI's, and some are bare.
-        raise as_upstream_error(error) from error
+        raise as_upstream_error(error, target.key) from error
     estimated = {"estimated": True} if counted.tokenizer_type == _LOCAL else {}
     return {"input_tokens": counted.total_tokens, **estimated}

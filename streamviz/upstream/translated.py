@@ -56,12 +56,15 @@ _KEEP_ALIVE_SECONDS = 5.0
 class TranslatedAnswer:
     """An answer whose bytes are written here: server-sent events for a stream, else one JSON body.
 
-    `source` is what is closed when it is given up.
+    `source` is what is closed when it is given up, `key` the credential of the call, which no error tells.
     """
 
     status = 200
 
-    def __init__(self, pieces: AsyncIterator[bytes], kind: str, source: object, silence_seconds: float) -> None:
+    def __init__(
+        self, pieces: AsyncIterator[bytes], kind: str, source: object, silence_seconds: float, key: str = ""
+    ) -> None:
+        self._key = key
         self._pieces = pieces
         self._source = source
         self._silence_seconds = silence_seconds
@@ -83,7 +86,7 @@ class TranslatedAnswer:
         except UpstreamError:
             raise
         except Exception as error:  # LiteLLM's errors share no base, and its iterators raise what they meet.
-            raise as_upstream_error(error) from error
+            raise as_upstream_error(error, self._key) from error
 
     def close(self) -> None:
         """LiteLLM's streams are closed by a coroutine, which this leaves to the event loop."""
@@ -126,9 +129,9 @@ async def open_translated(target: Target, request: JsonObject, silence_seconds: 
     except UpstreamError:
         raise
     except Exception as error:  # LiteLLM's errors share no base but OpenAI's, and some are bare.
-        raise as_upstream_error(error) from error
+        raise as_upstream_error(error, target.key) from error
     kind = "text/event-stream" if arguments.get("stream") else "application/json"
-    return TranslatedAnswer(pieces, kind, source, silence_seconds)
+    return TranslatedAnswer(pieces, kind, source, silence_seconds, target.key)
 
 
 async def _chat(target: Target, arguments: JsonObject) -> Opened:

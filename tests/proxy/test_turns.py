@@ -1,10 +1,13 @@
 """Turns: in what order those who come together begin, and in how many rounds of the event loop."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from itertools import pairwise
 
-from streamviz.proxy.turns import Turns
+import pytest
+
+from streamviz.proxy.turns import InTurns, Turns
 
 
 async def begin(turns: Turns, name: int, begun: list[int]) -> None:
@@ -43,3 +46,40 @@ async def test_whoever_has_left_keeps_nobody() -> None:
     assert begun == [0, 2, 3]
     await begin(turns, 4, begun)
     assert begun[-1] == 4
+
+
+async def reads(*sizes: int) -> AsyncIterator[bytes]:
+    for number, size in enumerate(sizes):
+        yield bytes([number]) * size
+
+
+async def test_what_comes_fast_is_the_same_bytes_in_pieces() -> None:
+    pieces = [piece async for piece in InTurns(reads(100_000, 10, 0, 5_000), Turns(3))]
+    assert b"".join(pieces) == bytes(100_000) + b"\1" * 10 + b"\3" * 5_000
+    assert max(map(len, pieces)) == 16 * 1024
+
+
+async def test_floods_share_a_few_turns_a_round_however_many_they_are() -> None:
+    turns, done = Turns(3), [0] * 50
+
+    async def flood(number: int) -> None:
+        async for _ in InTurns(reads(10 * 16 * 1024), turns):
+            done[number] += 1
+
+    tasks = [asyncio.ensure_future(flood(number)) for number in range(50)]
+    sizes = [0]
+    while not all(task.done() for task in tasks):
+        await asyncio.sleep(0)
+        sizes.append(sum(done))
+    assert max(later - before for before, later in pairwise(sizes)) <= 3
+    assert done == [10] * 50
+
+
+async def test_what_comes_slowly_waits_for_no_turn() -> None:
+    turns = Turns(1)
+    floods = [asyncio.ensure_future(anext(InTurns(reads(10_000), turns))) for _ in range(20)]
+    await asyncio.sleep(0)
+    coroutine = anext(InTurns(reads(200), turns)).__await__()
+    with pytest.raises(StopIteration):
+        next(coroutine)
+    await asyncio.gather(*floods)

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 
 import aiohttp
 import pytest
@@ -11,7 +12,7 @@ from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import UpstreamError
 from streamviz.upstream.raw import RawAnswer, new_client, open_raw, passed_on
-from streamviz.upstream.targets import Target, resolve, simulator_plan
+from streamviz.upstream.targets import RoutePlan, Target, resolve, simulator_plan
 from tests.services import free_port
 from tests.simulator.process import Simulator
 
@@ -145,7 +146,56 @@ async def test_connections_are_used_again(client: aiohttp.ClientSession, simulat
     assert sum(map(len, connector._conns.values())) == 1
 
 
-def test_headers_that_are_no_longer_true_stay_behind() -> None:
-    came = {"Content-Encoding": "gzip", "Content-Length": "7", "Transfer-Encoding": "chunked", "Set-Cookie": "a=b"}
+def test_clients_get_the_headers_that_are_for_them_and_no_other() -> None:
     kept = {"Retry-After": "7", "X-RateLimit-Remaining": "3", "Content-Type": "text/event-stream", "X-Request-Id": "r"}
-    assert passed_on(came | kept) == {name.lower(): value for name, value in kept.items()}
+    came = {"Content-Encoding": "gzip", "Content-Length": "7", "Transfer-Encoding": "chunked", "Connection": "close"}
+    to_browsers = (
+        *("Set-Cookie", "Location", "Refresh", "Link", "Clear-Site-Data", "Strict-Transport-Security", "Alt-Svc"),
+        *("Access-Control-Allow-Origin", "Report-To", "NEL", "Content-Security-Policy", "WWW-Authenticate"),
+        *("X-Frame-Options", "Content-Disposition", "Service-Worker-Allowed", "SourceMap", "Content-Location"),
+    )
+    sent = came | kept | dict.fromkeys(to_browsers, "evil")
+    assert passed_on(sent) == {name.lower(): value for name, value in kept.items()}
+
+
+@pytest.mark.parametrize("kind", ["text/html", "image/svg+xml", "", "text/plain; charset=utf-8"])
+def test_an_answer_is_an_event_stream_or_json_and_nothing_that_a_browser_would_run(kind: str) -> None:
+    assert passed_on({"Content-Type": kind}) == {"content-type": "application/json"}
+
+
+async def test_a_refusal_without_end_is_not_read(client: aiohttp.ClientSession) -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(status=400)
+        await response.prepare(request)
+        with suppress(ConnectionError):
+            while True:
+                await response.write(b"x" * 65536)
+        return response
+
+    with pytest.raises(UpstreamError) as raised:
+        await refused_by(client, answer)
+    assert (raised.value.status, raised.value.body) == (400, b"")
+
+
+async def test_a_refusal_does_not_quote_the_credential(client: aiohttp.ClientSession) -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        said = {"error": {"message": f"{request.headers['authorization']} is refused"}}
+        return web.json_response(said, status=401)
+
+    with pytest.raises(UpstreamError) as raised:
+        await refused_by(client, answer)
+    assert raised.value.message == "Bearer *** is refused"
+    assert b"sk-precious" not in raised.value.body
+
+
+async def refused_by(
+    client: aiohttp.ClientSession, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+) -> None:
+    """Call a server that answers so, with a credential."""
+    server = RawTestServer(answer)
+    await server.start_server()
+    try:
+        plan = RoutePlan("openai/x", f"http://127.0.0.1:{server.port}", key="sk-precious")
+        await open_raw(client, resolve("x", "openai_chat", plan), b"{}", {})
+    finally:
+        await server.close()

@@ -116,6 +116,30 @@ def test_a_route_has_an_address_and_a_credential_of_its_own(monkeypatch: pytest.
     assert target.headers == {"authorization": "Bearer precious"}
 
 
+def test_a_named_credential_that_is_not_set_is_not_replaced_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "precious")
+    for base_url in ("", "http://gpu:9/v1"):
+        target = resolve("fast", CHAT, RoutePlan("openai/llama", base_url, "TEAM_KEY"))
+        assert "precious" not in str(target.headers)
+        with pytest.raises(RequestError, match="TEAM_KEY"):
+            target.require_key()
+
+
+def test_an_address_of_its_own_without_a_credential_is_sent_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "precious")
+    target = resolve("fast", CHAT, RoutePlan("openai/llama", "http://gpu:9/v1"))
+    target.require_key()
+    assert (target.url, target.headers) == ("http://gpu:9/v1/chat/completions", {})
+
+
+@pytest.mark.parametrize("base_url", ["file:///etc/passwd", "http://user:pass@gpu", "gpu:9"])
+def test_a_route_whose_address_is_none_is_not_called(base_url: str) -> None:
+    with pytest.raises(RequestError) as raised:
+        resolve("fast", CHAT, RoutePlan("openai/llama", base_url))
+    assert raised.value.code == "route_unusable"
+    assert "pass" not in raised.value.message.replace("/etc/passwd", "").replace("password", "")
+
+
 def test_a_route_to_another_format_is_translated_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEAM_KEY", "precious")
     target = resolve("smart", CHAT, RoutePlan("anthropic/claude", "http://gpu:9", "TEAM_KEY"))
@@ -140,3 +164,27 @@ def test_the_models_of_providers_with_a_credential_are_listed(monkeypatch: pytes
     added = set(configured_models()) - without
     assert added
     assert all(resolve(model, CHAT).key == "precious" for model in list(added)[:3])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "azure_ai/agents/asst_1",
+        "azure_ai/deployments/x",
+        "gemini/x:generate",
+        "vertex_ai/x:predict",
+        "openai/responses/gpt-4o",
+        "openrouter/responses/x",
+        "hosted_vllm/container/x",
+    ],
+)
+@pytest.mark.parametrize("wire_format", [CHAT, MESSAGES, RESPONSES])
+def test_a_name_chooses_no_path_and_no_other_api(model: str, wire_format: str) -> None:
+    assert refused(model, wire_format).status == 404
+
+
+def test_names_with_a_colon_or_a_slash_are_called_where_they_are_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "AWS_PROFILE", "OPENROUTER_API_KEY"):
+        monkeypatch.setenv(variable, "x")
+    for model in ("openai/ft:gpt-4o:org::id", "bedrock/anthropic.claude-v2:1", "openrouter/z/m:free"):
+        resolve(model, CHAT).require_key()

@@ -1,0 +1,39 @@
+"""How many files and connections this process may open."""
+
+import os
+import resource
+import time
+
+# What is kept for the journal, the database and pages.
+RESERVE = 64
+# What a stream takes from its first request on: its connection to upstream, and what that needs to come about.
+_EACH = 2
+_COUNT_SECONDS = 1.0
+_OPEN = "/dev/fd"
+
+
+def raise_limit() -> None:
+    """Raise the limit as far as this user may: shells give 1,024 or fewer, which is soon used up by clients."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+class Descriptors:
+    """What is left, counted about once a second and estimated in between."""
+
+    def __init__(self) -> None:
+        self._counted_at = float("-inf")
+        self._left = 0
+
+    def why_few(self) -> str:
+        """Why no stream may begin, as a clause; empty where one may, which is then reckoned with."""
+        now = time.monotonic()
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        if now - self._counted_at >= _COUNT_SECONDS:
+            self._counted_at = now
+            self._left = limit - len(os.listdir(_OPEN))
+        if self._left - _EACH < min(RESERVE, limit // 4):
+            return "too many files and connections are open"
+        self._left -= _EACH
+        return ""

@@ -1,0 +1,55 @@
+"""Who a request comes from, where proxies stand before the server: they say so in X-Forwarded-For and -Proto.
+
+Anybody can send these headers. They count only as far as a proxy that is trusted added to them, from the right.
+"""
+
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Any
+
+Networks = tuple[IPv4Network | IPv6Network, ...]
+
+_SECURE = {"http": "https", "ws": "wss"}
+
+
+def forwarded(scope: dict[str, Any], proxies: Networks) -> dict[str, Any]:
+    """The scope of a request, with the client and the scheme that trusted proxies tell of."""
+    scheme = scope.get("scheme") or ("ws" if scope["type"] == "websocket" else "http")
+    scope = {**scope, "scheme": scheme}
+    client = scope["client"]
+    if not client or not _is_in(client[0], proxies):
+        return scope
+    if _said(scope, b"x-forwarded-proto")[-1:] == ["https"]:
+        scope["scheme"] = _SECURE.get(scheme, scheme)
+    for address in reversed(_said(scope, b"x-forwarded-for")):
+        if not _is_address(address):
+            break  # what stands before it nobody vouches for
+        scope["client"] = [address, 0]  # its port is not told
+        if not _is_in(address, proxies):
+            break
+    return scope
+
+
+def _said(scope: dict[str, Any], name: bytes) -> list[str]:
+    """The values of a header that may come several times, each a list with commas."""
+    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
+    lines = [value.decode("latin-1") for key, value in headers if key == name]
+    return [word.strip() for line in lines for word in line.split(",")]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_in(text: str, networks: Networks) -> bool:
+    return _is_address(text) and any(_plain(text) in network for network in networks)
+
+
+def _plain(text: str) -> Any:
+    """An IPv4 address that came over IPv6 is what it is."""
+    address = ip_address(text)
+    return getattr(address, "ipv4_mapped", None) or address

@@ -1,0 +1,68 @@
+"""Refusing a request before its body is taken, which would lie in a file of its own however long it is."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+from daphne.http_protocol import WebRequest
+
+from streamviz.event_loop import reactor
+
+# What a refused client gets to read why, while what it still sends is thrown away.
+LINGER_SECONDS = 5.0
+
+Headers = list[tuple[bytes, bytes]]
+# Given the path, the headers with names in small letters, and how long the body is, so far as that is known, this
+# gives the response that refuses it, or None.
+Gate = Callable[[bytes, Headers, int], bytes | None]
+
+
+def _throw_away(data: bytes) -> None:
+    """In place of reading what a refused client still sends."""
+
+
+class GatedRequest(WebRequest):
+    """A request that is looked at when its headers are there, and while a body of unknown length comes."""
+
+    _is_refused = False
+    _length: int | None = 0
+    _taken = 0
+
+    def gotLength(self, length: int | None) -> None:
+        """Called by Twisted once the headers are there; `length` is None where the body comes in chunks."""
+        self._length = length
+        if length != 0:
+            self._pass_gate(length or 0)
+        if self._is_refused:
+            self.content = io.BytesIO()
+        else:
+            super().gotLength(length)
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """Called by Twisted with a piece of the body."""
+        self._taken += len(data)
+        if self._length is None and not self._is_refused:
+            self._pass_gate(self._taken)
+        if not self._is_refused:
+            super().handleContentChunk(data)
+
+    def process(self) -> Any:
+        """Called by Twisted once the request is whole."""
+        return None if self._is_refused else super().process()
+
+    def _pass_gate(self, length: int) -> None:
+        gate: Gate | None = self.server.gate
+        named = self.requestHeaders.getAllRawHeaders()
+        headers = [(name.lower(), value) for name, values in named for value in values]
+        answer = None if gate is None else gate(self.channel._path, headers, length)
+        if answer is not None:
+            self._refuse(answer)
+
+    def _refuse(self, answer: bytes) -> None:
+        """To close at once would have the client's system throw away the answer with what was not read."""
+        self._is_refused = True
+        self.requestHeaders.removeHeader(b"expect")
+        self.channel.dataReceived = _throw_away
+        self.channel.transport.write(answer)
+        self.channel.transport.loseWriteConnection()
+        reactor.callLater(LINGER_SECONDS, self.channel.transport.abortConnection)

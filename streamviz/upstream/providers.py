@@ -1,0 +1,102 @@
+"""The providers that clients may name, what says that an operator uses one, and how its models may be called.
+
+Any other provider is called by a route alone. LiteLLM knows many more, some of which it asks for an address, a login or
+a template of a prompt as soon as it is given their name, and takes hosts and paths out of names of models.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+
+MOST_CHARACTERS = 300
+_PLAIN = re.compile(r"[A-Za-z0-9@~][A-Za-z0-9@~_.:+=-]*")
+# Words before a model's name by which LiteLLM chooses another API of the provider.
+_ROUTING = frozenset(
+    "agent agentcore agents assistants async_invoke claude_platform container converse converse_like deployment"
+    " deployments gpt5_series invoke mantle model_router o_series responses".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One of these variables in the environment says that an operator has an account there, or serves it at an address.
+
+    `is_in_path`: the model's name becomes a part of the URL, or chooses one, so it is to be one segment of a path; with
+    `has_methods` a colon in it would begin the name of a method there. With
+    `takes_client_key` its clients may bring a credential of their own: it lives at one known address.
+    """
+
+    variables: tuple[str, ...]
+    is_in_path: bool = False
+    has_methods: bool = False
+    takes_client_key: bool = True
+
+
+def _keyed(*names: str) -> dict[str, Provider]:
+    return {name: Provider((f"{name.upper()}_API_KEY",)) for name in names}
+
+
+def _served(*names: str) -> dict[str, Provider]:
+    """What operators serve themselves: LiteLLM would look for it on this machine."""
+    return {name: Provider((f"{name.upper()}_API_BASE",), takes_client_key=False) for name in names}
+
+
+PROVIDERS = {
+    **_keyed("openai", "anthropic", "openrouter", "groq", "deepseek", "mistral", "xai", "cerebras", "sambanova"),
+    **_keyed("nvidia_nim", "deepinfra", "moonshot", "dashscope", "nebius", "novita", "hyperbolic", "featherless_ai"),
+    **_keyed("zai", "github", "baseten", "vercel_ai_gateway", "codestral", "minimax", "meta_llama", "volcengine"),
+    **_served("hosted_vllm", "lm_studio", "llamafile", "litellm_proxy", "ollama"),
+    "ollama_chat": Provider(("OLLAMA_API_BASE",), takes_client_key=False),
+    "together_ai": Provider(("TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHER_API_KEY", "TOGETHER_AI_TOKEN")),
+    "fireworks_ai": Provider(
+        ("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY", "FIREWORKSAI_API_KEY", "FIREWORKS_AI_TOKEN")
+    ),
+    "perplexity": Provider(("PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY")),
+    "cohere": Provider(("COHERE_API_KEY", "CO_API_KEY")),
+    "cohere_chat": Provider(("COHERE_API_KEY", "CO_API_KEY")),
+    "gemini": Provider(("GEMINI_API_KEY", "GOOGLE_API_KEY"), is_in_path=True, has_methods=True),
+    "azure": Provider(("AZURE_API_KEY", "AZURE_AD_TOKEN"), is_in_path=True, takes_client_key=False),
+    "azure_ai": Provider(("AZURE_AI_API_KEY",), is_in_path=True, takes_client_key=False),
+    "bedrock": Provider(
+        ("AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK", "AWS_PROFILE"), is_in_path=True, takes_client_key=False
+    ),
+    "vertex_ai": Provider(
+        ("GOOGLE_APPLICATION_CREDENTIALS", "VERTEX_CREDENTIALS", "VERTEXAI_CREDENTIALS"),
+        is_in_path=True,
+        has_methods=True,
+        takes_client_key=False,
+    ),
+    "cloudflare": Provider(("CLOUDFLARE_API_KEY",), is_in_path=True, takes_client_key=False),
+    "databricks": Provider(("DATABRICKS_API_KEY",), is_in_path=True, takes_client_key=False),
+}
+# They take their credential as one header, so a call without one can be made without any.
+ONE_KEY = frozenset(
+    name for name, provider in PROVIDERS.items() if provider.takes_client_key or name in ("ollama", "ollama_chat")
+)
+
+
+def is_configured(name: str) -> bool:
+    """Whether the environment says that an operator uses this provider."""
+    return any(os.environ.get(variable) for variable in PROVIDERS[name].variables)
+
+
+def is_callable(model: str) -> bool:
+    """Whether a client's name for a model may be given to LiteLLM: no provider but those above, no address, no path."""
+    prefix, is_prefixed, name = model.partition("/")
+    return may_call(prefix, name) if is_prefixed else _is_plain(model, is_in_path=True)
+
+
+def may_call(provider: str, name: str) -> bool:
+    """Whether clients may call a model of this provider by this name."""
+    found = PROVIDERS.get(provider)
+    if found is None or (found.has_methods and ":" in name):
+        return False
+    return _is_plain(name, found.is_in_path)
+
+
+def _is_plain(name: str, is_in_path: bool) -> bool:
+    """Whether it is made of words with slashes between: nothing that a URL, a path or a template would heed."""
+    parts = name.split("/")
+    if len(name) > MOST_CHARACTERS or (is_in_path and len(parts) > 1) or not _ROUTING.isdisjoint(parts[:-1]):
+        return False
+    return all(_PLAIN.fullmatch(part) for part in parts) and ".." not in name and not name.lower().startswith("arn:")

@@ -1,0 +1,41 @@
+"""Upstream's errors quote what they were sent: what policies mask is masked in them too."""
+
+from streamviz.core.errors import RequestError, UpstreamError
+from streamviz.core.policy import ActivePolicy, Mode
+from streamviz.policies import build
+from streamviz.proxy.relay import kept_error
+
+KEY = "AKIAIOSFODNN7EXAMPLE"
+
+
+def redacting(mode: Mode = Mode.ENFORCE) -> list[ActivePolicy]:
+    return [ActivePolicy(build("redact", {}), "redact", 1, 1, mode)]
+
+
+def refused(message: str, body: bytes) -> UpstreamError:
+    return UpstreamError(401, message, kind="authentication_error", headers={"x-request-id": "r"}, body=body)
+
+
+def test_it_is_masked_in_the_message_and_in_the_body() -> None:
+    told = kept_error(refused(f"bad key {KEY}", b'{"error":{"message":"bad key %s"}}' % KEY.encode()), redacting())
+    assert isinstance(told, UpstreamError)
+    assert (told.status, told.kind, told.headers) == (401, "authentication_error", {"x-request-id": "r"})
+    assert told.message == "bad key [api key removed]"
+    assert told.body == b'{"error":{"message":"bad key [api key removed]"}}'
+
+
+def test_what_has_nothing_in_it_stays_the_same() -> None:
+    error = refused("bad key", b"\xff not even text")
+    plain = refused("bad key", b'{"error":{"message":"bad key"}}')
+    assert kept_error(plain, redacting()) is plain
+    assert kept_error(error, []) is error
+    shown = refused(KEY, b"")
+    assert kept_error(shown, redacting(Mode.SHADOW)) is shown
+    ours = RequestError(400, KEY)
+    assert kept_error(ours, redacting()) is ours
+
+
+def test_a_body_that_is_too_long_to_be_masked_is_left_out() -> None:
+    told = kept_error(refused("no", b"x" * 30_000 + KEY.encode()), redacting())
+    assert isinstance(told, UpstreamError)
+    assert (told.message, told.body) == ("no", b"")

@@ -1,0 +1,148 @@
+"""What streamviz itself fails at: told in the client's format, once in the log, and recorded as an end."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from streamviz.live.feed import Feed
+from streamviz.proxy import asgi
+from streamviz.proxy.clock import Clock
+from streamviz.proxy.early import refusal
+from streamviz.proxy.relay import Observers
+from streamviz.proxy.worker import Worker
+from streamviz.records.journal import room
+from streamviz.records.journal.journal import Journal
+from streamviz.records.models.access import digest
+from streamviz.records.recorder import AnyEntry, StreamClosed, StreamOpened
+from streamviz.records.standing import KnownKey, KnownRoute
+from tests.records.support import ROOM
+
+KEY = "sv-a-key"
+SECRET = "what only the log may say"
+FORMATS = ("/v1/chat/completions", "/v1/messages", "/v1/responses")
+TYPES = {"/v1/messages": "api_error"}
+
+
+class Kept:
+    """A record that is a list."""
+
+    def __init__(self) -> None:
+        self.entries: list[AnyEntry] = []
+
+    def append(self, entry: AnyEntry) -> None:
+        self.entries.append(entry)
+
+    def flush(self) -> None:
+        """All is there already."""
+
+    def has_lost(self, stream_id: object) -> bool:
+        return False
+
+
+class Broken:
+    """A client for upstream with a fault of its own."""
+
+    async def post(self, *_: object, **__: object) -> object:
+        raise KeyError(SECRET)
+
+
+@pytest.fixture
+def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
+    made = Worker()
+    made.standing.keys[digest(KEY)] = KnownKey(1, "a-key")
+    made.standing.key_ids = frozenset([1])
+    for name in ("openai", "anthropic"):
+        made.standing.routes[name] = KnownRoute(f"{name}/x", "http://127.0.0.1:1", "")
+    made.client = cast(Any, Broken())
+    made.journal = Journal(tmp_path, ROOM)
+    made.observers = Observers(cast(Any, Kept()), Feed(), Clock())
+    monkeypatch.setattr(asgi, "worker", made)
+    yield made
+    made.journal.close()
+
+
+async def answered(path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """What the proxy answers to a request: its status and its JSON."""
+    sent: list[Any] = []
+    to_come = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
+
+    async def receive() -> Any:
+        return to_come.pop() if to_come else await stays()
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    scope = {"type": "http", "method": "POST", "path": path, "client": ("127.0.0.1", 1)}
+    headers = [(b"authorization", f"Bearer {KEY}".encode())]
+    await asgi.application(cast(Any, {**scope, "headers": headers}), receive, send)
+    return sent[0]["status"], json.loads(b"".join(each["body"] for each in sent[1:]))
+
+
+async def stays() -> Any:
+    """A client that does not leave."""
+    await asyncio.Event().wait()
+
+
+def asked(path: str) -> dict[str, Any]:
+    said: dict[str, Any] = {"role": "user", "content": "Hello"}
+    turns = {"input": "Hello"} if path.endswith("responses") else {"messages": [said], "max_tokens": 9}
+    return {"model": "anthropic" if path.endswith("messages") else "openai", "stream": True, **turns}
+
+
+@pytest.mark.parametrize("path", [*FORMATS, "/v1/messages/count_tokens"])
+async def test_an_endpoint_that_raises_is_told_in_the_clients_format(
+    worker: Worker, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fails(*_: object) -> None:
+        raise KeyError(SECRET)
+
+    monkeypatch.setitem(asgi.ENDPOINTS, path, ("POST", fails))
+    status, said = await answered(path, {})
+    assert (status, said["error"]["type"]) == (500, "api_error" if "messages" in path else "server_error")
+    assert SECRET not in json.dumps(said)
+    assert "Traceback" not in json.dumps(said)
+    assert [each.exc_info is not None for each in caplog.records if each.levelno == logging.ERROR] == [True]
+
+
+@pytest.mark.parametrize("path", FORMATS)
+async def test_a_stream_that_was_opened_is_closed_with_an_outcome(
+    worker: Worker, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    status, said = await answered(path, asked(path))
+    assert (status, said["error"]["type"]) == (500, TYPES.get(path, "server_error"))
+    assert SECRET not in json.dumps(said)
+    entries = cast(Kept, worker.observers.recorder).entries
+    assert isinstance(entries[0], StreamOpened)
+    [end] = [each for each in entries if isinstance(each, StreamClosed)]
+    assert (end.outcome, end.status) == ("interrupted", 500)
+    assert SECRET not in end.error
+    assert len([each for each in caplog.records if each.exc_info]) == 1
+
+
+@pytest.mark.parametrize("path", FORMATS)
+def test_where_nothing_can_be_recorded_no_body_is_taken(
+    worker: Worker, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = [(b"authorization", f"Bearer {KEY}".encode())]
+    assert refusal(worker, path.encode(), headers, 9) is None
+    monkeypatch.setattr(room, "RESERVE_BYTES", 2**62)
+    monkeypatch.setattr(worker, "journal", Journal(worker.journal.path.parent, ROOM))
+    answer = refusal(worker, path.encode(), headers, 9)
+    assert answer is not None
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"cannot record any more" in answer
+    assert b"overloaded_error" in answer
+    assert refusal(worker, b"/v1/models", headers, 0) is None
+
+
+async def test_a_worker_that_ends_its_streams_takes_no_body(worker: Worker) -> None:
+    headers = [(b"authorization", f"Bearer {KEY}".encode())]
+    await worker.drain(0)
+    answer = refusal(worker, FORMATS[0].encode(), headers, 9)
+    assert answer is not None
+    assert b"stopping" in answer

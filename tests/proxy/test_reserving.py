@@ -1,0 +1,147 @@
+"""What a stream may come to is reserved when it begins, and settled whatever becomes of it."""
+
+import asyncio
+import json
+import uuid
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from streamviz.core.context import SessionCounts
+from streamviz.core.errors import RequestError
+from streamviz.core.policy import ActivePolicy, Mode
+from streamviz.core.request import ModelCall
+from streamviz.live.feed import Feed
+from streamviz.policies import build
+from streamviz.proxy.calls import model_call
+from streamviz.proxy.clock import Clock
+from streamviz.proxy.formats import OPENAI_CHAT
+from streamviz.proxy.relay import Observers
+from streamviz.proxy.spending import amounts_of
+from streamviz.proxy.worker import Worker
+from streamviz.records.journal.journal import Journal
+from streamviz.records.models.access import digest
+from streamviz.records.recorder import AnyEntry, StreamOpened
+from streamviz.records.standing import KnownKey, KnownRoute, ScopedPolicy
+from streamviz.records.tallies import Amounts
+from tests.records.support import ROOM
+
+KEY = "sv-a-key"
+
+
+class Books:
+    """What is reserved, in a set; `answers` is set while a reservation is told."""
+
+    def __init__(self) -> None:
+        self.reserved: set[uuid.UUID] = set()
+        self.was_asked = asyncio.Event()
+        self.answers = asyncio.Event()
+
+    async def reserve(self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts) -> SessionCounts:
+        self.reserved.add(stream)
+        self.was_asked.set()
+        await self.answers.wait()
+        return SessionCounts()
+
+    def settle(self, session: uuid.UUID, stream: uuid.UUID, spent: SessionCounts) -> None:
+        self.reserved.remove(stream)
+
+
+class Full:
+    """A record that breaks at the beginning of a stream."""
+
+    def append(self, entry: AnyEntry) -> None:
+        if isinstance(entry, StreamOpened):
+            raise OSError("no room")
+
+    def flush(self) -> None:
+        """There is nothing."""
+
+    def has_lost(self, stream_id: object) -> bool:
+        return False
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Any:
+    made = Worker()
+    made.standing.keys[digest(KEY)] = KnownKey(1, "a-key")
+    made.standing.key_ids = frozenset([1])
+    made.standing.routes["m"] = KnownRoute("openai/x", "http://127.0.0.1:1", "")
+    made.journal = Journal(tmp_path, ROOM)
+    made.observers = Observers(cast(Any, Full()), Feed(), Clock())
+    made.tallies = cast(Any, Books())
+    limited(made, Mode.ENFORCE)
+    yield made
+    made.journal.close()
+
+
+def limited(worker: Worker, mode: Mode) -> None:
+    """All sessions are limited, in this mode."""
+    active = ActivePolicy(build("limits", {"session": {"streams": 3}}), "limits", 1, 1, mode)
+    worker.standing.policies = [ScopedPolicy("limits", 1, mode, (), (), active)]
+
+
+async def call(worker: Worker, **fields: object) -> None:
+    body = json.dumps({"model": "m", "messages": [], **fields}).encode()
+    events = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        return events.pop()
+
+    async def send(_: Any) -> None:
+        pytest.fail("nothing is to be answered")
+
+    headers = [(b"authorization", f"Bearer {KEY}".encode())]
+    scope = {"type": "http", "method": "POST", "path": OPENAI_CHAT.path, "client": None, "headers": headers}
+    await model_call(OPENAI_CHAT, worker, cast(Any, scope), receive, send)
+
+
+async def test_what_fails_before_the_stream_is_open_leaves_nothing_reserved(worker: Worker) -> None:
+    books = cast(Books, worker.tallies)
+    books.answers.set()
+    with pytest.raises(OSError, match="no room"):
+        await call(worker)
+    assert books.was_asked.is_set()
+    assert not books.reserved
+
+
+async def test_what_is_cancelled_while_it_reserves_leaves_nothing_reserved(worker: Worker) -> None:
+    books = cast(Books, worker.tallies)
+    task = asyncio.create_task(call(worker))
+    await books.was_asked.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()
+    assert not books.reserved
+
+
+async def test_no_client_waits_for_a_shadow(worker: Worker) -> None:
+    limited(worker, Mode.SHADOW)
+    with pytest.raises(OSError, match="no room"):
+        await asyncio.wait_for(call(worker), 30)
+    assert not cast(Books, worker.tallies).was_asked.is_set()
+
+
+@pytest.mark.parametrize(
+    ("wire_format", "fields", "tokens"),
+    [
+        ("openai_chat", {"max_output_tokens": 1, "max_tokens": 50}, 50),
+        ("openai_chat", {"max_completion_tokens": 50, "n": 3}, 150),
+        ("openai_chat", {"max_output_tokens": 1}, None),
+        ("openai_responses", {"max_tokens": 1, "max_completion_tokens": 1}, None),
+        ("openai_responses", {"max_tokens": 1, "max_output_tokens": 50, "n": 3}, 50),
+        ("anthropic_messages", {"max_completion_tokens": 1, "max_tokens": 50}, 50),
+        ("anthropic_messages", {"max_output_tokens": 1}, None),
+    ],
+)
+def test_what_bounds_an_answer_is_what_its_format_says(
+    wire_format: str, fields: dict[str, Any], tokens: int | None
+) -> None:
+    assert amounts_of(ModelCall(wire_format, fields), "nobody-knows-it", "openai").output_tokens == tokens
+
+
+async def test_a_request_that_names_other_models_is_refused(worker: Worker) -> None:
+    with pytest.raises(RequestError) as raised:
+        await call(worker, models=["anthropic/claude-opus-4"])
+    assert (raised.value.status, raised.value.param) == (400, "models")

@@ -1,0 +1,222 @@
+"""LiteLLM makes no call but the one that was asked for: every connection that is tried is noted."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
+
+from streamviz.core.errors import ClientFacingError, RequestError, UpstreamError
+from streamviz.upstream.lite import send_only_what_is_asked
+from streamviz.upstream.prices import price
+from streamviz.upstream.targets import Lane, RoutePlan, resolve
+from streamviz.upstream.translated import open_translated
+
+# LiteLLM imports more of itself with the first call, and not all of that is without warnings.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning"),
+    pytest.mark.usefixtures("bare_environment", "as_in_a_server"),
+]
+
+FORMATS = ("openai_chat", "anthropic_messages", "openai_responses")
+NOWHERE = [
+    *("custom_openai/http://127.0.0.1:9/v1", "huggingface/http://127.0.0.1:9", "huggingface/org/model", "openai/../x"),
+    *("azure/../../x?y", "azure/a/b", "azure/x%2f..", "bedrock/arn:aws:bedrock:us-east-1:1:model/x", "gemini/../x?a=b"),
+    *("bedrock/us-east-1/m", "vertex_ai/../../x", "vertex_ai/a/b", "ollama/x#y", "github_copilot/gpt-4o"),
+    *("chatgpt/gpt-5", "lemonade/m", "docker_model_runner/m", "text-completion-openai/gpt-3.5-turbo-instruct"),
+    *(
+        "petals/x",
+        "replicate/a/b",
+        "sagemaker/x",
+        "openai/" + "x" * 301,
+        "openai/a\x00b",
+        "openai/a b",
+        "openai/a\r\nb",
+    ),
+    *("openrouter/a//b", "openai//evil.test/x", "groq/a\\b", "OPENAI/gpt-4o", "watsonx/x", "xinference/x", "vllm/x"),
+    *("openai/", "gemini", "/", "nvidia_riva/localhost:1", "predibase/x", "gemini/x;y", "azure/../x"),
+]
+
+
+class Connections:
+    """Where this process wants to connect to while it is told to note it. A hook of the interpreter cannot be taken
+    back, so there is one, which is heeded now and then."""
+
+    def __init__(self) -> None:
+        self.tried: list[str] | None = None
+        sys.addaudithook(self._note)
+
+    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.tried is None:
+            return
+        if event == "socket.connect":
+            self.tried.append(str(arguments[1]))
+        elif event == "socket.getaddrinfo":
+            self.tried.append(str(arguments[:2]))
+
+
+CONNECTIONS = Connections()
+
+
+@pytest.fixture
+def as_in_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """httpx is as it was when the test is over: other tests ask with it."""
+    for client in (httpx.Client, httpx.AsyncClient):
+        monkeypatch.setattr(client, "send", client.send)
+    send_only_what_is_asked()
+
+
+@pytest.fixture
+def tried() -> Iterator[list[str]]:
+    """Every address that is looked up or connected to."""
+    CONNECTIONS.tried = []
+    yield CONNECTIONS.tried
+    CONNECTIONS.tried = None
+
+
+class Upstream:
+    """A server that refuses every call, or sends it on, and knows what it was asked."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.asked: list[web.BaseRequest] = []
+        self.sends_on_to = ""
+
+    def others(self, tried: list[str]) -> list[str]:
+        """What was tried besides this server."""
+        port = self.address.rpartition(":")[2]
+        return [each for each in tried if port not in each]
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        found.asked.append(request)
+        if found.sends_on_to:
+            return web.Response(status=307, headers={"location": found.sends_on_to + request.path})
+        return web.json_response({"error": {"message": "No."}}, status=400)
+
+    server = RawTestServer(answer)
+    await server.start_server()
+    found = Upstream(f"http://127.0.0.1:{server.port}")
+    yield found
+    await server.close()
+
+
+def request(wire_format: str, **part: Any) -> dict[str, object]:
+    """A call with a text and perhaps something else in its one message."""
+    content: list[object] = [{"type": "input_text" if wire_format == FORMATS[2] else "text", "text": "Hello"}]
+    turns = [{"role": "user", "content": content + ([part] if part else [])}]
+    return (
+        {"model": "r", "max_tokens": 9, "messages": turns}
+        if wire_format != FORMATS[2]
+        else {"model": "r", "input": turns}
+    )
+
+
+async def call(route: RoutePlan, wire_format: str, said: dict[str, object]) -> ClientFacingError | None:
+    """The error of a translated call; None where the raw lane would make it."""
+    target = resolve("r", wire_format, route)
+    if target.lane is Lane.RAW:
+        return None
+    with pytest.raises(UpstreamError) as raised:
+        async for _ in await open_translated(target, said, silence_seconds=20):
+            pass
+    return raised.value
+
+
+@pytest.mark.parametrize("wire_format", FORMATS)
+@pytest.mark.parametrize("model", NOWHERE)
+def test_a_name_chooses_no_host_and_no_path(model: str, wire_format: str, tried: list[str]) -> None:
+    with pytest.raises(RequestError) as raised:
+        resolve(model, wire_format).require_key()
+    assert raised.value.status == 404
+    assert tried == []
+
+
+@pytest.mark.parametrize("model", ["ollama/llama3", "lm_studio/x", "hosted_vllm/x", "llamafile/x", "litellm_proxy/x"])
+def test_no_server_on_this_machine_is_called_that_nobody_named(model: str, tried: list[str]) -> None:
+    for target in (resolve(model, FORMATS[0]), resolve(model, FORMATS[0]).with_key("sk-clients-own")):
+        with pytest.raises(RequestError) as raised:
+            target.require_key()
+        assert (raised.value.status, "_API_BASE" in raised.value.message) == (401, True)
+    assert tried == []
+
+
+@pytest.mark.parametrize("wire_format", FORMATS)
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("ollama/llama3", "ollama_chat/llama3", "huggingface/org/model", "petals/x", "lemonade/x", "vllm/org/model"),
+        *("together_ai/org/model", "groq/x", "gemini/gemini-x", "azure/x", "text-completion-openai/x", "anthropic/x"),
+    ],
+)
+async def test_a_route_is_called_and_nobody_else(
+    upstream: Upstream, tried: list[str], target: str, wire_format: str
+) -> None:
+    await call(RoutePlan(target, upstream.address, key="sk-route"), wire_format, request(wire_format))
+    name, _, model = target.partition("/")
+    assert price(model, name, 10, 10) is None
+    assert upstream.others(tried) == []
+    assert len(upstream.asked) <= 1
+
+
+async def test_no_metadata_of_a_cloud_is_looked_up(upstream: Upstream, tried: list[str]) -> None:
+    for target in ("bedrock/anthropic.claude-v2", "sagemaker/x", "sagemaker_chat/x", "bedrock/converse/x"):
+        await call(RoutePlan(target, upstream.address, key="k"), FORMATS[0], request(FORMATS[0]))
+    assert upstream.others(tried) == []
+
+
+@pytest.mark.parametrize("target", ["anthropic/claude-x", "gemini/gemini-x", "bedrock/anthropic.claude-v2"])
+async def test_what_a_request_points_at_is_not_fetched(upstream: Upstream, tried: list[str], target: str) -> None:
+    picture = {"type": "image_url", "image_url": {"url": f"{upstream.address}/picture.png"}}
+    said = request(FORMATS[0], **picture)
+    assert await call(RoutePlan(target, "http://127.0.0.1:9", key="k"), FORMATS[0], said) is not None
+    assert upstream.asked == []
+    assert not [each for each in tried if upstream.address.rpartition(":")[2] in each]
+
+
+@pytest.mark.parametrize("wire_format", FORMATS)
+@pytest.mark.parametrize("provider", ["anthropic", "azure", "gemini", "groq", "openai", "cohere", "ollama_chat"])
+async def test_a_redirect_is_not_followed(upstream: Upstream, wire_format: str, provider: str) -> None:
+    arrived = asyncio.Event()
+
+    async def note(_: web.BaseRequest) -> web.StreamResponse:
+        arrived.set()
+        return web.Response(status=400)
+
+    other = RawTestServer(note)
+    await other.start_server()
+    upstream.sends_on_to = f"http://localhost:{other.port}"
+    error = await call(RoutePlan(f"{provider}/x", upstream.address, key="sk-route"), wire_format, request(wire_format))
+    await other.close()
+    assert not arrived.is_set()
+    assert error is None or error.status >= 500
+
+
+@pytest.mark.parametrize("wire_format", FORMATS)
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "groq", "gemini", "cohere"])
+async def test_an_address_without_a_credential_gets_none(
+    upstream: Upstream, bare_environment: pytest.MonkeyPatch, wire_format: str, provider: str
+) -> None:
+    for name in ("OPENAI", "ANTHROPIC", "GROQ", "GEMINI", "COHERE", "AZURE", "OLLAMA"):
+        bare_environment.setenv(f"{name}_API_KEY", "sk-precious-of-the-environment")
+    bare_environment.setenv("AWS_ACCESS_KEY_ID", "sk-precious-id")
+    bare_environment.setenv("AWS_SECRET_ACCESS_KEY", "sk-precious-of-the-environment")
+    route = RoutePlan(f"{provider}/x", upstream.address)
+    target = resolve("r", wire_format, route)
+    assert "precious" not in f"{target.key} {target.headers}"
+    await call(route, wire_format, request(wire_format))
+    for asked in upstream.asked:
+        assert "precious" not in f"{asked.url} {dict(asked.headers)}"
+
+
+@pytest.mark.parametrize("provider", ["azure", "bedrock", "vertex_ai", "sagemaker"])
+def test_an_address_without_a_credential_is_not_called_where_another_would_be_sent(provider: str) -> None:
+    with pytest.raises(RequestError) as raised:
+        resolve("r", FORMATS[0], RoutePlan(f"{provider}/x", "http://127.0.0.1:9"))
+    assert raised.value.code == "route_unusable"

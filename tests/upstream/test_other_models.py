@@ -1,0 +1,35 @@
+"""A request names one model: the one that keys and policies were asked about."""
+
+from typing import Any
+
+import pytest
+
+from streamviz.core.errors import RequestError
+from streamviz.upstream.other_models import require_one_model
+
+OTHER = ["anthropic/claude-opus-4"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"models": OTHER}, "models"),
+        ({"fallbacks": OTHER}, "fallbacks"),
+        ({"route": "fallback"}, "route"),
+        ({"extra_body": {"models": OTHER}}, "extra_body.models"),
+        ({"extra_body": {"model": OTHER[0]}}, "extra_body.model"),
+        ({"provider": {"order": [{"fallbacks": OTHER}]}}, "provider.order.fallbacks"),
+        ({"providerOptions": {"gateway": {"models": OTHER}}}, "providerOptions.gateway.models"),
+    ],
+)
+def test_a_field_that_names_others_is_refused(fields: dict[str, Any], named: str) -> None:
+    with pytest.raises(RequestError) as raised:
+        require_one_model({"model": "openrouter/openai/gpt-4o-mini", "messages": [], **fields})
+    assert (raised.value.status, raised.value.param) == (400, named)
+    assert named in raised.value.message
+
+
+def test_what_names_no_model_goes_on() -> None:
+    held = {"extra_body": {"google": {"thinking_config": {}}}, "provider": {"order": ["openai"]}, "models": None}
+    said = {"role": "user", "content": [{"models": OTHER}]}
+    require_one_model({"model": "x", "messages": [said], "metadata": {"route": "a"}, **held})

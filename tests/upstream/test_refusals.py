@@ -1,0 +1,54 @@
+"""What clients are told of a call that failed."""
+
+import pytest
+
+from streamviz.upstream.refusals import as_upstream_error, told
+
+
+class Failed(Exception):
+    """An error as LiteLLM raises them."""
+
+    def __init__(self, message: str, status_code: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status_code = status_code
+
+
+LONG = 'Unable to locate credentials\nTraceback (most recent call last):\n  File "/srv/app/x.py", line 3, in f\n    g()'
+
+
+def test_a_traceback_goes_to_the_log_and_not_to_the_client(caplog: pytest.LogCaptureFixture) -> None:
+    try:
+        raise Failed(LONG)
+    except Failed as error:
+        told_of = as_upstream_error(error)
+    assert told_of.message == "Unable to locate credentials"
+    assert "test_refusals.py" in caplog.text
+    assert "Unable to locate" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("cannot open /home/me/.aws/credentials: denied", "cannot open …: denied"),
+        ("see https://docs.example.com/a/b for more", "see https://docs.example.com/a/b for more"),
+        ("the model a/b is not there, ask for openai/gpt-4o", "the model a/b is not there, ask for openai/gpt-4o"),
+        ("x" * 5_000, "x" * 2_000),
+        (LONG[LONG.index("\n") :], "the call failed"),
+    ],
+)
+def test_what_is_of_this_machine_is_left_out(message: str, expected: str) -> None:
+    assert told(message) == expected
+
+
+def test_no_credential_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "sk-environment-1")
+    message = as_upstream_error(
+        Failed("keys sk-environment-1 and sk-own-22222 were refused", 401), "sk-own-22222"
+    ).message
+    assert message == "keys … and … were refused"
+
+
+def test_the_providers_words_stay() -> None:
+    error = Failed('litellm.BadRequestError: GroqException - {"error": {"message": "Too hot."}}', 400)
+    assert (as_upstream_error(error).status, as_upstream_error(error).message) == (400, "Too hot.")
