@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
@@ -11,6 +12,7 @@ from streamviz.core.policy import Mode
 from streamviz.dashboard.parameter_fields import PREFIX, ReadableJSON, fields_of, parameters_in
 from streamviz.policies.registry import REGISTRY
 from streamviz.records.models import ApiKey, Policy
+from streamviz.sign_ins import Attempt, TooManyAttempts
 
 KINDS = f"Which of {', '.join(BlockKind)} it applies to, comma separated; none means all."
 WHY = "Kept with the version that this change makes."
@@ -23,6 +25,33 @@ def wrong_with(form: forms.BaseForm) -> str:
 
 def _label(form: forms.BaseForm, name: str) -> str:
     return f"{form[name].label}: " if name in form.fields else ""
+
+
+class SignInForm(AuthenticationForm):
+    """A name and a password. `refused_seconds` is for how long to wait where there were too many attempts."""
+
+    refused_seconds = 0
+
+    def clean(self) -> dict[str, Any]:
+        name, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
+        if not name or not password:
+            return super().clean()
+        attempt = self._begin(name)
+        try:
+            cleaned = super().clean()
+        except ValidationError:
+            attempt.failed()
+            raise
+        attempt.succeeded()
+        return cleaned
+
+    def _begin(self, name: str) -> Attempt:
+        assert self.request is not None
+        try:
+            return Attempt(name, self.request.META.get("REMOTE_ADDR", ""))
+        except TooManyAttempts as error:
+            self.refused_seconds = error.seconds
+            raise ValidationError(str(error)) from error
 
 
 class WhyForm(forms.Form):
@@ -64,8 +93,8 @@ class PolicyForm(forms.ModelForm):
 
     def __init__(self, *args: Any, kind: str, by: User | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._by = by
         self.instance.kind = kind
+        self.instance.asked_by = by
         self._schema = REGISTRY[kind].schema
         self.fields.update(fields_of(self._schema, self.instance.parameters))
         if self.instance.pk:
@@ -90,7 +119,6 @@ class PolicyForm(forms.ModelForm):
         newest = self.instance.versions.first() if self.instance.pk else None
         try:
             self.instance.require_unchanged(self.cleaned_data.get("seen"), newest)
-            self.instance.require_may_change(self._by, newest)
         except ValidationError as error:
             self.add_error(None, error)
 
@@ -149,8 +177,8 @@ class NoteForm(forms.Form):
 
 
 class KeyForm(forms.ModelForm):
-    """A new key's name."""
+    """A new key's name, and the models that it is for."""
 
     class Meta:
         model = ApiKey
-        fields = ("name",)
+        fields = ("name", "models_scope")

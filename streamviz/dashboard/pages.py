@@ -6,10 +6,14 @@ from typing import Any, TypeVar
 from asgiref.sync import sync_to_async
 from django.contrib.auth.decorators import login_required, permission_required
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 View = TypeVar("View", bound=Callable[..., Any])
+
+
+class NotFoundHere(Http404):
+    """A stream that is neither here nor in the record, while the other servers, which may run it, cannot be asked."""
 
 
 def needs(permission: str) -> Callable[[View], View]:

@@ -17,13 +17,18 @@ DAY = timedelta(days=1)
 RECENT_VERDICTS = 50
 
 
+_NOT_ALLOWED = ~Q(decision=Decision.ALLOW.value)
+
+
 class PolicyRow(NamedTuple):
-    """A policy with its last day. `hold` is the p95 of how long blocks that it held waited (µs, None: it held none)."""
+    """A policy with its last day. `would` counts what it would not have allowed while it was in shadow. `hold` is the
+    p95 of how long blocks that it held waited (µs, None: it held none)."""
 
     policy: Policy
     version: PolicyVersion
     verdicts: int
     intervened: int
+    would: int
     failures: int
     hold: int | None
 
@@ -40,8 +45,9 @@ def policy_rows() -> list[PolicyRow]:
 
 def _row(policy: Policy, counts: dict[str, Any], held: Holds | None) -> PolicyRow:
     newest = policy.versions.all()[0]
-    verdicts, intervened, failures = (counts.get(name, 0) for name in ("verdicts", "intervened", "failures"))
-    return PolicyRow(policy, newest, verdicts, intervened, failures, int(held.p95) if held else None)
+    names = ("verdicts", "intervened", "would", "failures")
+    verdicts, intervened, would, failures = (counts.get(name, 0) for name in names)
+    return PolicyRow(policy, newest, verdicts, intervened, would, failures, int(held.p95) if held else None)
 
 
 def _counts(since: datetime) -> Iterable[dict[str, Any]]:
@@ -51,7 +57,8 @@ def _counts(since: datetime) -> Iterable[dict[str, Any]]:
         .values("policy_version__policy")
         .annotate(
             verdicts=Count("pk"),
-            intervened=Count("pk", filter=~Q(decision=Decision.ALLOW.value)),
+            intervened=Count("pk", filter=_NOT_ALLOWED & Q(mode=Mode.ENFORCE.value)),
+            would=Count("pk", filter=_NOT_ALLOWED & Q(mode=Mode.SHADOW.value)),
             failures=Count("pk", filter=~Q(failure="")),
         )
     )
@@ -61,8 +68,8 @@ def recent_verdicts(policy: Policy, only: str) -> list[Verdict]:
     """The newest; `only` is `shadow` (what it would have done), `intervened`, `failed`, or empty."""
     found = Verdict.objects.filter(policy_version__policy=policy).select_related("policy_version", "stream__session")
     wanted = {
-        "shadow": ~Q(decision=Decision.ALLOW.value) & Q(mode=Mode.SHADOW.value),
-        "intervened": ~Q(decision=Decision.ALLOW.value),
+        "shadow": _NOT_ALLOWED & Q(mode=Mode.SHADOW.value),
+        "intervened": _NOT_ALLOWED & Q(mode=Mode.ENFORCE.value),
         "failed": ~Q(failure=""),
     }.get(only, Q())
     return list(found.filter(wanted).order_by("-at")[:RECENT_VERDICTS])

@@ -118,9 +118,9 @@ class ChunkRow(NamedTuple):
     raw: bytes
 
 
-def chunk_page(stream: Stream, first: int) -> list[ChunkRow]:
-    """A page of a stream's chunks, from the chunk `first` on."""
-    end = first + CHUNKS_A_PAGE
+def chunk_page(stream: Stream, first: int, most: int = CHUNKS_A_PAGE) -> list[ChunkRow]:
+    """At most so many of a stream's chunks, from the chunk `first` on."""
+    end = first + most
     start = as_microseconds(stream.requested_at)
     received = dict(_received(stream, first - 1, end))
     sent = _sent(stream, first, end)

@@ -1,16 +1,18 @@
 """Trying a policy on something: what the client would have got."""
 
+import asyncio
 import json
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 
-from streamviz.bounded import within
+from streamviz.bounded import rest, within
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.json_value import JsonObject
-from streamviz.core.judgements import Answer, Judgement, ModelSaid, Question, Unanswered
+from streamviz.core.judgements import Judgement
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.request import ModelCall
 from streamviz.core.rerun import Recording, Rerun, chunks_of, rerun, told
@@ -41,9 +43,11 @@ class TryOut(NamedTuple):
 
 async def try_on(recording: Recording, active: ActivePolicy) -> TryOut:
     """Run a policy over a recording; a judge's model is really asked."""
-    made = await rerun(recording, [active], _ask, within)
+    made = await rerun(recording, [active], asking.answer, within, rest)
     wire_format, is_streaming = recording.call.wire_format, recording.is_streaming
-    client = told(wire_format, made.frames, is_streaming=is_streaming) if made.frames else StreamState()
+    # What took many steps to send is read at once: elsewhere, for clients come first.
+    reading = partial(told, wire_format, made.frames, is_streaming=is_streaming)
+    client = await asyncio.to_thread(reading) if made.frames else StreamState()
     return TryOut(
         made.judgements,
         _shown(made.state),
@@ -79,15 +83,6 @@ def pasted(subject: str, name: str, text: str, tools: Any) -> Recording:
     choices.append({"index": 0, "delta": {}, "finish_reason": finish})
     data = "".join(f"data: {json.dumps({'id': 'pasted', 'choices': [choice]})}\n\n" for choice in choices)
     return Recording(ModelCall("openai_chat", fields), chunks_of(f"{data}data: [DONE]\n\n".encode()), True)
-
-
-async def _ask(question: Question) -> Answer:
-    if question.consult is None or asking.ask_model is None:
-        return Unanswered("nobody was asked")
-    try:
-        return ModelSaid(await asking.within(asking.ask_model(question.consult), question.seconds))
-    except Exception as error:
-        return Unanswered(f"the model could not be asked: {error}")
 
 
 def _is_untouched(made: Rerun, recording: Recording) -> bool:

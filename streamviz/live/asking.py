@@ -1,15 +1,14 @@
-"""How a page of this process can ask a model, as the policies of its streams do."""
+"""How a page of this process has policies' questions answered, as those of its streams are."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
-from streamviz.core.policy import Consult
-
-# Set by the worker once it runs; None in a process that runs no streams.
-ask_model: Callable[[Consult], Awaitable[str]] | None = None
+from streamviz.core.judgements import Answer, Question, Unanswered
 
 
-async def within(answer: Awaitable[str], seconds: float) -> str:
-    """Raises TimeoutError where it takes longer."""
-    async with asyncio.timeout(seconds):
-        return await answer
+async def nobody(question: Question) -> Answer:
+    """The answer in a process that runs no streams."""
+    return Unanswered("nobody was asked")
+
+
+# Set by the worker once it runs.
+answer: Callable[[Question], Awaitable[Answer]] = nobody

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import uuid
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -21,7 +22,7 @@ from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_records
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.wall_topic import WallTopic
-from streamviz.live.watcher import OVER, TRY_AGAIN, Message, Watcher
+from streamviz.live.watcher import OVER, TRY_AGAIN, Watcher
 from streamviz.records.models import Stream
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,9 @@ class Said(msgspec.Struct):
 class WatchConsumer(AsyncWebsocketConsumer):
     """What both websockets share. Strangers are let in to be told with a code why they must leave."""
 
+    # Not one that there is: Channels would subscribe each socket at Redis, and let none in while that is away.
+    channel_layer_alias = "none"
+
     async def connect(self) -> None:
         self.watcher = Watcher()
         self._tasks: list[asyncio.Task[None]] = []
@@ -47,7 +51,8 @@ class WatchConsumer(AsyncWebsocketConsumer):
         if code := await refusal(self.scope):
             await self.close(code)
             return
-        self._tasks = [asyncio.create_task(self._send_all()), asyncio.create_task(self._recheck())]
+        sending = asyncio.create_task(self._send_all())
+        self._tasks = [sending, asyncio.create_task(self._recheck()), asyncio.create_task(self._send_away(sending))]
         try:
             await self.watch()
         except DatabaseError as error:
@@ -79,7 +84,14 @@ class WatchConsumer(AsyncWebsocketConsumer):
     async def _send_all(self) -> None:
         while (message := await self.watcher.outbox.get()).close is None:
             await self.send(text_data=message.text)
-        await self.close(message.close)
+        if message.close == OVER:
+            await self.close(OVER)
+
+    async def _send_away(self, sending: "asyncio.Task[None]") -> None:
+        """Close it although it may be in the midst of a message that its browser never takes."""
+        await self.watcher.sent_away.wait()
+        sending.cancel()
+        await self.close(self.watcher.closed_with)
 
     async def _recheck(self) -> None:
         while True:
@@ -128,7 +140,7 @@ class StreamConsumer(WatchConsumer):
         else:
 
             async def topic() -> StreamTopic:
-                return StreamTopic(stream, hub.count_held)
+                return StreamTopic(stream, partial(hub.nav_held, oob=True))
 
             await hub.join(str(stream.id), topic, self.watcher)
 
@@ -137,7 +149,7 @@ class StreamConsumer(WatchConsumer):
         try:
             record = await sync_to_async(from_records.load)(self._stream_id)
         except Stream.DoesNotExist:
-            self.watcher.outbox.put_nowait(Message(0, "", _NOT_FOUND))
+            self.watcher.close(_NOT_FOUND)
             return
         if not record.outcome:
             # It runs where nobody has answered, or its end is not in the record yet.

@@ -9,9 +9,12 @@ from time import monotonic
 from typing import Protocol
 
 from django.db import DatabaseError
+from django.utils.safestring import SafeString
 
 from streamviz.core.policy import Decision
+from streamviz.live import rendering
 from streamviz.live.feed import Feed, feed, now_us
+from streamviz.live.letters import Found
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_records
 from streamviz.live.topics import Topic, count_held
@@ -110,6 +113,10 @@ class Peers(Protocol):
         """Whether they run streams."""
 
     @property
+    def is_away(self) -> bool:
+        """Whether they cannot be reached just now."""
+
+    @property
     def held(self) -> int:
         """How many streams of theirs have something held."""
 
@@ -128,6 +135,9 @@ class Peers(Protocol):
 
     def leave(self, stream_id: uuid.UUID, watcher: Watcher) -> None:
         """The socket is gone."""
+
+    async def look_for(self, stream_id: uuid.UUID) -> Found | None:
+        """A stream that one of them runs, or ran just now, for its page; None where nobody answers."""
 
     async def decide(self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str) -> bool | None:
         """As `actions.decide`; None where nobody answers."""
@@ -159,6 +169,11 @@ class Hub:
         """The others, where streams run at them."""
         return self.peers if self.peers is not None and self.peers.are_workers else None
 
+    def send_away(self) -> None:
+        """Have all who watch come back, as somebody else can show them more."""
+        for channel in self._channels.values():
+            channel.close(TRY_AGAIN)
+
     async def catch_up(self) -> None:
         """Bring the wall up to date, for somebody who begins to watch it."""
         await self.wall.catch_up(now_us())
@@ -168,6 +183,10 @@ class Hub:
     def count_held(self) -> int:
         """How many running streams have something held, here and at the other workers."""
         return count_held(self.feed) + (self.peers.held if self.peers else 0)
+
+    def nav_held(self, *, oob: bool = False) -> SafeString:
+        """The same for the navigation, which says whether others are missing in it."""
+        return rendering.nav_held(self.count_held(), others_away=self.wall.are_others_away, oob=oob)
 
     @property
     def dropped(self) -> int:

@@ -2,10 +2,12 @@
 
 import typing
 import uuid
+from array import array
 
 import msgspec
 
 from streamviz.core.policy import Decision
+from streamviz.live.presentation.views import StreamView
 from streamviz.live.row_sources import RowSource
 
 Message = dict[str, typing.Any]
@@ -79,6 +81,22 @@ class Relayed(Letter, frozen=True):
     close: int | None
 
 
+class LookedFor(Letter, frozen=True):
+    """Somebody opens a page of this stream at the sender's, where nobody knows it."""
+
+    question: int
+    stream_id: uuid.UUID
+
+
+class Found(Letter, frozen=True):
+    """The stream as it is at this moment, and the client's request; only a worker that runs it, or did so just now,
+    answers."""
+
+    question: int
+    view: StreamView
+    request: bytes
+
+
 class Decided(Letter, frozen=True):
     """A person allowed or denied a block of a stream that another worker runs."""
 
@@ -104,15 +122,28 @@ class Acted(Letter, frozen=True):
     is_done: bool
 
 
-Any = WallWanted | Rows | Counted | StreamWanted | StreamUnknown | Relayed | Decided | Cancelled | Acted
+Any = (
+    WallWanted
+    | Rows
+    | Counted
+    | StreamWanted
+    | StreamUnknown
+    | Relayed
+    | LookedFor
+    | Found
+    | Decided
+    | Cancelled
+    | Acted
+)
 
 
 def pack(letter: Any) -> bytes:
     """A letter as it is sent. Of a surrogate pair, which UTF-8 cannot hold, a half is a question mark."""
     try:
-        return msgspec.msgpack.encode(letter)
+        return msgspec.msgpack.encode(letter, enc_hook=_plain)
     except UnicodeEncodeError:
-        return msgspec.msgpack.encode(_encodable(msgspec.to_builtins(letter)))
+        values = msgspec.to_builtins(letter, builtin_types=(bytes,), enc_hook=_plain)
+        return msgspec.msgpack.encode(_encodable(values))
 
 
 def unpack(data: bytes) -> Any:
@@ -120,11 +151,18 @@ def unpack(data: bytes) -> Any:
     return msgspec.msgpack.decode(data, type=Any)
 
 
+def _plain(value: object) -> object:
+    """Times of chunks are kept in arrays."""
+    if isinstance(value, array):
+        return value.tolist()
+    raise NotImplementedError(f"{type(value).__name__} cannot be put in a letter")
+
+
 def _encodable(value: object) -> object:
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()
-        case list():
+        case list() | tuple():
             return [_encodable(each) for each in value]
         case dict():
             return {key: _encodable(each) for key, each in value.items()}

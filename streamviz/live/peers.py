@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from streamviz.live.exports import Exports
 from streamviz.live.feed import now_us
 from streamviz.live.hub import TICK_SECONDS, Hub
 from streamviz.live.pace import Pace
+from streamviz.live.presentation import from_live
 from streamviz.live.remote_stream import RemoteStream
 from streamviz.live.row_sources import RowSource
 from streamviz.live.topics import count_held
@@ -34,6 +35,7 @@ REMIND_SECONDS = 2.0
 FORGET_SECONDS = 7.0
 ANSWER_SECONDS = 2.0
 ROWS_SECONDS = 0.5
+TELL_SECONDS = 60.0
 _FAILURES = (OSError, RedisError, ChannelFull)
 
 
@@ -57,7 +59,8 @@ class _Counts(NamedTuple):
 class Peers:
     """One worker's end. Letters can be lost: what is wanted is said again, and what was missed is sent again.
 
-    `are_workers`: whether streams run at the others; browsers alone may.
+    `are_workers`: whether streams run at the others; browsers alone may. `is_away` while they cannot be reached, upon
+    which `on_away` is called.
     """
 
     def __init__(self, hub: Hub, layer: letters.Layer, *, are_workers: bool) -> None:
@@ -73,17 +76,26 @@ class Peers:
         self._counts: dict[str, _Counts] = {}
         self._told = (0, 0)
         self._rows_came = asyncio.Event()
-        self._questions: dict[int, asyncio.Future[bool]] = {}
+        self._questions: dict[int, asyncio.Future[letters.Acted | letters.Found]] = {}
         self._numbers = itertools.count(1)
         self._reminded_at = 0.0
         self._times_forgotten = 0
+        self.is_away = False
+        self.on_away: Callable[[], None] = lambda: None
+        self._failure_told_at = -TELL_SECONDS
 
     async def start(self) -> None:
-        """Join the other workers."""
-        self.name = await self._layer.new_channel("streamviz.worker")
-        await self._layer.group_add(GROUP, self.name)
+        """Join the other workers: now, or as soon as they can be reached."""
+        with self._surviving():
+            await self._be_heard()
         self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._tend())]
         self._hub.peers = self
+
+    async def _be_heard(self) -> None:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            name = await self._layer.new_channel("streamviz.worker")
+            await self._layer.group_add(GROUP, name)
+        self.name = name
 
     async def stop(self) -> None:
         """Leave them."""
@@ -127,13 +139,20 @@ class Peers:
         if not remote.watchers:
             del self._remote[stream_id]
 
+    async def look_for(self, stream_id: uuid.UUID) -> letters.Found | None:
+        """A stream that another worker runs, or ran just now; None where nobody answers that it does."""
+        answer = await self._ask(lambda number: letters.LookedFor(self.name, number, stream_id))
+        return answer if isinstance(answer, letters.Found) else None
+
     async def decide(self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str) -> bool | None:
         """As `actions.decide`, at whichever worker runs the stream; None where nobody answers."""
-        return await self._ask(lambda number: letters.Decided(self.name, number, stream_id, ordinal, decision, by))
+        return await self._act_there(
+            lambda number: letters.Decided(self.name, number, stream_id, ordinal, decision, by)
+        )
 
     async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:
         """As `actions.cancel`, at whichever worker runs the stream; None where nobody answers."""
-        return await self._ask(lambda number: letters.Cancelled(self.name, number, stream_id, by))
+        return await self._act_there(lambda number: letters.Cancelled(self.name, number, stream_id, by))
 
     async def tick(self, changed: set[uuid.UUID], pace: Pace) -> None:
         """Tell those who watch of our rows that changed."""
@@ -159,12 +178,18 @@ class Peers:
         """How many updates the others have left out for slow browsers."""
         return sum(counts.dropped for counts in list(self._counts.values()))
 
-    async def _ask(self, letter: Callable[[int], letters.Any]) -> bool | None:
+    async def _act_there(self, letter: Callable[[int], letters.Any]) -> bool | None:
+        answer = await self._ask(letter)
+        return answer.is_done if isinstance(answer, letters.Acted) else None
+
+    async def _ask(self, letter: Callable[[int], letters.Any]) -> letters.Acted | letters.Found | None:
+        """The first answer; None where there is none in time, and at once while the others cannot be reached."""
         number = next(self._numbers)
         answer = self._questions[number] = asyncio.get_running_loop().create_future()
-        await self._publish(letter(number))
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            if not self.is_away:
+                await self._publish(letter(number))
+            async with asyncio.timeout(0 if self.is_away else ANSWER_SECONDS):
                 return await answer
         except TimeoutError:
             return None
@@ -174,12 +199,15 @@ class Peers:
     async def _read(self) -> None:
         while True:
             try:
+                if not self.name:
+                    await self._be_heard()
+                    self._note_back()
                 received = await self._layer.receive(self.name)
                 letter = letters.unpack(received["letter"])
                 if letter.sender != self.name:
                     await self._take(letter)
             except (*_FAILURES, msgspec.DecodeError) as error:
-                log.warning("the other workers cannot be heard: %s", error)
+                self._note_failure(error)
                 await asyncio.sleep(REMIND_SECONDS)
             except Exception:  # One letter must not make this worker deaf.
                 log.exception("could not do what another worker asked for")
@@ -198,9 +226,11 @@ class Peers:
                 self._take_of_stream(letter)
             case letters.Decided() | letters.Cancelled():
                 await self._act(letter)
-            case letters.Acted(_, question, is_done):
-                if (answer := self._questions.get(question)) and not answer.done():
-                    answer.set_result(is_done)
+            case letters.LookedFor(sender, question, stream_id):
+                await self._say_found(sender, question, stream_id)
+            case letters.Acted() | letters.Found():
+                if (answer := self._questions.get(letter.question)) and not answer.done():
+                    answer.set_result(letter)
 
     def _take_of_stream(self, letter: letters.Relayed | letters.StreamUnknown) -> None:
         remote = self._remote.get(letter.stream_id)
@@ -210,6 +240,11 @@ class Peers:
             remote.take(Message(letter.number, letter.text, letter.close), now_us(), is_text=letter.is_text)
         else:
             remote.answered.set()
+
+    async def _say_found(self, sender: str, question: int, stream_id: uuid.UUID) -> None:
+        if stream := self._hub.feed.get(stream_id):
+            view = from_live.whole_view_of(stream, from_live.view_of(stream))
+            await self._send(sender, letters.Found(self.name, question, view, stream.request))
 
     async def _act(self, letter: letters.Decided | letters.Cancelled) -> None:
         feed, stream_id = self._hub.feed, letter.stream_id
@@ -294,8 +329,7 @@ class Peers:
         return not self._senders or any(sender.number is None for sender in self._senders.values())
 
     async def _remind(self) -> None:
-        if any(self._told):
-            await self._tell_counts()
+        await self._tell_counts()  # always: it shows whether they can be reached
         if self.wants_ticks:  # silence would mean that we are gone
             await self._tell_rows([], [])
         if self._hub.has_wall_watchers:
@@ -329,16 +363,37 @@ class Peers:
                 self._hub.wall.drop(stream_id)
 
     async def _publish(self, letter: letters.Any) -> None:
-        with self._surviving():
-            await self._layer.group_send(GROUP, {"type": "streamviz.letter", "letter": letters.pack(letter)})
+        await self._post(lambda message: self._layer.group_send(GROUP, message), letter)
 
     async def _send(self, name: str, letter: letters.Any) -> None:
+        await self._post(lambda message: self._layer.send(name, message), letter)
+
+    async def _post(self, post: Callable[[letters.Message], Awaitable[None]], letter: letters.Any) -> None:
+        if not self.name:
+            return  # nobody could answer
         with self._surviving():
-            await self._layer.send(name, {"type": "streamviz.letter", "letter": letters.pack(letter)})
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await post({"type": "streamviz.letter", "letter": letters.pack(letter)})
+            self._note_back()
 
     @contextlib.contextmanager
     def _surviving(self) -> Iterator[None]:
         try:
             yield
         except _FAILURES as error:
+            self._note_failure(error)
+
+    def _note_failure(self, error: Exception) -> None:
+        """Said once a minute: there may be many letters in each second."""
+        if isinstance(error, OSError | RedisError) and not self.is_away:
+            self.is_away = self._hub.wall.are_others_away = self.are_workers
+            self.on_away()
+        if monotonic() - self._failure_told_at >= TELL_SECONDS:
+            self._failure_told_at = monotonic()
             log.warning("the other workers cannot be reached: %s", error)
+
+    def _note_back(self) -> None:
+        if self.is_away:
+            self.is_away = self._hub.wall.are_others_away = False
+            self._senders.clear()
+            log.info("the other workers can be reached again")

@@ -1,5 +1,6 @@
 """Fragments of the pages: the same partial templates make the first paint, live updates and history."""
 
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -10,16 +11,27 @@ from streamviz.live import row_markup
 from streamviz.live.entries import Entry
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.arguments import tree_of
+from streamviz.live.presentation.cutting import PAGE_BYTES, cut, share
 from streamviz.live.presentation.facts import facts_of
 from streamviz.live.presentation.rows import RowText, RowView
-from streamviz.live.presentation.text import plural, printable
+from streamviz.live.presentation.text import one_line, plural
 from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
 from streamviz.live.presentation.waterfall import waterfall_of
+from streamviz.live.presentation.windows import window_of
 
 _Shown = TypeVar("_Shown")
 _Text = TypeVar("_Text", bound=str)
 
 _FRAMED = {"held": " is-held", "never sent": " is-denied"}
+
+
+# A card, a tree and a list of verdicts are at most so large.
+CARD_BYTES = 1_000_000
+TREE_BYTES = 200_000
+VERDICT_BYTES = 250_000
+_HEAD_BYTES = 2_000
+_LEAST_BYTES = 100_000
+_HOLDS = 50
 
 
 def fragment(template: str, **context: Any) -> SafeString:
@@ -69,12 +81,13 @@ def card_class(block: BlockView) -> str:
     return _FRAMED.get(block.state, "")
 
 
-def block_card(block: BlockView, *, oob: bool = False) -> SafeString:
-    """A block's card with all of its text."""
-    context: dict[str, Any] = {"block": block, "css": card_class(block), "text": printable(block.text), "oob": oob}
+def block_card(block: BlockView, stream_id: uuid.UUID, room: int = CARD_BYTES, *, oob: bool = False) -> SafeString:
+    """A block's card with its text, as far as there is room for it (bytes). Arguments are there as a tree, too."""
+    room = room // 2 if block.is_tool_call else room
+    context: dict[str, Any] = {"block": block, "css": card_class(block), "text": cut(block.text, room), "oob": oob}
     if block.is_tool_call:
-        context["tree"] = tree_of(block.text, is_arriving=block.is_arriving)
-    return fragment("_block_card", **context)
+        context["tree"] = tree_of(block.text, is_arriving=block.is_arriving, room=min(room, TREE_BYTES))
+    return fragment("_block_card", stream_id=stream_id, **context)
 
 
 def tree(block: BlockView) -> SafeString:
@@ -84,7 +97,7 @@ def tree(block: BlockView) -> SafeString:
 
 def holds(view: StreamView, *, oob: bool = False) -> SafeString:
     """What is held now, by whom, and what a person may do about it."""
-    return fragment("_holds", stream=view, held=view.held, oob=oob)
+    return fragment("_holds", stream=view, held=view.held[:_HOLDS], more=max(0, len(view.held) - _HOLDS), oob=oob)
 
 
 def verdict(view: VerdictView) -> SafeString:
@@ -92,15 +105,15 @@ def verdict(view: VerdictView) -> SafeString:
     return fragment("_verdict", verdict=view)
 
 
-def nav_held(held: int, *, oob: bool = False) -> SafeString:
-    """How many streams wait for a verdict, for the navigation."""
-    return fragment("_nav_held", held=held, oob=oob)
+def nav_held(held: int, *, others_away: bool, oob: bool = False) -> SafeString:
+    """How many streams wait for a verdict, for the navigation; `others_away`: those of other servers are missing."""
+    return fragment("_nav_held", held=held, others_away=others_away, oob=oob)
 
 
 def header(view: StreamView, now: int, *, oob: bool = False) -> dict[str, SafeString]:
     """What stands above a stream's tabs, by name."""
     return {
-        "state": fragment("_state", state=view.state(now), finish_reason=printable(view.finish_reason), oob=oob),
+        "state": fragment("_state", state=view.state(now), finish_reason=one_line(view.finish_reason, 200), oob=oob),
         "facts": fragment("_facts", facts=facts_of(view, now), oob=oob),
         "error": fragment("_error", stream=view, oob=oob),
         "chunk_count": _count("chunk-count", f"{view.chunk_count:,}", oob),
@@ -115,28 +128,59 @@ def counts(view: StreamView, *, oob: bool = False) -> dict[str, SafeString]:
     }
 
 
-def waterfall(view: StreamView, now: int, *, oob: bool = False) -> SafeString:
-    """The waterfall as it is at the time `now`."""
-    return fragment("_waterfall", fall=waterfall_of(view, now), oob=oob)
+def waterfall(view: StreamView, now: int, before: int | None = None, *, oob: bool = False) -> SafeString:
+    """The waterfall as it is at the time `now`, of the blocks before `before`."""
+    return fragment("_waterfall", fall=waterfall_of(view, now, before), oob=oob)
 
 
 def _count(element: str, text: str, oob: bool) -> SafeString:
     return fragment("_count", id=element, text=text, oob=oob)
 
 
-async def stream(view: StreamView, now: int, pace: Pace, *, oob: bool = False) -> SafeString:
-    """All of a stream's page below its tabs."""
+async def stream(view: StreamView, now: int, pace: Pace, first: int | None = None, *, oob: bool = False) -> SafeString:
+    """All of a stream's page below its tabs: with the blocks from `first` on, or the newest where that is None."""
+    shown = window_of(view, first)
+    fall = waterfall(view, now, shown.end)
+    items = await paced((fragment("_block_item", block=block) for block in shown.blocks), pace)
+    verdicts, more = _verdicts(shown.verdicts)
+    held = holds(view)
+    taken = _size([fall, held, *items, *verdicts]) + _HEAD_BYTES * len(shown.blocks)
+    room = share(_texts(shown.blocks), max(_LEAST_BYTES, PAGE_BYTES - taken))
     return fragment(
         "_stream",
         stream=view,
+        shown=shown,
         **counts(view),
-        waterfall=waterfall(view, now),
-        items=await paced((fragment("_block_item", block=block) for block in view.blocks), pace),
-        cards=await paced((block_card(block) for block in view.blocks), pace),
-        verdicts=await paced((verdict(entry) for entry in reversed(view.verdicts)), pace),
-        holds=holds(view),
+        waterfall=fall,
+        items=items,
+        cards=await paced((block_card(block, view.id, room) for block in shown.blocks), pace),
+        verdicts=verdicts,
+        more_verdicts=more,
+        holds=held,
         oob=oob,
     )
+
+
+def _size(fragments: Iterable[str]) -> int:
+    return sum(len(each.encode()) for each in fragments)
+
+
+def _texts(blocks: Iterable[BlockView]) -> Iterable[str]:
+    """The texts that a page has room to share for: arguments are there twice."""
+    for block in blocks:
+        yield block.text + block.text if block.is_tool_call else block.text
+
+
+def _verdicts(views: Sequence[VerdictView]) -> tuple[list[SafeString], int]:
+    """The newest verdicts, the newest first, as far as there is room; and how many there are besides."""
+    rendered: list[SafeString] = []
+    room = VERDICT_BYTES
+    for view in reversed(views):
+        if room <= 0:
+            break
+        rendered.append(verdict(view))
+        room -= len(rendered[-1].encode())
+    return rendered, len(views) - len(rendered)
 
 
 async def wall(

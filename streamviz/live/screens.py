@@ -35,7 +35,10 @@ class Screens:
         self._not_before = 0.0
 
     def hand_over(self, descriptor: int, request: bytes) -> bool:
-        """Give it a websocket's connection; False where it cannot take it, and the server has to serve it itself."""
+        """Give it a websocket's connection; False where it cannot take it, and the server has to serve it itself: so it
+        is while it would hear of none of the streams, Redis being away."""
+        if self._hub.wall.are_others_away:
+            return False
         try:
             if self._end is None and monotonic() >= self._not_before:
                 self._start()

@@ -19,9 +19,9 @@ _SECOND = 1_000_000
 class StreamTopic:
     """Text goes out as it grows, piece by piece; a block's head when it changes; what is dear to draw once a second."""
 
-    def __init__(self, stream: LiveStream, count_held: Callable[[], int]) -> None:
+    def __init__(self, stream: LiveStream, nav_held: Callable[[], SafeString]) -> None:
         self._stream = stream
-        self._count_held = count_held  # for the navigation, which says it on every page
+        self._nav_held = nav_held  # how many wait in all, which the navigation says on every page
         self._shown = view_of(stream)
         self._is_over = stream.is_closed
         self._second = 0
@@ -63,8 +63,7 @@ class StreamTopic:
 
     def _around(self, view: StreamView, now: int) -> dict[str, SafeString]:
         """What the page shows of the stream outside of its main part."""
-        nav_held = rendering.nav_held(self._count_held(), oob=True)
-        return rendering.header(view, now, oob=True) | {"nav_held": nav_held}
+        return rendering.header(view, now, oob=True) | {"nav_held": self._nav_held()}
 
 
 def _changed_blocks(before: StreamView, after: StreamView) -> Iterator[str]:
@@ -73,14 +72,14 @@ def _changed_blocks(before: StreamView, after: StreamView) -> Iterator[str]:
         old = before.blocks[block.ordinal] if block.ordinal < len(before.blocks) else None
         if old is None:
             yield _put("beforeend:#block-list", "ol", rendering.fragment("_block_item", block=block))
-            yield _put("beforeend:#block-cards", "div", rendering.block_card(block))
+            yield _put("beforeend:#block-cards", "div", rendering.block_card(block, after.id))
         elif _standing(old) != _standing(block):
             yield rendering.fragment("_block_item", block=block, oob=True)
             is_same_frame = rendering.card_class(old) == rendering.card_class(block)
             yield (
                 rendering.fragment("_block_head", block=block, oob=True)
                 if is_same_frame
-                else rendering.block_card(block, oob=True)
+                else rendering.block_card(block, after.id, oob=True)
             )
     for verdict in after.verdicts[len(before.verdicts) :]:
         yield _put("afterbegin:#verdict-list", "ol", rendering.verdict(verdict))

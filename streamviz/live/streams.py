@@ -58,5 +58,6 @@ class LiveStream:
     cost: float | None = None
     sending_since: int | None = None
     client_waits: list[tuple[int, int]] = field(default_factory=list)
+    has_reserved: bool = False
     cancel: Callable[[str], bool] | None = None
     decide: Callable[[int, Decision, str], bool] | None = None

@@ -33,6 +33,6 @@ def count_held(feed: Feed) -> int:
     """How many running streams have a block that waits for its verdict. May be called from any thread."""
     # Lists are made in one step, so that nothing can be added while they are walked.
     return sum(
-        any(hold.released_at is None for hold in list(stream.context.holds.values()))
+        any(hold.ended_at is None for hold in list(stream.context.holds.values()))
         for stream in list(feed.running.values())
     )

@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 
 from streamviz.live.hub import Hub
@@ -40,7 +41,7 @@ class Visitors:
             visitor = self._visitors[name, stream.id] = _Visitor(task, watcher)
 
             async def topic() -> StreamTopic:
-                return StreamTopic(stream, self._hub.count_held)
+                return StreamTopic(stream, partial(self._hub.nav_held, oob=True))
 
             await self._hub.join(str(stream.id), topic, watcher)
         elif again:

@@ -49,6 +49,7 @@ class Wall:
         self._caught_up_at = 0
         self.looked_at = 0
         self.times_forgotten = 0
+        self.are_others_away = False
 
     @property
     def is_watched(self) -> bool:

@@ -98,6 +98,6 @@ class WallTopic:
 
     def _render_numbers(self) -> str:
         counts = [rendering.fragment("_group_count", name=name, number=len(ids)) for name, ids in self._groups.items()]
-        tally = self._wall.tally
-        shown = rendering.fragment("_tally", tally=tally, oob=True)
-        return "".join(counts) + shown + rendering.nav_held(tally["held"], oob=True)
+        tally, others_away = self._wall.tally, self._wall.are_others_away
+        shown = rendering.fragment("_tally", tally=tally, others_away=others_away, oob=True)
+        return "".join(counts) + shown + rendering.nav_held(tally["held"], others_away=others_away, oob=True)

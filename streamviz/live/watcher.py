@@ -10,7 +10,8 @@ MOST = 4 * 1024 * 1024
 
 SIGNED_OUT = 4401
 FORBIDDEN = 4403
-TRY_AGAIN = 1013
+# RFC 6455's own code for this, 1013, is one that the server's library refuses to send.
+TRY_AGAIN = 4013
 OVER = 1000
 
 
@@ -40,15 +41,19 @@ class Watcher:
     def __init__(self, *, relays: bool = False) -> None:
         self.relays = relays
         self.outbox: asyncio.Queue[Message] = asyncio.Queue()
+        self.sent_away = asyncio.Event()
         self.dropped = 0
         self.wants_snapshot = True
         self.shown_at = 0
         self._unconfirmed: deque[tuple[int, int]] = deque()
         self._size = 0
         self._told = 0
+        self.closed_with: int | None = None
 
     def offer(self, message: Message, now: int, *, is_text: bool) -> None:
         """A delta for all who watch. Text is left out where the browser is behind, anything else never is."""
+        if self.closed_with is not None:
+            return
         if is_text and (self.dropped or self._size > WINDOW):
             self.dropped += 1
             Watcher.dropped_of_all += 1
@@ -64,6 +69,8 @@ class Watcher:
 
     def show(self, number: int, html: str, now: int) -> None:
         """A snapshot, after which nothing is missing any more. It counts for no more than it must: it is the cure."""
+        if self.closed_with is not None:
+            return
         self.outbox.put_nowait(Message(number, head(number, "snapshot", now, self.dropped) + html))
         self.dropped = self._told = 0
         self.wants_snapshot = False
@@ -71,6 +78,8 @@ class Watcher:
 
     def tell(self, number: int, kind: str, now: int) -> None:
         """A message with nothing to show."""
+        if self.closed_with is not None:
+            return
         self.outbox.put_nowait(Message(number, head(number, kind, now, self.dropped)))
 
     def confirm(self, number: int) -> None:
@@ -81,5 +90,13 @@ class Watcher:
             self.wants_snapshot = True
 
     def close(self, code: int) -> None:
-        """Nothing more is sent once this is reached."""
+        """Nothing more is taken. One whose stream is OVER is sent what waits first; any other is `sent_away` at once,
+        as it may never take what waits."""
+        if self.closed_with is not None:
+            return
+        if code != OVER:
+            while not self.outbox.empty():
+                self.outbox.get_nowait()
+            self.sent_away.set()
+        self.closed_with = code
         self.outbox.put_nowait(Message(0, "", code))

@@ -1,5 +1,6 @@
 """A small cast: an administrator, alice operates, bob views, charlie has no role, and a stranger is not signed in."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,9 @@ from django.test import Client
 
 from streamviz.dashboard.roles import OPERATOR, VIEWER
 from streamviz.records.ids import uuid7
-from streamviz.records.models import Policy, Session, Stream
+from streamviz.records.models import Block, Policy, Session, Stream, UpstreamRun
+from streamviz.records.moments import as_microseconds
+from streamviz.records.runs import RUN
 
 NOON = datetime(2026, 9, 21, 12, tzinfo=UTC)
 
@@ -57,3 +60,17 @@ def recorded(
         "ended_at": at + timedelta(seconds=2),
     }
     return Stream.objects.create(session=session, **usual | changes)
+
+
+def hold(stream: Stream, texts: Sequence[str] = (), raws: Sequence[bytes] = (), kind: str = "content") -> None:
+    """Give a stream of the record blocks with these texts, and chunks."""
+    usual: dict[str, Any] = {"first_seq": 0, "last_seq": 0, "started_at": NOON, "completed_at": NOON, "kind": kind}
+    Block.objects.bulk_create(
+        Block(stream=stream, ordinal=n, text=text, length=len(text), **usual) for n, text in enumerate(texts)
+    )
+    for first in range(0, len(raws), RUN):
+        run = raws[first : first + RUN]
+        UpstreamRun.objects.create(
+            stream=stream, first_seq=first, first_at=as_microseconds(NOON), offsets=[0] * len(run),
+            lengths=[len(raw) for raw in run], payload=b"".join(run),
+        )  # fmt: skip

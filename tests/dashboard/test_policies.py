@@ -1,6 +1,8 @@
 """The policies' pages: switching, changing, trying out, rolling back and back-testing, by those who may."""
 
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from streamviz.dashboard.forms import PolicyForm
 from streamviz.policies.registry import REGISTRY
 from streamviz.records.backtests.jobs import STARTING, cancel, run_job
 from streamviz.records.models import Backtest, Policy
-from tests.dashboard.conftest import Cast
+from tests.dashboard.conftest import Cast, recorded
 
 Form = dict[str, Any]
 
@@ -47,6 +49,15 @@ def test_everybody_with_a_role_sees_them(cast: Cast, guard: Policy, name: str) -
     listing, page = text(cast[name].get("/policies/")), text(cast[name].get("/policies/guard/"))
     assert "guard" in listing
     assert ("policy-form" in page) is (name != "bob")
+
+
+def test_what_a_shadow_would_not_allow_was_allowed(alice: Client, guard: Policy) -> None:
+    stream, version = recorded("judged"), guard.versions.get()
+    for number, mode in enumerate(["enforce", "shadow", "shadow"]):
+        verdict = {"mode": mode, "decision": "deny", "reason": f"by {mode}", "took_us": 1}
+        stream.verdicts.create(number=number, policy_version=version, at=timezone.now(), **verdict)
+    assert 'data-label="not allowed">1<br><span class="muted">would: 2</span>' in text(alice.get("/policies/"))
+    assert "by shadow" not in text(alice.get("/policies/guard/?verdicts=intervened"))
 
 
 CHANGES = ["/policies/guard/", "/policies/guard/mode/", "/policies/guard/try-out/", "/policies/guard/roll-back/1/",
@@ -178,9 +189,10 @@ def test_only_an_administrator_chooses_code(cast: Cast) -> None:
     assert cast["administrator"].post("/policies/new/python/", sent).status_code == 302
     refused = cast["alice"].post("/policies/mine/", sent | {"p.path": "tests.core.support.Opinion"})
     assert "Only an administrator" in text(refused)
-    assert (
-        cast["alice"].post("/policies/mine/", {**sent, "mode": "shadow", "p.path": sent["p.path"]}).status_code == 302
-    )
+    assert "Only an administrator" in text(cast["alice"].post("/policies/mine/", sent | {"mode": "shadow"}))
+    assert cast["administrator"].post("/policies/mine/", sent | {"mode": "shadow"}).status_code == 302
+    assert cast["alice"].post("/policies/mine/", sent | {"mode": "enforce", "order": 7}).status_code == 302
+    assert cast["alice"].post("/policies/mine/", sent).status_code == 302
     tried = {**sent, "p.path": "tests.core.support.Opinion", "subject": "content", "text": "x"}
     assert "Only an administrator" in text(cast["alice"].post("/policies/mine/try-out/", tried))
     admin = cast["alice"].post(
@@ -190,6 +202,52 @@ def test_only_an_administrator_chooses_code(cast: Cast) -> None:
     )  # fmt: skip
     assert admin.status_code == 200
     assert Policy.objects.get(name="mine").parameters == {"path": sent["p.path"]}
+
+
+@pytest.fixture
+def own_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policy:
+    """A policy of a module that nobody has imported; its second version is something else."""
+    (tmp_path / "own_code.py").write_text("from tests.policies.test_python import Mine\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "own_code", raising=False)
+    policy = Policy(name="mine", kind="python", parameters={"path": "own_code.Mine"})
+    policy.save()
+    return policy
+
+
+@pytest.mark.parametrize("name", ["alice", "bob"])
+def test_nobody_else_has_a_module_imported(cast: Cast, guard: Policy, own_code: Policy, name: str) -> None:
+    person = cast[name]
+    sent = {**form(name="mine", mode="enforce"), "p.path": "own_code.Mine", "p.parameters": ""}
+    admin = {
+        "kind": "python", "parameters": '{"path": "own_code.Mine"}', "mode": "enforce", "why": "x", "order": 1,
+        "time_limit": 30, "by_hand_seconds": 120, "versions-TOTAL_FORMS": 0, "versions-INITIAL_FORMS": 0,
+    }  # fmt: skip
+    for path, fields in [
+        ("/policies/new/python/", sent | {"name": "other"}),
+        ("/policies/mine/", sent),
+        ("/policies/mine/mode/", {"mode": "enforce", "reason": "x"}),
+        ("/policies/mine/try-out/", {**sent, "subject": "content", "text": "x"}),
+        ("/policies/mine/back-tests/", {"version": 1, "streams": 1}),
+        ("/admin/records/policy/add/", admin | {"name": "other"}),
+        (f"/admin/records/policy/{own_code.pk}/change/", admin | {"name": "mine"}),
+        (f"/admin/records/policy/{guard.pk}/change/", admin | {"name": "guard"}),
+        ("/admin/records/policy/", {"action": "switch_to_enforce", "_selected_action": own_code.pk, "why": "x"}),
+    ]:
+        person.post(path, fields)
+        assert "own_code" not in sys.modules, path
+    own_code.kind, own_code.parameters, own_code.mode = "tool_rule", {"names": ["x"]}, "enforce"
+    own_code.save()
+    person.post("/policies/mine/roll-back/1/", {"reason": "x"})
+    assert "own_code" not in sys.modules
+    assert (Policy.objects.get(name="mine").kind, Backtest.objects.count()) == ("tool_rule", 0)
+    assert not Policy.objects.filter(name="other").exists()
+
+
+def test_an_administrator_has_it_imported(cast: Cast, own_code: Policy) -> None:
+    tried = {**form(), "p.path": "own_code.Mine", "p.parameters": "", "subject": "content", "text": "x"}
+    cast["administrator"].post("/policies/mine/try-out/", tried)
+    assert "own_code" in sys.modules
 
 
 def test_it_is_rolled_back_as_a_version_of_its_own(alice: Client, guard: Policy) -> None:

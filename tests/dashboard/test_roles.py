@@ -10,7 +10,7 @@ from django.urls import get_resolver, reverse
 from streamviz.dashboard import urls
 from streamviz.dashboard.roles import OPERATOR
 from streamviz.records.models import ApiKey, Backtest, Policy
-from tests.dashboard.conftest import Cast, recorded
+from tests.dashboard.conftest import Cast, hold, recorded
 
 EVERYBODY = ("stranger", "charlie", "bob", "alice", "administrator")
 VIEWERS = {"bob", "alice", "administrator"}
@@ -22,7 +22,10 @@ PAGES = {
     "stream": VIEWERS,
     "peek": VIEWERS,
     "chunks": VIEWERS,
+    "chunk": VIEWERS,
+    "block_text": VIEWERS,
     "request_body": VIEWERS,
+    "request_file": VIEWERS,
     "session_histogram": VIEWERS,
     "sessions": VIEWERS,
     "session": VIEWERS,
@@ -64,9 +67,11 @@ FOR_ALL = {"sign_in", "sign_in_link", "sign_out", "theme"}
 def arguments(guard: Policy) -> dict[str, object]:
     """What URLs are about."""
     stream = recorded()
+    hold(stream, ["Hello"], [b"data: Hello"])
     key, _ = ApiKey.objects.issue("old", by=None)
     job = Backtest.objects.create(policy=guard, **guard.fields())
     found = {"stream_id": stream.pk, "session_id": stream.session_id, "key_id": key.pk, "job_id": job.pk}
+    found |= {"seq": 0, "ordinal": 0}
     return {**found, "name": guard.name, "number": 1, "kind": "tool_rule"}
 
 

@@ -87,7 +87,7 @@ def test_it_is_exported_as_the_command_writes_it(cast: Cast, path: str) -> None:
     assert answer["Content-Disposition"] == f'attachment; filename="session-{session_id}.jsonl"'
     body = async_to_sync(_whole)(answer.streaming_content)
     assert body == b"".join(export([session_id]))
-    assert [next(iter(json.loads(line))) for line in body.splitlines()] == ["streamviz", "session", "stream"]
+    assert [next(iter(json.loads(line))) for line in body.splitlines()] == ["streamviz", "session", "stream", "end"]
     assert cast["bob"].get(f"/sessions/{uuid.uuid4()}/export/").status_code == 404
 
 

@@ -121,12 +121,16 @@ def test_policies_have_verdicts_holds_and_changes(cast: Cast, guard: Policy) -> 
         stream.verdicts.create(
             number=number, policy_version=version, mode=mode, decision=decision, at=at, took_us=40_000
         )
-    held = {"held_at": at, "released_at": at + timedelta(seconds=3), "held_by": ["guard"]}
-    stream.blocks.create(ordinal=0, kind="tool_call", first_seq=0, last_seq=0, started_at=at, **held)
+    late = {"at": at + timedelta(seconds=3), "took_us": 3_000_000, "by": "bob"}
+    stream.verdicts.create(number=3, ordinal=1, policy_version=version, mode="enforce", decision="deny", **late)
+    for ordinal, released_at in enumerate([at + timedelta(seconds=3), None]):
+        held = {"held_at": at, "released_at": released_at, "completed_at": at, "held_by": ["guard"]}
+        stream.blocks.create(ordinal=ordinal, kind="tool_call", first_seq=0, last_seq=0, started_at=at, **held)
     raw = cast["bob"].get("/stats/").content.decode()
     found = dict(re.findall(r'data-label="(\w[\w ]*)">([^<]*)<', raw.split('id="by-policy"')[1]))
-    assert (found["verdicts"], found["intervened"], found["would have"], found["failures"]) == ("3", "1", "1", "0")
-    assert (found["took"], found["held"], found["hold"]) == ("40 ms, 40 ms", "1", "3.00 s, 3.00 s")
+    assert (found["verdicts"], found["intervened"], found["would have"], found["failures"]) == ("4", "2", "1", "0")
+    # What a person denied was held until they did, and the time they took is none of the policy's.
+    assert (found["took"], found["held"], found["hold"]) == ("40 ms, 40 ms", "2", "3.00 s, 3.00 s")
     assert 'class="bar-change"' in raw
     assert '<a class="link" href="/policies/guard/">guard v2</a>' in raw
     assert "&lt;b&gt;it is time" in raw

@@ -1,20 +1,23 @@
 """The System page: what waits, who moves it, how large the record is, what retention did."""
 
+import time
 import uuid
 from datetime import timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.conf import LazySettings
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
+from streamviz.live.hub import hub
 from streamviz.live.watcher import Watcher
+from streamviz.records.database import conninfo
 from streamviz.records.journal import folder
 from streamviz.records.journal.room import Limits, usage
 from streamviz.records.models import RetentionRun
 from streamviz.records.rules import Retention
-from streamviz.records.writer.process import LOCK
 from tests.dashboard.conftest import Cast
 from tests.records.support import journal_of, opened
 from tests.records.test_backlog import say
@@ -44,12 +47,22 @@ def test_it_says_what_waits_and_that_nobody_moves_it(cast: Cast, journals: Path)
 
 
 def test_it_says_how_far_behind_the_writer_is_and_why(cast: Cast, journals: Path) -> None:
-    say(journals, at=1_000.0, caught_up_at=970.5, trouble="<no room>")
-    with folder.open_locked(journals / LOCK):
+    now = time.time()
+    say(journals, at=now, caught_up_at=now - 29.5, trouble="<no room>")
+    with folder.open_locked(journals / folder.WRITER_LOCK):
         shown = page(cast)
     assert "<dt>Writer behind by</dt><dd>29.5 s</dd>" in shown
     assert "The database says: &lt;no room&gt;" in shown
     assert NOBODY not in shown
+
+
+@pytest.mark.parametrize("are_away", [True, False])
+def test_it_says_that_other_servers_are_missing(cast: Cast, monkeypatch: pytest.MonkeyPatch, are_away: bool) -> None:
+    monkeypatch.setattr(hub.wall, "are_others_away", are_away)
+    shown = page(cast)
+    assert ("what is counted live is this server's alone" in shown) == are_away
+    assert ("<dd>0 here</dd>" in shown) == are_away
+    assert ("0+" in shown) == are_away
 
 
 @pytest.mark.parametrize(("refuses", "what"), [(True, "are refused"), (False, "go on unrecorded")])
@@ -63,10 +76,30 @@ def test_it_says_how_much_was_left_out_for_slow_browsers(cast: Cast, monkeypatch
     assert "<dt>Live updates left out</dt><dd>1,234</dd>" in page(cast)
 
 
+def test_it_says_that_a_writer_hangs_and_waits_for_no_lock_itself(cast: Cast, journals: Path) -> None:
+    say(journals, at=time.time() - 60)
+    with folder.open_locked(journals / folder.WRITER_LOCK), psycopg.connect(conninfo()) as other:
+        other.execute("LOCK TABLE records_stream IN ACCESS EXCLUSIVE MODE")
+        shown = page(cast)
+    assert "The journal is not moved into the database: the writer has said nothing for 6" in shown
+    assert "Somebody has locked a table" in shown
+    assert "<dt>Database</dt><dd>–</dd>" in shown
+
+
 def test_it_counts_what_was_set_aside(cast: Cast, journals: Path) -> None:
     (journals / "refused").mkdir()
     (journals / "refused" / f"{uuid.uuid4()}.segment").touch()
     assert "1 stream could not be stored and was set aside" in page(cast)
+
+
+def test_it_says_what_was_damaged_and_what_upkeep_cannot_do(cast: Cast, journals: Path) -> None:
+    (folder.private_folder(journals / folder.DAMAGED) / f"{uuid.uuid4()}-0000000001.records").touch()
+    say(journals, upkeep="<lock> timeout")
+    with folder.open_locked(journals / folder.WRITER_LOCK):
+        shown = page(cast)
+    assert "1 segment of the journal was damaged and is kept" in shown
+    assert "The tables cannot be seen to just now" in shown
+    assert "&lt;lock&gt; timeout" in shown
 
 
 def test_it_shows_tables_and_what_retention_did(cast: Cast, settings: LazySettings) -> None:

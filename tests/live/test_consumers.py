@@ -8,6 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from channels.testing import WebsocketCommunicator
+from django.conf import LazySettings
 from django.contrib.auth.models import Group, User
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import OperationalError, connections
@@ -20,6 +21,7 @@ from streamviz.live.routing import websocket_application
 from streamviz.live.watcher import FORBIDDEN, OVER, SIGNED_OUT, TRY_AGAIN
 from tests.dashboard.conftest import recorded
 from tests.live.support import Page, Running
+from tests.services import free_port
 
 OURS = "http://localhost"
 NOT_FOUND = 4404
@@ -104,11 +106,23 @@ async def test_only_those_who_may_view_are_shown_anything(path: str, who: str) -
     await stream.end()
 
 
-@pytest.mark.parametrize("origin", ["http://evil.test", "http://localhost.evil.test", "null", ""])
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.test", "http://localhost.evil.test", "http://localhost:8080", "https://localhost", "null", ""],
+)
 @pytest.mark.parametrize("path", ["/ws/live/", "/ws/streams/01a1fe9b-64c7-722a-a1b7-fb5e2dde020d/"])
 async def test_another_sites_pages_are_refused(path: str, origin: str) -> None:
     socket = Socket(path, await database_sync_to_async(cookie)("administrator"), origin)
     assert not await socket.open()
+
+
+async def test_a_socket_needs_no_redis(settings: LazySettings) -> None:
+    nowhere = f"redis://127.0.0.1:{free_port()}/0"
+    layer = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [nowhere]}}
+    settings.CHANNEL_LAYERS = {"default": layer}
+    socket = await opened("/ws/live/", "bob")
+    assert await socket.take() is None
+    await socket.close()
 
 
 async def test_a_session_that_is_over_closes_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:

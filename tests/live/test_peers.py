@@ -4,16 +4,22 @@ import asyncio
 import socket
 import uuid
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 from channels.layers import InMemoryChannelLayer
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from streamviz.core.policy import Decision
 from streamviz.live import peers as peers_module
+from streamviz.live import rendering
 from streamviz.live.feed import MOST_RECENT, Feed, now_us
 from streamviz.live.hub import Hub
 from streamviz.live.link import Link
+from streamviz.live.pace import Pace
 from streamviz.live.peers import Peers
+from streamviz.live.presentation import from_live
+from streamviz.live.presentation.views import StreamView
 from streamviz.live.remote_stream import RemoteStream
 from streamviz.live.wall import Wall
 from streamviz.live.wall_topic import WallTopic
@@ -30,8 +36,8 @@ class Worker:
         self.hub = Hub(self.feed, Wall(self.feed))
         self.peers = Peers(self.hub, layer, are_workers=are_workers)
 
-    def run(self, label: str = "nightly-triage") -> Running:
-        return Running(self.feed, [active(deny_names("rm"))], now=now_us(), session_label=label)
+    def run(self, label: str = "nightly-triage", **changes: Any) -> Running:
+        return Running(self.feed, [active(deny_names("rm"))], now=now_us(), session_label=label, **changes)
 
     async def watch_wall(self) -> "Browser":
         browser = Browser()
@@ -328,3 +334,81 @@ async def test_a_row_that_no_wire_could_carry_is_carried(linked: tuple[Worker, W
     server.run("half of \ud83d")
     browser = await screens.watch_wall()
     await browser.until(lambda page: labels(page, "running") == ["half of ?"])
+
+
+async def test_a_streams_page_looks_the_same_at_another_worker(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await there.run(request=b'{"model": "m"}').say("one \ud83d two")
+    await running.call('{"path": "/"}', "rm")
+    found = await here.peers.look_for(running.id)
+    assert found is not None
+    assert found.request == b'{"model": "m"}'
+    assert found.view.held
+    view = from_live.whole_view_of(running.stream, from_live.view_of(running.stream))
+    assert await page_of(found.view) == (await page_of(view)).replace("\ud83d", "?")
+
+
+async def page_of(view: StreamView) -> str:
+    now = view.requested_at
+    return await rendering.stream(view, now, Pace()) + "".join(rendering.header(view, now).values())
+
+
+async def test_a_stream_that_ended_just_now_at_another_worker_is_found(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await (await there.run().say("all")).end()
+    found = await here.peers.look_for(running.id)
+    assert found is not None
+    assert not found.view.is_running
+    assert [block.text for block in found.view.blocks] == ["all"]
+
+
+async def test_a_stream_that_nobody_runs_is_not_found(workers: tuple[Worker, Worker]) -> None:
+    assert await workers[0].peers.look_for(uuid.uuid4()) is None
+
+
+class Redis(InMemoryChannelLayer):
+    """A channel layer that can be away."""
+
+    is_away = True
+
+    def _require_here(self) -> None:
+        if self.is_away:
+            raise RedisConnectionError("Connection refused")
+
+    async def new_channel(self, prefix: str = "specific.") -> str:
+        self._require_here()
+        return str(await super().new_channel(prefix))
+
+    async def group_send(self, group: str, message: dict[str, object]) -> None:
+        self._require_here()
+        await super().group_send(group, message)
+
+    async def send(self, channel: str, message: dict[str, object]) -> None:
+        self._require_here()
+        await super().send(channel, message)
+
+
+async def test_without_redis_a_worker_shows_its_own_streams_and_joins_the_others_later(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(peers_module, "REMIND_SECONDS", 0.1)
+    layer = Redis()
+    here, there = Worker(layer), Worker(layer)
+    for worker in (here, there):
+        await worker.peers.start()
+    browser = await here.watch_wall()
+    here.run("local")
+    there.run("remote")
+    await browser.until(lambda page: labels(page, "running") == ["local"])
+    await browser.until(lambda page: "other servers cannot be reached" in page.text("tally"))
+    assert browser.page.text("nav-held") == "0+ held here; other servers cannot be reached"
+    layer.is_away = False
+    await browser.until(lambda page: sorted(labels(page, "running")) == ["local", "remote"])
+    assert not here.hub.wall.are_others_away
+    await browser.until(lambda page: page.text("nav-held") == "")
+    for _ in range(3):
+        layer.is_away = True
+        await here.peers._tell_counts()
+    assert caplog.text.count("cannot be reached: ") == 2  # by each of the two workers, once a minute
+    for worker in (here, there):
+        await worker.peers.stop()

@@ -66,7 +66,7 @@ async def test_thinking_is_folded_and_a_tool_call_has_its_raw_text_at_hand() -> 
     running = await Running().take(delta(reasoning_content="hm"))
     await running.call('{"a": 1}', "ls")
     view = view_of(running.stream)
-    thinking, call = (parse(rendering.block_card(block)) for block in view.blocks)
+    thinking, call = (parse(rendering.block_card(block, view.id)) for block in view.blocks)
     assert thinking.children[0].tag == "details"
     assert "open" not in thinking.children[0].attributes
     raw = call.find("b1-text")

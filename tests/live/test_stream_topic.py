@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from streamviz.core.policy import Mode
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
+from streamviz.live.rendering import nav_held
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.topics import count_held
 from streamviz.live.watcher import head
@@ -22,7 +23,9 @@ class Watched:
 
     def __init__(self, running: Running) -> None:
         self.running = running
-        self.topic = StreamTopic(running.stream, lambda: count_held(running.feed))
+        self.topic = StreamTopic(
+            running.stream, lambda: nav_held(count_held(running.feed), others_away=False, oob=True)
+        )
         self.number = 0
         self.pages: list[Page] = []
         self.sizes: list[int] = []

@@ -6,7 +6,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from streamviz.dashboard import chart_markup, themes
-from streamviz.live import rendering
 from streamviz.live.hub import hub
 
 register = template.Library()
@@ -18,7 +17,7 @@ register.simple_tag(chart_markup.small_bars, name="small_bars")
 @register.simple_tag
 def nav_held() -> SafeString:
     """How many streams wait for a verdict just now."""
-    return rendering.nav_held(hub.count_held())
+    return hub.nav_held()
 
 
 @register.simple_tag(takes_context=True)

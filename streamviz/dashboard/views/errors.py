@@ -3,6 +3,8 @@
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from streamviz.dashboard.pages import NotFoundHere
+
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """400"""
@@ -20,7 +22,9 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """404"""
+    """404; 503 while it may be at another server, none of which can be reached."""
+    if isinstance(exception, NotFoundHere):
+        return _page(request, 503, "Other servers cannot be reached", "It may run at one of them. Try again later.")
     return _page(request, 404, "There is nothing here", "It may have been deleted, or the address is wrong.")
 
 

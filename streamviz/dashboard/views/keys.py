@@ -23,7 +23,9 @@ def keys(request: HttpRequest) -> HttpResponse:
         if not request.user.has_perm(roles.ISSUE_KEYS):
             raise PermissionDenied
         if form.is_valid():
-            _, secret = ApiKey.objects.issue(form.cleaned_data["name"], by=signed_in_user(request))
+            _, secret = ApiKey.objects.issue(
+                form.cleaned_data["name"], by=signed_in_user(request), models=form.cleaned_data["models_scope"]
+            )
             form = KeyForm()
     rows = ApiKey.objects.select_related("created_by")
     return render(request, "dashboard/keys.html", {"page": "keys", "rows": rows, "form": form, "secret": secret})

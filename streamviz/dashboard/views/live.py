@@ -35,6 +35,7 @@ async def live(request: HttpRequest) -> HttpResponse:
         "page": "live",
         "wall": await WallTopic(hub.wall, wanted).html(Pace()),
         "tally": hub.wall.tally,
+        "others_away": hub.wall.are_others_away,
         "filter": wanted,
         "chips": [(term, wanted.without(term)) for term in wanted.terms],
         "shortcuts": [(name, parse_filter(text)) for name, text in _SHORTCUTS.items()],

@@ -13,6 +13,7 @@ from streamviz.dashboard.pages import needs, signed_in_user
 from streamviz.policies.registry import REGISTRY, kinds, words_for
 from streamviz.records import policy_changes
 from streamviz.records.models import Policy, spread_of
+from streamviz.records.models.policies import may_build
 
 ONLY = ("intervened", "shadow", "failed")
 
@@ -87,6 +88,7 @@ def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str,
         "policy": found,
         "about": REGISTRY[found.kind].about if found.kind in REGISTRY else "",
         "form": form,
+        "may_run": may_build(found.kind, signed_in_user(request)),
         "spread": spread_of(found.name, found.version),
         "versions": versions,
         "newer": [row for row in versions if seen is not None and row.version.number > seen],

@@ -9,24 +9,24 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import aget_object_or_404
 from django.views.decorators.http import require_POST, require_safe
 
 from streamviz.core.policy import Decision
-from streamviz.dashboard import queries, roles
-from streamviz.dashboard.pages import needs, render_page
-from streamviz.live import actions, rendering
+from streamviz.dashboard import chunk_text, queries, roles
+from streamviz.dashboard.pages import NotFoundHere, needs, render_page
+from streamviz.live import actions, letters, rendering
 from streamviz.live.feed import feed, now_us
 from streamviz.live.hub import hub
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_live, from_records
-from streamviz.live.presentation.text import printable
+from streamviz.live.presentation.cutting import PAGE_BYTES, cut
 from streamviz.live.presentation.views import StreamView
-from streamviz.records.ids import milliseconds_of
+from streamviz.live.presentation.windows import window_of
 from streamviz.records.models import Stream
 
-_REQUEST_CHARACTERS = 500_000
-# How long after its beginning a stream is in the record at the latest, unless the database is slow.
-_MOST_LAG_MS = 5000
+# To indent more would take too long, and would not be shown.
+_MOST_INDENTED = 1_000_000
 
 
 @needs(roles.VIEW)
@@ -34,8 +34,12 @@ _MOST_LAG_MS = 5000
 async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The blocks of a stream, its verdicts and its waterfall."""
     found = await _find(stream_id)
-    content = await rendering.stream(found.view, now_us(), Pace())
-    return await render_page(request, "dashboard/stream.html", found.context("stream") | {"content": content})
+    first = _number(request)
+    content = await rendering.stream(found.view, now_us(), Pace(), first)
+    context = found.context("stream") | {"content": content}
+    # A socket shows the newest blocks.
+    context["is_watchable"] = found.is_watchable and window_of(found.view, first).is_newest
+    return await render_page(request, "dashboard/stream.html", context)
 
 
 @needs(roles.VIEW)
@@ -51,15 +55,54 @@ async def peek(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 @require_safe
 async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The chunks that are in the record, a page at a time."""
-    first = request.GET.get("from", "0")
     found = await _find(stream_id)
     record = await Stream.objects.filter(pk=stream_id).afirst()
-    start = int(first) if first.isdecimal() and len(first) < 10 else 0
-    rows = await sync_to_async(queries.chunk_page)(record, start) if record else []
+    rows = await sync_to_async(queries.chunk_page)(record, _number(request) or 0) if record else []
     more = rows[-1].seq + 1 if len(rows) == queries.CHUNKS_A_PAGE else None
     is_part = getattr(request, "htmx", False)
     template = "dashboard/_chunk_rows.html" if is_part else "dashboard/chunks.html"
-    return await render_page(request, template, found.context("chunks") | {"rows": rows, "more": more})
+    context = found.context("chunks") | {"rows": chunk_text.shown(rows), "more": more}
+    return await render_page(request, template, context)
+
+
+def _number(request: HttpRequest) -> int | None:
+    """From which block or chunk on; None where the URL does not say."""
+    first = request.GET.get("from", "")
+    return int(first) if first.isdecimal() and len(first) < 10 else None
+
+
+@needs(roles.VIEW)
+@require_safe
+async def block_text(request: HttpRequest, stream_id: uuid.UUID, ordinal: int) -> HttpResponse:
+    """All of a block's text, as a file."""
+    blocks = (await _find(stream_id)).view.blocks
+    if ordinal >= len(blocks):
+        raise Http404("There is no such block.")
+    text = blocks[ordinal].text.encode("utf-8", "replace")
+    return _file(text, f"{stream_id}-block-{ordinal}.txt", "text/plain; charset=utf-8")
+
+
+@needs(roles.VIEW)
+@require_safe
+async def chunk(request: HttpRequest, stream_id: uuid.UUID, seq: int) -> HttpResponse:
+    """A chunk's bytes as upstream sent them, as a file."""
+    record = await aget_object_or_404(Stream, pk=stream_id)
+    rows = await sync_to_async(queries.chunk_page)(record, seq, 1)
+    if not rows:
+        raise Http404("There is no such chunk.")
+    return _file(rows[0].raw, f"{stream_id}-chunk-{seq}.txt", "application/octet-stream")
+
+
+@needs(roles.VIEW)
+@require_safe
+async def request_file(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """The request's bytes, as a file."""
+    body = (await _find(stream_id)).request
+    return _file(body, f"{stream_id}-request.json", "application/json")
+
+
+def _file(data: bytes, name: str, kind: str) -> HttpResponse:
+    return HttpResponse(data, content_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 @needs(roles.VIEW)
@@ -67,7 +110,8 @@ async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 async def request_body(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The request as the client sent it; headers, and with them credentials, are never kept."""
     found = await _find(stream_id)
-    context = found.context("request_body") | {"body": readable(found.request)}
+    body = await asyncio.to_thread(readable, found.request)
+    context = found.context("request_body") | {"text": cut(body, PAGE_BYTES)}
     return await render_page(request, "dashboard/request_body.html", context)
 
 
@@ -132,32 +176,40 @@ class Found:
 
 
 async def _find(stream_id: uuid.UUID) -> Found:
-    """In memory or else in the record. Raises Http404."""
+    """In memory, in the record, or else in another worker's memory. Raises Http404, NotFoundHere where others could
+    not be asked."""
     if running := feed.get(stream_id):
         view = from_live.whole_view_of(running, from_live.view_of(running))
         return Found(view, running.request, view.is_running)
-    record = await _recorded(stream_id)
-    # One that has no end in the record runs in another worker: its socket shows the rest.
-    view = from_records.view_of(record)
-    return Found(view, bytes(record.request), view.is_running and hub.workers is not None)
+    if record := await _recorded(stream_id):
+        # One that has no end in the record runs in another worker: its socket shows the rest.
+        view = from_records.view_of(record)
+        return Found(view, bytes(record.request), view.is_running and hub.workers is not None)
+    if elsewhere := await _elsewhere(stream_id):
+        return Found(elsewhere.view, elsewhere.request, elsewhere.view.is_running)
+    # It may have been stored, and forgotten where it ran, while that was asked.
+    if record := await _recorded(stream_id):
+        return Found(from_records.view_of(record), bytes(record.request), is_watchable=False)
+    if hub.workers is not None and hub.workers.is_away:
+        raise NotFoundHere
+    raise Http404("There is no such stream.")
 
 
-async def _recorded(stream_id: uuid.UUID) -> Stream:
-    """Raises Http404. One that has just begun in another worker is seen live before the writer has stored it."""
-    while True:
-        try:
-            return await sync_to_async(from_records.load)(stream_id)
-        except Stream.DoesNotExist:
-            age_ms = now_us() // 1000 - milliseconds_of(stream_id)
-            if hub.workers is None or not 0 <= age_ms < _MOST_LAG_MS:
-                raise Http404("There is no such stream.") from None
-        await asyncio.sleep(0.1)
+async def _recorded(stream_id: uuid.UUID) -> Stream | None:
+    with contextlib.suppress(Stream.DoesNotExist):
+        return await sync_to_async(from_records.load)(stream_id)
+    return None
+
+
+async def _elsewhere(stream_id: uuid.UUID) -> letters.Found | None:
+    """From the worker that runs it: the writer may be behind, or stopped."""
+    return None if hub.workers is None else await hub.workers.look_for(stream_id)
 
 
 def readable(body: bytes) -> str:
-    """A request for people: JSON with its lines indented, anything else as it is."""
+    """A request for people: JSON with its lines indented, anything else, and what is very long, as it is."""
     text = body.decode("utf-8", "replace")
-    with contextlib.suppress(ValueError, RecursionError):
-        text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    more = len(text) - _REQUEST_CHARACTERS
-    return printable(text[:_REQUEST_CHARACTERS]) + (f"\n… {more:,} more characters" if more > 0 else "")
+    if len(body) <= _MOST_INDENTED:
+        with contextlib.suppress(ValueError, RecursionError):
+            text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    return text

@@ -22,9 +22,10 @@ def system(request: HttpRequest) -> HttpResponse:
         "page": "system",
         "backlog": backlog(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS),
         "dropped": hub.dropped,
+        "others_away": hub.wall.are_others_away,
         "refuses": settings.JOURNAL_LIMITS.refuses,
         "tables": tables,
-        "size": sum(table.size for table in tables),
+        "size": None if tables is None else sum(table.size for table in tables),
         "retention": settings.RETENTION,
         "last_run": RetentionRun.objects.first(),
     }

@@ -1,5 +1,6 @@
 """Trying a policy out, and running it over the record."""
 
+import asyncio
 import subprocess
 import sys
 from datetime import timedelta
@@ -20,6 +21,7 @@ from streamviz.dashboard.forms import BacktestForm, PolicyForm, TryOutForm, wron
 from streamviz.dashboard.pages import needs, render_page, signed_in_user
 from streamviz.records.backtests import jobs
 from streamviz.records.models import Backtest, Policy
+from streamviz.records.models.policies import PolicyFields, may_build
 from streamviz.records.standing import active_policy
 
 
@@ -28,17 +30,23 @@ from streamviz.records.standing import active_policy
 async def try_out(request: HttpRequest, name: str) -> HttpResponse:
     """What a policy, as its form is filled in just now, would make of a stream."""
     policy = await aget_object_or_404(Policy, name=name)
+    by = await _user(request)
     asked = TryOutForm(request.POST)
-    draft = PolicyForm(request.POST, instance=policy, kind=policy.kind, by=await _user(request))
+    draft = PolicyForm(request.POST, instance=policy, kind=policy.kind, by=by)
     # A draft is what could be saved, by who tries it; only why is not asked yet.
     del draft.fields["reason"]
     is_valid = await sync_to_async(draft.is_valid)()
-    problem, result = wrong_with(asked) or wrong_with(draft), None
-    if is_valid and asked.is_valid():
+    problem, result = wrong_with(asked) or wrong_with(draft) or _refusal(policy, by), None
+    if not problem and is_valid and asked.is_valid():
         policy.mode = Mode.ENFORCE.value
         problem, result = await _tried(policy, asked)
     context = {"problem": problem, "result": result, "policy": policy}
     return await render_page(request, "dashboard/_try_out.html", context)
+
+
+def _refusal(fields: PolicyFields, by: User) -> str:
+    """Why somebody may not run this; empty where they may."""
+    return "" if may_build(fields.kind, by) else "Only an administrator may run code of your own."
 
 
 async def _user(request: HttpRequest) -> User:
@@ -52,7 +60,8 @@ async def _tried(policy: Policy, asked: TryOutForm) -> tuple[str, "tryout.TryOut
     if wanted["stream"]:
         recording = await tryout.recorded(wanted["stream"])
     else:
-        recording = tryout.pasted(wanted["subject"] or "content", wanted["name"], wanted["text"], wanted["tools"])
+        subject = wanted["subject"] or "content"
+        recording = await asyncio.to_thread(tryout.pasted, subject, wanted["name"], wanted["text"], wanted["tools"])
     if isinstance(recording, str):
         return f"It cannot be tried on that stream: {recording}.", None
     try:
@@ -74,6 +83,9 @@ def start_backtest(request: HttpRequest, name: str) -> HttpResponse:
         return redirect("policy", name)
     wanted = form.cleaned_data
     version = get_object_or_404(policy.versions, number=wanted["version"])
+    if refusal := _refusal(version, signed_in_user(request)):
+        messages.error(request, refusal)
+        return redirect("policy", name)
     since = timezone.now() - timedelta(days=wanted["days"]) if wanted["days"] else None
     job = Backtest.objects.create(
         policy=policy, streams=wanted["streams"], since=since, created_by=signed_in_user(request), **version.fields()

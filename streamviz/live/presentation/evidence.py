@@ -1,19 +1,21 @@
 """What a verdict found and where, in words. Evidence comes from policies, which may be anybody's code."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from streamviz.core.json_value import as_index, objects
 from streamviz.live.presentation.text import one_line
 
 _SHOWN_SPANS = 5
 _LONGEST = 120
+_MOST_FACTS = 20
 # Told by the reason, or together with another.
 _ELSEWHERE = {"counts", "spans", "start", "end", "length", "explanation"}
 
 
 def evidence_text(evidence: Mapping[str, object], reason: str) -> str:
     """One line of what `reason` does not say already; empty where there is nothing more to tell."""
-    return " · ".join([*_places(evidence), *_facts(evidence, reason)])
+    return " · ".join([*_places(evidence), *islice(_facts(evidence, reason), _MOST_FACTS)])
 
 
 def _places(evidence: Mapping[str, object]) -> Iterator[str]:

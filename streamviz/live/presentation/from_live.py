@@ -146,7 +146,7 @@ def block_name(block: StreamBlock) -> str:
 def _first_held(stream: LiveStream) -> int | None:
     """The first block that is held: all that follow it wait."""
     holds = stream.context.holds.items()
-    return min((ordinal for ordinal, hold in holds if hold.released_at is None), default=None)
+    return min((ordinal for ordinal, hold in holds if hold.ended_at is None), default=None)
 
 
 def _block(
@@ -154,7 +154,7 @@ def _block(
 ) -> BlockView:
     hold = stream.context.holds.get(block.ordinal)
     verdict = deciding(verdicts)
-    kept = Kept(hold is not None, hold is not None and hold.released_at is None, is_behind)
+    kept = Kept(hold is not None, hold is not None and hold.ended_at is None, is_behind)
     return BlockView(
         ordinal=block.ordinal,
         kind=block.kind,
@@ -169,7 +169,7 @@ def _block(
         last_seq=block.last_seq,
         state=state_of(kept, verdict, is_running=stream.ended_at is None, is_complete=block.is_complete),
         held_at=hold.since if hold else None,
-        released_at=hold.released_at if hold else None,
+        released_at=hold.ended_at if hold else None,
         held_by=hold.policies if hold else (),
         hold_reason=printable(hold.reason) if hold else "",
         decided_at=hold.until if hold else None,

@@ -93,7 +93,7 @@ def row_of(stream: StreamView, now: int) -> RowView:
 def last_of(quiet_since: int, ended_at: int | None, now: int) -> Clock:
     """The time since the newest chunk, or since the end."""
     if ended_at is not None:
-        return Clock(f"{(now - ended_at) // 1_000_000} s ago", ended_at // 1000)
+        return Clock(f"{max(0, now - ended_at) // 1_000_000} s ago", ended_at // 1000)
     return Clock(age(now - quiet_since), quiet_since // 1000)
 
 
@@ -153,4 +153,5 @@ def _why(stream: StreamView, state: marks.StateMark, now: int) -> str:
 
 def _verdict_line(verdict: VerdictView, blocks: Sequence[BlockView]) -> str:
     name = next((block.title for block in blocks if block.ordinal == verdict.ordinal), "")
-    return " · ".join(word for word in (verdict.policy, one_line(verdict.reason, 120) or name) if word)
+    word = verdict.word if verdict.is_shadow else ""
+    return " · ".join(word for word in (word, verdict.policy, one_line(verdict.reason, 120) or name) if word)

@@ -42,10 +42,12 @@ def _would_count(verdict: VerdictView) -> bool:
 
 def state_of(kept: Kept, verdict: VerdictView | None, *, is_running: bool, is_complete: bool) -> str:
     """arriving, held, waiting, sent, replaced or never sent."""
+    if kept.is_held and is_running:
+        return "held"
     if kept.was_held and verdict is not None and _counts(verdict):
         return "replaced" if verdict.decision is Decision.REPLACE else "never sent"
     if kept.is_held:
-        return "held" if is_running else "never sent"
+        return "never sent"
     if not is_running:
         return "sent"
     if kept.is_behind:

@@ -12,6 +12,8 @@ _LEAST_CHARACTERS = 16
 _STEPS = 4  # for each doubling: a strip changes in steps that can be seen, and not with every character
 _GAP = 0.35
 _FULL = 98.0
+# A page has many strips, and more blocks would have no room in one.
+_MOST = 100
 
 
 class Segment(NamedTuple):
@@ -36,13 +38,16 @@ class Strip(NamedTuple):
 
 
 def strip_of(stream: StreamView) -> Strip:
-    """The strip of a stream."""
-    widths = _widths(stream.blocks)
+    """The strip of a stream, of its newest blocks where there are very many."""
+    blocks = stream.blocks[-_MOST:]
+    hidden = len(stream.blocks) - len(blocks)
+    widths = _widths(blocks)
     segments, x = [], 0.0
-    for block, width in zip(stream.blocks, widths, strict=True):
+    for block, width in zip(blocks, widths, strict=True):
         segments.append(_segment(block, x, width))
         x += width + _GAP
-    words = ", ".join(_words(block) for block in stream.blocks) or "no blocks yet"
+    earlier = [f"{hidden:,} earlier"] if hidden else []
+    words = ", ".join([*earlier, *(_words(block) for block in blocks)]) or "no blocks yet"
     return Strip(segments, f"{x:.1f}%" if stream.is_running else None, words)
 
 

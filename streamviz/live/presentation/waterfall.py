@@ -96,15 +96,17 @@ class _Scale:
         return "".join(ticks)
 
 
-def waterfall_of(stream: StreamView, now: int) -> Waterfall:
-    """The waterfall at the time `now` (µs since the epoch); only the newest lanes where there are very many."""
+def waterfall_of(stream: StreamView, now: int, before: int | None = None) -> Waterfall:
+    """The waterfall at the time `now` (µs since the epoch); where there are very many lanes, only the newest, or the
+    last of those before the block `before`."""
     end = stream.ended_at or (now if stream.is_running else stream.last_received_at or stream.requested_at)
     scale = _Scale(stream.requested_at, end, stream.is_running)
-    blocks = stream.blocks[-_LANES:]
+    known = stream.blocks[:before]
+    blocks = known[-_LANES:]
     return Waterfall(
         marks=list(_marks(scale)),
         lanes=[_lane(stream, block, scale, end) for block in blocks],
-        hidden=len(stream.blocks) - len(blocks),
+        hidden=len(known) - len(blocks),
         stalls=_drawn(scale, _stalls(stream, end)),
         now=Mark(scale.percent(end), f"now {age(end - scale.start)}") if stream.is_running else None,
     )

@@ -8,13 +8,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from streamviz.live import row_markup
-from streamviz.live.presentation import text
+from streamviz.live.presentation import cutting, text
 
 register = template.Library()
 
 register.filter("age", text.age)
 register.filter("exact", text.exact)
 register.filter("printable", text.printable)
+register.filter("clipped", cutting.clipped)
 register.filter("one_line", text.one_line)
 register.filter("plural", text.plural)
 register.simple_tag(row_markup.strip, name="strip")

@@ -31,14 +31,23 @@ def fall_of(running: Running) -> Waterfall:
 
 async def test_a_strip_has_a_segment_a_block_and_fits() -> None:
     running = Running()
-    for number in range(60):
+    for number in range(50):
         await running.say("x" * 5_000)
         await running.call("{}", "ls", index=number)
     strip = strip_of(view_of(running.stream))
-    assert len(strip.segments) == 120
+    assert len(strip.segments) == 100
     assert strip.edge is not None
     assert per_cent(strip.edge) <= 100
     assert per_cent(strip.segments[0].width) > per_cent(strip.segments[1].width)
+
+
+async def test_a_strip_of_very_many_blocks_is_of_the_newest() -> None:
+    running = Running()
+    for number in range(500):
+        await running.call("{}", "ls", index=number)
+    strip = strip_of(view_of(running.stream))
+    assert len(strip.segments) == 100
+    assert strip.words.startswith("400 earlier, tool call, ")
 
 
 async def test_a_strip_says_what_was_held_and_denied() -> None:

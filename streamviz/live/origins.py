@@ -1,0 +1,50 @@
+"""From which pages a websocket may be opened: our own alone, by scheme, host and port."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from channels.security.websocket import WebsocketDenier
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+
+from streamviz.lifespan import Application, Message, Receive, Send
+
+_SCHEMES = {"ws": "http", "wss": "https"}
+
+
+class OwnOrigin:
+    """Refuses a websocket that another site's page opens, as Django refuses the form of one."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if is_own(scope):
+            await self._application(scope, receive, send)
+        else:
+            await WebsocketDenier()(scope, receive, send)
+
+
+def is_own(scope: dict[str, Any]) -> bool:
+    """Whether the page is of the very server that the websocket is opened to, or of an origin that is trusted."""
+    origin, host = _header(scope, b"origin").lower(), _header(scope, b"host").lower()
+    if not validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
+        return False
+    return origin == f"{_SCHEMES[scope.get('scheme', 'ws')]}://{host}" or any(
+        _matches(origin, trusted.lower()) for trusted in settings.CSRF_TRUSTED_ORIGINS
+    )
+
+
+def _matches(origin: str, trusted: str) -> bool:
+    """`https://*.example` is every host below it, as with Django's forms."""
+    scheme, _, host = trusted.partition("://")
+    if not host.startswith("*."):
+        return origin == trusted
+    asked = urlsplit(origin)
+    return asked.scheme == scheme and asked.netloc.endswith(host.removeprefix("*"))
+
+
+def _header(scope: dict[str, Any], name: bytes) -> str:
+    """The header's value; empty where it did not come, or came more than once."""
+    values = [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+    return values[0] if len(values) == 1 else ""

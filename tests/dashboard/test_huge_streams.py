@@ -1,0 +1,129 @@
+"""Pages of huge streams are small: what is left out is said, and can be had."""
+
+import json
+import re
+
+import pytest
+
+from streamviz.records.models import Policy, Stream, Verdict
+from tests.dashboard.conftest import NOON, Cast, hold, recorded
+
+MOST = 2_000_000
+MARKUP = "<&\"'"
+CONTROLS = "\u202e\x01"
+
+
+def page(cast: Cast, url: str) -> str:
+    """What a page shows; it is never too large."""
+    answer = cast["bob"].get(url)
+    assert answer.status_code == 200
+    assert len(answer.content) < MOST, f"{url} has {len(answer.content):,} bytes"
+    return str(answer.content.decode())
+
+
+def pages(cast: Cast, stream: Stream) -> dict[str, str]:
+    """All pages on which a stream is."""
+    parts = {name: f"/streams/{stream.pk}/{name}" for name in ("", "peek/", "chunks/", "request/")}
+    others = {"session": f"/sessions/{stream.session_id}/", "sessions": "/sessions/?range=all", "live": "/"}
+    return {name: page(cast, url) for name, url in {**parts, **others}.items()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit"), [("content", "x"), ("thinking", MARKUP), ("tool_call", MARKUP), ("content", CONTROLS)]
+)
+def test_a_block_of_five_megabytes(cast: Cast, kind: str, unit: str) -> None:
+    stream, text = recorded(), unit * (5_000_000 // len(unit.encode()))
+    hold(stream, ["before", text, "after"], kind=kind)
+    shown = pages(cast, stream)
+    whole = f"/streams/{stream.pk}/blocks/1/"
+    assert f'href="{whole}"' in shown[""]
+    assert f"{len(text):,}" in shown[""]
+    assert "before" in shown[""]
+    assert cast["bob"].get(whole).content == text.encode()
+
+
+def test_three_thousand_blocks(cast: Cast) -> None:
+    stream = recorded()
+    hold(stream, [f"block-{n:04} " + "x" * 3_000 for n in range(3_000)], kind="tool_call")
+    pages(cast, stream)
+    seen: list[str] = []
+    url: str | None = f"/streams/{stream.pk}/?from=0"
+    while url:
+        shown = page(cast, url)
+        seen += re.findall(r'id="b\d+-text" hidden>(block-\d+)', shown)
+        following = re.search(r'rel="next" href="([^"]+)"', shown)
+        url = following[1] if following else None
+    assert seen == [f"block-{n:04}" for n in range(3_000)]
+    newest = page(cast, f"/streams/{stream.pk}/")
+    assert "2801 to 3000" in newest
+    assert 'id="b2999"' in newest
+    assert 'id="b700"' in page(cast, f"/streams/{stream.pk}/?from=700")
+
+
+def test_a_request_of_ten_megabytes(cast: Cast) -> None:
+    body = json.dumps({"messages": [{"role": "user", "content": MARKUP * 2_500_000}]}).encode()
+    stream = recorded(request=body)
+    shown = pages(cast, stream)["request/"]
+    assert f"{len(body):,} characters" in shown
+    assert cast["bob"].get(f"/streams/{stream.pk}/request/file/").content == body
+
+
+def test_a_call_of_a_hundred_thousand_arguments(cast: Cast) -> None:
+    stream, text = recorded(), json.dumps({f"argument-{n}": MARKUP for n in range(100_000)})
+    hold(stream, [text], kind="tool_call")
+    shown = pages(cast, stream)[""]
+    assert "argument-0" in shown
+    assert "more in the raw text" in shown
+    assert cast["bob"].get(f"/streams/{stream.pk}/blocks/0/").content == text.encode()
+
+
+def test_many_calls_of_many_arguments(cast: Cast) -> None:
+    stream = recorded()
+    hold(stream, [json.dumps({f"{MARKUP}-{n}": MARKUP * 1_000 for n in range(50)})] * 200, kind="tool_call")
+    pages(cast, stream)
+
+
+def test_chunks_of_megabytes(cast: Cast) -> None:
+    stream, raws = recorded(chunk_count=5), [MARKUP.encode() * 500_000, *[b"data: short\n\n"] * 4]
+    hold(stream, [], raws)
+    shown = pages(cast, stream)["chunks/"]
+    assert shown.count("data: short␊␊") == 4
+    assert f'href="/streams/{stream.pk}/chunks/0/"' in shown
+    assert f"{len(raws[0]):,} characters" in shown
+    assert cast["bob"].get(f"/streams/{stream.pk}/chunks/0/").content == raws[0]
+
+
+def test_a_chunk_of_many_blocks(cast: Cast) -> None:
+    stream = recorded(chunk_count=200)
+    hold(stream, ["x"] * 300, [b"data: {}\n\n"] * 200)
+    assert "and 295 more" in pages(cast, stream)["chunks/"]
+
+
+def test_thousands_of_long_verdicts(cast: Cast, guard: Policy) -> None:
+    stream = recorded()
+    hold(stream, ["x"])
+    version = guard.versions.get()
+    Verdict.objects.bulk_create(
+        Verdict(stream=stream, number=n, ordinal=0, policy_version=version, mode="enforce", decision="deny",
+                reason=MARKUP * 1_000, failure=MARKUP * 1_000, at=NOON, took_us=1,
+                evidence={f"{name}": MARKUP * 30 for name in range(100)})
+        for n in range(150)
+    )  # fmt: skip
+    shown = pages(cast, stream)[""]
+    assert "earlier verdicts are not shown here" in shown
+    assert "4,000 characters in all" in shown
+    page(cast, f"/policies/{guard.name}/")
+
+
+def test_a_session_of_streams_with_thousands_of_blocks(cast: Cast) -> None:
+    first = recorded()
+    for stream in [first, *(recorded(session=first.session, minutes=n) for n in range(1, 12))]:
+        hold(stream, ["x" * 100] * 400, kind="tool_call")
+    pages(cast, first)
+
+
+def test_long_errors_and_names(cast: Cast) -> None:
+    long = MARKUP * 500_000
+    stream = recorded(long, error=long, finish_reason=long, requested_model=long[:100_000], user_agent=long)
+    shown = pages(cast, stream)
+    assert "2,000,000 characters in all" in shown[""]

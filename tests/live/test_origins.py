@@ -1,0 +1,57 @@
+"""Which pages may open a websocket."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.test import override_settings
+
+from streamviz.live.origins import is_own
+
+
+def opened(origin: str, host: str = "viz.example:8000", scheme: str = "ws") -> bool:
+    headers = [(b"host", host.encode()), (b"origin", origin.encode())]
+    return is_own({"scheme": scheme, "headers": headers})
+
+
+@pytest.fixture(autouse=True)
+def _installation() -> Iterator[None]:
+    trusted = ["https://viz.example", "https://*.inner.example"]
+    with override_settings(ALLOWED_HOSTS=["viz.example", "[::1]"], CSRF_TRUSTED_ORIGINS=trusted):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("origin", "is_let_in"),
+    [
+        ("http://viz.example:8000", True),
+        ("HTTP://VIZ.example:8000", True),
+        ("https://viz.example", True),  # a proxy that speaks TLS, which the settings name
+        ("https://a.inner.example", True),
+        ("https://inner.example", False),
+        ("http://a.inner.example", False),
+        ("https://evil.test/.inner.example", False),
+        ("http://viz.example", False),
+        ("http://viz.example:8001", False),
+        ("https://viz.example:8000", False),
+        ("http://viz.example.evil.test:8000", False),
+        ("null", False),
+        ("", False),
+    ],
+)
+def test_scheme_host_and_port_are_our_own(origin: str, is_let_in: bool) -> None:
+    assert opened(origin) is is_let_in
+
+
+def test_a_name_that_is_not_ours_is_refused_though_both_headers_have_it() -> None:
+    assert not opened("http://evil.test", host="evil.test")
+    assert opened("http://[::1]:8000", host="[::1]:8000")
+
+
+def test_over_tls_the_page_is_too() -> None:
+    assert opened("https://viz.example:8443", host="viz.example:8443", scheme="wss")
+    assert not opened("http://viz.example:8443", host="viz.example:8443", scheme="wss")
+
+
+def test_two_origins_are_none() -> None:
+    headers = [(b"host", b"viz.example"), (b"origin", b"http://viz.example"), (b"origin", b"http://evil.test")]
+    assert not is_own({"scheme": "ws", "headers": headers})
