@@ -76,6 +76,14 @@ def upstream(cpu: int | None) -> Iterator[Gateway]:
 
 
 @contextmanager
+def provider(command: list[str], port: int, cpu: int | None) -> Iterator[None]:
+    """Another upstream, listening at `port`."""
+    with _running(command, "provider", {}, cpu) as process:
+        _wait_until_it_listens(port, process, "provider")
+        yield
+
+
+@contextmanager
 def streamviz(upstream_port: int, cpu: int | None) -> Iterator[Gateway]:
     """streamviz with a database of its own, empty at first."""
     shutil.rmtree(VAR / "streamviz", ignore_errors=True)

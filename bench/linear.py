@@ -1,7 +1,8 @@
 """Whether the cost of a delta stays the same in a long stream: `python -m bench.linear`.
 
 Times SSE parsing, aggregation and an empty policy chain for streams of 1,000 and of 100,000 deltas, of each kind that a
-wire format has, best of several rounds, and prints µs a delta and their ratio. Exits with 1 where a ratio is above 1.5.
+wire format has, best of several rounds, and prints µs a delta and their ratio. Then the same with policies
+(`bench/linear_policies.py`). Exits with 1 where a ratio is above 1.5, or above 3 a doubling with policies.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 
+from bench import linear_policies
 from streamviz.core.aggregator import Chunk
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
@@ -147,7 +149,8 @@ def main() -> int:
             short, long = cost(wire_format, make, SHORT), cost(wire_format, make, LONG)
             worst = max(worst, long / short)
             print(f"{wire_format:<20}{kind:<18}{short:>10.2f}{long:>12.2f}{long / short:>8.2f}", flush=True)
-    return 1 if worst > LIMIT else 0
+    growth = linear_policies.worst_growth()
+    return 1 if worst > LIMIT or growth > linear_policies.LIMIT else 0
 
 
 if __name__ == "__main__":

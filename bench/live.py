@@ -165,7 +165,9 @@ class Server(threading.Thread):
         for _ in range(_MEMORY_STEPS):
             time.sleep(self._step)
             self.megabytes.append(_megabytes(self._process))
-            self.screens_megabytes += [_megabytes(child) for child in self._process.children()]
+            self.screens_megabytes += [
+                _megabytes(child) for child in self._process.children() if "screens" in child.cmdline()
+            ]
         self.load = (sum(self._process.cpu_times()[:2]) - before) / (time.monotonic() - began)
         self.stolen = getattr(psutil.cpu_times_percent(), "steal", 0.0) / 100
 

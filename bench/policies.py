@@ -27,7 +27,7 @@ class Operator:
 
     def __init__(self, ours: gateways.Gateway) -> None:
         self._http = httpx.Client(base_url=f"http://127.0.0.1:{ours.port}", timeout=30)
-        self._http.get(ours.sign_in_link)
+        self.post(ours.sign_in_link, ours.sign_in_link)
 
     def post(self, path: str, page: str, **fields: str) -> None:
         """Send a page's form."""
@@ -36,19 +36,28 @@ class Operator:
         answer = self._http.post(path, data={**fields, "csrfmiddlewaretoken": found[1]})
         assert answer.status_code == 302, answer.text[:2000]
 
+    def make(self, kind: str, name: str, rule: dict[str, str], models: str = "") -> None:
+        """A policy of a kind, off at first, for all models or for some."""
+        fields = {"name": name, "mode": "off", "order": "90", "time_limit": "30", "by_hand_seconds": "120"}
+        path = f"/policies/new/{kind}/"
+        self.post(path, path, **fields, **rule, models_scope=models, reason="bench")
+
     def make_text_rule(self) -> None:
         """A rule with a pattern that no stream has."""
-        fields = {"name": "bench-text", "mode": "off", "order": "90", "time_limit": "30", "by_hand_seconds": "120"}
         rule = {"p.patterns": "sk-[A-Za-z0-9]{20}", "p.action": "replace", "p.in": "content", "p.look_back": "200"}
-        self.post("/policies/new/text_rule/", "/policies/new/text_rule/", **fields, **rule, reason="bench")
+        self.make("text_rule", "bench-text", rule)
 
     def switch(self, mode: str) -> None:
-        """All three, and wait until every worker has them."""
+        """All three."""
         for name in GUARDS:
-            self.post(f"/policies/{name}/mode/", "/policies/", mode=mode, reason="bench")
-            # While workers are waited for the answer asks for itself again.
-            while "hx-get" in self._http.get(f"/policies/{name}/spread/").text:
-                pass
+            self.set_mode(name, mode)
+
+    def set_mode(self, name: str, mode: str) -> None:
+        """Switch a policy, and wait until every worker has it so."""
+        self.post(f"/policies/{name}/mode/", "/policies/", mode=mode, reason="bench")
+        # While workers are waited for the answer asks for itself again.
+        while "hx-get" in self._http.get(f"/policies/{name}/spread/").text:
+            pass
 
 
 def _load(gateway: gateways.Gateway, streams: int, seconds: float, cpu: int | None) -> dict[str, int]:

@@ -11,7 +11,9 @@ import sys
 import threading
 import time
 
-GRACE_SECONDS = 20
+# Beyond the time that the server's streams are given, which this program is too small to ask Django about.
+GRACE_SECONDS = 12
+STREAMS_SECONDS = float(os.environ.get("STOP_GRACE_SECONDS", "").strip() or 8)
 
 
 def end_with_starter() -> None:
@@ -19,7 +21,7 @@ def end_with_starter() -> None:
     while os.read(0, 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(GRACE_SECONDS)
+    time.sleep(STREAMS_SECONDS + GRACE_SECONDS)
     os._exit(1)
 
 

@@ -9,8 +9,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from django.conf import settings
+
 from streamviz.faults import Fault
 
+# Beyond the time that the server's streams are given.
 STOP_SECONDS = 15
 READY_SECONDS = 120
 POLL_SECONDS = 0.1
@@ -38,8 +41,10 @@ class Address:
 class Child:
     """One Python module running as a process of its own, which ends when this process does.
 
-    `is_ready` says whether it has come to do its work.
+    `is_ready` says whether it has come to do its work; `began` is when it was started last (s, monotonic).
     """
+
+    began: float
 
     def __init__(
         self, name: str, module: list[str], is_ready: Callable[[], bool], environment: Mapping[str, str]
@@ -51,6 +56,7 @@ class Child:
 
     def start(self, on_end: Callable[["Child"], None]) -> None:
         """Start it; `on_end` is called, on another thread, when it has ended for whatever reason."""
+        self.began = time.monotonic()
         # A session of its own keeps the terminal's Ctrl-C from it: the supervisor ends its children in order.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "streamviz.ops.child", *self._module],
@@ -58,7 +64,8 @@ class Child:
             start_new_session=True,
             env=self._environment,
         )
-        threading.Thread(target=self._await_end, args=[on_end], name=f"await-{self.name}", daemon=True).start()
+        awaiting = self._await_end
+        threading.Thread(target=awaiting, args=[self._process, on_end], name=f"await-{self.name}", daemon=True).start()
 
     def wait_until_ready(self) -> None:
         """Return when it does its work. Raises Fault when it ends first or does not come to it."""
@@ -78,11 +85,11 @@ class Child:
         """End it: politely, and at once when that takes too long."""
         self._process.terminate()
         try:
-            self._process.wait(STOP_SECONDS)
+            self._process.wait(settings.STOP_GRACE_SECONDS + STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
-    def _await_end(self, on_end: Callable[["Child"], None]) -> None:
-        self._process.wait()
+    def _await_end(self, process: "subprocess.Popen[bytes]", on_end: Callable[["Child"], None]) -> None:
+        process.wait()
         on_end(self)

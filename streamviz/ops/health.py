@@ -1,4 +1,8 @@
-"""/healthz and /readyz: a bare ASGI application, so that a probe needs no name that Django knows, and no session."""
+"""/healthz and /readyz: a bare ASGI application, so that a probe needs no name that Django knows, and no session.
+
+/readyz fails only where this worker must get no new requests. A database, Redis or a writer that is away is so for all
+workers, and in no client's way: the answer is 200 then too, and says what is `degraded`.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,28 +12,37 @@ from asgiref.typing import ASGISendCallable, HTTPScope
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
+from redis.exceptions import RedisError
 
-from streamviz.core.json_value import encode
+from streamviz.core.json_value import JsonObject, encode
+from streamviz.proxy.worker import worker
 from streamviz.records.backlog import backlog
 
-SECONDS = 5.0
+# A probe waits no longer for what is only told.
+SECONDS = 2.0
 OK = "ok"
 Check = Callable[[], Awaitable[str]]
 
 
 async def application(scope: HTTPScope, send: ASGISendCallable) -> None:
-    """Answer 200, or 503 where /readyz finds something that is not ok, with what it found as JSON."""
-    found = await _readiness() if scope["path"] == "/readyz" else {"process": OK}
-    status = 200 if all(each == OK for each in found.values()) else 503
+    """Answer 200, or 503 where /readyz finds that no new requests are to come here, with what it found as JSON."""
+    found: JsonObject = {"process": OK}
+    status = 200
+    if scope["path"] == "/readyz":
+        status, found = await _readiness()
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
     await send({"type": "http.response.body", "body": encode(found), "more_body": False})
 
 
-async def _readiness() -> dict[str, str]:
+async def _readiness() -> tuple[int, JsonObject]:
     checks: dict[str, Check] = {"database": _database, "channel_layer": _channel_layer, "journal": _journal}
     answers = await asyncio.gather(*(_within_time(check) for check in checks.values()))
-    return dict(zip(checks, answers, strict=True))
+    facts: dict[str, str] = {"server": worker.why_refused() or OK, **dict(zip(checks, answers, strict=True))}
+    degraded = [name for name, said in facts.items() if said != OK]
+    is_ready = facts["server"] == OK
+    state = "not ready" if not is_ready else f"degraded: {', '.join(degraded)}" if degraded else OK
+    return (200 if is_ready else 503), {"state": state, **facts}
 
 
 async def _within_time(check: Check) -> str:
@@ -60,7 +73,7 @@ async def _channel_layer() -> str:
         name = await layer.new_channel()
         await layer.send(name, {"type": "probe"})
         await layer.receive(name)
-    except OSError:
+    except (OSError, RedisError):
         return "cannot be reached"
     return OK
 
@@ -69,4 +82,4 @@ async def _journal() -> str:
     found = await asyncio.to_thread(backlog, settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
     if found.full:
         return found.full
-    return OK if found.is_moved else "nobody moves it into the database: start `manage.py write`"
+    return found.stuck or OK

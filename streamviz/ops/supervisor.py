@@ -12,19 +12,19 @@ from django.core.management import call_command
 from django.db import connections
 
 from streamviz.embedded_postgres import EmbeddedPostgres
-from streamviz.faults import Fault
 from streamviz.ops import checks, first_start
 from streamviz.ops.children import Address, Child
+from streamviz.ops.keeping import Keeping
 from streamviz.ops.welcome import say, show_first_key, welcome
 from streamviz.records.writer.process import is_running
 
-POSTGRES_CHECK_SECONDS = 2
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run() -> None:
-    """Start everything, say where it is, and wait; end everything on Ctrl-C. Raises Fault, with all ended too."""
+    """Start everything, say where it is, and keep it running; end everything on Ctrl-C. Raises Fault where something
+    cannot be started, with all ended too."""
     with _stoppable(), ExitStack() as stack:
         stack.enter_context(checks.only_one_running(settings.VAR_DIR))
         checks.require_free_port(settings.HOST, settings.PORT, "PORT")
@@ -40,7 +40,7 @@ def run() -> None:
             child.wait_until_ready()
         welcome(base_url(), first_start.link_if_needed(administrator, base_url()), key)
         connections.close_all()
-        _wait(ended, postgres)
+        Keeping(ended, postgres).run()
 
 
 def base_url() -> str:
@@ -104,13 +104,3 @@ def _children() -> list[Child]:
         Child("writer", ["django", "write"], lambda: is_running(settings.JOURNAL_DIR), environment),
         Child("server", ["django", "serve"], Address(_reachable_host(), settings.PORT).answers, environment),
     ]
-
-
-def _wait(ended: queue.SimpleQueue[Child], postgres: EmbeddedPostgres | None) -> None:
-    """Wait for a stop signal. Raises Fault when something ends that should not."""
-    while True:
-        try:
-            raise Fault(ended.get(timeout=POSTGRES_CHECK_SECONDS).ending())
-        except queue.Empty:
-            if postgres and postgres.has_ended():
-                raise Fault(f"The embedded Postgres ended by itself; see {postgres.log}.") from None

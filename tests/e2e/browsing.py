@@ -38,6 +38,13 @@ class Visitor:
         self.page.goto(path)
         return self.page
 
+    def sign_in(self, link: str) -> Page:
+        """Use a one-time link, as somebody does."""
+        self.page.goto(link)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.wait_for_url(lambda url: "/sign-in/" not in url)
+        return self.page
+
     def wait_for(self, script: str, argument: Any = None) -> Any:
         """What a JavaScript function gives once it is something."""
         return self.page.wait_for_function(script, arg=argument).json_value()

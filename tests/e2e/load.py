@@ -55,19 +55,28 @@ class Load:
         assert not self._thread.is_alive()
         return self.tapes
 
+    def once(self) -> list[Tape]:
+        """One call of each client, or the attempt."""
+        self._is_over.set()
+        self._thread.start()
+        self._thread.join(120)
+        return self.tapes
+
     async def _run(self) -> None:
         connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as http:
             await asyncio.gather(*(self._call_again(http, n) for n in range(self._clients)))
 
     async def _call_again(self, http: aiohttp.ClientSession, seed: int) -> None:
-        while not self._is_over.is_set():
+        while True:
             tape = Tape(str(uuid.uuid4()))
             self.tapes.append(tape)
             try:
                 await self._call(http, tape, seed)
             except (aiohttp.ClientError, OSError) as error:
                 tape.error = type(error).__name__
+                return
+            if self._is_over.is_set():
                 return
 
     async def _call(self, http: aiohttp.ClientSession, tape: Tape, seed: int) -> None:

@@ -187,4 +187,6 @@ class Proxied:
 
     def sign_in(self) -> None:
         """Use the administrator's one-time link."""
-        assert self.http.get(self.server.sign_in_link).status_code == 302
+        assert self.http.get(self.server.sign_in_link).status_code == 200
+        form = {"csrfmiddlewaretoken": self.http.cookies["csrftoken"]}
+        assert self.http.post(self.server.sign_in_link, data=form).status_code == 302

@@ -25,7 +25,7 @@ class Site:
     def __init__(self, chromium: Browser, proxied: Proxied) -> None:
         self.chromium, self.proxied = chromium, proxied
         with self.visit(signed_in=False) as visitor:
-            visitor.open(proxied.server.sign_in_link)
+            visitor.sign_in(proxied.server.sign_in_link)
             self.session = visitor.context.storage_state()
         proxied.ask("dangerous?speed=inf", "past")
         self.stream_id, self.session_id = self.find("past")
@@ -228,8 +228,9 @@ def test_a_line_of_a_megabyte_breaks_no_page(site: Site, recordings: Path) -> No
         grown(page, "#b0-text", by=100_000)
         assert running.result().text == line
         expect(page.locator("#pill")).to_have_text("finished")
-        assert page.locator("#b0-text").text_content() == line
-        assert page.locator("#b1-text").text_content() == arguments
+        for block, text in (("#b0-text", line), ("#b1-text", arguments)):
+            shown = page.locator(block).text_content() or ""  # of more than a page holds, the middle is left out
+            assert (shown[:50_000], shown[-50_000:]) == (text[:50_000], text[-50_000:])
         for each in ("/", path, f"{path}chunks/", f"{path}request/", "/sessions/?q=megabyte", "/stats/"):
             visitor.open(each)
             assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0

@@ -6,15 +6,19 @@ client) is printed and not judged: how long a pause is depends on the machine.
 
 import os
 import shutil
+import socket
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 import httpx
 import psutil
+import psycopg
 import pytest
 
 from streamviz.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
@@ -51,9 +55,7 @@ def machine(server: EmbeddedPostgres, tmp_path: Path) -> Iterator[Machine]:
 
 def kill(server: EmbeddedPostgres) -> None:
     """All of its processes at once."""
-    pid = int((server.data / "postmaster.pid").read_text().split(maxsplit=1)[0])
-    postmaster = psutil.Process(pid)
-    for process in [postmaster, *postmaster.children(recursive=True)]:
+    for process in processes_of(server):
         process.kill()
     until(server.has_ended)
 
@@ -88,19 +90,91 @@ def test_probes_say_what_is_wrong(machine: Machine, server: EmbeddedPostgres) ->
         answer = httpx.get(f"{machine.base_url}{path}", timeout=30)
         return answer.status_code, answer.json()
 
-    def is_ready() -> bool:
-        return ask("/readyz") == (200, {"database": "ok", "channel_layer": "ok", "journal": "ok"})
+    fine = {"state": "ok", "server": "ok", "database": "ok", "channel_layer": "ok", "journal": "ok"}
+
+    def is_fine() -> bool:
+        return ask("/readyz") == (200, fine)
 
     machine.start_server()
     nobody = "nobody moves it into the database: start `manage.py write`"
-    assert ask("/readyz") == (503, {"database": "ok", "channel_layer": "ok", "journal": nobody})
+    assert ask("/readyz") == (200, fine | {"state": "degraded: journal", "journal": nobody})
     machine.start_writer()
-    until(is_ready)
+    until(is_fine)
     kill(server)
-    assert ask("/readyz") == (503, {"database": "cannot be reached", "channel_layer": "ok", "journal": "ok"})
+    assert ask("/readyz") == (200, fine | {"state": "degraded: database", "database": "cannot be reached"})
     assert ask("/healthz") == (200, {"process": "ok"})
     server.start()
-    until(is_ready)
+    until(is_fine)
+
+
+@contextmanager
+def stopped(*processes: psutil.Process) -> Iterator[None]:
+    """Processes that hang meanwhile."""
+    for each in processes:
+        each.suspend()
+    try:
+        yield
+    finally:
+        for each in processes:
+            each.resume()
+
+
+@contextmanager
+def locked(machine: Machine) -> Iterator[None]:
+    """Somebody holds a lock on the tables meanwhile, as a migration does that waits for its end."""
+    with psycopg.connect(machine.database_url) as other:
+        other.execute("LOCK TABLE records_stream, records_upstreamrun IN ACCESS EXCLUSIVE MODE")
+        yield
+
+
+@contextmanager
+def killed(machine: Machine) -> Iterator[None]:
+    """There is no writer meanwhile."""
+    machine.kill_writer()
+    yield
+    machine.start_writer()
+
+
+def writer_of(machine: Machine) -> psutil.Process:
+    assert machine.writer
+    return psutil.Process(machine.writer.process.pid)
+
+
+def processes_of(server: EmbeddedPostgres) -> list[psutil.Process]:
+    postmaster = psutil.Process(int((server.data / "postmaster.pid").read_text().split(maxsplit=1)[0]))
+    return [postmaster, *postmaster.children(recursive=True)]
+
+
+SILENT = "the writer has said nothing for"
+FAULTS: dict[str, tuple[Callable[[Machine, EmbeddedPostgres], AbstractContextManager[None]], str]] = {
+    "a lock on the tables": (lambda machine, _: locked(machine), SILENT),
+    "a writer that hangs": (lambda machine, _: stopped(writer_of(machine)), SILENT),
+    "a Postgres that hangs": (lambda _, server: stopped(*processes_of(server)), SILENT),
+    "a writer that was killed": (lambda machine, _: killed(machine), "nobody moves it"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_who_does_not_move_the_journal_is_told_and_clients_notice_nothing(
+    machine: Machine, server: EmbeddedPostgres, fault: str
+) -> None:
+    machine.start_writer()
+    machine.start_server()
+    begin, why = FAULTS[fault]
+    load = Load(machine.base_url, machine.key, CLIENTS).start()
+    assert machine.server
+    with begin(machine, server):
+        since = time.monotonic()
+        machine.server.wait_for("the journal is not moved")
+        print(f"{fault}: told after {time.monotonic() - since:.1f} s")
+        assert why in httpx.get(f"{machine.base_url}/readyz", timeout=30).json()["journal"]
+        threading.Event().wait(SECONDS)
+    tapes = load.finish()
+    report(fault, tapes)
+    assert {(tape.status, tape.error, tape.is_whole) for tape in tapes} == {(200, "", True)}
+    machine.wait_until_stored(len(tapes))
+    assert check_record(machine, tapes) == {"completed": len(tapes)}
+    machine.server.wait_for("the journal is moved into the database again")
 
 
 @pytest.fixture
@@ -126,7 +200,11 @@ def test_with_a_full_disk_new_streams_are_refused_and_running_ones_recorded(full
     fill(full_soon)
     refused = until(lambda: [tape for tape in once(full_soon) if tape.status == 503])
     assert b"cannot record any more: the journal's disk is full" in refused[0].received
-    assert httpx.get(f"{full_soon.base_url}/readyz", timeout=30).json()["journal"] == "the journal's disk is full"
+    ready = httpx.get(f"{full_soon.base_url}/readyz", timeout=30)
+    assert (ready.status_code, ready.json()["server"]) == (
+        503,
+        "streamviz cannot record any more: the journal's disk is full",
+    )
     tapes = running.finish()
     served = [tape for tape in tapes if tape.status == 200]
     assert len(served) >= 5
@@ -156,6 +234,48 @@ def test_or_they_go_on_unrecorded(full_soon: Machine) -> None:
         return bool(recorded(full_soon, later))
 
     until(is_recorded_again)
+
+
+def test_what_cannot_be_recorded_is_not_sent(full_soon: Machine) -> None:
+    full_soon.environment["JOURNAL_FULL"] = "refuse"
+    full_soon.start_server()
+    running = Load(full_soon.base_url, full_soon.key, 5, model="content?seed={seed}&chunks=400&pace=15").start()
+    filler = full_soon.var_dir / "journal" / "filler"
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+    tapes = running.finish()
+    filler.unlink()
+    ended = [tape for tape in tapes if tape.status == 200]
+    assert len(ended) >= 5
+    assert all(b"cannot be recorded any more" in tape.received and tape.is_whole for tape in ended)
+    full_soon.start_writer()
+    full_soon.wait_until_stored(len(ended))
+    for tape in ended:
+        # The word that it ends is the one thing that is not on its tape.
+        tape.received = tape.received[: tape.received.index(b'data: {"error"')]
+    assert check_record(full_soon, ended) == {"interrupted": len(ended)}
+    until(lambda: once(full_soon)[0].status == 200)
+
+
+def test_out_of_descriptors_new_streams_are_refused_and_running_ones_recorded(machine: Machine) -> None:
+    machine.descriptors = 100
+    machine.start_writer()
+    machine.start_server()
+    running = Load(machine.base_url, machine.key, 5, model="content?seed={seed}&chunks=300&pace=15").start()
+    with ExitStack() as idle:
+        # Connections take what there is, as clients do that never hang up.
+        with suppress(OSError):
+            for _ in range(200):
+                idle.enter_context(socket.create_connection(("127.0.0.1", machine.port), timeout=1))
+        tapes = running.finish()
+    served = [tape for tape in tapes if tape.status == 200]
+    assert len(served) >= 5
+    assert {(tape.error, tape.is_whole) for tape in served} == {("", True)}
+    assert {tape.status for tape in tapes} <= {0, 200, 503}
+    until(lambda: once(machine)[0].status == 200)
+    machine.wait_until_stored(len(served))
+    assert check_record(machine, served) == {"completed": len(served)}
 
 
 def once(machine: Machine) -> list[Tape]:

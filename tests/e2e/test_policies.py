@@ -1,18 +1,20 @@
 """Policies over real HTTP: judges that take their time, people who decide, and what the record says of it."""
 
+import asyncio
 import itertools
 import json
 import re
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import anthropic
+import openai
 import pytest
 
 from tests.e2e.proxied import MESSAGES, Proxied, until
@@ -264,6 +266,21 @@ def test_what_is_masked_in_a_request_is_kept_nowhere(guarded: Guarded, before: l
     until(lambda: "records_stream" in stored(guarded, CONTROL))
 
 
+def test_what_is_masked_beside_the_messages_is_kept_nowhere_either(guarded: Guarded, session: str) -> None:
+    hidden = "AKIAIOSFODNN7BESIDES"
+    guarded.add("redact", {}, order=200, **SCOPE)
+    tools = [{"type": "function", "function": {"name": "f", "description": f"It takes {hidden}."}}]
+    body = {"model": CALL, "messages": MESSAGES, "tools": tools, "metadata": {"key": hidden}, "user": hidden}
+    answer = guarded.post(body, x_session_id=f"{session} of {hidden}", user_agent=f"agent/1 {hidden}")
+    assert answer.status == 200
+    assert hidden not in json.dumps(guarded.asked_upstream(answer.headers))
+    kept = guarded.recorded(f"{session} of [api key removed]")
+    assert guarded.query("SELECT user_agent FROM records_stream WHERE id = %s", kept.id) == [
+        ("agent/1 [api key removed]",)
+    ]
+    assert stored(guarded, hidden) == []
+
+
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "whole"])
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
 def test_what_is_masked_in_an_answer_is_kept_nowhere(guarded: Guarded, session: str, path: str, stream: bool) -> None:
@@ -393,3 +410,104 @@ def test_no_verdict_leaves_damage_in_the_record(guarded: Guarded, session: str) 
     guarded.recorded(session)
     [(streams,)] = guarded.query("SELECT count(*) FROM records_stream WHERE outcome <> ''")
     assert f"{streams} streams checked, 0 damaged" in guarded.verify()
+
+
+# Each pattern takes tens of ms to compile, and there are more than a second's worth.
+SLOW = {"properties": {"command": {"allOf": [{"pattern": f"(x{{900}}y{n}|.{{900}}z)|"} for n in range(500)]}}}
+
+
+def test_what_takes_too_long_is_killed_and_the_next_call_is_judged(guarded: Guarded, session: str) -> None:
+    guarded.add("tool_schema", {}, time_limit=1, **SCOPE)
+    slow, quick = (
+        {"function": {"name": "run_shell", "parameters": schema}, "type": "function"} for schema in (SLOW, {})
+    )
+    answer = guarded.ask("dangerous?speed=inf", session, tools=[slow])
+    assert b"rm -rf" not in answer.body
+    [(failure,)] = failures(guarded, session)
+    assert failure == "TimeoutError: it took longer than 1 s"
+    again = uuid.uuid4().hex
+    assert b"run_shell" in guarded.ask("dangerous?speed=inf", again, tools=[quick]).body
+    assert failures(guarded, again) == [("",)]
+
+
+def test_a_long_request_is_masked_and_its_answer_too(guarded: Guarded, session: str) -> None:
+    guarded.add("redact", {}, **SCOPE)
+    asked = [{"role": "user", "content": "a@b.co " + "long " * 50_000}]
+    body = {"model": CALL, "messages": asked, "stream": True}
+    with guarded.posting(body, x_session_id=session) as response:
+        response.read()
+        sent = guarded.asked_upstream(response.headers)["messages"][0]["content"]
+    assert sent.startswith("[e-mail removed] long")
+    kept = guarded.recorded(session)
+    [(request,)] = guarded.query("SELECT request FROM records_stream WHERE id = %s", kept.id)
+    assert b"a@b.co" not in bytes(request)
+
+
+def failures(guarded: Guarded, session: str) -> list[tuple[Any, ...]]:
+    kept = guarded.recorded(session)
+    return guarded.query("SELECT failure FROM records_verdict WHERE stream_id = %s", kept.id)
+
+
+def sdk_calls(guarded: Guarded) -> dict[str, Callable[[], object]]:
+    """Each way in which the SDKs ask and read an answer."""
+    openai_client = guarded.sdk
+    url, key = guarded.server.base_url, guarded.server.api_key
+    claude = anthropic.Anthropic(base_url=url, api_key=key, max_retries=0)
+    chat: Any = {"model": CALL, "messages": MESSAGES}
+    messages: Any = {**chat, "max_tokens": 100}
+    responses: Any = {"model": CALL, "input": "Hello"}
+
+    async def asynchronous(stream: bool) -> object:
+        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as client:
+            answer: Any = await client.chat.completions.create(**chat, stream=stream)
+            return [each async for each in answer] if stream else answer
+
+    return {
+        "chat": lambda: openai_client.chat.completions.create(**chat),
+        "chat, raw": lambda: openai_client.chat.completions.with_raw_response.create(**chat).parse(),
+        "chat, stream": lambda: list(openai_client.chat.completions.create(**chat, stream=True)),
+        "chat, async": lambda: asyncio.run(asynchronous(False)),
+        "chat, async stream": lambda: asyncio.run(asynchronous(True)),
+        "messages": lambda: claude.messages.create(**messages),
+        "messages, raw": lambda: claude.messages.with_raw_response.create(**messages).parse(),
+        "messages, stream": lambda: list(claude.messages.create(**messages, stream=True)),
+        "responses": lambda: openai_client.responses.create(**responses),
+        "responses, stream": lambda: list(openai_client.responses.create(**responses, stream=True)),
+    }
+
+
+def raised(call: Callable[[], object]) -> BaseException | None:
+    try:
+        call()
+    except Exception as error:
+        return error
+    return None
+
+
+def test_a_request_that_is_denied_late_raises_in_every_sdk(guarded: Guarded) -> None:
+    guarded.add("llm_judge", judging(0.9, 7, on=["request"]), **SCOPE)
+    calls = sdk_calls(guarded)
+    with ThreadPoolExecutor(len(calls)) as threads:
+        errors = dict(zip(calls, threads.map(raised, calls.values()), strict=True))
+    for way, error in errors.items():
+        assert isinstance(error, openai.APIError | anthropic.APIError), f"{way}: {error!r}"
+        assert "denied" in str(error), way
+        if "stream" not in way:
+            assert isinstance(error, openai.PermissionDeniedError | anthropic.PermissionDeniedError), way
+
+
+def test_a_whole_answer_that_cannot_be_one_any_more_raises(guarded: Guarded, session: str) -> None:
+    guarded.add("tool_rule", {"names": ["*"]}, by_hand="deny", by_hand_seconds=60, **SCOPE)
+    guarded.sign_in()
+    asking: Any = {"model": CALL, "messages": MESSAGES, "extra_headers": {"x-session-id": session}}
+    with ThreadPoolExecutor() as threads:
+        asked = threads.submit(raised, lambda: guarded.sdk.chat.completions.create(**asking))
+        # White space has begun the answer by then.
+        [(stream_id,)] = until(lambda: guarded.query(
+            "SELECT s.id FROM records_clientrun r JOIN records_stream s ON s.id = r.stream_id"
+            " JOIN records_session n ON n.id = s.session_id WHERE n.label = %s", session))  # fmt: skip
+        form = {"csrfmiddlewaretoken": guarded.http.cookies["csrftoken"]}
+        assert guarded.http.post(f"/streams/{stream_id}/cancel/", data=form).status_code < 400
+        error = asked.result()
+    assert isinstance(error, openai.APIConnectionError), repr(error)
+    assert guarded.recorded(session).outcome == "halted"

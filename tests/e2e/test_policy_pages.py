@@ -30,7 +30,7 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
 def profile(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
     """The administrator's browser."""
     with Visitor(chromium, proxied.server.base_url) as visitor:
-        visitor.open(proxied.server.sign_in_link)
+        visitor.sign_in(proxied.server.sign_in_link)
         yield visitor
 
 
@@ -101,7 +101,7 @@ def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(visitor: Vi
     page.get_by_label("The tool's name").fill("run_shell")
     page.get_by_role("button", name="Try it").click()
     result = page.locator("#try-out-result")
-    expect(result).to_contain_text("its name matches run_shell")
+    expect(result).to_contain_text("run_shell is denied: it deletes")
     expect(result.locator("section").nth(1)).to_contain_text("[drafted]")
     expect(result).to_contain_text("another stream, which ends with stop")
 
@@ -112,14 +112,14 @@ def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(visitor: Vi
 
 def test_what_is_wrong_is_told_at_its_field_and_what_is_right_is_saved(visitor: Visitor) -> None:
     page = visitor.open("/policies/shell-guard/")
-    page.locator("[name='p.arguments']").fill('[{"pattern": "("}]')
+    page.locator("[name='p.may_delete']").fill("/home")
     page.locator("#policy-form [name=reason]").fill("Wrong.")
     page.get_by_role("button", name="Save as").click()
-    expect(page.locator(".policy-field.has-errors")).to_contain_text("not a regular expression")
-    page.locator("[name='p.arguments']").fill('[{"pattern": "rm -rf"}]')
+    expect(page.locator(".policy-field.has-errors")).to_contain_text("may never be deleted")
+    page.locator("[name='p.may_delete']").fill("scratch")
     page.get_by_role("button", name="Save as").click()
     expect(page.locator(".versions li").first).to_contain_text("Wrong.")
-    expect(page.locator(".versions li").first.locator(".diff")).to_contain_text('+      "pattern": "rm -rf"')
+    expect(page.locator(".versions li").first.locator(".diff")).to_contain_text('+    "scratch"')
 
 
 def test_it_is_rolled_back(visitor: Visitor) -> None:

@@ -32,7 +32,7 @@ def model(scenario: str) -> str:
 
 @pytest.fixture(scope="module")
 def proxied(serving: Serving) -> Iterator[Proxied]:
-    with serving() as server, Proxied(server) as found:
+    with serving(SIMULATED_KEY="sk-simulated") as server, Proxied(server) as found:
         yield found
 
 
@@ -351,6 +351,15 @@ def test_upstream_is_closed_when_the_client_leaves_before_the_first_byte(proxied
     assert (kept.outcome, kept.error) == ("client_disconnected", "the client left before the answer began")
 
 
+@pytest.mark.parametrize("header", ["x-claude-code-session-id", "session-id", "session_id", "x-opencode-session"])
+def test_an_agents_own_header_names_its_session(proxied: Proxied, session: str, header: str) -> None:
+    body = {"model": "sim/content?chunks=2&speed=inf", "messages": MESSAGES}
+    headers = {"Authorization": f"Bearer {proxied.server.api_key}", header: session}
+    url = f"{proxied.server.base_url}/v1/chat/completions"
+    assert httpx.post(url, json=body, headers=headers).status_code == 200
+    assert proxied.recorded(session).outcome == "completed"
+
+
 LAST_WORDS = {
     "/v1/chat/completions": b'data: {"choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}]}\n\n'
     b"data: [DONE]\n\n",
@@ -367,7 +376,7 @@ class Lingering(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-type", "Text/Event-Stream")  # in any case, as with all media types
         self.end_headers()
         self.wfile.write(LAST_WORDS[self.path])
         self.let_go.wait()

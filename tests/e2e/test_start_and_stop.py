@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.e2e.load import Load
+from tests.e2e.proxied import until
 from tests.services import ROOT, Streamviz, clean_environment
 
 END_SECONDS = 30
@@ -98,16 +100,39 @@ def test_a_killed_supervisor_takes_its_children_along_and_the_next_start_works(e
     assert "Stopping the Postgres that an earlier run left behind" in embedded.output()
 
 
-@pytest.mark.parametrize("role", ["streamviz.simulator", "serve"])
-def test_a_child_that_dies_is_said_in_one_line_and_ends_the_rest(make_server: MakeServer, role: str) -> None:
-    server = make_server().start()
-    processes = family(server)
-    next(each for each in processes if role in words(each)).kill()
-    status, output = server.wait()
-    assert status == 1
-    name = "simulator" if "simulator" in role else "server"
-    assert_one_line(output, f"The {name} ended by itself")
-    assert_ended(processes)
+def parts(server: Streamviz) -> dict[str, psutil.Process]:
+    """The parts that run now, by their names."""
+    named = {"streamviz.simulator": "simulator", "write": "writer", "serve": "server"}
+    found = {name: each for each in family(server) for word, name in named.items() if word in words(each)}
+    postgres = [each for each in family(server) if each.name() == "postgres" and "-D" in words(each)]
+    return found | ({"embedded Postgres": postgres[0]} if postgres else {})
+
+
+def serves(server: Streamviz) -> bool:
+    """Whether a call is answered to its end."""
+    load = Load(server.base_url, server.api_key, 1, "content?seed={seed}&speed=inf&chunks=3")
+    return any(tape.is_whole for tape in load.once())
+
+
+def test_what_dies_is_started_anew_and_streams_go_on_meanwhile(embedded: Streamviz) -> None:
+    server = embedded.start()
+    before = parts(server)
+    assert set(before) == {"simulator", "writer", "server", "embedded Postgres"}
+    # The server and the simulator take their own streams along; nobody else takes any.
+    for name in ("writer", "embedded Postgres", "simulator", "server"):
+        load = Load(server.base_url, server.api_key, 4).start()
+        before[name].kill()
+        server.wait_for(f"The {name} ended by itself")
+        server.wait_for(f"Started the {name} anew")
+        tapes = load.finish()
+        if name not in ("simulator", "server"):
+            assert {(tape.status, tape.error, tape.is_whole) for tape in tapes} == {(200, "", True)}
+        until(lambda: serves(server), 60)
+    after = parts(server)
+    assert set(after) == set(before)
+    assert all(after[name].pid != before[name].pid for name in before)
+    assert server.stop() == 0
+    assert "Traceback" not in server.output()
 
 
 @pytest.mark.parametrize("variable", ["PORT", "SIMULATOR_PORT"])

@@ -1,12 +1,26 @@
+import os
+import shutil
 import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import connection, connections
+from psycopg.conninfo import make_conninfo
 from pytest_django import Settings
 
 from streamviz.faults import Fault
 from streamviz.ops import checks
-from tests.services import free_port
+from streamviz.ops.management.commands import migrate
+from streamviz.system_account import needed_account
+from tests.conftest import missing
+from tests.e2e.proxied import until
+from tests.services import Program, free_port
 
 
 def test_a_free_port_is_fine() -> None:
@@ -37,3 +51,72 @@ def test_a_public_server_needs_an_administrators_password(
     else:
         with pytest.raises(Fault, match="no administrator has a password"):
             checks.require_password_if_public()
+
+
+@pytest.mark.django_db
+def test_postgres_itself_gives_each_connection_a_session_of_its_own() -> None:
+    checks.require_own_sessions()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("pool_mode", "is_fine"), [("session", True), ("transaction", False), ("statement", False)])
+def test_pgbouncer_must_pool_sessions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pool_mode: str, is_fine: bool
+) -> None:
+    monkeypatch.setattr(checks, "NOTIFY_SECONDS", 30.0 if is_fine else 1.0)
+    with pgbouncer(tmp_path, pool_mode) as port:
+        monkeypatch.setitem(connection.settings_dict, "HOST", "127.0.0.1")
+        monkeypatch.setitem(connection.settings_dict, "PORT", str(port))
+        if is_fine:
+            checks.require_own_sessions()
+        else:
+            with pytest.raises(Fault, match=f"127.0.0.1:{port}/.* is behind a pooler in transaction mode"):
+                checks.require_own_sessions()
+
+
+@contextmanager
+def pgbouncer(folder: Path, pool_mode: str) -> Iterator[int]:
+    """A PgBouncer before the test's database, with two backends that it gives out by turns: its port."""
+    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+    if not program:
+        missing("PgBouncer")
+    port, account = free_port(), needed_account(print)
+    lines = [
+        *("[databases]", f"* = {here()}", "[pgbouncer]"),
+        *("listen_addr = 127.0.0.1", f"listen_port = {port}", "unix_socket_dir =", "auth_type = any"),
+        *(f"pool_mode = {pool_mode}", "server_round_robin = 1", "min_pool_size = 2"),
+        *([f"user = {account.pw_name}"] if account else []),
+    ]
+    (folder / "pgbouncer.ini").write_text("\n".join(lines))
+    running = Program([program or "", str(folder / "pgbouncer.ini")], os.environ)
+    running.wait_for("process up")
+    yield port
+    running.process.kill()
+    running.wait()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_second_migration_waits_for_the_first() -> None:
+    waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with psycopg.connect(here(), autocommit=True) as first, ThreadPoolExecutor(1) as pool:
+        first.execute("SELECT pg_advisory_lock(%s)", [migrate._LOCK])
+        second = pool.submit(migrate_here)
+        until(lambda: first.execute(waits).fetchone() == (1,))
+        assert not second.done()
+        first.execute("SELECT pg_advisory_unlock(%s)", [migrate._LOCK])
+        second.result(60)
+
+
+def migrate_here() -> None:
+    try:
+        call_command("migrate", verbosity=0)
+    finally:
+        connections.close_all()
+
+
+def here() -> str:
+    """The test's database."""
+    found = connection.get_connection_params()
+    return make_conninfo(
+        "", **{name: found[name] for name in ("dbname", "user", "password", "host", "port") if found.get(name)}
+    )

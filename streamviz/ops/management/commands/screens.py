@@ -5,7 +5,10 @@ import socket
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
+
+from streamviz import descriptors
 
 
 class Command(BaseCommand):
@@ -19,9 +22,11 @@ class Command(BaseCommand):
         parser.add_argument("connections", type=int, help="descriptor of a socket: connections and their requests")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        descriptors.raise_limit()
         gc.disable()  # as in `serve`
         from streamviz.event_loop import reactor
         from streamviz.handover import Adopter  # first: Twisted's reactor depends on what is imported first
+        from streamviz.server import Limits
         from streamviz.screens_asgi import application_for  # isort: skip
 
         gc.enable()
@@ -29,5 +34,5 @@ class Command(BaseCommand):
         connections.setblocking(False)
         # The server may be gone before this process has come to run.
         application = application_for(link, lambda: reactor.callWhenRunning(server.stop))
-        server = Adopter(application, connections)
+        server = Adopter(application, connections, Limits(settings.CLIENT_SILENCE_SECONDS, settings.TRUSTED_PROXIES))
         server.run()

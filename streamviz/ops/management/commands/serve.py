@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import connections
 
+from streamviz import descriptors
 from streamviz.faults import Fault
 from streamviz.ops import checks
 
@@ -19,6 +20,7 @@ class Command(BaseCommand):
     help = "Serve on HOST:PORT. The database must be there and migrated (`up` sees to that)."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        descriptors.raise_limit()
         try:
             checks.require_database()
             checks.require_password_if_public()
@@ -31,11 +33,15 @@ class Command(BaseCommand):
 def serve() -> None:
     """Run the server. Imported here, as that makes the process's event loop Twisted's and loads the application."""
     gc.disable()  # what is imported stays, and looking through it again and again takes an eighth of the time
-    from streamviz.server import Listening  # first: Twisted's reactor depends on what is imported first
+    from streamviz.server import Limits, Listening  # first: Twisted's reactor depends on what is imported first
 
     from streamviz.asgi import application, screens  # isort: skip
+    from streamviz.proxy.early import refusal
     from streamviz.proxy.worker import worker
 
     gc.enable()
+    limits = Limits(settings.CLIENT_SILENCE_SECONDS, settings.TRUSTED_PROXIES)
     drain = partial(worker.drain, settings.STOP_GRACE_SECONDS)
-    Listening(application, settings.HOST, settings.PORT, drain, screens.hand_over).run()
+    server = Listening(application, settings.HOST, settings.PORT, drain, screens.hand_over, limits)
+    server.gate = partial(refusal, worker)
+    server.run()

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from streamviz.records.journal.folder import damaged as damaged_segments
 from streamviz.records.verification import strays, verify, wrong_sums
 from streamviz.records.writer.refused import refused
 
@@ -34,6 +35,10 @@ class Command(BaseCommand):
         others += [f"the half hour from {at}: its sums are not those of its streams" for at in wrong_sums()]
         others += [
             f"{path.stem}: Postgres would not take it; it is in {path}" for path in refused(settings.JOURNAL_DIR)
+        ]
+        others += [
+            f"a segment of the journal was damaged; what was whole is stored, and it is in {path}"
+            for path in damaged_segments(settings.JOURNAL_DIR)
         ]
         for line in others:
             self.stdout.write(line)

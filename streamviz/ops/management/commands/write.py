@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from streamviz import descriptors
 from streamviz.faults import Fault
 from streamviz.records.database import conninfo
 from streamviz.records.upkeep import Upkeep
@@ -25,13 +26,12 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
+        descriptors.raise_limit()
         os.nice(NICENESS)
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
-        upkeep = Upkeep(settings.RETENTION, stop)
         try:
-            Writer(settings.JOURNAL_DIR, conninfo).run(stop, upkeep.tend)
-            upkeep.end()
+            Writer(settings.JOURNAL_DIR, conninfo).run(stop, Upkeep(settings.RETENTION, conninfo))
         except Fault as fault:
             sys.exit(f"streamviz: {fault}")

@@ -1,0 +1,90 @@
+"""What the supervisor does once all runs: what ends by itself is started anew, and all else goes on meanwhile."""
+
+import queue
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, NoReturn
+
+from streamviz.embedded_postgres import EmbeddedPostgres
+from streamviz.faults import Fault
+from streamviz.ops.children import Child
+from streamviz.ops.welcome import say
+
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 60.0
+# What ran for so long before it ended is not what ends as soon as it is started.
+WELL_SECONDS = 60.0
+_CHECK_SECONDS = 0.5
+_POSTGRES = "embedded Postgres"
+
+
+class Pauses:
+    """How long to wait before one of the parts is started anew: longer each time, until it ran well for a while."""
+
+    def __init__(self) -> None:
+        self._next = FIRST_PAUSE_SECONDS
+
+    def after(self, seconds: float) -> float:
+        """The pause for what ended after it had run for so long."""
+        if seconds >= WELL_SECONDS:
+            self._next = FIRST_PAUSE_SECONDS
+        pause, self._next = self._next, min(2 * self._next, LONGEST_PAUSE_SECONDS)
+        return pause
+
+
+class Due(NamedTuple):
+    """A part that is to be started anew at `at` (s, monotonic)."""
+
+    at: float
+    name: str
+    start: Callable[[], None]
+
+
+class Keeping:
+    """Keeps the children, and Postgres where it is the embedded one. Children tell of their end by way of `ended`."""
+
+    def __init__(self, ended: "queue.SimpleQueue[Child]", postgres: EmbeddedPostgres | None) -> None:
+        self._ended = ended
+        self._postgres = postgres
+        self._pauses: defaultdict[str, Pauses] = defaultdict(Pauses)
+        self._postgres_began = time.monotonic()
+        self._due: list[Due] = []
+
+    def run(self) -> NoReturn:
+        """Until a signal's exception ends it."""
+        while True:
+            self._look()
+            for due in [due for due in self._due if due.at <= time.monotonic()]:
+                self._due.remove(due)
+                self._start(due)
+
+    def _look(self) -> None:
+        try:
+            child = self._ended.get(timeout=_CHECK_SECONDS)
+            ran = time.monotonic() - child.began
+            self._note(child.name, child.ending(), ran, partial(child.start, self._ended.put))
+        except queue.Empty:
+            pass
+        postgres = self._postgres
+        if postgres is not None and postgres.has_ended() and not any(due.name == _POSTGRES for due in self._due):
+            ran = time.monotonic() - self._postgres_began
+            ending = f"The {_POSTGRES} ended by itself; see {postgres.log}."
+            self._note(_POSTGRES, ending, ran, partial(self._start_postgres, postgres))
+
+    def _note(self, name: str, ending: str, ran: float, start: Callable[[], None]) -> None:
+        pause = self._pauses[name].after(ran)
+        say(f"{ending} It is started anew in {pause:g} s.")
+        self._due.append(Due(time.monotonic() + pause, name, start))
+
+    def _start_postgres(self, postgres: EmbeddedPostgres) -> None:
+        self._postgres_began = time.monotonic()
+        postgres.start()
+
+    def _start(self, due: Due) -> None:
+        try:
+            due.start()
+            say(f"Started the {due.name} anew")
+        except (Fault, OSError) as error:
+            self._note(due.name, f"The {due.name} cannot be started: {error}", 0.0, due.start)

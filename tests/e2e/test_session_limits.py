@@ -1,0 +1,91 @@
+"""Limits of sessions bind whoever asks at once, at whichever server; keys are for the models that they name."""
+
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from streamviz.records.models.access import digest
+from tests.e2e.proxied import MESSAGES, until
+from tests.e2e.test_policies import Guarded
+from tests.services import Serving, Streamviz
+
+AT_ONCE = 50
+
+
+@pytest.fixture(scope="module")
+def server(serving: Serving) -> Iterator[Guarded]:
+    with serving() as running, Guarded(running) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def both(server: Guarded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """The addresses of two servers on one database."""
+    other = Streamviz(Path(tmp_path_factory.mktemp("var")), {"DATABASE_URL": server.server.environment["DATABASE_URL"]})
+    try:
+        yield [server.server.base_url, other.start().base_url]
+    finally:
+        other.stop()
+
+
+@pytest.fixture
+def guarded(server: Guarded) -> Iterator[Guarded]:
+    yield server
+    server.remove()
+
+
+def status(guarded: Guarded, base_url: str, session: str) -> int:
+    body = {"model": "sim/content?chunks=20&speed=20", "messages": MESSAGES, "stream": True}
+    headers = {"authorization": f"Bearer {guarded.server.api_key}", "x-session-id": session}
+    return guarded.http.post(f"{base_url}/v1/chat/completions", json=body, headers=headers).status_code
+
+
+@pytest.mark.parametrize(("limits", "most"), [({"streams": 3}, 3), ({"output_tokens": 10}, 1)])
+def test_fifty_at_once_over_two_servers(guarded: Guarded, both: list[str], limits: dict[str, float], most: int) -> None:
+    name = guarded.add("limits", {"session": limits})
+    until(lambda: len(guarded.query("SELECT id FROM records_worker WHERE policies ? %s", name)) == len(both))
+    session = uuid.uuid4().hex
+    with ThreadPoolExecutor(AT_ONCE) as clients:
+        codes = list(clients.map(lambda n: status(guarded, both[n % 2], session), range(AT_ONCE)))
+    assert set(codes) == {200, 403}
+    assert codes.count(200) <= most
+    until(lambda: not guarded.query("SELECT stream_id FROM records_reservation"))
+    assert status(guarded, both[0], session) == 403
+
+
+def test_after_a_restart_the_counts_are_those_of_before(guarded: Guarded) -> None:
+    guarded.add("limits", {"session": {"streams": 2}})
+    session = uuid.uuid4().hex
+    assert [status(guarded, guarded.server.base_url, session) for _ in range(3)] == [200, 200, 403]
+    guarded.server.restart()
+    until(lambda: status(guarded, guarded.server.base_url, uuid.uuid4().hex) == 200)
+    assert status(guarded, guarded.server.base_url, session) == 403
+
+
+def test_a_key_is_for_the_models_that_it_names(guarded: Guarded) -> None:
+    secret, route = f"sv-{uuid.uuid4().hex}", "INSERT INTO records_route VALUES (DEFAULT, %s, %s, %s, '')"
+    url = f"{guarded.simulator.url}/v1"
+    guarded.query(route, "fast", "openai/content?speed=inf", url)
+    guarded.query(route, "slow", "openai/tools?speed=inf", url)
+    made = (
+        "INSERT INTO records_apikey (name, prefix, digest, created_at, models_scope)"
+        " VALUES ('limited', 'sv', %s, now(), 'fast, OpenAI/other*')"
+    )
+    guarded.query(made, digest(secret))
+
+    def ask(model: str, path: str = "/v1/chat/completions") -> int:
+        body = {"model": model, "messages": MESSAGES, "max_tokens": 900}
+        return guarded.http.post(path, json=body, headers={"authorization": f"Bearer {secret}"}).status_code
+
+    until(lambda: ask("fast") == 200)
+    for path in ("/v1/chat/completions", "/v1/messages/count_tokens"):
+        assert [ask(model, path) for model in ("fast", "slow", "sim/content?speed=inf")] == [200, 403, 403]
+    headers = {"authorization": f"Bearer {secret}"}
+    listed = guarded.http.get("/v1/models", headers=headers).json()["data"]
+    assert [each["id"] for each in listed] == ["fast"]
+    assert guarded.http.get("/v1/models/slow", headers=headers).status_code == 404
+    guarded.add("request_rule", {"set": {"model": "slow"}}, models_scope="fast")
+    assert ask("fast") == 403

@@ -1,0 +1,77 @@
+"""Clients that vanish, at every stage of a call and in every way: each stream's outcome says what became of it.
+
+VANISHING asks for more of them than a run of all tests has time for.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.machine import Machine
+from tests.e2e.vanishing import Server, Vanishing, as_json, clients, vanish_all
+from tests.services import ROOT, NewDatabase
+from tests.simulator.process import running_simulator
+
+CLIENTS = int(os.environ.get("VANISHING", "150"))
+AT_ONCE = 50
+OUTCOMES = """
+SELECT session.label, outcome, error FROM records_stream AS stream
+JOIN records_session AS session ON session.id = session_id
+"""
+
+
+@pytest.fixture
+def machine(new_database: NewDatabase, tmp_path: Path) -> Iterator[Machine]:
+    """A server and a writer that run."""
+    with running_simulator() as simulator, new_database() as url:
+        made = Machine(tmp_path, url, simulator)
+        made.prepare()
+        made.start_writer()
+        made.start_server()
+        yield made
+        made.stop()
+
+
+def wrong(machine: Machine, vanished: list[Vanishing]) -> list[tuple[Vanishing, object]]:
+    """The clients whose streams did not come to what they should, with what they came to."""
+    found = {label: (outcome, error) for label, outcome, error in machine.query(OUTCOMES)}
+    return [
+        (client, found.get(client.session))
+        for client in vanished
+        if found.get(client.session, (None, ""))[0] != client.outcome
+    ]
+
+
+def check(machine: Machine, vanished: list[Vanishing]) -> None:
+    """All are told right, and the log has no traceback of it."""
+    deadline = time.monotonic() + 30
+    while wrong(machine, vanished) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert wrong(machine, vanished) == []
+    machine.stop()
+    assert [line for said in machine.said for line in said.splitlines() if "Traceback" in line] == []
+
+
+def test_clients_that_leave(machine: Machine) -> None:
+    vanished = clients(CLIENTS)
+    asyncio.run(vanish_all(Server(machine.port, machine.key, machine.database_url), vanished, AT_ONCE))
+    check(machine, vanished)
+
+
+def test_clients_whose_process_is_killed(machine: Machine) -> None:
+    server, vanished = Server(machine.port, machine.key, machine.database_url), clients(CLIENTS, ("killed",))
+    command = [sys.executable, "-m", "tests.e2e.vanishing"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(as_json(server, vanished))
+        process.stdin.close()
+        assert process.stdout.readline() == "all there\n"
+        process.kill()
+    check(machine, vanished)
