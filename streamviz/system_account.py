@@ -4,6 +4,7 @@ Postgres refuses to run as root. The user made here owns the database folder and
 the folders above it by an access control entry of its own, so that no other user can see more than before.
 """
 
+import fcntl
 import os
 import pwd
 import struct
@@ -16,6 +17,7 @@ from typing import Any
 from streamviz.faults import Fault
 
 NAME = "streamviz-postgres"
+ACCOUNTS = "/etc/passwd"
 USERADD = ("useradd", "--system", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin")
 
 ACL_ATTRIBUTE = "system.posix_acl_access"
@@ -31,10 +33,20 @@ def needed_account(say: Callable[[str], None]) -> pwd.struct_passwd | None:
     """
     if os.geteuid() != 0:
         return None
+    with open(ACCOUNTS) as accounts:
+        fcntl.flock(accounts, fcntl.LOCK_EX)  # useradd does not wait for another that runs: it fails
+        return _existing() or _made(say)
+
+
+def _existing() -> pwd.struct_passwd | None:
     try:
         return pwd.getpwnam(NAME)
     except KeyError:
-        say(f"Making the system user {NAME}, which the embedded Postgres runs as")
+        return None
+
+
+def _made(say: Callable[[str], None]) -> pwd.struct_passwd:
+    say(f"Making the system user {NAME}, which the embedded Postgres runs as")
     try:
         subprocess.run([*USERADD, NAME], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
