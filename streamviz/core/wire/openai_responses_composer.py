@@ -1,6 +1,5 @@
 """Writing OpenAI's responses: events as the frames of a response stream, and upstream's own frames beside them."""
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import ClassVar
 
@@ -8,9 +7,7 @@ import msgspec
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Aggregator, Chunk
-from streamviz.core.blocks import new_block
 from streamviz.core.calls import FREE_TEXT, Runner, runner_of
-from streamviz.core.composer import Composer
 from streamviz.core.events import (
     BlockCompleted,
     BlockDelta,
@@ -22,52 +19,19 @@ from streamviz.core.events import (
     StreamFinished,
     UsageUpdated,
 )
-from streamviz.core.json_value import JsonObject, as_index, as_list, as_object, as_text, decode, encode, objects
-from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator, is_response
-from streamviz.core.wire.openai_responses_calls import is_call
-from streamviz.core.wire.openai_responses_items import (
-    ITEM_TYPES,
-    Frame,
-    OutputBlock,
-    OutputItem,
-    add,
-    begin,
-    close,
-    end,
-    grow,
-)
-from streamviz.core.wire.openai_responses_matching import KnownItems
-from streamviz.core.wire.openai_responses_message import kept_head, text_of
-from streamviz.core.wire.translation import OPENAI_RESPONSES, Ending, ending_of, translate_reason, translate_usage
+from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode
+from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
+from streamviz.core.wire.openai_responses_items import Frame, OutputBlock, OutputItem, add, begin, close, end, grow
+from streamviz.core.wire.openai_responses_output import ADDED, PART_ADDED, response_in, type_of
+from streamviz.core.wire.openai_responses_whole import FINISH_WITHOUT_CALLS, HALTED, ResponseWriter
+from streamviz.core.wire.translation import OPENAI_RESPONSES, translate_usage
 
-# A response without calls has the same status as one with them.
-FINISH_WITHOUT_CALLS: Mapping[str, str] = {}
-# Not a status of the format: it is told as `incomplete`, with this as the details' reason.
-HALTED = "content_filter"
-_ADDED = "response.output_item.added"
-_DONE = "response.output_item.done"
-_PART_ADDED = "response.reasoning_summary_part.added"
 # Names of events that say something of an item though no event of ours comes of them; "" where upstream names none.
-_TELLING = ("", _ADDED, _PART_ADDED)
+_TELLING = ("", ADDED, PART_ADDED)
 _PARTS = (BlockKind.CONTENT, BlockKind.REFUSAL, BlockKind.OTHER, BlockKind.THINKING)
-_ENDED = ("completed", "incomplete", "failed", "cancelled")
-_PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-_EMPTY: JsonObject = {
-    "id": "",
-    "object": "response",
-    "created_at": 0,
-    "model": "",
-    "instructions": None,
-    "metadata": {},
-    "parallel_tool_calls": True,
-    "temperature": None,
-    "tool_choice": "auto",
-    "tools": [],
-    "top_p": None,
-}
 
 
-class OpenAIResponsesComposer(Composer):
+class OpenAIResponsesComposer(ResponseWriter):
     """Writes a stream.
 
     `head` holds the response's fields (id, created_at, model), read anew for each frame. Without a `source`, what is
@@ -78,35 +42,6 @@ class OpenAIResponsesComposer(Composer):
 
     finish_without_calls: ClassVar[Mapping[str, str]] = FINISH_WITHOUT_CALLS
     finish_halted = HALTED
-
-    def __init__(self, head: JsonObject, source: str = "") -> None:
-        self._head = head
-        self._source = source
-        self._is_foreign = source not in ("", OPENAI_RESPONSES)
-        self._items: list[OutputItem] = []
-        self._ids: set[str] = set()
-        self._blocks: dict[int, OutputBlock] = {}
-        # By the place that events give an item, and by what upstream's frames call it.
-        self._places: dict[int, OutputItem] = {}
-        self._by_wire: dict[int, OutputItem] = {}
-        self._by_id: dict[str, OutputItem] = {}
-        self._known: KnownItems[OutputItem] = KnownItems()
-        # Of calls that the client does not get: by these, what came of them names them.
-        self._gone: set[str] = set()
-        # The chunk at hand: what it says, which items in it are new, the blocks that are to go out otherwise.
-        self._payload: JsonObject = {}
-        self._fresh: deque[tuple[int | None, JsonObject]] = deque()
-        self._changed: Set[int] | None = None
-        self._is_rewriting = bool(source)
-        self._next_place = 0
-        self._next_number = 0
-        self._has_begun = False
-        self._has_calls = False
-        self._reason = ""
-        self._is_finished = False
-        self._usage: JsonObject | None = None
-        self._failure: StreamFailed | None = None
-        self._decoded: tuple[Chunk, JsonObject] | None = None
 
     # What the client gets as upstream's own
 
@@ -160,150 +95,6 @@ class OpenAIResponsesComposer(Composer):
         told = {**frame, "sequence_number": number}
         return chunk.raw if told == payload else sse.write_event(encode(told), chunk.name)
 
-    def _follow(self, events: Sequence[StreamEvent]) -> OutputItem | None:
-        """Keep up with what the client gets as upstream's own; the item that it is about, if it is about one."""
-        item = self._at_hand
-        for event in events:
-            match event:
-                case BlockStarted():
-                    item = self._upstreams_item(event)
-                    self._hold(event, item)
-                case BlockDelta() if (held := self._blocks.get(event.ordinal)) is not None:
-                    held.block.grow(event)
-                    item = held.item
-                case BlockSealed() if (held := self._blocks.get(event.ordinal)) is not None and not held.is_ended:
-                    held.is_ended = True
-                    held.item.open -= 1
-                    item = held.item
-                    item.is_done = item.is_done or not item.open
-                case UsageUpdated():
-                    self._usage = event.usage
-                case StreamFinished():
-                    self._is_finished = True
-                case _:
-                    pass
-        self._tell(item)
-        if item is not None and self._payload.get("type") == _DONE and not item.open:
-            item.is_done = True
-        return item
-
-    def _upstreams_item(self, event: BlockStarted) -> OutputItem:
-        place = self._next_place if event.index is None else event.index
-        item = self._places.get(place)
-        if item is None or (item.type != "message" and item.blocks):
-            wire, details = self._next_fresh(event, place)
-            type = as_text(details.get("type")) or _type_of(event)
-            item = self._places[place] = self._add_item(type, wire, details, is_added=True)
-        return item
-
-    # What a chunk says of items
-
-    @property
-    def _at_hand(self) -> OutputItem | None:
-        """The known item that the chunk is about."""
-        index, id = as_index(self._payload.get("output_index")), _id_in(self._payload)
-        named = self._by_id.get(id)
-        if named is not None and (index is None or named.wire == index):
-            return named
-        return named if index is None else self._by_wire.get(index, named)
-
-    def _look_at(self, payload: JsonObject) -> None:
-        """Begin with a chunk."""
-        self._payload = payload
-        response = _response_in(payload)
-        if response is not None:
-            self._fresh.extend(self._new_items(response))
-            return
-        index, details = as_index(payload.get("output_index")), as_object(payload.get("item"))
-        self._fresh.append((index, details or {"id": _id_in(payload)}))
-        if payload.get("type") == _ADDED and details.get("type") == "message" and self._at_hand is None:
-            # It can have begun for the client before there is a block in it.
-            place = self._next_place if index is None else index
-            if place not in self._places:
-                self._fresh.clear()
-                self._places[place] = self._add_item("message", index, details, is_added=True)
-        if payload.get("type") == _PART_ADDED and (item := self._at_hand) is not None:
-            item.thoughts = max(item.thoughts, (as_index(payload.get("summary_index")) or 0) + 1)
-
-    def _decode(self, chunk: Chunk) -> JsonObject:
-        """Once a chunk: it can tell of thousands of items."""
-        if self._decoded is None or self._decoded[0] is not chunk:
-            self._decoded = chunk, _payload(chunk)
-        return self._decoded[1]
-
-    def _look_away(self) -> None:
-        self._payload, self._changed = {}, None
-        self._fresh.clear()
-
-    def _new_items(self, response: JsonObject) -> Iterator[tuple[int | None, JsonObject]]:
-        """The items of a response of which no frame told; the others are told as a whole now."""
-        finder = self._known.finder()
-        for position, details in enumerate(objects(response.get("output"))):
-            item = finder.find(position, details)
-            if item is not None:
-                item.told, item.is_whole = details, True
-            elif details.get("type") != "message" or as_list(details.get("content")):
-                yield position, details
-
-    def _next_fresh(self, event: BlockStarted, place: int) -> tuple[int | None, JsonObject]:
-        wire, details = self._fresh.popleft() if self._fresh else (place, {})
-        return wire, details if "type" in details else {**details, "type": _type_of(event)}
-
-    def _tell(self, item: OutputItem | None) -> None:
-        """Keep upstream's own item as it was told last."""
-        if item is None or not (details := as_object(self._payload.get("item"))):
-            return
-        item.told, item.is_whole = details, self._payload.get("type") == _DONE
-        self._bind(item, as_index(self._payload.get("output_index")), details)
-
-    def _bind(self, item: OutputItem, wire: int | None, details: JsonObject) -> None:
-        if wire is not None:
-            item.wire = wire
-            self._by_wire[wire] = item
-        if id := as_text(details.get("id")):
-            self._by_id[id] = item
-
-    def _add_item(self, type: str, wire: int | None, details: JsonObject, *, is_added: bool = False) -> OutputItem:
-        """An item of the client's; `details` are upstream's own where it stands for that."""
-        is_gone = type.endswith("_output") and self._is_of_gone(details)
-        place = self._next_place if self._is_rewriting or wire is None else wire
-        id = as_text(details.get("id")) if details.get("type") == type else ""
-        if not id or (id in self._ids and self._is_rewriting):
-            id = f"{_PREFIXES.get(type, 'item')}_{'' if self._source else 'made_'}{place}"
-        is_whole = self._payload.get("type") == _DONE or _response_in(self._payload) is not None
-        item = OutputItem(place, type, id, wire, details, is_whole=is_whole, is_added=is_added, is_gone=is_gone)
-        self._known.add(item, details, place if wire is None else wire)
-        self._bind(item, wire, details)
-        if not is_gone:
-            self._ids.add(item.id)
-            self._next_place = max(self._next_place, place + 1)
-            self._items.append(item)
-        return item
-
-    def _is_of_gone(self, details: JsonObject) -> bool:
-        return any(as_text(details.get(key)) in self._gone for key in ("call_id", "id"))
-
-    def _item_of(self, events: Sequence[StreamEvent]) -> OutputItem | None:
-        """The known item that the first event about a block is about."""
-        for event in events:
-            match event:
-                case BlockStarted():
-                    return None if event.index is None else self._places.get(event.index)
-                case BlockDelta() | BlockCompleted() | BlockSealed():
-                    held = self._blocks.get(event.ordinal)
-                    return None if held is None else held.item
-                case _:
-                    pass
-        return None
-
-    def _hold(self, event: BlockStarted, item: OutputItem) -> OutputBlock:
-        held = self._blocks[event.ordinal] = OutputBlock(new_block(event, 0, 0), item, len(item.blocks), event.label)
-        if item.type != "message":
-            held.position = item.thoughts
-        item.blocks.append(held)
-        item.open += 1
-        return held
-
     # What is composed
 
     def carry_part(
@@ -332,13 +123,6 @@ class OpenAIResponsesComposer(Composer):
 
     def end(self) -> list[bytes]:
         return [self._write(frame) for frame in self._finish()]
-
-    def whole(self, response: JsonObject) -> JsonObject:
-        """`response`, upstream's own, as the client is to have it."""
-        told = {**kept_head(response), "output": self._output(response)}
-        if "output_text" in response:
-            told["output_text"] = text_of(told["output"] if isinstance(told["output"], list) else [])
-        return told
 
     def keep_alive(self) -> bytes:
         return sse.write_comment("keep-alive")
@@ -398,20 +182,15 @@ class OpenAIResponsesComposer(Composer):
 
     def _new_item(self, event: BlockStarted) -> OutputItem:
         if self._is_foreign or event.index is None:
-            return self._add_item(_type_of(event), None, {})
+            return self._add_item(type_of(event), None, {})
         wire, details = self._next_fresh(event, event.index)
         type = as_text(details.get("type"))
         if event.kind is not BlockKind.TOOL_CALL:
             self._note_gone(details)
         if type != "message" and event.kind not in (BlockKind.TOOL_CALL, BlockKind.OTHER):
-            type = _type_of(event)
+            type = type_of(event)
         item = self._places[event.index] = self._add_item(type, wire, details)
         return item
-
-    def _note_gone(self, details: JsonObject) -> None:
-        """A call is denied: what comes of it where the provider carries it out is not for the client either."""
-        if is_call(details):
-            self._gone.update(text for key in ("call_id", "id") if (text := as_text(details.get(key))))
 
     def _grow(self, held: OutputBlock, delta: BlockDelta) -> Iterator[Frame]:
         if held.item.is_gone:
@@ -457,7 +236,7 @@ class OpenAIResponsesComposer(Composer):
         if self._is_finished:
             return
         yield from self._begin()
-        upstreams = None if self._reason == HALTED else _response_in(self._payload)
+        upstreams = None if self._reason == HALTED else response_in(self._payload)
         is_cut = self._reason in ("", "failed", HALTED)
         for item in self._items:
             yield from close(item, "incomplete" if is_cut and item.open else "completed")
@@ -466,63 +245,6 @@ class OpenAIResponsesComposer(Composer):
         whole = self._response(status) if upstreams is None else self.whole(upstreams)
         yield f"response.{word}", {"response": whole}
         self._is_finished = True
-
-    def _status(self) -> str:
-        if self._reason == HALTED or not self._reason:
-            return "incomplete"
-        return translate_reason(
-            self._reason, self._source or OPENAI_RESPONSES, OPENAI_RESPONSES, has_calls=self._has_calls
-        )
-
-    def _response_frame(self, payload: JsonObject) -> JsonObject:
-        """Upstream's own frame of a whole response, with the items that the client has."""
-        response = as_object(payload.get("response"))
-        self._has_begun = True
-        if response.get("status") in _ENDED or as_text(payload.get("type")).removeprefix("response.") in _ENDED:
-            self._is_finished = True
-        return {**payload, "response": self.whole(response)}
-
-    def _output(self, response: JsonObject) -> object:
-        """The items that the client has, of those that upstream's own response lists."""
-        if not isinstance(response.get("output"), list):
-            return response.get("output")
-        finder, listed, other = self._known.finder(), {}, []
-        for position, details in enumerate(objects(response["output"])):
-            item = finder.find(position, details)
-            if item is not None and not item.is_gone:
-                listed[item.place] = item.whole()
-            elif item is None and details.get("type") == "message" and not details.get("content"):
-                other.append(details)
-        listed.update({item.place: item.whole() for item in self._items if item.is_ours and item.is_added})
-        return [*(listed[place] for place in sorted(listed)), *other]
-
-    def _response(self, status: str) -> JsonObject:
-        own = {"id", "created_at", "model"}
-        head = {key: value for key, value in kept_head(self._head).items() if key in own or not self._is_foreign}
-        ended = status != "in_progress"
-        error: JsonObject | None = None
-        if self._failure is not None:
-            error = {"code": self._failure.code or "server_error", "message": self._failure.message}
-        return {
-            **_EMPTY,
-            **head,
-            "status": status,
-            "error": error,
-            "incomplete_details": self._incomplete_details() if status == "incomplete" else None,
-            "output": self._all() if ended else [],
-            "usage": self._usage if ended else None,
-        }
-
-    def _all(self) -> list[JsonObject]:
-        return [item.whole() for item in sorted(self._items, key=lambda item: item.place)]
-
-    def _incomplete_details(self) -> object:
-        if (told := self._head.get("incomplete_details")) and not self._is_foreign:
-            return told
-        if self._reason == HALTED:
-            return {"reason": HALTED}
-        ending = ending_of(self._reason, self._source or OPENAI_RESPONSES)
-        return {"reason": "content_filter" if ending is Ending.FILTERED else "max_output_tokens"}
 
     def _error(self, failure: StreamFailed) -> Iterator[Frame]:
         has_begun = self._has_begun
@@ -550,7 +272,7 @@ def _continues(item: OutputItem, event: BlockStarted) -> bool:
         return False
     if item.type == "message":
         return event.kind in _PARTS
-    return not item.blocks and item.type == _type_of(event)
+    return not item.blocks and item.type == type_of(event)
 
 
 def _is_in_place(item: OutputItem, payload: JsonObject, events: Sequence[StreamEvent]) -> bool:
@@ -583,30 +305,3 @@ def _in_own_words(event: BlockStarted) -> BlockStarted | None:
         return None
     label = "custom_tool_call" if event.label in FREE_TEXT else ""
     return msgspec.structs.replace(event, label=label) if event.label else event
-
-
-def _type_of(event: BlockStarted) -> str:
-    """The type of a block's item, by the block alone."""
-    if event.kind in (BlockKind.TOOL_CALL, BlockKind.OTHER) and event.label:
-        return event.label
-    return ITEM_TYPES.get(event.kind, "")
-
-
-def _id_in(payload: JsonObject) -> str:
-    """The id of the item that a frame is about."""
-    return as_text(payload.get("item_id")) or as_text(as_object(payload.get("item")).get("id"))
-
-
-def _response_in(payload: JsonObject) -> JsonObject | None:
-    """The whole response that a frame, or a body, tells."""
-    if payload.get("object") == "response" or is_response(payload):
-        return payload
-    response = payload.get("response")
-    return response if isinstance(response, dict) else None
-
-
-def _payload(chunk: Chunk) -> JsonObject:
-    try:
-        return as_object(decode(chunk.data or b""))
-    except ValueError:
-        return {}

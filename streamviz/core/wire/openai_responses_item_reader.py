@@ -1,0 +1,221 @@
+"""What is told of one item of a response: a call, thinking, or a kind that is not known.
+
+The same is told up to four times, in pieces and as a whole: it counts once, and may not be told otherwise.
+"""
+
+from dataclasses import dataclass, field
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import PROVIDER_RUN
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_text, objects
+from streamviz.core.wire.arguments import as_arguments, as_input
+from streamviz.core.wire.openai_responses_calls import (
+    CALLS,
+    ArgumentsWriter,
+    announced,
+    arguments_of,
+    goes_on,
+    is_same,
+    whole_fields,
+)
+from streamviz.core.wire.openai_responses_message import payload_of
+
+# Calls that the provider announces with one action and tells as done with another.
+_PREVIEWED = ("web_search_call",)
+
+
+@dataclass(slots=True)
+class Item:
+    """An item of the output: its one block, or a message's blocks by the number and the kind of their part.
+
+    `place` is the wire's index for it, `wire`, or the next that is free where the wire uses one twice.
+    """
+
+    place: int
+    wire: int | None
+    type: str
+    id: str
+    call_id: str = ""
+    name: str = ""
+    block: StreamBlock | None = None
+    parts: dict[tuple[int, BlockKind], StreamBlock] = field(default_factory=dict)
+    # Thinking comes in parts that make one block: what of each has come, by which list and which number.
+    thoughts: dict[tuple[str, int], list[str]] = field(default_factory=dict)
+    # The arguments that a call was announced with, and those whose fields come piece by piece.
+    begun: object = None
+    writer: ArgumentsWriter | None = None
+    has_deltas: bool = False
+    is_done: bool = False
+
+    @property
+    def blocks(self) -> list[StreamBlock]:
+        return [*self.parts.values(), *([self.block] if self.block is not None else [])]
+
+
+class ItemReader(Aggregator[Chunk, JsonObject]):
+    """Takes what is told of an item into its block."""
+
+    def _tell_other(self, block: StreamBlock, item: Item, details: JsonObject) -> None:
+        payload = payload_of(details)
+        text = as_json_text(payload) if payload else ""
+        if not text or item.has_deltas or _is_same_payload(payload, block.text):
+            return
+        if block.length or block.is_sealed:
+            self._contradict(f"a part of type {as_text(details.get('type'))!r} is told again otherwise")
+        else:
+            self._grow(block, text)
+
+    def _leave_call(self, item: Item, is_broken: bool) -> None:
+        """A call that is never told as a whole has the arguments that came; what is cut off stays so."""
+        if isinstance(item.block, ToolCallStreamBlock) and not item.block.is_sealed:
+            came = item.block.text if item.writer is None else item.writer.fields
+            if not is_broken:
+                self._end_arguments(item.block, item, {})
+            if came and not goes_on(item.begun, came):
+                self._contradict("a call's arguments are not those that it was announced with")
+            if item.begun is not None and not (came and goes_on(item.begun, came)):
+                self._grow(item.block, as_arguments(item.begun))
+
+    # Calls
+
+    def _tell_call(self, block: ToolCallStreamBlock, item: Item, details: JsonObject, is_whole: bool) -> None:
+        self._tell_tool(block, item, details)
+        said = announced(details)
+        if not is_whole and not block.is_sealed:
+            self._announce(block, item, said)
+            return
+        if item.writer is not None:
+            self._end_arguments(block, item, whole_fields(details))
+        if said is not None and not goes_on(item.begun, said) and item.type not in _PREVIEWED:
+            self._contradict("a call's arguments are not those that it was announced with")
+        self._complete_with(block, arguments_of(details) or ("" if block.length else as_arguments(item.begun)))
+        item.begun = None
+
+    def _announce(self, block: ToolCallStreamBlock, item: Item, said: object) -> None:
+        """A call can have arguments when it is announced; what comes then begins with them."""
+        if said is None or said == item.begun:
+            return
+        if item.begun is not None or block.length:
+            self._contradict("a call is announced twice")
+        else:
+            item.begun = said
+
+    def _tell_tool(self, block: ToolCallStreamBlock, item: Item, details: JsonObject) -> None:
+        """The call's name and id, which may come late but not change."""
+        name, call_id = as_text(details.get("name")), as_text(details.get("call_id"))
+        if name and item.name and name != item.name:
+            self._contradict(f"a call of {item.name!r} becomes one of {name!r}")
+        if call_id and item.call_id and call_id != item.call_id and item.type not in PROVIDER_RUN:
+            self._contradict("a call's id changes")
+        item.name, item.call_id = item.name or name, item.call_id or call_id
+        new_name = item.name if item.name and item.name != block.name else ""
+        new_id = item.call_id if item.call_id and item.call_id != block.id else ""
+        if not (new_name or new_id):
+            return
+        if block.is_sealed:
+            self._contradict("a call gets its name or id behind its end")
+        else:
+            self._grow(block, id=new_id, name=new_name)
+
+    def _end_arguments(self, block: ToolCallStreamBlock, item: Item, whole: JsonObject) -> None:
+        """The end of arguments that came field by field; `whole` is all of them where the item tells them."""
+        writer, item.writer = item.writer, None
+        if writer is None or block.is_sealed:
+            return
+        came = writer.fields
+        if any(whole.get(key) is not None and whole[key] != value for key, value in came.items()):
+            self._contradict("a call's arguments are not what came before")
+        self._grow(block, writer.end(whole))
+
+    def _write_argument(self, block: ToolCallStreamBlock, item: Item, field: str, payload: JsonObject) -> None:
+        text = as_json_text(payload.get("delta"))
+        if not text:
+            return
+        if block.is_sealed or (block.length and item.writer is None):
+            self._contradict("a call's arguments go on behind their end")
+            return
+        item.writer = item.writer or ArgumentsWriter({})
+        key = key_of(item, field)
+        self._grow(block, item.writer.piece(key, as_index(payload.get(f"{key}_index")), text))
+
+    def _check_argument(self, block: ToolCallStreamBlock, item: Item, field: str, payload: JsonObject) -> None:
+        """The end of a field, told once more as a whole."""
+        key = key_of(item, field)
+        number, whole = as_index(payload.get(f"{key}_index")), as_json_text(payload.get(key))
+        came = None if item.writer is None else item.writer.said.get((key, number))
+        if came is not None and whole and "".join(came) != whole:
+            self._contradict("a call's arguments are not what came before")
+        elif came is None and not block.length:
+            self._write_argument(block, item, field, {**payload, "delta": whole})
+
+    def _read_argument(self, block: ToolCallStreamBlock, item: Item, field: str, payload: JsonObject) -> None:
+        """A piece of a call's arguments: of their JSON text, or of one field."""
+        if field not in ("arguments", "input"):
+            self._write_argument(block, item, field, payload)
+        elif block.is_complete:
+            self._contradict("a call's arguments go on behind their end")
+        else:
+            self._grow(block, as_json_text(payload.get("delta")))
+
+    # Thinking
+
+    def _tell_thinking(self, item: Item, details: JsonObject, is_whole: bool) -> None:
+        for key in ("summary", "content"):
+            for position, part in enumerate(objects(details.get(key))):
+                self._think(item, (key, position), as_text(part.get("text")))
+        block, signature = item.block, as_text(details.get("encrypted_content"))
+        if is_whole and signature and block is not None and not block.is_sealed:
+            self._grow(block, signature=signature)
+
+    def _think(self, item: Item, part: tuple[str, int], whole: str) -> None:
+        """Add what of a part of the thinking has not come yet."""
+        block, pieces = item.block, item.thoughts.setdefault(part, [])
+        known = sum(map(len, pieces))
+        if block is None or not whole:
+            return
+        if len(whole) < known or not whole.startswith("".join(pieces)):
+            self._contradict("thinking is told again otherwise")
+        elif len(whole) > known:
+            self._think_on(block, pieces, whole[known:])
+
+    def _think_on(self, block: StreamBlock, pieces: list[str], text: str) -> None:
+        if block.is_sealed:
+            self._contradict("thinking goes on behind its end")
+        else:
+            pieces.append(text)
+            self._grow(block, text)
+
+    # Texts that are told as a whole
+
+    def _complete_with(self, block: StreamBlock, whole: str, is_complete: bool = True) -> None:
+        """Add what of `whole` has not come yet; the block is then complete unless only a beginning was told."""
+        rest = self._rest_of(block, whole)
+        if block.is_sealed:
+            return
+        if rest:
+            self._grow(block, rest)
+        if is_complete:
+            self._complete(block)
+
+    def _rest_of(self, block: StreamBlock, whole: str) -> str:
+        """What a text that is told as a whole has beyond what came; it has to go with that."""
+        goes_on = len(whole) >= block.length and whole.startswith(block.text)
+        if whole and not goes_on and not (block.kind is BlockKind.TOOL_CALL and is_same(whole, block.text)):
+            self._contradict("a text is told again otherwise")
+        elif goes_on and block.is_sealed and len(whole) > block.length:
+            self._contradict("a text goes on behind its end")
+        return whole[block.length :] if goes_on else ""
+
+
+def _is_same_payload(payload: JsonObject, text: str) -> bool:
+    """Whether a payload says what `text` does; what is encrypted is so anew each time."""
+    before = as_input(text)
+    return all(before.get(key) == value for key, value in payload.items() if key != "encrypted_content")
+
+
+def key_of(item: Item, field: str) -> str:
+    """The field of the arguments that an event's field is: `diff` for the `operation_diff` of an `operation`."""
+    shape = CALLS.get(item.type)
+    return field.removeprefix(f"{shape.carrier}_") if shape is not None and shape.carrier else field

@@ -1,0 +1,229 @@
+"""The items of a response as they come, and the texts that events tell of them."""
+
+from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text
+from streamviz.core.wire.openai_responses_calls import CALLS, id_of, is_call, is_result, label_of, split_word, tool_name
+from streamviz.core.wire.openai_responses_item_reader import Item, ItemReader
+from streamviz.core.wire.openai_responses_matching import KnownItems
+
+PARTS = {
+    "output_text": BlockKind.CONTENT,
+    "text": BlockKind.CONTENT,
+    "refusal": BlockKind.REFUSAL,
+    "reasoning_text": BlockKind.THINKING,
+    "summary_text": BlockKind.THINKING,
+}
+# By the event's middle words: the item that its text belongs to, the part where the item is a message, and the field
+# that holds the whole of it at its end.
+_TEXTS = {
+    "output_text": ("message", "output_text", "text"),
+    "refusal": ("message", "refusal", "refusal"),
+    "audio_transcript": ("message", "output_text", "transcript"),
+    "output_audio_transcript": ("message", "output_text", "transcript"),
+    "reasoning_text": ("reasoning", "", "text"),
+    "reasoning_summary_text": ("reasoning", "", "text"),
+    "reasoning_summary": ("reasoning", "", "text"),
+    "function_call_arguments": ("function_call", "", "arguments"),
+    "custom_tool_call_input": ("custom_tool_call", "", "input"),
+}
+_WHOLES = ("text", "arguments", "refusal", "input", "transcript")
+
+
+class TextReader(ItemReader):
+    """Finds the item that an event is about and takes its text in; `items` are upstream's own, by place."""
+
+    def clear(self) -> None:
+        super().clear()
+        self.items: dict[int, JsonObject] = {}
+        self._known: KnownItems[Item] = KnownItems()
+        self._unsealed: dict[int, Item] = {}
+        self._items: dict[int, Item] = {}
+        self._by_id: dict[str, Item] = {}
+        self._latest: Item | None = None
+        self._next_place = 0
+
+    # Items
+
+    def _find_item(self, index: int | None, id: str) -> Item | None:
+        """By its id while that item is open, else by its place, without one the latest.
+
+        Some providers give an item another id in each event, some give all items the same place.
+        """
+        named = self._by_id.get(id)
+        if named is not None and not named.is_done and (index is None or named.wire == index):
+            return named
+        placed = self._latest if index is None else self._items.get(index)
+        if named is not None and not named.is_done:
+            if placed is not None:
+                self._contradict(f"item {id!r} is not the one at {index}")
+            return placed or named
+        return placed
+
+    def _start_item(self, index: int | None, payload: JsonObject) -> Item:
+        place = self._next_place if index is None or index in self.items else index
+        self._next_place = max(self._next_place, place + 1)
+        item = Item(place, index, as_text(payload.get("type")), as_text(payload.get("id")))
+        self._items[place if index is None else index] = self._latest = self._unsealed[place] = item
+        self._known.add(item, payload, place if index is None else index)
+        self.items[place] = payload
+        if item.id:
+            self._by_id[item.id] = item
+        if item.type != "message":
+            item.block = self._start_block(item, payload)
+        return item
+
+    def _start_block(self, item: Item, payload: JsonObject) -> StreamBlock:
+        if item.type == "reasoning":
+            return self._start(BlockKind.THINKING, index=item.place, id=item.id)
+        if not is_call(payload):
+            name = as_text(payload.get("name"))
+            return self._start(BlockKind.OTHER, index=item.place, id=item.id, name=name, label=item.type)
+        item.name, item.call_id = as_text(payload.get("name")), as_text(payload.get("call_id"))
+        # A call is answered by its call_id; the item's own id is only for the item.
+        label = label_of(item.type)
+        id, name = id_of(payload), tool_name(payload)
+        return self._start(BlockKind.TOOL_CALL, index=item.place, id=id, name=name, label=label)
+
+    def _item(self, payload: JsonObject, wanted: str) -> Item:
+        """The item of this type that an event is about, begun now where no event began it."""
+        index, id = as_index(payload.get("output_index")), as_text(payload.get("item_id"))
+        item = self._find_item(index, id)
+        is_alike = item is not None and wanted in CALLS and isinstance(item.block, ToolCallStreamBlock)
+        if item is not None and (item.type == wanted or is_alike):
+            return item
+        return self._start_item(index, {"type": wanted, "id": id})
+
+    # Parts of messages
+
+    def _tell_parts(self, item: Item, details: JsonObject, is_whole: bool) -> None:
+        for position, part in enumerate(as_list(details.get("content"))):
+            self._tell_part(item, position, as_object(part), is_whole)
+
+    def _read_part(self, payload: JsonObject, part: JsonObject, is_whole: bool) -> None:
+        if not is_whole and as_list(part.get("logprobs")):
+            self._contradict("a part begins with the logprobs of a text that has not come")
+        if PARTS.get(as_text(part.get("type"))) is BlockKind.THINKING:
+            item = self._find_item(as_index(payload.get("output_index")), as_text(payload.get("item_id")))
+            if item is None or item.type != "message":
+                # The parts of a reasoning item make one block, which its texts fill.
+                self._read_thought("reasoning_text", payload, part)
+                return
+        else:
+            item = self._item(payload, "message")
+        self._tell_part(item, as_index(payload.get("content_index")) or 0, part, is_whole)
+
+    def _tell_part(self, item: Item, position: int, part: JsonObject, is_whole: bool) -> None:
+        block = self._part(item, position, as_text(part.get("type")))
+        if block.kind is BlockKind.OTHER:
+            if is_whole:
+                self._tell_other(block, item, part)
+        else:
+            text = as_text(part.get("text")) or as_text(part.get("refusal"))
+            self._complete_with(block, text, is_complete=False)
+
+    def _part(self, item: Item, position: int, label: str) -> StreamBlock:
+        kind = PARTS.get(label, BlockKind.OTHER)
+        block = item.parts.get((position, kind))
+        if block is None and any(place == position for place, _ in item.parts):
+            self._contradict("a part of a message changes its type")
+        if block is None:
+            other = label if kind is BlockKind.OTHER else ""
+            block = item.parts[position, kind] = self._start(kind, index=item.place, id=item.id, label=other)
+            # A part can be added to a message that was whole already.
+            self._unsealed[item.place] = item
+        return block
+
+    # Texts
+
+    def _text_block(self, word: str, payload: JsonObject) -> tuple[Item, StreamBlock]:
+        wanted, label, _ = _TEXTS[word]
+        item = self._item(payload, wanted)
+        return item, item.block or self._part(item, as_index(payload.get("content_index")) or 0, label)
+
+    def _read_delta(self, word: str, payload: JsonObject) -> None:
+        text = as_json_text(payload.get("delta"))
+        if word not in _TEXTS:
+            self._read_other_delta(word, payload, text)
+            return
+        item, block = self._text_block(word, payload)
+        if not text:
+            return
+        if block.kind is BlockKind.THINKING and block is item.block:
+            self._think_on(block, item.thoughts.setdefault(thought_of(word, payload), []), text)
+        elif block.is_complete:
+            self._contradict("text goes on behind its end")
+        else:
+            self._grow(block, text)
+
+    def _read_other_delta(self, word: str, payload: JsonObject, text: str) -> None:
+        """Text of a call that is no function's, or of a kind that is new; the latter adds nothing to known kinds."""
+        item, field = self._other_item(word, payload)
+        block = item.block
+        if block is None or not text:
+            return
+        if isinstance(block, ToolCallStreamBlock):
+            if field:
+                self._read_argument(block, item, field, payload)
+        elif block.kind is BlockKind.OTHER and not block.is_sealed:
+            item.has_deltas = True
+            self._grow(block, text)
+
+    def _other_item(self, word: str, payload: JsonObject) -> tuple[Item, str]:
+        """The item that a word of no known text is about, and which field of a call it names, if any."""
+        type, field = split_word(word)
+        is_argument = bool(field) and not is_result(field)
+        index, id = as_index(payload.get("output_index")), as_text(payload.get("item_id"))
+        item = self._find_item(index, id)
+        if item is None or (is_argument and not word.startswith(f"{item.type}_")):
+            item = self._start_item(index, {"type": type if is_argument else word, "id": id})
+        own = word[len(item.type) + 1 :] if word.startswith(f"{item.type}_") else ""
+        return item, "" if is_result(own) else own
+
+    def _read_whole_text(self, word: str, payload: JsonObject) -> None:
+        """The end of a text, or of a part of it, which is told once more as a whole."""
+        if word not in _TEXTS:
+            self._read_whole_argument(word, payload)
+            return
+        whole = self._whole_text(_TEXTS[word][2], payload)
+        item, block = self._text_block(word, payload)
+        if block.kind is BlockKind.THINKING and block is item.block:
+            self._think(item, thought_of(word, payload), whole)
+            return
+        if isinstance(block, ToolCallStreamBlock):
+            self._tell_tool(block, item, payload)
+        self._complete_with(block, whole)
+
+    def _whole_text(self, field: str, payload: JsonObject) -> str:
+        """The text in `field`, which no other may tell otherwise: some clients take the first that they find."""
+        whole = as_json_text(payload.get(field))
+        if any(payload.get(key) and as_json_text(payload[key]) != whole for key in _WHOLES):
+            self._contradict("the end of a text tells two")
+        return whole
+
+    def _read_whole_argument(self, word: str, payload: JsonObject) -> None:
+        if not split_word(word)[1]:
+            return
+        item, field = self._other_item(word, payload)
+        if not field or not isinstance(item.block, ToolCallStreamBlock):
+            return
+        if field in ("arguments", "input"):
+            self._tell_tool(item.block, item, payload)
+            self._complete_with(item.block, self._whole_text(field, payload))
+        else:
+            self._check_argument(item.block, item, field, payload)
+
+    # Thinking
+
+    def _read_thought(self, word: str, payload: JsonObject, part: JsonObject) -> None:
+        """The beginning or the end of a part of the thinking."""
+        item = self._find_item(as_index(payload.get("output_index")), as_text(payload.get("item_id")))
+        if item is not None and item.type == "reasoning":
+            self._think(item, thought_of(word, payload), as_text(part.get("text")))
+
+
+def thought_of(word: str, payload: JsonObject) -> tuple[str, int]:
+    """Which part of the thinking an event is about: the list that holds it, and its number there."""
+    if word == "reasoning_text":
+        return "content", as_index(payload.get("content_index")) or 0
+    return "summary", as_index(payload.get("summary_index")) or 0

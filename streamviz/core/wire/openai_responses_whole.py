@@ -1,0 +1,88 @@
+"""The whole response, as the client is to have it: as its first and last frames tell it, or as the one answer."""
+
+from collections.abc import Mapping
+
+from streamviz.core.events import StreamFailed
+from streamviz.core.json_value import JsonObject, as_object, as_text
+from streamviz.core.wire.openai_responses_message import kept_head, text_of
+from streamviz.core.wire.openai_responses_output import ClientOutput
+from streamviz.core.wire.translation import OPENAI_RESPONSES, Ending, ending_of, translate_reason
+
+# A response without calls has the same status as one with them.
+FINISH_WITHOUT_CALLS: Mapping[str, str] = {}
+# Not a status of the format: it is told as `incomplete`, with this as the details' reason.
+HALTED = "content_filter"
+_ENDED = ("completed", "incomplete", "failed", "cancelled")
+_EMPTY: JsonObject = {
+    "id": "",
+    "object": "response",
+    "created_at": 0,
+    "model": "",
+    "instructions": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "temperature": None,
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": None,
+}
+
+
+class ResponseWriter(ClientOutput):
+    """Says what the response is, upstream's own or one that is composed."""
+
+    def __init__(self, head: JsonObject, source: str = "") -> None:
+        super().__init__(head, source)
+        self._has_calls = False
+        self._reason = ""
+        self._failure: StreamFailed | None = None
+
+    def whole(self, response: JsonObject) -> JsonObject:
+        """`response`, upstream's own, as the client is to have it."""
+        told = {**kept_head(response), "output": self._output(response)}
+        if "output_text" in response:
+            told["output_text"] = text_of(told["output"] if isinstance(told["output"], list) else [])
+        return told
+
+    def _status(self) -> str:
+        if self._reason == HALTED or not self._reason:
+            return "incomplete"
+        return translate_reason(
+            self._reason, self._source or OPENAI_RESPONSES, OPENAI_RESPONSES, has_calls=self._has_calls
+        )
+
+    def _response_frame(self, payload: JsonObject) -> JsonObject:
+        """Upstream's own frame of a whole response, with the items that the client has."""
+        response = as_object(payload.get("response"))
+        self._has_begun = True
+        if response.get("status") in _ENDED or as_text(payload.get("type")).removeprefix("response.") in _ENDED:
+            self._is_finished = True
+        return {**payload, "response": self.whole(response)}
+
+    def _response(self, status: str) -> JsonObject:
+        own = {"id", "created_at", "model"}
+        head = {key: value for key, value in kept_head(self._head).items() if key in own or not self._is_foreign}
+        ended = status != "in_progress"
+        error: JsonObject | None = None
+        if self._failure is not None:
+            error = {"code": self._failure.code or "server_error", "message": self._failure.message}
+        return {
+            **_EMPTY,
+            **head,
+            "status": status,
+            "error": error,
+            "incomplete_details": self._incomplete_details() if status == "incomplete" else None,
+            "output": self._all() if ended else [],
+            "usage": self._usage if ended else None,
+        }
+
+    def _all(self) -> list[JsonObject]:
+        return [item.whole() for item in sorted(self._items, key=lambda item: item.place)]
+
+    def _incomplete_details(self) -> object:
+        if (told := self._head.get("incomplete_details")) and not self._is_foreign:
+            return told
+        if self._reason == HALTED:
+            return {"reason": HALTED}
+        ending = ending_of(self._reason, self._source or OPENAI_RESPONSES)
+        return {"reason": "content_filter" if ending is Ending.FILTERED else "max_output_tokens"}
