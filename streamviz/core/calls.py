@@ -5,6 +5,7 @@ A call is a `ToolCallStreamBlock` whatever its wire calls it. Its `label` is the
 what the label names (`shell`); its arguments are JSON text, or for the tools of FREE_TEXT whatever the tool takes.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -35,8 +36,32 @@ PROVIDER_RUN = frozenset(
 # Labels of calls whose input is plain text, not JSON: the client's own tools with a grammar or none.
 FREE_TEXT = frozenset({"custom", "custom_tool_call"})
 
+# Where calls have what their tool is given, whatever their wire.
+CARRIERS = (
+    "arguments", "input", "action", "operation", "code", "command",
+    "actions", "args", "argv", "cmd", "commands", "inputs", "kwargs", "parameters", "params", "patch", "script",
+)  # fmt: skip
+# How the types of calls end, and those of what came of one.
+_CALL_ENDINGS = ("_call", "_use", "_request")
+_RESULT_ENDINGS = ("_output", "_result")
+
 # What OpenAI's chat had before there were tools: one function call a message, in a field of its own.
 LEGACY_CALL = "function_call"
+
+
+def may_be_call(members: Mapping[str, object]) -> bool:
+    """Whether something of a type that its format does not know, or that has none, may be a call: a client may carry
+    it out. The result of one is none."""
+    type = members.get("type")
+    word = type if isinstance(type, str) else ""
+    if word.endswith(_RESULT_ENDINGS):
+        return False
+    return word.endswith(_CALL_ENDINGS) or any(members.get(key) for key in ("call_id", "name", *CARRIERS))
+
+
+def said_beside(members: Mapping[str, object], carrier: str) -> bool:
+    """Whether a call that has what its tool is given in `carrier` says such a thing elsewhere too."""
+    return any(members.get(key) for key in CARRIERS if key != carrier)
 
 
 def is_ordinary(label: str) -> bool:

@@ -6,9 +6,11 @@ leave out starts and stops, and a message may come with its content, or its stop
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
-from streamviz.core.wire.anthropic_messages_message import build_message
+from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text
+from streamviz.core.wire.anthropic_messages_calls import arguments_of, is_call, says_twice, tool_name
+from streamviz.core.wire.anthropic_messages_message import build_message, parts_of
 from streamviz.core.wire.arguments import as_arguments
 
 KINDS = {
@@ -32,12 +34,11 @@ _EVENTS = frozenset(
 
 
 def kind_of(part: JsonObject) -> BlockKind:
-    """The kind of a content block. What has a name and an input is a call, whatever its type is called."""
+    """The kind of a content block. What may be a call is one, whatever its type is called."""
     label = as_text(part.get("type"))
     if label in KINDS:
         return KINDS[label]
-    is_call = label.endswith("_tool_use") or ("name" in part and "input" in part)
-    return BlockKind.TOOL_CALL if is_call and not label.endswith("_tool_result") else BlockKind.OTHER
+    return BlockKind.TOOL_CALL if is_call(part) else BlockKind.OTHER
 
 
 class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
@@ -60,6 +61,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._is_named: bool | None = None
         # What the SDKs have in each place: a block, or None for one that is none here.
         self._places: list[StreamBlock | None] = []
+        self._placed: set[int] = set()
         self._with_input: set[int] = set()
 
     def _read(self, payload: JsonObject, name: str) -> None:
@@ -92,7 +94,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
 
     def _read_unlabelled(self, word: str, payload: JsonObject) -> None:
         """No event has a content of its own, and clients read a whole answer whatever it calls itself."""
-        if word != "message" and isinstance(payload.get("content"), list):
+        if word != "message" and parts_of(payload.get("content")):
             self._read_message(payload)
             self._seal_all()
 
@@ -114,13 +116,13 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         return otherwise if index is None else index
 
     def _read_message(self, message: JsonObject) -> None:
-        content = objects(message.get("content"))
+        content = parts_of(message.get("content"))
         if content and self._has_message:
             self._contradict("the message begins again")
         self._has_message = True
         self.head.update({key: value for key, value in message.items() if key not in ("content", "usage")})
         for part in content:
-            self._places.append(self._start_block(self._next_index, part))
+            self._place(self._start_block(self._next_index, part))
         self._read_end(message, message.get("usage"))
 
     def _read_end(self, end: JsonObject, usage: object) -> None:
@@ -145,7 +147,11 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
                 self._contradict("a call goes on in a block of its own")
                 self._grow(open_block, as_arguments(part["input"]))
             return
-        self._places.append(self._start_block(self._index(payload, self._next_index), part))
+        self._place(self._start_block(self._index(payload, self._next_index), part))
+
+    def _place(self, block: StreamBlock) -> None:
+        self._places.append(block)
+        self._placed.add(block.ordinal)
 
     def _start_block(self, index: int, part: JsonObject) -> StreamBlock:
         if self.state.current_block is not None:
@@ -153,11 +159,14 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
             self._complete(self.state.current_block)
         self._seal(index)
         label = as_text(part.get("type"))
+        kind = kind_of(part)
+        if kind is BlockKind.TOOL_CALL and says_twice(part):
+            self._contradict("a call says twice what its tool is given")
         block = self._start(
-            kind_of(part),
+            kind,
             index=index,
             id=as_text(part.get("id")),
-            name=as_text(part.get("name")),
+            name=tool_name(part) if kind is BlockKind.TOOL_CALL else as_text(part.get("name")),
             label="" if label in _UNLABELLED else label,
         )
         self._unsealed[index] = block
@@ -204,7 +213,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
     def _grow_at(self, place: int, block: StreamBlock, text: str) -> None:
         """Take in what the SDKs add to the block in `place`, if there is one that takes such text."""
         there = self._places[place] if place < len(self._places) else block
-        if there is not block and (there is None or there.kind is not BlockKind.OTHER):
+        if there is not block and (there is None or there.kind is not BlockKind.OTHER or block.ordinal in self._placed):
             self._contradict("a delta is for another block than its index says")
         if text and block.ordinal in self._with_input:
             self._contradict("a call begins with its input and then has another")
@@ -220,6 +229,9 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
     def _read_unknown_delta(self, index: int, delta: JsonObject) -> None:
         label = as_text(delta.get("type"))
         block = self._unsealed.get(index) or self._start_block(index, {"type": label.removesuffix("_delta")})
+        if may_be_call(delta):
+            self._read_new_call(index, block, delta)
+            return
         if block.kind is BlockKind.OTHER:
             self._grow(block, next((as_text(value) for key, value in delta.items() if key != "type"), ""))
             return
@@ -228,6 +240,12 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
             citations = part["citations"] = as_list(part.get("citations"))
             citations.append(citation)
         self._grow(block)
+
+    def _read_new_call(self, index: int, block: StreamBlock, delta: JsonObject) -> None:
+        """A delta of unknown type that may be all, or a part, of a call."""
+        if block.kind is BlockKind.TOOL_CALL:
+            self._contradict("a call goes on in a way that clients may not know")
+        self._start_block(index, delta)
 
     def _seal(self, index: int) -> None:
         if block := self._unsealed.pop(index, None):
@@ -254,8 +272,8 @@ def _content(kind: BlockKind, part: JsonObject) -> tuple[str, str]:
         return as_text(part.get("text")), ""
     if kind is BlockKind.THINKING:
         return as_text(part.get("thinking")), as_text(part.get("signature")) or as_text(part.get("data"))
-    if "input" in part:
-        return as_arguments(part["input"]) if part["input"] else "", ""
+    if kind is BlockKind.TOOL_CALL:
+        return arguments_of(part), ""
     # Results of server tools and whatever is new: the payload, for a block that brings any at its start.
     payload = {key: value for key, value in part.items() if key != "type" and value is not None}
-    return as_json_text(payload) if payload and kind is BlockKind.OTHER else "", ""
+    return as_json_text(payload) if payload else "", ""

@@ -7,10 +7,11 @@ from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock,
 from streamviz.core.calls import Runner
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockKind, BlockStarted, StreamEvent, StreamFailed
-from streamviz.core.json_value import JsonObject, encode, objects
+from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
+from streamviz.core.wire.anthropic_messages_calls import kept_of
 from streamviz.core.wire.anthropic_messages_composer import FINISH_WITHOUT_CALLS, error_body
-from streamviz.core.wire.anthropic_messages_message import owner_of, part_of
+from streamviz.core.wire.anthropic_messages_message import owner_of, part_of, parts_of
 
 # What is kept of an answer that is written anew; what else there is might repeat what was changed.
 _KEPT = frozenset("id type role model stop_sequence stop_details container context_management usage".split())
@@ -51,7 +52,7 @@ class AnthropicMessagesBodyComposer(Composer):
         content: list[JsonObject] = []
         denied: set[str] = set()
         has_calls = False
-        parts = objects(self._body.get("content"))
+        parts = parts_of(self._body.get("content"))
         for block, own, part in zip(blocks, self._own_blocks(), parts, strict=False):
             if own.kind is BlockKind.TOOL_CALL and block.kind is not BlockKind.TOOL_CALL:
                 denied.add(own.id)
@@ -59,7 +60,7 @@ class AnthropicMessagesBodyComposer(Composer):
                 content += [part] if not owner_of(part) or owner_of(part) not in denied else []
             elif block.kind is not BlockKind.CONTENT or not has_calls:
                 # Providers reject text behind a tool call in the next turn.
-                content.append(_anew(block))
+                content.append(part_of(block, kept_of(part)))
             has_calls = has_calls or (isinstance(block, ToolCallStreamBlock) and block.runner is Runner.CLIENT)
         return content
 
@@ -79,7 +80,3 @@ def _said(block: StreamBlock) -> tuple[str, ...]:
     name = block.name if isinstance(block, ToolCallStreamBlock) else ""
     signature = block.signature if isinstance(block, ThinkingStreamBlock) else ""
     return block.kind, block.text, name, signature
-
-
-def _anew(block: StreamBlock) -> JsonObject:
-    return part_of(block, {})

@@ -23,8 +23,9 @@ from streamviz.core.events import (
     StreamFinished,
     UsageUpdated,
 )
-from streamviz.core.json_value import JsonObject, as_object, as_text, decode, encode, objects
-from streamviz.core.wire.anthropic_messages_message import other_part, owner_of
+from streamviz.core.json_value import JsonObject, as_object, as_text, decode, encode
+from streamviz.core.wire.anthropic_messages_calls import call_part, has_input, kept_of
+from streamviz.core.wire.anthropic_messages_message import other_part, owner_of, parts_of
 from streamviz.core.wire.arguments import as_input
 from streamviz.core.wire.translation import ANTHROPIC_MESSAGES, translate_reason, translate_usage
 
@@ -64,13 +65,17 @@ def error_body(message: str, kind: str) -> JsonObject:
 
 @dataclass(slots=True)
 class _Block:
-    """A block that the client gets. `index` is None until its start is written; what comes before that waits."""
+    """A block that the client gets. `index` is None until its start is written; what comes before that waits.
+
+    `began` is what is kept of upstream's start of a call that has no input.
+    """
 
     kind: BlockKind
     label: str
     id: str
     name: str
     index: int | None = None
+    began: JsonObject = field(default_factory=dict)
     waiting: list[BlockDelta] = field(default_factory=list)
     is_ended: bool = False
 
@@ -99,6 +104,7 @@ class AnthropicMessagesComposer(Composer):
         self._has_begun = False
         self._has_calls = False
         self._denied: set[str] = set()
+        self._began: dict[int, JsonObject] = {}
         self._is_finished = False
         self._usage: JsonObject = {}
         self._reason = ""
@@ -150,6 +156,9 @@ class AnthropicMessagesComposer(Composer):
         """The one event that can hold several blocks is a message's first."""
         payload = {} if chunk.data is None else _payload(chunk.data)
         message = as_object(payload.get("message"))
+        started = [event for event in read if isinstance(event, BlockStarted)]
+        parts = parts_of(message.get("content")) or [as_object(payload.get("content_block") or payload.get("delta"))]
+        self._began.update((event.ordinal, kept_of(part)) for event, part in zip(started, parts, strict=False))
         if self._source or self._has_begun or not message.get("content"):
             return None
         self._has_begun = True
@@ -159,8 +168,7 @@ class AnthropicMessagesComposer(Composer):
         for event in said:
             if isinstance(event, BlockStarted | BlockDelta | BlockCompleted | BlockSealed) and event.ordinal in changed:
                 changed[event.ordinal].append(event)
-        started = [event for event in read if isinstance(event, BlockStarted)]
-        for event, part in zip(started, objects(message["content"]), strict=False):
+        for event, part in zip(started, parts, strict=False):
             frames += self._begin_part(event, part, changed.get(event.ordinal))
         return frames + self.compose([event for event in said if isinstance(event, UsageUpdated | StreamFinished)])
 
@@ -300,7 +308,8 @@ class AnthropicMessagesComposer(Composer):
         self._has_calls = self._has_calls or _is_for_client(event)
         id = event.id or (f"toolu_{event.ordinal}" if is_call else "")
         label = "" if is_call and self._is_foreign else event.label
-        self._blocks[event.ordinal] = _Block(event.kind, label, id, event.name)
+        began = self._began.get(event.ordinal, {}) if is_call else {}
+        self._blocks[event.ordinal] = _Block(event.kind, label, id, event.name, began=began)
         (self._calls if is_call and self._source else self._queue).append(event.ordinal)
         return self._advance()
 
@@ -399,6 +408,9 @@ def _is_streamed(block: _Block) -> bool:
     """Whether a block's text goes out as it comes; the others are written whole at their end."""
     if block.kind is BlockKind.OTHER:
         return bool(block.name)
+    if block.kind is BlockKind.TOOL_CALL and not has_input(block.label):
+        # Clients add the pieces of an input up for the types that they know.
+        return False
     return block.label != "redacted_thinking"
 
 
@@ -406,7 +418,8 @@ def _start_of(block: _Block) -> JsonObject:
     if block.kind is BlockKind.TOOL_CALL:
         name = next((delta.name for delta in reversed(block.waiting) if delta.name), block.name)
         id = next((delta.id for delta in reversed(block.waiting) if delta.id), block.id)
-        return {"type": block.label or "tool_use", "id": id, "name": name, "input": {}}
+        given = "" if has_input(block.label) else "".join(delta.text for delta in block.waiting)
+        return call_part(block.label, id, name, given, block.began)
     if block.label == "redacted_thinking":
         return {"type": block.label, "data": "".join(delta.signature for delta in block.waiting)}
     if block.kind is BlockKind.OTHER:

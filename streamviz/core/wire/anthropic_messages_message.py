@@ -6,7 +6,8 @@ Format: https://docs.anthropic.com/en/api/messages.
 from collections.abc import Mapping
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
-from streamviz.core.json_value import JsonObject, as_text
+from streamviz.core.json_value import JsonObject, as_text, objects
+from streamviz.core.wire.anthropic_messages_calls import call_part
 from streamviz.core.wire.arguments import as_input
 
 
@@ -28,12 +29,18 @@ def part_of(block: StreamBlock, began: JsonObject) -> JsonObject:
         case ThinkingStreamBlock():
             return {**began, "type": "thinking", "thinking": block.text, "signature": block.signature}
         case ToolCallStreamBlock():
-            call = {"id": block.id, "name": block.name, "input": as_input(block.text)}
-            return {**began, "type": block.label or "tool_use", **call}
+            return call_part(block.label, block.id, block.name, block.text, began)
         case OtherStreamBlock():
             return other_part(block.label, block.id, block.name, block.text, began)
         case _:
             return {**began, "type": "text", "text": block.text}
+
+
+def parts_of(content: object) -> list[JsonObject]:
+    """The content blocks of a message; text among them, or in their place, is a block too."""
+    listed = content if isinstance(content, list) else [content]
+    whole = [{"type": "text", "text": each} if isinstance(each, str) and each else each for each in listed]
+    return objects(whole)
 
 
 def owner_of(part: JsonObject) -> str:

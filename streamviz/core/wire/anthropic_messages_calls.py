@@ -1,0 +1,58 @@
+"""Tool calls as the content blocks of Anthropic's messages word them: what of a block its tool is given, and back."""
+
+from streamviz.core.calls import may_be_call, name_of, said_beside
+from streamviz.core.json_value import JsonObject, as_text
+from streamviz.core.wire.arguments import as_arguments, as_input
+
+# Of a block of unknown type: what describes it. All else is what its tool is given.
+_ABOUT = frozenset({"type", "id", "call_id", "name", "server_name", "caller", "cache_control", "status"})
+
+
+def is_call(part: JsonObject) -> bool:
+    """Whether a block of another type than `tool_use` is a call, or may be one: only calls have an id by which they are
+    answered."""
+    return may_be_call({**part, "call_id": part.get("id")})
+
+
+def says_twice(part: JsonObject) -> bool:
+    """Whether clients may take something else for what the tool is given than its `input`."""
+    return _has_input(part) and said_beside(part, "input")
+
+
+def tool_name(part: JsonObject) -> str:
+    """The name of the tool; what the type says where the block has none."""
+    return as_text(part.get("name")) or ("" if _has_input(part) else name_of(as_text(part.get("type"))))
+
+
+def arguments_of(part: JsonObject) -> str:
+    """What the tool is given, as far as the block begins with it."""
+    if not _is_by_members(part):
+        return as_arguments(part["input"]) if part.get("input") else ""
+    said = {key: value for key, value in part.items() if key not in _ABOUT and value is not None}
+    return as_arguments(said) if said else ""
+
+
+def call_part(label: str, id: str, name: str, arguments: str, began: JsonObject) -> JsonObject:
+    """The content block of a call. `began` is how upstream's began, or what was kept of that."""
+    if not _is_by_members(began):
+        return {**began, "type": label or "tool_use", "id": id, "name": name, "input": as_input(arguments)}
+    return {**as_input(arguments), **{key: value for key, value in began.items() if key in _ABOUT}}
+
+
+def kept_of(part: JsonObject) -> JsonObject:
+    """What of upstream's block stays where the call's arguments do not."""
+    return {key: part[key] for key in ("type", "id", "name") if key in part} if _is_by_members(part) else {}
+
+
+def has_input(label: str) -> bool:
+    """Whether a call of this type has an `input` and nothing else, which may come in pieces."""
+    return label in ("", "tool_use") or label.endswith("_tool_use")
+
+
+def _is_by_members(part: JsonObject) -> bool:
+    """Whether what the tool is given is the members of the block, rather than its `input`."""
+    return not _has_input(part) and ("input" not in part or said_beside(part, "input"))
+
+
+def _has_input(part: JsonObject) -> bool:
+    return has_input(as_text(part.get("type")))

@@ -1,0 +1,42 @@
+"""What may be a call, whatever its wire calls it."""
+
+import pytest
+
+from streamviz.core.calls import may_be_call, said_beside
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"type": "shell", "command": "ls"},
+        {"type": "bash_call"},
+        {"type": "new_tool_use"},
+        {"type": "new_request"},
+        {"type": "new", "name": "bash"},
+        {"type": "new", "call_id": "c"},
+        {"type": "new", "arguments": "{}"},
+        {"action": {"type": "exec"}},
+        {"type": None, "parameters": {"cmd": "ls"}},
+    ],
+)
+def test_what_names_a_tool_or_has_what_one_is_given_may_be_a_call(members: dict[str, object]) -> None:
+    assert may_be_call(members)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {},
+        {"type": "note", "text": "hello"},
+        {"type": "note", "command": "", "name": None},
+        {"type": "new_tool_result", "name": "bash", "input": {"cmd": "ls"}},
+        {"type": "new_call_output", "call_id": "c"},
+    ],
+)
+def test_all_else_is_none_and_neither_is_a_result(members: dict[str, object]) -> None:
+    assert not may_be_call(members)
+
+
+def test_a_call_may_say_beside_its_carrier_what_its_tool_is_given() -> None:
+    assert said_beside({"input": {}, "arguments": "{}"}, "input")
+    assert not said_beside({"input": {"a": 1}, "arguments": "", "caller": {"type": "direct"}}, "input")
