@@ -30,9 +30,11 @@ class Exports:
         """The other workers whose people watch the Live page."""
         return list(self._wanted_at)
 
-    def want(self, name: str) -> None:
-        """Somebody watches at this worker."""
+    def want(self, name: str) -> bool:
+        """Somebody watches at this worker; gives whether nobody did until now, so that it was not told of changes."""
+        is_new = name not in self._wanted_at
         self._wanted_at[name] = monotonic()
+        return is_new
 
     def forget(self, seconds: float) -> None:
         """Forget those who have wanted nothing for so long."""

@@ -257,9 +257,9 @@ class Peers:
         await self._send(letter.sender, letters.Acted(self.name, letter.question, is_done))
 
     async def _show_wall(self, sender: str, again: bool) -> None:
-        self._exports.want(sender)
+        is_new = self._exports.want(sender)  # one that was forgotten does not know it: it may have heard from us since
         self._hub.tick_while_watched()
-        if again:
+        if again or is_new:
             rows = self._exports.all(now_us())
             await self._send(sender, letters.Rows(self.name, self._exports.number, True, rows))
 
@@ -268,6 +268,8 @@ class Peers:
         sender.heard_at = monotonic()
         if letter.is_all:
             sender.number = letter.number
+            # A letter that said of some that they are gone may have been lost.
+            self._drop_running(sender.ids - {row.id for row in letter.rows})
             self._rows_came.set()
         elif sender.number is None or letter.number != sender.number + 1:
             sender.number = None
@@ -395,5 +397,6 @@ class Peers:
     def _note_back(self) -> None:
         if self.is_away:
             self.is_away = self._hub.wall.are_others_away = False
-            self._senders.clear()
+            for sender in self._senders.values():
+                sender.number = None
             log.info("the other workers can be reached again")
