@@ -9,7 +9,8 @@ import msgspec
 
 from streamviz.core import json_value
 from streamviz.core.blocks import StreamBlock, StreamState
-from streamviz.core.errors import AlreadyComplete, NothingAggregated
+from streamviz.core.bounds import too_many_blocks
+from streamviz.core.errors import AlreadyComplete, NothingAggregated, UpstreamError
 from streamviz.core.events import (
     CONTRADICTION,
     MALFORMED_CHUNK,
@@ -28,6 +29,7 @@ from streamviz.core.sse import is_ambiguous
 
 ChunkT = TypeVar("ChunkT", bound="Chunk")
 MessageT = TypeVar("MessageT")
+T = TypeVar("T")
 DONE = b"[DONE]"
 OnEvent = Callable[[StreamEvent], None]
 
@@ -55,11 +57,15 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     `head` holds the message's own fields (id, model), the same object for the whole stream, so that a composer which
     continues it can share it. A format's own part is `_read`, which calls the methods below for what it finds in a
     payload.
+
+    Where a stream has more than `most_blocks` blocks, or one event tells of more things, `aggregate` raises
+    UpstreamError as soon as that is seen, with as much in the state as was taken in. None is no limit.
     """
 
-    def __init__(self, on_event: OnEvent | None = None, run_id: str = "") -> None:
+    def __init__(self, on_event: OnEvent | None = None, run_id: str = "", most_blocks: int | None = None) -> None:
         self._on_event = on_event
         self.run_id = run_id
+        self.most_blocks = most_blocks
         self.clear()
 
     def clear(self) -> None:
@@ -69,13 +75,16 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         self.has_end_mark = False
         self.head: json_value.JsonObject = {}
         self._seen = False
+        self._told = 0
         self._started: Counter[tuple[BlockKind, int]] = Counter()
 
     def aggregate(self, chunk: ChunkT) -> list[StreamEvent]:
-        """Take a chunk in and give its events. Raises AlreadyComplete after close() or build()."""
+        """Take a chunk in and give its events. Raises AlreadyComplete after close() or build(), UpstreamError for more
+        than may be."""
         if self.is_complete:
             raise AlreadyComplete(f"stream {self.run_id or '?'} is complete: it takes no more chunks")
         self._seen = True
+        self._told = 0
         state = self.state
         state.begin_chunk(chunk.seq, chunk.received_at)
         # A whole answer is all data.
@@ -133,8 +142,18 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     def _read_payload(self, payload: json_value.JsonObject, name: str) -> None:
         try:
             self._read(payload, name)
+        except UpstreamError:
+            raise
         except Exception as error:  # A payload that nobody thought of must not end a stream on which nothing acts.
             self._emit(processing_error(f"chunk {self.state.last_seq} could not be read", error))
+
+    def _few(self, things: list[T]) -> list[T]:
+        """What an event tells of, so far as one may tell of so many: to read each takes its time, even where it makes
+        no block of its own. Raises UpstreamError."""
+        self._told += max(0, len(things) - 1)
+        if self.most_blocks is not None and self._told >= self.most_blocks:
+            raise too_many_blocks(self.most_blocks)
+        return things
 
     def _emit(self, event: StreamEvent) -> None:
         self.state.apply(event)
@@ -153,6 +172,8 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     ) -> StreamBlock:
         """Begin a block; one with no id of upstream's gets its kind, numbered from the second of its choice on."""
         blocks = self.state.blocks
+        if self.most_blocks is not None and len(blocks) >= self.most_blocks:
+            raise too_many_blocks(self.most_blocks)
         if not id and kind is not BlockKind.TOOL_CALL:
             number = self._started[kind, choice] = self._started[kind, choice] + 1
             id = f"{kind}-{number}" if number > 1 else str(kind)

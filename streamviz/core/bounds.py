@@ -9,7 +9,7 @@ MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The most bytes of an answer and of one event of it, and the most blocks."""
+    """The most bytes of an answer and of one event of it, and the most blocks: these an aggregator counts."""
 
     answer_bytes: int
     event_bytes: int
@@ -20,14 +20,17 @@ class Bounds:
         if received > self.answer_bytes:
             raise too_much(f"an answer of more than {self.answer_bytes / MIB:g} MiB", "MAX_ANSWER_MB")
 
-    def require_parts(self, waiting: int, blocks: int) -> None:
+    def require_event(self, waiting: int) -> None:
         """`waiting` is how many bytes there are of an event that is not whole. Raises UpstreamError for more."""
         if waiting > self.event_bytes:
             raise too_much(f"an event of more than {self.event_bytes / MIB:g} MiB", "MAX_EVENT_MB")
-        if blocks > self.blocks:
-            raise too_much(f"an answer of more than {self.blocks} blocks", "MAX_BLOCKS")
 
 
 def too_much(what: str, setting: str) -> UpstreamError:
     """What a client is told whose answer is cut off."""
     return UpstreamError(502, f"upstream sent {what}, which is the limit here ({setting})")
+
+
+def too_many_blocks(most: int) -> UpstreamError:
+    """The same, for an answer of more blocks, or an event that tells of more things."""
+    return too_much(f"an answer of more than {most} blocks", "MAX_BLOCKS")

@@ -1,6 +1,7 @@
 """Reading JSON that a stranger wrote: each function gives the value when it has the type, else an empty one."""
 
 import json
+from collections.abc import Iterable
 from math import isfinite
 
 import msgspec
@@ -9,6 +10,7 @@ JsonObject = dict[str, object]
 
 MAX_DEPTH = 200
 _LONGEST_INTEGER = 20
+_NESTED = (dict, list)
 
 _decode = msgspec.json.Decoder(object).decode
 _encode = msgspec.json.Encoder().encode
@@ -63,19 +65,19 @@ def _number(text: str) -> int | float | None:
 
 
 def _is_too_deep(value: object) -> bool:
-    """Level by level rather than recursively: the depth is a stranger's choice."""
+    """Level by level rather than recursively: the depth is a stranger's choice. A level may have half a million values,
+    so nothing is called for each."""
     level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [child for item in level for child in _children(item)]
+    for _ in range(MAX_DEPTH - 1):
+        level = [child for children in _values_of(level) for child in children if isinstance(child, _NESTED) and child]
         if not level:
             return False
-    return True
+    return any(isinstance(child, _NESTED) for children in _values_of(level) for child in children)
 
 
-def _children(value: object) -> list[object]:
-    if isinstance(value, dict):
-        return [child for child in value.values() if isinstance(child, dict | list)]
-    return [child for child in as_list(value) if isinstance(child, dict | list)]
+def _values_of(level: list[object]) -> list[Iterable[object]]:
+    lists: list[Iterable[object]] = [item for item in level if isinstance(item, list)]
+    return lists + [item.values() for item in level if isinstance(item, dict)]
 
 
 def encode(value: object) -> bytes:

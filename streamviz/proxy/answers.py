@@ -30,7 +30,8 @@ async def open_answer(
 async def _opened(worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]) -> Answer:
     if target.lane is Lane.RAW:
         return await open_raw(worker.client, target, request.body_for(target.model), client_headers)
-    return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS)
+    most_blocks = settings.ANSWER_BOUNDS.blocks
+    return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS, most_blocks)
 
 
 def helpers(worker: Worker) -> Helpers:
@@ -53,7 +54,7 @@ async def consult(worker: Worker, question: Consult) -> str:
         body = b"".join([piece async for piece in answer])
     finally:
         answer.close()
-    aggregator = OPENAI_CHAT.aggregator()
+    aggregator = OPENAI_CHAT.aggregator(settings.ANSWER_BOUNDS.blocks)
     aggregator.aggregate(Chunk(0, 0, body, body))
     aggregator.close()
     if aggregator.state.failure is not None:

@@ -70,7 +70,7 @@ async def model_call(
         await rest()
     find = partial(target_of, worker, wire_format, scope, key)
     target = await find(request)
-    aggregator = wire_format.aggregator()
+    aggregator = wire_format.aggregator(settings.ANSWER_BOUNDS.blocks)
     stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, clock, requested_at)
     chosen = worker.standing.policies_for(stream.context.request.models, key.name)
     stream.context.not_run += chosen.not_run

@@ -29,8 +29,8 @@ class WireFormat:
     body_composer: Callable[[JsonObject], Composer]
     error_body: Callable[[ClientFacingError], JsonObject]
 
-    def aggregator(self) -> Aggregator[Chunk, JsonObject]:
-        return AGGREGATORS[self.name](run_id=self.path)
+    def aggregator(self, most_blocks: int | None = None) -> Aggregator[Chunk, JsonObject]:
+        return AGGREGATORS[self.name](run_id=self.path, most_blocks=most_blocks)
 
     def error_answer(self, error: ClientFacingError) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body that tell of an error. What a provider said in JSON goes on as it said it."""

@@ -224,7 +224,7 @@ class Relay:
             reads = InTurns(answer, self._floods)
             async for data in self.driver.reads(reads) if self._policies else reads:
                 await self._take(processor, parser.feed(data))
-                self._bounds.require_parts(parser.waiting, len(self._stream.state.blocks))
+                self._bounds.require_event(parser.waiting)
                 if self._stream.context.is_terminated or processor.is_broken:
                     break
         except UpstreamError as error:

@@ -118,12 +118,14 @@ def arguments_for(target: Target, request: JsonObject) -> JsonObject:
     return arguments
 
 
-async def open_translated(target: Target, request: JsonObject, silence_seconds: float) -> TranslatedAnswer:
+async def open_translated(
+    target: Target, request: JsonObject, silence_seconds: float, most_blocks: int | None = None
+) -> TranslatedAnswer:
     """Make the call. Raises UpstreamError where LiteLLM or the provider refuses it, or nothing comes for too long."""
     arguments = arguments_for(target, request)
     try:
         async with asyncio.timeout(silence_seconds):
-            pieces, source = await _CALLS[target.wire_format](target, arguments)
+            pieces, source = await _CALLS[target.wire_format](target, arguments, most_blocks)
     except TimeoutError as error:
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
     except UpstreamError:
@@ -134,7 +136,7 @@ async def open_translated(target: Target, request: JsonObject, silence_seconds: 
     return TranslatedAnswer(pieces, kind, source, silence_seconds, target.key)
 
 
-async def _chat(target: Target, arguments: JsonObject) -> Opened:
+async def _chat(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
     response: object = await litellm.acompletion(**arguments, max_retries=0)
     if not isinstance(response, litellm.CustomStreamWrapper):
         return _whole(response), response
@@ -143,24 +145,26 @@ async def _chat(target: Target, arguments: JsonObject) -> Opened:
     return _chat_events(chunks), chunks
 
 
-async def _messages(target: Target, arguments: JsonObject) -> Opened:
+async def _messages(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
     if speaks_messages(target.provider, target.model):
         return _native(await litellm.anthropic_messages(**arguments))
     chat, tool_names = as_chat_request({**arguments, "stream": True})
     response: object = await litellm.acompletion(**chat, max_retries=0)
-    return _translated(response, Translator(OPENAI_CHAT, target.wire_format, tool_names), arguments)
+    translator = Translator(OPENAI_CHAT, target.wire_format, tool_names, most_blocks)
+    return _translated(response, translator, arguments)
 
 
-async def _responses(target: Target, arguments: JsonObject) -> Opened:
+async def _responses(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
     if speaks_responses(target.provider, target.model):
         return _native(await litellm.aresponses(**arguments))
     response: object = await litellm.aresponses(**{**arguments, "stream": True}, max_retries=0)
     assert isinstance(response, LiteLLMCompletionStreamingIterator), type(response)
     chat = response.litellm_custom_stream_wrapper
-    return _translated(chat, Translator(OPENAI_CHAT, target.wire_format), arguments)
+    translator = Translator(OPENAI_CHAT, target.wire_format, most_blocks=most_blocks)
+    return _translated(chat, translator, arguments)
 
 
-_CALLS: dict[str, Callable[[Target, JsonObject], Awaitable[Opened]]] = {
+_CALLS: dict[str, Callable[[Target, JsonObject, int | None], Awaitable[Opened]]] = {
     "openai_chat": _chat,
     "anthropic_messages": _messages,
     "openai_responses": _responses,

@@ -177,15 +177,40 @@ def many_blocks(write: Callable[[bytes], object]) -> None:
         write(call(number := number + 1))
 
 
+def calls_at_once(write: Callable[[bytes], object]) -> None:
+    write(text("first"))
+    calls = [{"index": n, "id": f"c-{n}", "function": {"name": "f", "arguments": "{}"}} for n in range(5_000)]
+    choice = {"index": 0, "delta": {"tool_calls": calls}, "finish_reason": None}
+    write(b"data: " + json.dumps({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}).encode())
+    write(b"\n\ndata: [DONE]\n\n")
+
+
+def whole_chat(write: Callable[[bytes], object]) -> None:
+    calls = [{"id": f"c-{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}} for n in range(60)]
+    choice = {"index": 0, "message": {"role": "assistant", "tool_calls": calls}, "finish_reason": "tool_calls"}
+    write(json.dumps({"id": "c", "object": "chat.completion", "choices": [choice]}).encode())
+
+
+def whole_message(write: Callable[[bytes], object]) -> None:
+    content = [{"type": "tool_use", "id": f"t-{n}", "name": "f", "input": {}} for n in range(60)]
+    write(json.dumps({"id": "m", "type": "message", "role": "assistant", "content": content}).encode())
+
+
+def whole_response(write: Callable[[bytes], object]) -> None:
+    called = {"type": "function_call", "name": "f", "arguments": "{}"}
+    output = [{**called, "id": f"f-{n}", "call_id": f"c-{n}"} for n in range(60)]
+    write(json.dumps({"id": "r", "object": "response", "status": "completed", "output": output}).encode())
+
+
 @pytest.fixture
 def upstream(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a provider whose answers are as the test's parameter writes them."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
+            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
             self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
+            self.send_header("content-type", "text/event-stream" if asked.get("stream") else "application/json")
             self.end_headers()
             try:
                 request.param(self.wfile.write)
@@ -204,7 +229,12 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("upstream", "setting"),
-    [(endless, "MAX_ANSWER_MB"), (long_event, "MAX_EVENT_MB"), (many_blocks, "MAX_BLOCKS")],
+    [
+        (endless, "MAX_ANSWER_MB"),
+        (long_event, "MAX_EVENT_MB"),
+        (many_blocks, "MAX_BLOCKS"),
+        (calls_at_once, "MAX_BLOCKS"),
+    ],
     indirect=["upstream"],
 )
 def test_an_answer_without_end_is_cut_off_and_the_sdk_says_so(proxied: Proxied, upstream: str, setting: str) -> None:
@@ -224,6 +254,33 @@ def test_an_answer_without_end_is_cut_off_and_the_sdk_says_so(proxied: Proxied, 
     assert recorded.chunk_count == len(proxied.chunks(recorded))
     received = sum(map(len, proxied.chunks(recorded)))
     assert received < 4 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("upstream", "path", "provider"),
+    [
+        (whole_chat, PATHS[0], "openai"),
+        (whole_message, PATHS[1], "anthropic"),
+        (whole_response, PATHS[2], "openai"),
+    ],
+    indirect=["upstream"],
+)
+def test_a_whole_answer_of_too_many_blocks_is_refused(
+    proxied: Proxied, upstream: str, path: str, provider: str
+) -> None:
+    name, session = f"route-{uuid.uuid4().hex}", uuid.uuid4().hex
+    proxied.query(ROUTE, name, f"{provider}/x", upstream)
+    body = {"model": name, "messages": MESSAGES, "input": "x", "max_tokens": 9}
+    body.pop("messages" if path == PATHS[2] else "input")
+    headers = {"authorization": f"Bearer {proxied.server.api_key}", "x-session-id": session}
+    answer = until(
+        lambda: found if (found := proxied.http.post(path, json=body, headers=headers)).status_code != 404 else None
+    )
+    assert answer.status_code == 502
+    assert "MAX_BLOCKS" in answer.json()["error"]["message"]
+    assert ("type" in answer.json()) is (path == PATHS[1])
+    recorded = proxied.recorded(session)
+    assert (recorded.outcome, "MAX_BLOCKS" in recorded.error) == ("upstream_error", True)
 
 
 @pytest.mark.parametrize("path", PATHS[:3])

@@ -116,7 +116,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         return otherwise if index is None else index
 
     def _read_message(self, message: JsonObject) -> None:
-        content = parts_of(message.get("content"))
+        content = self._few(parts_of(message.get("content")))
         if content and self._has_message:
             self._contradict("the message begins again")
         self._has_message = True

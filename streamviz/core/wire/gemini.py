@@ -46,7 +46,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         if "candidates" not in payload and isinstance(wrapped := payload.get("response"), dict):
             payload = wrapped
         self.head.update({key: value for key, value in payload.items() if key not in ("candidates", "error")})
-        for position, candidate in enumerate(objects(payload.get("candidates"))):
+        for position, candidate in enumerate(self._few(objects(payload.get("candidates")))):
             self._read_candidate(candidate, position)
         self._use(payload.get("usageMetadata"))
         if error := payload.get("error"):
@@ -62,7 +62,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         candidate = self._candidates.get(number)
         if candidate is None:
             candidate = self._candidates[number] = _Candidate(number)
-        for part in objects(as_object(payload.get("content")).get("parts")):
+        for part in self._few(objects(as_object(payload.get("content")).get("parts"))):
             self._read_part(candidate, part)
         if reason := as_text(payload.get("finishReason")):
             for block in candidate.unsealed:

@@ -59,7 +59,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         if not self._has_id:
             self.head.update((key, payload[key]) for key in ("id", "created", "model") if payload.get(key))
             self._has_id = "id" in self.head
-        choices = objects(payload.get("choices"))
+        choices = self._few(objects(payload.get("choices")))
         for position, choice in enumerate(choices):
             self._read_choice(choice, position)
         if self.state.events and (payload.get("object") != self._object or len(choices) > 1):
@@ -143,7 +143,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             if media := delta.get(key):
                 self._media(choice, key, media)
         if calls := delta.get("tool_calls"):
-            self._read_calls(choice, objects(calls))
+            self._read_calls(choice, self._few(objects(calls)))
         if call := as_object(delta.get("function_call")):
             self._read_legacy_call(choice, legacy_piece(call))
 
@@ -152,7 +152,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._text(choice, BlockKind.CONTENT, text)
 
     def _read_thinking(self, choice: _Choice, delta: JsonObject) -> None:
-        details = objects(delta.get("reasoning_details"))
+        details = self._few(objects(delta.get("reasoning_details")))
         text, said = _thinking_in(delta), "".join(map(_detail_text, details))
         if text and (
             (said and said != text) or any(as_text(delta.get(key)) not in ("", text) for key in THINKING_FIELDS)
@@ -165,7 +165,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
 
     def _read_parts(self, choice: _Choice, parts: list[object], thinking: str) -> None:
         """A list of content. What it has of `thinking` again, which a field of the delta said, counts once."""
-        for part in parts:
+        for part in self._few(parts):
             details: JsonObject = {"type": "text", "text": part} if isinstance(part, str) else as_object(part)
             kind = as_text(details.get("type"))
             text = _part_text(details, kind)

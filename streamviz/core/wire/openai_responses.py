@@ -70,7 +70,7 @@ class OpenAIResponsesAggregator(TextReader):
         status = word if word in _ENDED else as_text(response.get("status"))
         is_ended = status in _ENDED
         finder = self._known.finder()
-        for position, payload in enumerate(objects(response.get("output"))):
+        for position, payload in enumerate(self._few(objects(response.get("output")))):
             item = finder.find(position, payload) or self._start_item(position, payload)
             self._tell_item(item, payload, is_whole=is_ended)
         if is_ended:

@@ -163,7 +163,7 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
 
     def _tell_thinking(self, item: Item, details: JsonObject, is_whole: bool) -> None:
         for key in ("summary", "content"):
-            for position, part in enumerate(objects(details.get(key))):
+            for position, part in enumerate(self._few(objects(details.get(key)))):
                 self._think(item, (key, position), as_text(part.get("text")))
         block, signature = item.block, as_text(details.get("encrypted_content"))
         if is_whole and signature and block is not None and not block.is_sealed:

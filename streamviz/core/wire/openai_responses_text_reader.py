@@ -97,7 +97,7 @@ class TextReader(ItemReader):
     # Parts of messages
 
     def _tell_parts(self, item: Item, details: JsonObject, is_whole: bool) -> None:
-        for position, part in enumerate(as_list(details.get("content"))):
+        for position, part in enumerate(self._few(as_list(details.get("content")))):
             self._tell_part(item, position, as_object(part), is_whole)
 
     def _read_part(self, payload: JsonObject, part: JsonObject, is_whole: bool) -> None:

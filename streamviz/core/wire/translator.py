@@ -31,18 +31,20 @@ def translating_composer(source: str, target: str, head: JsonObject) -> Composer
 class Translator:
     """Takes chunks of the format `source` and gives the bytes that say the same in the format `target`.
 
-    `tool_names` gives the client's own names of tools that upstream knows by other ones.
+    `tool_names` gives the client's own names of tools that upstream knows by other ones, `most_blocks` how many blocks
+    there may be: `take` raises UpstreamError for more.
     """
 
     source: str
     target: str
     tool_names: Mapping[str, str] = field(default_factory=dict)
+    most_blocks: int | None = None
     _aggregator: Aggregator[Chunk, JsonObject] = field(init=False)
     _composer: Composer = field(init=False)
     _head: JsonObject = field(init=False)
 
     def __post_init__(self) -> None:
-        self._aggregator = AGGREGATORS[self.source]()
+        self._aggregator = AGGREGATORS[self.source](most_blocks=self.most_blocks)
         self._head = {}
         self._composer = translating_composer(self.source, self.target, self._head)
 

@@ -1,0 +1,115 @@
+"""An aggregator takes no more blocks than it may, nor an event that tells more things, in each format."""
+
+import json
+from typing import Any
+
+import pytest
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.errors import UpstreamError
+from streamviz.core.wire import AGGREGATORS
+from streamviz.core.wire.translator import Translator
+
+MOST = 50
+
+
+def whole(payload: object) -> Chunk:
+    data = json.dumps(payload).encode()
+    return Chunk(0, 0, data, data)
+
+
+def call(number: int) -> dict[str, Any]:
+    return {"index": number, "id": f"c{number}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+def chat(message: dict[str, Any]) -> dict[str, Any]:
+    return {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+
+
+def response(output: list[Any]) -> dict[str, Any]:
+    return {"object": "response", "status": "completed", "output": output}
+
+
+def item(number: int) -> dict[str, Any]:
+    return {"type": "function_call", "id": f"f{number}", "call_id": f"c{number}", "name": "f", "arguments": "{}"}
+
+
+def use(number: int) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"t{number}", "name": "f", "input": {}}
+
+
+def reasoning(count: int) -> dict[str, Any]:
+    return {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": ""}] * count}
+
+
+def candidates(count: int) -> dict[str, Any]:
+    part = {"functionCall": {"name": "f", "args": {}}}
+    return {"candidates": [{"content": {"parts": [part] * count}, "finishReason": "STOP"}]}
+
+
+def many(count: int) -> dict[str, tuple[str, Any]]:
+    text = {"type": "output_text", "text": "x"}
+    image = {"type": "image_url", "image_url": {"url": "x"}}
+    return {
+        "chat: calls": ("openai_chat", chat({"tool_calls": [call(n) for n in range(count)]})),
+        "chat: pieces of one call": ("openai_chat", chat({"tool_calls": [call(0)] * count})),
+        "chat: parts": ("openai_chat", chat({"content": [image] * count})),
+        "chat: details": ("openai_chat", chat({"reasoning_details": [{"text": "x"}] * count})),
+        "chat: choices": ("openai_chat", {"choices": [{"index": n} for n in range(count)]}),
+        "messages: parts": ("anthropic_messages", {"type": "message", "content": [use(n) for n in range(count)]}),
+        "responses: items": ("openai_responses", response([item(n) for n in range(count)])),
+        "responses: parts": ("openai_responses", response([{"type": "message", "content": [text] * count}])),
+        "responses: thoughts": ("openai_responses", response([reasoning(count)])),
+        "responses: an event": (
+            "openai_responses",
+            {"type": "response.completed", "response": response([item(n) for n in range(count)])},
+        ),
+        "gemini: parts": ("gemini", candidates(count)),
+    }
+
+
+@pytest.mark.parametrize("case", many(0))
+def test_one_event_tells_no_more_than_may_be(case: str) -> None:
+    wire_format, payload = many(MOST + 1)[case]
+    aggregator = AGGREGATORS[wire_format](most_blocks=MOST)
+    with pytest.raises(UpstreamError, match="MAX_BLOCKS"):
+        aggregator.aggregate(whole(payload))
+    assert len(aggregator.state.blocks) <= MOST
+    aggregator.close()
+    assert all(block.is_sealed for block in aggregator.state.blocks)
+
+
+@pytest.mark.parametrize("case", many(0))
+def test_one_event_may_tell_as_much_as_may_be(case: str) -> None:
+    wire_format, payload = many(MOST)[case]
+    aggregator = AGGREGATORS[wire_format](most_blocks=MOST)
+    aggregator.aggregate(whole(payload))
+    assert not aggregator.state.fault
+
+
+def test_things_in_things_are_counted_together() -> None:
+    items = [reasoning(MOST // 5) for _ in range(6)]
+    aggregator = AGGREGATORS["openai_responses"](most_blocks=MOST)
+    with pytest.raises(UpstreamError, match="MAX_BLOCKS"):
+        aggregator.aggregate(whole(response(items)))
+
+
+@pytest.mark.parametrize("wire_format", ["openai_chat", "anthropic_messages", "openai_responses"])
+def test_blocks_are_counted_over_all_events(wire_format: str) -> None:
+    events = {
+        "openai_chat": lambda n: {"choices": [{"index": 0, "delta": {"tool_calls": [call(n)]}}]},
+        "anthropic_messages": lambda n: {"type": "content_block_start", "index": n, "content_block": use(n)},
+        "openai_responses": lambda n: {"type": "response.output_item.done", "output_index": n, "item": item(n)},
+    }
+    aggregator = AGGREGATORS[wire_format](most_blocks=MOST)
+    for number in range(MOST):
+        aggregator.aggregate(whole(events[wire_format](number)))
+    with pytest.raises(UpstreamError, match="MAX_BLOCKS"):
+        aggregator.aggregate(whole(events[wire_format](MOST)))
+    assert len(aggregator.state.blocks) == MOST
+
+
+def test_a_translator_is_bounded_too() -> None:
+    translator = Translator("openai_chat", "anthropic_messages", most_blocks=MOST)
+    with pytest.raises(UpstreamError, match="MAX_BLOCKS"):
+        translator.take(whole({"choices": [{"index": 0, "delta": {"tool_calls": [call(n) for n in range(MOST + 1)]}}]}))
