@@ -1,7 +1,6 @@
 """Sessions from the lines that `exporting` writes, stored as the writer stores them."""
 
 import struct
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -12,9 +11,9 @@ import psycopg
 from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError
 
-from streamviz.core.json_value import encode
 from streamviz.core.policy import Mode
-from streamviz.records.exporting import BLOCK_FIELDS, BLOCK_TIMES, VERSION, Line
+from streamviz.records.columns import bytes_from_line, clean
+from streamviz.records.exporting import VERSION, Line
 from streamviz.records.models import ApiKey, DeletedStream, Policy, PolicyVersion, Session
 from streamviz.records.models.policies import OWN_CODE, PolicyFields
 from streamviz.records.recorder import (
@@ -25,8 +24,8 @@ from streamviz.records.recorder import (
     StreamOpened,
     VerdictRecord,
 )
+from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
 from streamviz.records.writer.pending import Batch
-from streamviz.records.writer.rows import clean
 from streamviz.records.writer.store import Store
 
 # The policies that verdicts from elsewhere point to have names of their own and are off: they judge nothing here.
@@ -108,17 +107,9 @@ class Importing:
             session_id=self._session.id,
             session_label=self._session.label,
             key_id=ApiKey.objects.filter(name=value["key"]).values_list("pk", flat=True).first(),
-            request=_bytes(value["request"]),
-            **{name: value[name] for name in StreamOpened.__struct_fields__ if name in value and name != "request"},
+            **OPENED.fields(value),
         )
-        closed = StreamClosed(
-            stream_id=stream_id,
-            usage=None if value["usage"] is None else encode(value["usage"]),
-            itl_p50=value["itl_p50_us"],
-            itl_p95=value["itl_p95_us"],
-            blocks=[],
-            **{name: value[name] for name in StreamClosed.__struct_fields__ if name in value and name != "usage"},
-        )
+        closed = StreamClosed(stream_id=stream_id, blocks=[], **CLOSED.fields(value))
         self._stored = Batch(stream_id, UUID(int=0), opened=_checked(opened), closed=_checked(closed))
 
     @property
@@ -129,23 +120,23 @@ class Importing:
         return self._stored
 
     def _take_block(self, value: Line) -> None:
-        block = BlockRecord(**{name: value[name] for name in (*BLOCK_FIELDS, *BLOCK_TIMES)})
+        block = BlockRecord(**BLOCK.fields(value))
         if closed := self._batch.closed:
             closed.blocks.append(_checked(block))
 
     def _take_verdict(self, value: Line) -> None:
-        verdicts, version_id = self._batch.verdicts, self._version(value.pop("policy"))
-        verdicts.append(_checked(VerdictRecord(policy_version_id=version_id, took=value.pop("took_us"), **value)))
+        version_id = self._version(value["policy"])
+        self._batch.verdicts.append(_checked(VerdictRecord(policy_version_id=version_id, **VERDICT.fields(value))))
 
     def _take_chunk(self, value: Line) -> None:
-        raws = [_bytes(value["raw"])] if "raw" in value else []
+        raws = [bytes_from_line(value["raw"])] if "raw" in value else []
         sizes = [] if raws else [value["length"]]
         entry = ChunksReceived(self._batch.stream_id, value["seq"], value["received_at"], raws, sizes)
         self._batch.add(_checked(entry))
 
     def _take_frame(self, value: Line) -> None:
         seq = value.get("seq")
-        made = [] if seq is not None else [(value["origin"], _bytes(value["raw"]))]
+        made = [] if seq is not None else [(value["origin"], bytes_from_line(value["raw"]))]
         entry = FramesSent(self._batch.stream_id, value["number"], value["sent_at"], [seq], made)
         self._batch.add(_checked(entry))
 
@@ -200,10 +191,6 @@ def _checked_version(what: str, value: Line) -> int:
     if what != "streamviz" or not isinstance(version, int) or not 1 <= version <= VERSION:
         raise ValueError(f"an export of version {VERSION} begins otherwise")
     return version
-
-
-def _bytes(value: str | dict[str, str]) -> bytes:
-    return value.encode() if isinstance(value, str) else b64decode(value["base64"], validate=True)
 
 
 def lines_of(file: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,17 +1,35 @@
 """What the relay tells of its streams so that it is kept, and who it tells it to.
 
 Entries are what the journal holds, so the order of their fields is the journal's format: a new field goes last and
-has a default.
+has a default. Their types say how they are kept in Postgres, and in exports (`columns.py`).
 """
 
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import Annotated, Protocol, Self
 from uuid import UUID
 
 import msgspec
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.context import UPSTREAM, Frame
+from streamviz.records.columns import (
+    Choice,
+    Cost,
+    Id,
+    Index,
+    JsonObject,
+    JsonObjects,
+    JsonText,
+    Kept,
+    Moment,
+    Name,
+    Provider,
+    Raw,
+    SessionId,
+    Spans,
+    Texts,
+    Tokens,
+)
 
 # The origin of frames that neither upstream nor a policy made.
 OURSELVES = "streamviz"
@@ -32,20 +50,20 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     is empty at first and the entry comes once more.
     """
 
-    session_id: UUID
+    session_id: SessionId
     session_label: str
-    key_id: int | None
+    key_id: Id | None
     client: str
     user_agent: str
     endpoint: str
     wire_format: str
     is_streaming: bool
-    requested_model: str
-    upstream_model: str
-    provider: str
-    requested_at: int
-    request: bytes
-    not_run: list[dict[str, object]] = []
+    requested_model: Name
+    upstream_model: Name
+    provider: Provider
+    requested_at: Moment
+    request: Raw
+    not_run: JsonObjects = []
 
 
 class ChunksReceived(Entry, frozen=True, tag="chunks"):
@@ -92,15 +110,15 @@ class VerdictRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     number: int
     ordinal: int | None
-    policy_version_id: int
+    policy_version_id: Id
     mode: str
     decision: str
     reason: str
     failure: str
-    at: int
-    took: int
+    at: Moment
+    took: Annotated[int, Kept(column="took_us")]
     subject: str = "block"
-    evidence: dict[str, object] = {}
+    evidence: JsonObject = {}
     by: str = ""
     client_had: int = 0
 
@@ -116,21 +134,21 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ordinal: int
     kind: str
-    choice: int
-    index: int | None
+    choice: Choice
+    index: Index | None
     upstream_id: str
-    name: str
+    name: Name
     label: str
     text: str
     length: int
     signature: str
     first_seq: int
     last_seq: int
-    started_at: int
-    completed_at: int | None
-    held_at: int | None
-    released_at: int | None
-    held_by: tuple[str, ...]
+    started_at: Moment
+    completed_at: Moment | None
+    held_at: Moment | None
+    released_at: Moment | None
+    held_by: Texts
     is_truncated: bool
 
 
@@ -142,25 +160,25 @@ class StreamClosed(Entry, frozen=True, tag="closed"):
     Times are µs since the epoch; what is not known is None.
     """
 
-    upstream_model: str
-    provider: str
+    upstream_model: Name
+    provider: Provider
     outcome: str
     finish_reason: str
     status: int | None
     error: str
-    usage: bytes | None
-    input_tokens: int | None
-    output_tokens: int | None
-    cost: float | None
+    usage: JsonText | None
+    input_tokens: Tokens | None
+    output_tokens: Tokens | None
+    cost: Cost | None
     chunk_count: int
     frame_count: int
-    upstream_first_at: int | None
-    client_first_at: int | None
-    ended_at: int
-    itl_p50: int | None
-    itl_p95: int | None
-    blocks: list[BlockRecord]
-    client_waits: list[tuple[int, int]] | None = None
+    upstream_first_at: Moment | None
+    client_first_at: Moment | None
+    ended_at: Moment
+    itl_p50: Annotated[int | None, Kept(column="itl_p50_us")]
+    itl_p95: Annotated[int | None, Kept(column="itl_p95_us")]
+    blocks: Annotated[list[BlockRecord], Kept(to_sql=len, column="block_count", is_exported=False)]
+    client_waits: Spans | None = None
 
 
 AnyEntry = StreamOpened | ChunksReceived | FramesSent | VerdictsGiven | StreamClosed

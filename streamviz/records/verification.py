@@ -1,6 +1,6 @@
 """Checking the record against itself, stream by stream."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,14 +11,17 @@ from streamviz.core.policy import Decision, Mode
 from streamviz.records.aggregation import aggregate, block_record
 from streamviz.records.journal.journal import INCOMPLETE
 from streamviz.records.models import Block, Outcome, RetentionRun, Stream, Verdict
-from streamviz.records.moments import as_microseconds
 from streamviz.records.queries.rows import rows
 from streamviz.records.runs import StoredChunk, StoredFrame
-from streamviz.records.writer.rows import MOST_INT, clean, clean_name, within
+from streamviz.records.tables import BLOCK
 
 AT_ONCE = 100
 # Nobody's stream is expected to run for longer.
 _LONGEST = "1 day"
+# What of a block its chunks do not tell, or `_numbers` has looked at.
+_OF_THE_RELAY = {"ordinal", "completed_at", "held_at", "released_at", "held_by"}
+# What is as it would have been of a block whose stream broke off; of the text as much as there is.
+_OF_A_BEGINNING = {"kind", "choice", "first_seq", "started_at", "text"}
 # What is added up, less what there is to add up: in one statement, so that nothing is stored in between.
 _WRONG_SUMS = """
 SELECT DISTINCT requested_at FROM (
@@ -184,27 +187,9 @@ def _blocks(recorded: Recorded) -> Iterator[str]:
             yield f"block {block.ordinal} is not what its chunks add up to: {', '.join(different)}"
 
 
-def _differences(block: Block, again: StreamBlock, is_whole: bool) -> Iterable[str]:
-    wanted = block_record(again)
-    stored = {
-        "kind": (block.kind, wanted.kind),
-        "choice": (block.choice, within(wanted.choice, MOST_INT) or 0),
-        "first_seq": (block.first_seq, wanted.first_seq),
-        "started_at": (as_microseconds(block.started_at), wanted.started_at),
-    }
-    text = clean(wanted.text)
-    if is_whole:
-        stored |= {
-            "index": (block.index, within(wanted.index, MOST_INT)),
-            "upstream_id": (block.upstream_id, clean(wanted.upstream_id)),
-            "name": (block.name, clean_name(wanted.name)),
-            "label": (block.label, clean(wanted.label)),
-            "text": (block.text, text),
-            "length": (block.length, wanted.length),
-            "signature": (block.signature, clean(wanted.signature)),
-            "last_seq": (block.last_seq, wanted.last_seq),
-            "is_truncated": (block.is_truncated, wanted.is_truncated),
-        }
-    else:
-        stored["text"] = (block.text, text[: len(block.text)])
-    return [name for name, (have, want) in stored.items() if have != want]
+def _differences(block: Block, again: StreamBlock, is_whole: bool) -> list[str]:
+    wanted = BLOCK.values(block_record(again))
+    compared = wanted.keys() - _OF_THE_RELAY if is_whole else _OF_A_BEGINNING
+    if not is_whole:
+        wanted["text"] = str(wanted["text"])[: len(block.text)]
+    return [name for name, value in wanted.items() if name in compared and getattr(block, name) != value]

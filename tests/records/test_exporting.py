@@ -15,11 +15,11 @@ from streamviz.records.deletion import delete_session
 from streamviz.records.exporting import export
 from streamviz.records.importing import Importing, NotAnExport
 from streamviz.records.models import ApiKey, Block, ClientRun, Policy, Session, Stream, UpstreamRun, Verdict
-from streamviz.records.moments import as_microseconds
-from streamviz.records.recorder import ChunksReceived
+from streamviz.records.recorder import BlockRecord, ChunksReceived, StreamClosed, StreamOpened, VerdictRecord
 from streamviz.records.verification import verify
 from streamviz.records.writer.store import Store
 from tests.records.conftest import Query
+from tests.records.filled import filled
 from tests.records.history import day, id_at, make_policy, store, story, tool_stream
 from tests.records.support import NOON, block, closed, judged, opened, passed, received, sent, verdict
 
@@ -234,46 +234,16 @@ def is_filled(value: object) -> bool:
 def test_every_column_goes_along(query: Query, version_id: int) -> None:
     key, _ = ApiKey.objects.issue(name="ours")
     stream_id = id_at(day(1))
-    at = as_microseconds(day(1))
-    not_run = [{"policy": "guard", "version": 1, "mode": "enforce", "why": "the model is outside its scope"}]
-    times = dict.fromkeys("started_at completed_at held_at released_at".split(), at)
-    blocks = [
-        block(0),
-        block(
-            *(1,),
-            kind="tool_call",
-            choice=1,
-            index=2,
-            name="shell",
-            label="function",
-            signature="sig",
-            held_by=("guard",),
-            first_seq=1,
-            last_seq=1,
-            is_truncated=True,
-            **times,
-        ),
-    ]
-    given = (
-        verdict(version_id, number=0),
-        verdict(
-            *(version_id,),
-            number=1,
-            ordinal=1,
-            failure="time",
-            evidence={"found": [1]},
-            by="ada",
-            client_had=3,
-        ),
-    )
-    head = opened(stream_id, key_id=key.pk, not_run=not_run, requested_at=at)
+    head = filled(StreamOpened, stream_id=stream_id, session_id=id_at(day(1), 1), key_id=key.pk)
     raws = [b"\xff", b"text"]
-    end = closed(stream_id, error="odd", client_waits=[(at, at + 300_000)], blocks=blocks, ended_at=at + 5)
+    given = filled(VerdictRecord, number=0, policy_version_id=version_id)
+    end = filled(StreamClosed, stream_id=stream_id, blocks=[block(0), filled(BlockRecord, ordinal=1)])
     frames = sent(stream_id, [*passed([0]), Frame(b"made", None, "guard")])
     # So long after that they begin runs of their own.
     later = replace(received(stream_id, [b"later"], 2), received_at=NOON + 3600 * 10**6)
     last = replace(sent(stream_id, passed([2]), 2), sent_at=NOON + 3600 * 10**6)
-    store((stream_id, [head, received(stream_id, raws), judged(stream_id, *given), frames, later, last, end]))
+    judgement = judged(stream_id, given, verdict(version_id, number=1))
+    store((stream_id, [head, received(stream_id, raws), judgement, frames, later, last, end]))
     Session.objects.update(is_starred=True, note="Look.", label="named")
     for model in (Session, Stream, Block, Verdict, UpstreamRun, ClientRun):
         rows = list(model.objects.values())

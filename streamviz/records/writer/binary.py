@@ -3,48 +3,42 @@
 Format: https://www.postgresql.org/docs/current/sql-copy.html#SQL-COPY-FILE-FORMATS
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from struct import Struct, pack
+from typing import Generic, TypeVar
 from uuid import UUID
 
 from streamviz.records.writer.tapes import ClientRun, UpstreamRun
 
-UPSTREAM_COLUMNS = "stream_id, first_seq, first_at, offsets, lengths, payload"
-CLIENT_COLUMNS = "stream_id, first_frame, first_at, offsets, first_seq, origin, lengths, payload"
-
 HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 TRAILER = b"\xff\xff"
-_NULL = (b"\xff\xff\xff\xff",)
+_NULL = b"\xff\xff\xff\xff"
 _INT4_TYPE = 23
-_KEY = Struct(">hi16siiiq")
+_KEY = Struct(">hi16s")
+_INT4 = Struct(">ii")
+_INT8 = Struct(">iq")
+
+RunT = TypeVar("RunT")
 
 
-def upstream_row(stream_id: UUID, run: UpstreamRun) -> bytes:
-    """A row with the columns UPSTREAM_COLUMNS."""
-    return b"".join(
-        (
-            _KEY.pack(6, 16, stream_id.bytes, 4, run.first, 8, run.times[0]),
-            _int4s(_offsets(run.times)),
-            _int4s(run.lengths),
-            *(_NULL if run.raws is None else _bytes(run.raws)),
-        )
-    )
+@dataclass(frozen=True)
+class RunTable(Generic[RunT]):
+    """A table of runs: behind the stream's id these columns, and how a run's value is written."""
 
+    name: str
+    columns: dict[str, Callable[[RunT], bytes]]
 
-def client_row(stream_id: UUID, run: ClientRun) -> bytes:
-    """A row with the columns CLIENT_COLUMNS."""
-    return b"".join(
-        (
-            _KEY.pack(8, 16, stream_id.bytes, 4, run.first, 8, run.times[0]),
-            _int4s(_offsets(run.times)),
-            *(_NULL if run.seq is None else (pack(">ii", 4, run.seq),)),
-            *_bytes([run.origin.encode()]),
-            _int4s([len(raw) for raw in run.made]),
-            *_bytes(run.made),
-        )
-    )
+    def copy(self) -> str:
+        """The statement that takes rows."""
+        return f"COPY {self.name} ({', '.join(('stream_id', *self.columns))}) FROM STDIN (FORMAT binary)"
+
+    def row(self, stream_id: UUID, run: RunT) -> bytes:
+        """A run as a row of it."""
+        key = _KEY.pack(1 + len(self.columns), 16, stream_id.bytes)
+        return key + b"".join([write(run) for write in self.columns.values()])
 
 
 def _offsets(times: Sequence[int]) -> list[int]:
@@ -52,9 +46,16 @@ def _offsets(times: Sequence[int]) -> list[int]:
     return [at - first for at in times]
 
 
-def _bytes(pieces: Iterable[bytes]) -> tuple[bytes, bytes]:
-    joined = b"".join(pieces)
-    return pack(">i", len(joined)), joined
+def _int4(value: int) -> bytes:
+    return _INT4.pack(4, value)
+
+
+def _int8(value: int) -> bytes:
+    return _INT8.pack(8, value)
+
+
+def _bytes(pieces: Sequence[bytes]) -> bytes:
+    return b"".join((pack(">i", sum(map(len, pieces))), *pieces))
 
 
 def _int4s(values: Sequence[int]) -> bytes:
@@ -70,3 +71,27 @@ def _int4s(values: Sequence[int]) -> bytes:
 def _elements(count: int) -> Struct:
     """Each element is its length and its value; a run has few sizes, so few of these are made."""
     return Struct(">" + "ii" * count)
+
+
+UPSTREAM: RunTable[UpstreamRun] = RunTable(
+    "records_upstreamrun",
+    {
+        "first_seq": lambda run: _int4(run.first),
+        "first_at": lambda run: _int8(run.times[0]),
+        "offsets": lambda run: _int4s(_offsets(run.times)),
+        "lengths": lambda run: _int4s(run.lengths),
+        "payload": lambda run: _NULL if run.raws is None else _bytes(run.raws),
+    },
+)
+CLIENT: RunTable[ClientRun] = RunTable(
+    "records_clientrun",
+    {
+        "first_frame": lambda run: _int4(run.first),
+        "first_at": lambda run: _int8(run.times[0]),
+        "offsets": lambda run: _int4s(_offsets(run.times)),
+        "first_seq": lambda run: _NULL if run.seq is None else _int4(run.seq),
+        "origin": lambda run: _bytes([run.origin.encode()]),
+        "lengths": lambda run: _int4s([len(raw) for raw in run.made]),
+        "payload": lambda run: _bytes(run.made),
+    },
+)

@@ -9,7 +9,8 @@ from uuid import UUID
 import psycopg
 
 from streamviz.records.partitions import day_of, make_days
-from streamviz.records.writer import binary, rows
+from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT, Row
+from streamviz.records.writer import binary
 from streamviz.records.writer import statements as sql
 from streamviz.records.writer.pending import Batch
 
@@ -17,8 +18,6 @@ log = logging.getLogger(__name__)
 
 # A day that could not be made holds up what is stored no sooner than this again.
 DAY_RETRY_SECONDS = 60.0
-COPY_UPSTREAM = f"COPY records_upstreamrun ({binary.UPSTREAM_COLUMNS}) FROM STDIN (FORMAT binary)"
-COPY_CLIENT = f"COPY records_clientrun ({binary.CLIENT_COLUMNS}) FROM STDIN (FORMAT binary)"
 
 
 class Store:
@@ -83,12 +82,12 @@ def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     closed = [batch.closed for batch in batches if batch.closed]
     # In the order of their ids: a writer on another machine may have some of the same sessions.
     by_id = sorted(opened, key=lambda each: each[0].session_id)
-    everything: list[tuple[str, list[rows.Row]]] = [
-        (sql.UPSERT_SESSION, [rows.session_row(entry) for entry, _ in by_id]),
-        (sql.INSERT_STREAM, [rows.opened_row(*each) for each in opened]),
-        (sql.INSERT_BLOCK, [rows.block_row(entry.stream_id, block) for entry in closed for block in entry.blocks]),
-        (sql.INSERT_VERDICT, [rows.verdict_row(batch.stream_id, each) for batch in batches for each in batch.verdicts]),
-        (sql.CLOSE_STREAM, [rows.closed_row(entry) for entry in closed]),
+    everything: list[tuple[str, list[Row]]] = [
+        (sql.UPSERT_SESSION, [SESSION.row(entry) for entry, _ in by_id]),
+        (sql.INSERT_STREAM, [OPENED.row(entry, entry.stream_id, worker) for entry, worker in opened]),
+        (sql.INSERT_BLOCK, [BLOCK.row(block, entry.stream_id) for entry in closed for block in entry.blocks]),
+        (sql.INSERT_VERDICT, [VERDICT.row(each, batch.stream_id) for batch in batches for each in batch.verdicts]),
+        (sql.CLOSE_STREAM, [(*CLOSED.row(entry), entry.stream_id) for entry in closed]),
         (sql.ADVANCE_STREAM, [(*batch.reached(), batch.stream_id) for batch in batches]),
     ]
     for statement, values in everything:
@@ -99,12 +98,12 @@ def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
 def copy_runs(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     """The chunks and frames of batches that have none that is stored already."""
     upstream = [
-        binary.upstream_row(batch.stream_id, run) for batch in batches for piece in batch.chunks for run in piece.runs()
+        binary.UPSTREAM.row(batch.stream_id, run) for batch in batches for piece in batch.chunks for run in piece.runs()
     ]
     client = [
-        binary.client_row(batch.stream_id, run) for batch in batches for piece in batch.frames for run in piece.runs()
+        binary.CLIENT.row(batch.stream_id, run) for batch in batches for piece in batch.frames for run in piece.runs()
     ]
-    for statement, values in ((COPY_UPSTREAM, upstream), (COPY_CLIENT, client)):
+    for statement, values in ((binary.UPSTREAM.copy(), upstream), (binary.CLIENT.copy(), client)):
         if values:
             with cursor.copy(statement) as copy:
                 copy.write(b"".join((binary.HEADER, *values, binary.TRAILER)))

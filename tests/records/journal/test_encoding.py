@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from streamviz.core.context import Frame
 from streamviz.records.journal.encoding import HEADER, append_record, length_at, records_in
-from streamviz.records.recorder import AnyEntry, ChunksReceived
+from streamviz.records.recorder import AnyEntry, BlockRecord, ChunksReceived, StreamClosed, StreamOpened, VerdictRecord
+from tests.records.filled import filled
 from tests.records.support import block, closed, judged, opened, passed, received, sent, verdict
 
 STREAM = uuid.UUID(int=7)
@@ -18,6 +19,9 @@ EVERY_KIND: list[AnyEntry] = [
     sent(STREAM, [*passed([0, 1]), Frame(b"\xff", None, "guard")]),
     judged(STREAM, verdict(5), verdict(5, number=1, failure="time")),
     closed(STREAM, usage=None, blocks=[block(), block(1, held_by=("a", "b"), index=2)]),
+    filled(StreamOpened, stream_id=STREAM, session_id=STREAM),
+    judged(STREAM, filled(VerdictRecord)),
+    filled(StreamClosed, stream_id=STREAM, blocks=[filled(BlockRecord)]),
 ]
 
 

@@ -1,0 +1,147 @@
+"""The columns that an entry of the journal fills: a field's type says how it is kept.
+
+The types below name the conversions to SQL, to a line of an export and back from one, and the column where that has
+another name than the field. Of any other type text is kept as far as Postgres can, all else as it is. None is NULL.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, get_args, get_type_hints
+from uuid import UUID
+
+import msgspec
+from psycopg.types.json import Jsonb
+
+from streamviz.core.json_value import decode, encode
+from streamviz.records.moments import as_datetime, as_microseconds
+
+# Names are in indexes, whose rows take 2,704 bytes: so many characters fit, whatever they are.
+LONGEST_NAME = 500
+LONGEST_PROVIDER = 100
+_MOST_INT = 2**31 - 1
+_MOST_BIGINT = 2**63 - 1
+_MOST_COST = 10**6
+
+
+def clean(text: str) -> str:
+    """Text as Postgres can keep it: U+FFFD for NUL, a question mark for half of a surrogate pair."""
+    whole = text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return whole.replace("\x00", "\ufffd")
+
+
+def clean_name(text: str, most: int = LONGEST_NAME) -> str:
+    """The same, cut where it is longer than `most` characters."""
+    return clean(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
+def clean_json(value: object) -> object:
+    """A JSON value whose text Postgres can keep."""
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [clean_json(item) for item in value]
+        case dict():
+            return {clean(str(key)): clean_json(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def bytes_to_line(value: bytes | memoryview) -> str | dict[str, str]:
+    """Bytes as JSON: text where they are UTF-8."""
+    raw = bytes(value)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(raw).decode()}
+
+
+def bytes_from_line(value: str | dict[str, str]) -> bytes:
+    """Raises binascii.Error, a ValueError, for what is no base64."""
+    return value.encode() if isinstance(value, str) else b64decode(value["base64"], validate=True)
+
+
+def _within(number: int, most: int = _MOST_BIGINT) -> int | None:
+    """A number that somebody said; unknown where it is below 0 or more than its column takes."""
+    return number if 0 <= number <= most else None
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """How a field is kept. `column` is empty where it has the field's name; `is_exported` says that it is the same in
+    other installations, and not worked out from what is."""
+
+    to_sql: Callable[[Any], object] = _as_it_is
+    to_line: Callable[[Any], object] = _as_it_is
+    from_line: Callable[[Any], object] = _as_it_is
+    column: str = ""
+    is_exported: bool = True
+
+
+TEXT = Kept(to_sql=clean)
+MOMENT = Kept(to_sql=as_datetime, to_line=as_microseconds)
+JSON = Kept(to_sql=lambda value: Jsonb(clean_json(value)))
+
+Texts = Annotated[tuple[str, ...], Kept(to_sql=lambda texts: [clean(text) for text in texts])]
+# What is in an index.
+Name = Annotated[str, Kept(to_sql=clean_name)]
+Provider = Annotated[str, Kept(to_sql=partial(clean_name, most=LONGEST_PROVIDER))]
+# Numbers that a provider says.
+Tokens = Annotated[int, Kept(to_sql=_within)]
+Index = Annotated[int, Kept(to_sql=partial(_within, most=_MOST_INT))]
+Choice = Annotated[int, Kept(to_sql=lambda number: _within(number, _MOST_INT) or 0)]
+Cost = Annotated[float, Kept(to_sql=lambda cost: cost if 0 <= cost < _MOST_COST else None, to_line=float)]
+# µs since the epoch.
+Moment = Annotated[int, MOMENT]
+Raw = Annotated[bytes, Kept(to_line=bytes_to_line, from_line=bytes_from_line)]
+JsonObject = Annotated[dict[str, object], JSON]
+JsonObjects = Annotated[list[dict[str, object]], JSON]
+Spans = Annotated[list[tuple[int, int]], JSON]
+JsonText = Annotated[bytes, Kept(to_sql=lambda text: Jsonb(clean_json(decode(text))), from_line=encode)]
+# What an export names otherwise, as other installations have other ids.
+Id = Annotated[int, Kept(is_exported=False)]
+SessionId = Annotated[UUID, Kept(is_exported=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column, the entry's field that it is filled from, and how."""
+
+    name: str
+    field: str
+    kept: Kept
+
+    def sql(self, entry: object) -> object:
+        """What of an entry goes into it."""
+        value = getattr(entry, self.field)
+        return None if value is None else self.kept.to_sql(value)
+
+    def to_line(self, row: object) -> object:
+        """What a line of an export has of a row."""
+        value = getattr(row, self.name)
+        return None if value is None else self.kept.to_line(value)
+
+    def from_line(self, line: Mapping[str, Any]) -> object:
+        """The field's value from a line that has it. Raises what a damaged one makes the conversion raise."""
+        value = line[self.name]
+        return None if value is None else self.kept.from_line(value)
+
+
+def columns_of(entry: type[msgspec.Struct], *others: str) -> tuple[Column, ...]:
+    """The columns that these entries fill, in the order of their fields, but for the `others`."""
+    hints = get_type_hints(entry, include_extras=True)
+    kept = {name: _kept(hints[name]) for name in entry.__struct_fields__ if name not in others}
+    return tuple(Column(each.column or name, name, each) for name, each in kept.items())
+
+
+def _kept(hint: Any) -> Kept:
+    """What a type says of keeping, alone or in a union with None."""
+    types = (hint, *get_args(hint))
+    told = [said for each in types for said in getattr(each, "__metadata__", ()) if isinstance(said, Kept)]
+    return told[0] if told else TEXT if str in types else Kept()
