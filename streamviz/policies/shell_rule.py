@@ -19,7 +19,7 @@ _LONGEST_NAME = 80
 _MOST_LINES = 100
 # In so many characters there is room for no more commands than take some ms.
 _SHORT = 500
-DENIED = ("deletes", "disks", "system", "remote_code", "credentials")
+DENIED = ("deletes", "disks", "system", "remote_code", "credentials", "data")
 # What agents make and throw away every day.
 MAY_DELETE = (
     "node_modules", "dist", "build", "out", "target", "bin", "obj", "coverage", "htmlcov", "vendor", "tmp", "temp",
@@ -43,11 +43,12 @@ class ShellRule(Policy):
     here-documents, what is behind `sudo`, `xargs`, `find -exec`, what is given to `bash -c` or `eval`.
 
     `deny` lists what is denied: `deletes` (recursive deletion, and what no machine or home can do without), `disks`
-    (file systems, partitions, devices), `system` (its files and rights, stopping it, every process), `remote_code`
-    (what is downloaded or decoded and then run, shells for others), `credentials` (private keys and tokens read or
-    sent) and `force_push`. `may_delete` are globs of what may be deleted recursively: of any part of a path
-    (`node_modules`, `*` for whatever lies in the project), or from the root on (`/srv/app/*`). The root, the folders in
-    it, homes and the project's own folder never may.
+    (file systems, partitions, devices), `system` (its files, rights and users, stopping it, every process, protection),
+    `remote_code` (what is downloaded or decoded and then run, shells for others), `credentials` (private keys and
+    tokens read or sent), `data` (databases, clusters, buckets and whatever is deployed) and `force_push` (what others
+    have pushed, overwritten or deleted). `may_delete` are globs of what may be deleted recursively: of any part of a
+    path (`node_modules`, `*` for whatever lies in the project), or from the root on (`/srv/app/*`). The root, the
+    folders in it, homes and the project's own folder never may.
 
     A command that cannot be parsed is denied where words in it could do harm; one that is too long or nested too deeply
     is a failure of the policy, and so are arguments that clients do not all read as the same JSON object. `text` is

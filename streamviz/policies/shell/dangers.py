@@ -2,16 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from streamviz.policies.shell import patterns
-from streamviz.policies.shell.commands import UNKNOWN, Command, operands, options, program
+from streamviz.policies.shell.commands import UNKNOWN, Command, operands, options
 from streamviz.policies.shell.names import AWKS, DECODERS, DOWNLOADERS, INTERPRETERS, READERS, SENDERS, SHELLS
 from streamviz.policies.shell.paths import (
     is_core,
     is_device,
-    is_settings,
     is_system,
     is_vital,
     joined,
@@ -20,7 +18,19 @@ from streamviz.policies.shell.paths import (
     normal,
 )
 from streamviz.policies.shell.patterns import has
-from streamviz.policies.shell.unwrap import behind, found_by, interpreted, quoted, reads_input, shell_text
+from streamviz.policies.shell.services import deletes_data
+from streamviz.policies.shell.system import harms_system
+from streamviz.policies.shell.touched import (
+    FETCHERS,
+    copied,
+    downloads,
+    is_all_unknown,
+    is_outer,
+    is_program,
+    paths,
+    written,
+)
+from streamviz.policies.shell.unwrap import found_by, interpreted, quoted, reads_input, shell_text
 
 _MAKES_FILE_SYSTEMS = ("mkfs*", "mke2fs", "mkswap", "newfs*", "wipefs", "blkdiscard", "format")
 _PARTITIONS = frozenset("fdisk sfdisk cfdisk gdisk sgdisk parted".split())
@@ -32,11 +42,6 @@ _VOLUMES = {
     "hdparm": {"--security-erase", "--security-erase-enhanced"},
     "nvme": {"format", "sanitize"},
 }
-_STOPS = frozenset("shutdown reboot halt poweroff".split())
-_STOPPING_UNITS = frozenset("poweroff reboot halt kexec emergency rescue isolate soft-reboot".split())
-_USERS = frozenset("userdel deluser groupdel delgroup killall5 pvremove vgremove lvremove".split())
-_RIGHTS = frozenset("chmod chown chgrp setfacl chattr icacls".split())
-_WRITES_TO_LAST = frozenset("cp mv ln install rsync scp".split())
 _METADATA = ("169.254.169.254", "metadata.google.internal", "100.100.100.200")
 _GATHERED = frozenset({"env", "printenv", "history", "export", "set"})
 _QUOTES = re.compile(r"['\"\\]|\$@|\$\*|\$\{?[1-9]\}?")
@@ -79,17 +84,17 @@ def is_risky(text: str) -> bool:
 
 
 def _deletes(command: Command, choice: Choice) -> str:
-    if _is_all_unknown(command) or _is(command, "rm", "unlink"):
+    if is_all_unknown(command) or is_program(command, "rm", "unlink"):
         return _removes(command, choice)
     if command.name == "find" and "-delete" in command.arguments:
         return _finds_and_deletes(command, choice)
-    if _is(command, "shred", "srm", "wipe"):
-        paths = _paths(command, operands(command.arguments))
-        return _WHAT_WIPES if any(is_vital(path) or is_system(path) for path in paths) else ""
+    if is_program(command, "shred", "srm", "wipe"):
+        targets = paths(command, operands(command.arguments))
+        return _WHAT_WIPES if any(is_vital(path) or is_system(path) for path in targets) else ""
     if command.name == "rsync" and any(each.startswith("--delete") for each in command.arguments):
-        where = _paths(command, operands(command.arguments)[-1:])
-        return _WHAT_WIPES if any(map(_is_outer, where)) else ""
-    if command.name == "mv" and any(_is_outer(path) for path in _paths(command, operands(command.arguments)[:-1])):
+        where = paths(command, operands(command.arguments)[-1:])
+        return _WHAT_WIPES if any(map(is_outer, where)) else ""
+    if command.name == "mv" and any(is_outer(path) for path in paths(command, operands(command.arguments)[:-1])):
         return "it moves a home folder or the root away"
     if command.name in INTERPRETERS and any(has(patterns.WIPES, code) for code in interpreted(command)):
         return _WHAT_WIPES
@@ -101,12 +106,12 @@ _WHAT_WIPES = "it deletes what the system or a person cannot do without"
 
 def _removes(command: Command, choice: Choice) -> str:
     """A name that is not known may be anything: only what is worst is taken from it."""
-    chosen, targets = options(command.arguments), _paths(command, operands(command.arguments))
+    chosen, targets = options(command.arguments), paths(command, operands(command.arguments))
     is_recursive = bool(chosen & {"r", "R", "recursive", UNKNOWN})
     if "no-preserve-root" in chosen:
         return _WHAT_WIPES
-    if _is_all_unknown(command):
-        return _WHAT_WIPES if is_recursive and any(_is_outer(path) for path in targets) else ""
+    if is_all_unknown(command):
+        return _WHAT_WIPES if is_recursive and any(is_outer(path) for path in targets) else ""
     if any(is_vital(path) for path in targets if is_recursive or path != UNKNOWN) or any(map(is_core, targets)):
         return _WHAT_WIPES
     if is_recursive and not all(may_delete(path, choice.may_delete) for path in targets):
@@ -128,82 +133,22 @@ def _finds_and_deletes(command: Command, choice: Choice) -> str:
     return ""
 
 
-def _is_outer(path: str) -> bool:
-    """Vital wherever the command runs."""
-    return path.startswith(("/", "~", "..")) and is_vital(path)
-
-
 # Disks
 
 
 def _disks(command: Command, choice: Choice) -> str:
     name, arguments = command.name, command.arguments
-    if name == "dd" and any(normal(path).startswith("/dev/") for path in _copied(command)):
+    if name == "dd" and any(normal(path).startswith("/dev/") for path in copied(command)):
         return "it copies from or to a device"
-    if any(_is(command, glob) for glob in _MAKES_FILE_SYSTEMS) and operands(arguments) and name != "format":
+    if any(is_program(command, glob) for glob in _MAKES_FILE_SYSTEMS) and operands(arguments) and name != "format":
         return "it makes a file system or wipes one"
     if name in _PARTITIONS and not set(arguments) & {"-l", "--list", "print", "-p", "--print", "-s", "-d"}:
         return "it changes partitions"
     if set(arguments) & _VOLUMES.get(name, set()):
         return "it wipes a disk"
-    if any(is_device(path) for path in _written(command)):
+    if any(is_device(path) for path in written(command)):
         return "it writes to a device"
     return ""
-
-
-def _copied(command: Command) -> list[str]:
-    """The paths that `dd` reads and writes."""
-    named = [each.partition("=") for each in command.arguments if each.startswith(("if=", "of="))]
-    return _paths(command, [path for side, _, path in named if (side, path) != ("of", "/dev/null")])
-
-
-# The system
-
-
-def _system(command: Command, choice: Choice) -> str:
-    name, arguments = command.name, command.arguments
-    if _is(command, *_STOPS) and not set(arguments) & {"-c", "--help", "--version"}:
-        return "it stops the machine"
-    if name in ("systemctl", "loginctl", "init", "telinit") and set(operands(arguments)[:1]) & {
-        *_STOPPING_UNITS,
-        "0",
-        "6",
-    }:
-        return "it stops the machine"
-    if name in _RIGHTS:
-        return _rights(command)
-    if name in _USERS or (name == "crontab" and "r" in options(arguments)):
-        return "it deletes users, volumes or scheduled jobs"
-    if name in ("kill", "pkill", "killall") and _kills_all(command):
-        return "it kills every process"
-    if (name, *arguments[:1]) in {("iptables", "-F"), ("ufw", "disable"), ("setenforce", "0")} or arguments[:2] == (
-        "flush",
-        "ruleset",
-    ):
-        return "it switches protection off"
-    if any(is_settings(path) and not is_device(path) for path in _written(command)):
-        return "it writes to files of the system"
-    if name == "mv" and any(map(is_core, _paths(command, operands(arguments)[:-1]))):
-        return "it moves files of the system away"
-    return ""
-
-
-def _rights(command: Command) -> str:
-    targets = _paths(command, operands(command.arguments)[1:])
-    is_recursive = bool(options(command.arguments) & {"R", "recursive"})
-    if is_recursive and any(_is_outer(path) or is_system(path) for path in targets):
-        return "it changes the rights of folders of the system"
-    if any(map(is_core, targets)):
-        return "it changes the rights of files of the system"
-    is_set_uid = command.name == "chmod" and any(has(patterns.SET_UID, each) for each in command.arguments)
-    return "it lets a program run as its owner" if is_set_uid else ""
-
-
-def _kills_all(command: Command) -> bool:
-    rest = command.arguments
-    if command.name == "kill":
-        return "-1" in rest[1:] or rest[-1:] == ("1",)
-    return any(rest[at : at + 1] in (("-u",), ("-U",)) for at in range(len(rest))) and "root" in rest
 
 
 # Code from elsewhere
@@ -282,23 +227,9 @@ def _runs_downloads(commands: Sequence[Command]) -> bool:
             first += [word.text for word in command.flow.reads if reads_input(command)]
         if any(normal(path) in downloaded for path in first):
             return True
-        if command.name in _FETCHERS:
-            downloaded |= {normal(path) for path in _downloads(command)}
+        if command.name in FETCHERS:
+            downloaded |= {normal(path) for path in downloads(command)}
     return False
-
-
-_FETCHERS = frozenset({"curl", "wget", "aria2c", "fetch"})
-
-
-def _downloads(command: Command) -> list[str]:
-    arguments = command.arguments
-    to = [word.text for word in command.flow.writes]
-    for at, each in enumerate(arguments):
-        if each in ("--output", "--output-document") or re.fullmatch(r"-\w*[oO]", each):
-            to += arguments[at + 1 : at + 2]
-        if command.name == "wget" or re.fullmatch(r"-\w*O\w*|--remote-name", each):
-            to += [url.rpartition("/")[2] for url in arguments if "/" in url]
-    return [path for path in to if path and path != "-"]
 
 
 # Credentials
@@ -307,7 +238,7 @@ def _downloads(command: Command) -> list[str]:
 def _credentials(command: Command, choice: Choice) -> str:
     if command.name in READERS and any(map(_is_private, _read(command))):
         return "it reads private keys or credentials"
-    if any(map(_is_private, _paths(command, [word.text for word in command.flow.reads]))):
+    if any(map(_is_private, paths(command, [word.text for word in command.flow.reads]))):
         return "it reads private keys or credentials"
     if command.name in DOWNLOADERS and any(host in each for each in command.arguments for host in _METADATA):
         return "it asks for the credentials of the machine"
@@ -318,7 +249,7 @@ def _credentials(command: Command, choice: Choice) -> str:
     is_sent = _sends(command) and any(map(_gathers, (command, *command.origins)))
     if is_sent:
         return "it sends credentials, or what is set, to somewhere else"
-    if any("authorized_keys" in path for path in _written(command)):
+    if any("authorized_keys" in path for path in written(command)):
         return "it lets somebody sign in by a key"
     return ""
 
@@ -348,11 +279,22 @@ def _read(command: Command) -> list[str]:
         for part in (each, each.rpartition("@")[2], each.rpartition("=")[2], each.rpartition("=@")[2])
     ]
     texts = [each for each in own if not each.startswith("-") or "/" in each]
-    return [*_paths(command, texts), *(word.text for word in command.flow.reads)]
+    return [*paths(command, texts), *(word.text for word in command.flow.reads)]
 
 
 def _is_private(path: str) -> bool:
     return any(has(patterns.PRIVATE, each) for each in (path, normal(path))) or may_be_key(path)
+
+
+# What servers keep, and the machine itself
+
+
+def _data(command: Command, choice: Choice) -> str:
+    return deletes_data(command)
+
+
+def _system(command: Command, choice: Choice) -> str:
+    return harms_system(command)
 
 
 # Force
@@ -368,42 +310,10 @@ def _force_push(command: Command, choice: Choice) -> str:
         or "mirror" in chosen
         or "f" in {letter for each in command.arguments if re.fullmatch(r"-\w+", each) for letter in each[1:]}
     )
-    return "it overwrites what others have pushed" if is_forced or any(each.startswith("+") for each in rest) else ""
-
-
-def _is(command: Command, *globs: str) -> bool:
-    """Whether the program is one of these, also where its name has something in it that is not known."""
-    name = command.name.replace(UNKNOWN, "*")
-    if any(mark in name for mark in "*?["):
-        return not _is_all_unknown(command) and any(fnmatchcase(glob, name) for glob in globs)
-    return any(fnmatchcase(name, glob) for glob in globs)
-
-
-def _is_all_unknown(command: Command) -> bool:
-    return command.name.strip("*?" + UNKNOWN) == ""
-
-
-def _paths(command: Command, texts: Iterable[str]) -> list[str]:
-    return [joined(command.folder, text) for text in texts]
-
-
-def _written(command: Command) -> list[str]:
-    """The paths that a command writes to."""
-    written = [word.text for word in command.flow.writes]
-    rest = operands(command.arguments)
-    if command.name == "tee":
-        written += rest
-    elif command.name in _WRITES_TO_LAST:
-        written += [*rest[-1:], *behind(command.arguments, ("-t", "--target-directory"))]
-    elif command.name == "dd":
-        return _copied(command) + _paths(command, written)
-    elif command.name in _FETCHERS:
-        written += _downloads(command)
-    elif program(command.name) == "sed" and any(each.startswith(("-i", "--in-place")) for each in command.arguments):
-        written += rest[1:]
-    elif command.name == "truncate":
-        written += rest
-    return _paths(command, written)
+    if is_forced or any(each.startswith("+") for each in rest):
+        return "it overwrites what others have pushed"
+    is_deleting = bool(chosen & {"delete", "d", "prune"}) or any(each.startswith(":") for each in rest)
+    return "it deletes what others have pushed" if is_deleting else ""
 
 
 Rule = Callable[[Command, Choice], str]
@@ -413,5 +323,6 @@ RULES: Mapping[str, Rule] = {
     "system": _system,
     "remote_code": _remote_code,
     "credentials": _credentials,
+    "data": _data,
     "force_push": _force_push,
 }

@@ -63,6 +63,23 @@ PRIVATE_WHEN_SENT = _any_of(
     r"\.pem" + _END,
     r"^/etc/passwd" + _END,
 )
+DROPS = _any_of(
+    r"\bdrop\s+(?:database|schema|table|keyspace|owned|tablespace)\b",
+    r"\btruncate\s+(?:table\s+)?[\w\"`.]+\s*(?:,|;|cascade|restart|\z)",
+    r"\bdelete\s+from\s+[\w\"`.]+\s*(?:;|\z)",
+    flags="(?i)",
+)
+MONGO_DROPS = _any_of(r"\bdropDatabase\s*\(", r"\.drop\s*\(", r"\.(?:deleteMany|remove)\s*\(\s*(?:\{\s*\})?\s*\)")
+# Files whose lines are run as commands by themselves, later.
+STARTED = _any_of(
+    r"(?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|envrc|xprofile|xinitrc)"
+    + _END,
+    r"(?:^|/)\.config/fish/(?:config\.fish|conf\.d/[^/]+)" + _END,
+    r"(?:^|/)\.git/hooks/[^/]+" + _END,
+    r"^/etc/(?:profile|bash\.bashrc|rc\.local|crontab|zsh/\w+)" + _END,
+    r"^/etc/(?:profile\.d|cron\.\w+|init\.d)/",
+    r"^/var/spool/cron/",
+)
 # What a command that cannot be parsed may not have in it.
 RISKY = _any_of(
     r"\brm\b[^;|&\n]*\s-\w*r",

@@ -12,7 +12,7 @@ from streamviz.policies.shell.commands import UNKNOWN, Command, Flow, Word, oper
 from streamviz.policies.shell.grammar import pieces, text_of
 from streamviz.policies.shell.outputs import input_of, output_of
 from streamviz.policies.shell.paths import joined
-from streamviz.policies.shell.unwrap import COMMAND_VARIABLES, code_in, plain, positional, wrapped
+from streamviz.policies.shell.unwrap import COMMAND_VARIABLES, code_in, plain, positional, wrapped, writes
 from streamviz.policies.shell.words import GAP, ansi, bare, prepared, split, within_quotes
 
 MOST_COMMANDS = 1_000
@@ -150,9 +150,7 @@ class Reader:
         if command.name == "printf" and command.arguments[:1] == ("-v",):
             word = Word(UNKNOWN if command.said is None else command.said, _together(command.words))
             self._variables.update(dict.fromkeys(command.arguments[1:2], word))
-        written = [word.text for word in command.flow.writes]
-        written += command.arguments if command.name == "tee" else ()
-        if written and command.said is not None:
+        if (written := writes(command)) and command.said is not None:
             self._files.update(dict.fromkeys(map(plain, written), command.said))
 
     # Statements

@@ -8,6 +8,8 @@ from streamviz.policies.shell.commands import UNKNOWN, Command, Word, operands, 
 from streamviz.policies.shell.names import CODE_OPTIONS, INTERPRETERS, REMOTE, RUNNERS, SHELLS, TEXT_OPTIONS, WRAPPERS
 from streamviz.policies.shell.outputs import input_of
 from streamviz.policies.shell.paths import normal
+from streamviz.policies.shell.patterns import STARTED, has
+from streamviz.policies.shell.services import DATABASES
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SHELL_CODE = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*\Z")
@@ -93,6 +95,8 @@ def code_in(command: Command, files: Mapping[str, str]) -> Iterator[str]:
     if name in _SHELLED:
         yield from (found[1] for found in map(_SHELLED[name].match, arguments) if found)
     yield from (found[1] for found in map(_SETTING.match, arguments) if found)
+    if command.said and (started := [path for path in map(plain, writes(command)) if has(STARTED, path)]):
+        yield _SCHEDULE.sub("", command.said) if any("cron" in path for path in started) else command.said
     run = operands(arguments)[:1] if name in (".", "source") else [word.text for word in command.words[:1]]
     yield from (files[plain(path)] for path in run if plain(path) in files)
 
@@ -103,6 +107,11 @@ _SHELLED = {
     "git": re.compile(r"(?:alias\.[^=]{0,80}=)?!(.+)", re.DOTALL),
     **dict.fromkeys(["vim", "vi", "nvim", "ex", "view"], _MARKED),
 }
+
+
+def writes(command: Command) -> list[str]:
+    """The files that get what the command prints."""
+    return [*(word.text for word in command.flow.writes), *(command.arguments if command.name == "tee" else ())]
 
 
 def plain(path: str) -> str:
@@ -244,7 +253,7 @@ def _among(words: list[Word]) -> Iterator[list[Word]]:
         if name in SHELLS and any(_SHELL_CODE.match(each.text) for each in words[at + 1 : at + 4]):
             yield words[at:]
             return
-        if (name in _NOTABLE and at + 1 < len(words)) or name.startswith("mkfs"):
+        if (name in _NOTABLE | DATABASES and at + 1 < len(words)) or name.startswith("mkfs"):
             yield words[at:]
             return
 

@@ -1,0 +1,72 @@
+"""Which program a command runs, and which paths it touches."""
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from streamviz.policies.shell.commands import UNKNOWN, Command, operands, program
+from streamviz.policies.shell.paths import is_vital, joined
+from streamviz.policies.shell.unwrap import behind
+
+_WRITES_TO_LAST = frozenset("cp mv ln install rsync scp".split())
+FETCHERS = frozenset({"curl", "wget", "aria2c", "fetch"})
+
+
+def is_program(command: Command, *globs: str) -> bool:
+    """Whether the program is one of these, also where its name has something in it that is not known."""
+    name = command.name.replace(UNKNOWN, "*")
+    if any(mark in name for mark in "*?["):
+        return not is_all_unknown(command) and any(fnmatchcase(glob, name) for glob in globs)
+    return any(fnmatchcase(name, glob) for glob in globs)
+
+
+def is_all_unknown(command: Command) -> bool:
+    """Whether nothing is known of the program's name."""
+    return command.name.strip("*?" + UNKNOWN) == ""
+
+
+def paths(command: Command, texts: Iterable[str]) -> list[str]:
+    """The paths as they are from where the command runs."""
+    return [joined(command.folder, text) for text in texts]
+
+
+def written(command: Command) -> list[str]:
+    """The paths that a command writes to."""
+    found = [word.text for word in command.flow.writes]
+    rest = operands(command.arguments)
+    if command.name == "tee":
+        found += rest
+    elif command.name in _WRITES_TO_LAST:
+        found += [*rest[-1:], *behind(command.arguments, ("-t", "--target-directory"))]
+    elif command.name == "dd":
+        return copied(command) + paths(command, found)
+    elif command.name in FETCHERS:
+        found += downloads(command)
+    elif program(command.name) == "sed" and any(each.startswith(("-i", "--in-place")) for each in command.arguments):
+        found += rest[1:]
+    elif command.name == "truncate":
+        found += rest
+    return paths(command, found)
+
+
+def is_outer(path: str) -> bool:
+    """Vital wherever the command runs."""
+    return path.startswith(("/", "~", "..")) and is_vital(path)
+
+
+def copied(command: Command) -> list[str]:
+    """The paths that `dd` reads and writes."""
+    named = [each.partition("=") for each in command.arguments if each.startswith(("if=", "of="))]
+    return paths(command, [path for side, _, path in named if (side, path) != ("of", "/dev/null")])
+
+
+def downloads(command: Command) -> list[str]:
+    """The files that a download is saved in."""
+    arguments = command.arguments
+    to = [word.text for word in command.flow.writes]
+    for at, each in enumerate(arguments):
+        if each in ("--output", "--output-document") or re.fullmatch(r"-\w*[oO]", each):
+            to += arguments[at + 1 : at + 2]
+        if command.name == "wget" or re.fullmatch(r"-\w*O\w*|--remote-name", each):
+            to += [url.rpartition("/")[2] for url in arguments if "/" in url]
+    return [path for path in to if path and path != "-"]
