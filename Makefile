@@ -24,6 +24,7 @@ bench: install-dev
 lint: install-dev
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+	.venv/bin/djlint --lint --quiet templates
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-logo
 	.venv/bin/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run

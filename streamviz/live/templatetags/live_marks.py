@@ -1,8 +1,10 @@
 """Icons and moments, the same on every page."""
 
+import uuid
 from datetime import datetime
 
 from django import template
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -29,6 +31,13 @@ _PERIODS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 def icon(name: str, css: str = "") -> SafeString:
     """A symbol of the sprite; the word beside it says what it means."""
     return format_html('<svg class="icon {}" aria-hidden="true"><use href="#i-{}"/></svg>', css, name)
+
+
+@register.simple_tag
+def block_url(stream_id: uuid.UUID, ordinal: int | None) -> str:
+    """A stream's page with that block in sight, however many there are; with None the page as it opens."""
+    page = reverse("stream", args=[stream_id])
+    return page if ordinal is None else f"{page}?from={ordinal}#b{ordinal}"
 
 
 @register.simple_tag
