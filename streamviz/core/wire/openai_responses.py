@@ -69,8 +69,11 @@ class OpenAIResponsesAggregator(TextReader):
         self._use(response.get("usage"))
         status = word if word in _ENDED else as_text(response.get("status"))
         is_ended = status in _ENDED
+        output = response.get("output")
+        if output and len(objects(output)) != (len(output) if isinstance(output, list) else 1):
+            self._contradict("an output has what is no item")
         finder = self._known.finder()
-        for position, payload in enumerate(self._few(objects(response.get("output")))):
+        for position, payload in enumerate(self._few(objects(output))):
             item = finder.find(position, payload) or self._start_item(position, payload)
             self._tell_item(item, payload, is_whole=is_ended)
         if is_ended:

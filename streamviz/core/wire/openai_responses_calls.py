@@ -3,25 +3,26 @@
 Types that are not known are taken for calls where they may be one: a client may carry them out.
 """
 
-import json
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.calls import name_of
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode
+from streamviz.core.calls import Runner, name_of, runner_of
+from streamviz.core.json_value import JsonObject, as_object, as_text, decode
 from streamviz.core.wire.arguments import as_arguments, as_input
+from streamviz.core.wire.openai_responses_arguments import is_empty, is_same
 
 
 class Shape(NamedTuple):
     """Where a type of call has its arguments.
 
     `carrier` is the one field that is all of them, and `fields` are those that together make them where there is none.
-    `kept` are the other fields that say how the call is to be carried out; the rest tells of what came of it.
+    `beside` are fields beside a carrier that are among them, `kept` the other fields that say how the call is to be
+    carried out; the rest tells of what came of it.
     """
 
     carrier: str = ""
     fields: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     has_name: bool = False
     has_call_id: bool = True
@@ -37,7 +38,7 @@ CALLS: dict[str, Shape] = {
     ),
     "mcp_approval_request": Shape("arguments", kept=("server_label",), has_name=True, has_call_id=False, is_text=True),
     "local_shell_call": Shape("action"),
-    "shell_call": Shape("action", kept=("environment", *_CALLER)),
+    "shell_call": Shape("action", beside=("environment",), kept=_CALLER),
     "apply_patch_call": Shape("operation", kept=_CALLER),
     "computer_call": Shape(fields=("action", "actions"), kept=("pending_safety_checks",)),
     "tool_search_call": Shape("arguments", kept=("execution",)),
@@ -62,13 +63,24 @@ _REQUIRED: dict[str, JsonObject] = {
     "tool_search_call": {"execution": "client"},
 }
 _NO_CALLS = frozenset(
-    {"", "message", "reasoning", "compaction", "item_reference", "mcp_list_tools", "mcp_approval_response"}
+    {"message", "reasoning", "compaction", "item_reference", "mcp_list_tools", "mcp_approval_response"}
     | {"additional_tools"}
 )
-_CARRIERS = ("arguments", "input", "action", "operation", "code")
+# Members that hold what a call says: of its type, of another, or of none that is known.
+_CARRIERS = (
+    *("arguments", "args", "input", "inputs", "parameters", "params", "payload", "body", "tool_input", "tool_args"),
+    *("command", "commands", "cmd", "action", "actions", "operation", "operations", "code", "script", "patch", "diff"),
+    *("function", "query"),
+)
+_NAMES = ("name", "tool_name", "tool", "function")
 # Of an item of unknown type: what describes it, and what came of it.
 _NO_ARGUMENTS = frozenset({"type", "id", "status", "call_id", "name", "namespace", "caller", "created_by"})
 _RESULTS = frozenset({"output", "outputs", "result", "results", "error"})
+# What vendors say of a call of known type beside it, which is nothing that its client carries out.
+_DESCRIPTIONS = _NO_ARGUMENTS | {
+    *("agent", "async", "created_at", "extra_content", "metadata", "object", "phase", "provider_data"),
+    *("provider_specific_fields", "role", "server_label", "signature", "thought_signature"),
+}
 # Deltas of these tell of what came of a call.
 _RESULT_WORDS = ("output", "result", "partial")
 
@@ -89,7 +101,9 @@ def shape_of(details: JsonObject) -> Shape:
     if known is not None:
         return known
     carriers = [key for key in _CARRIERS if details.get(key) is not None]
-    fields = [key for key in details if key not in _NO_ARGUMENTS | _RESULTS]
+    said = [key for key in details if key not in _NO_ARGUMENTS]
+    # Where it says nothing else, what looks like a result is what it says.
+    fields = [key for key in said if key not in _RESULTS] or said
     has_name, has_call_id = "name" in details, "call_id" in details
     if len(carriers) == len(fields) == 1 and isinstance(details[carriers[0]], str | dict):
         return Shape(carriers[0], has_name=has_name, has_call_id=has_call_id)
@@ -108,20 +122,69 @@ def id_of(details: JsonObject) -> str:
     return call_id if call_id or is_named_so else as_text(details.get("id"))
 
 
+def given_name(details: JsonObject) -> str:
+    """The tool's name as an item says it; where its type is not known, by any of the usual words."""
+    for key in ("name",) if as_text(details.get("type")) in CALLS else _NAMES:
+        said = details.get(key)
+        if name := as_text(as_object(said).get("name")) or as_text(said):
+            return name
+    return ""
+
+
 def tool_name(details: JsonObject) -> str:
     """The name of the tool; what the type says where the item names none."""
     type = as_text(details.get("type"))
-    name = as_text(details.get("name"))
+    name = given_name(details)
     return name if name or type in ("function_call", "custom_tool_call") else name_of(type)
 
 
 def arguments_of(details: JsonObject) -> str:
     """A call's arguments, as JSON text or as the plain text that its tool takes; empty where the item has none."""
+    said = _said(details)
+    return as_arguments(said) if shape_of(details).carrier or said else ""
+
+
+def says_two(details: JsonObject) -> bool:
+    """Whether a call has other arguments in one member than in the next: clients may read either."""
     shape = shape_of(details)
-    if shape.carrier:
-        return as_arguments(details.get(shape.carrier))
-    said = {key: details[key] for key in shape.fields if details.get(key) is not None}
-    return as_arguments(said) if said else ""
+    own = details.get(shape.carrier)
+    if shape.is_text:
+        others = _other_carriers(details, shape).values()
+        return not is_empty(own) and any(not is_same(as_arguments(own), as_arguments(other)) for other in others)
+    return any(value != as_object(own).get(key, value) for key, value in _beside(details, shape).items())
+
+
+def _said(details: JsonObject) -> object:
+    """What a call says in its carrier and beside that, or in another carrier where its own is empty."""
+    shape = shape_of(details)
+    if not shape.carrier:
+        own = {key: details[key] for key in shape.fields if details.get(key) is not None}
+        return {**own, **_beside(details, shape)}
+    said = details.get(shape.carrier)
+    if shape.is_text:
+        others = _other_carriers(details, shape) if is_empty(said) else {}
+        values = list(others.values())
+        return said if not values else values[0] if len(values) == 1 else others
+    beside = _beside(details, shape)
+    if not beside:
+        return said
+    return {**(said if isinstance(said, dict) else {shape.carrier: said} if said else {}), **beside}
+
+
+def _other_carriers(details: JsonObject, shape: Shape) -> JsonObject:
+    """What a call whose arguments are text says in members that are other types' carriers."""
+    other = (key for key in _CARRIERS if key != shape.carrier and key in details)
+    return {key: details[key] for key in other if not is_empty(details[key])}
+
+
+def _beside(details: JsonObject, shape: Shape) -> JsonObject:
+    """What a call that the client carries out says beside its carrier or fields, and beside its description."""
+    type = as_text(details.get("type"))
+    if shape.is_text or type not in CALLS or runner_of(type) is Runner.PROVIDER:
+        return {}
+    own = (shape.carrier, *shape.fields, *shape.kept)
+    keys = (key for key in details if key not in own and key not in _DESCRIPTIONS and not key.startswith("internal_"))
+    return {key: details[key] for key in keys if not is_empty(details[key])}
 
 
 def call_item(block: ToolCallStreamBlock, told: JsonObject) -> JsonObject:
@@ -129,7 +192,12 @@ def call_item(block: ToolCallStreamBlock, told: JsonObject) -> JsonObject:
     type = block.label or "function_call"
     details: JsonObject = {**told, "type": type}
     shape = shape_of(details)
-    item: JsonObject = {"status": "completed", **_REQUIRED.get(type, {}), **details, **_carried(shape, block.text)}
+    item: JsonObject = {
+        "status": "completed",
+        **_REQUIRED.get(type, {}),
+        **details,
+        **_carried(shape, block.text, details),
+    }
     if shape.has_name or block.name != name_of(type):
         item["name"] = block.name
     if not shape.has_call_id:
@@ -146,12 +214,17 @@ def kept_of(told: JsonObject) -> JsonObject:
     return {key: told[key] for key in names if key in told}
 
 
-def _carried(shape: Shape, text: str) -> JsonObject:
+def _carried(shape: Shape, text: str, details: JsonObject) -> JsonObject:
     if not shape.carrier:
         said = as_input(text)
         # Plain text has no field of its own to go to.
         return said or ({"arguments": text} if text else {})
-    return {shape.carrier: text if shape.is_text else _value(text)}
+    value = text if shape.is_text else _value(text)
+    if not isinstance(value, dict):
+        return {shape.carrier: value}
+    names = {*shape.beside, *_beside(details, shape)}
+    beside = {key: inner for key, inner in value.items() if key in names}
+    return {shape.carrier: {key: inner for key, inner in value.items() if key not in names}, **beside}
 
 
 def _value(text: str) -> object:
@@ -159,16 +232,6 @@ def _value(text: str) -> object:
         return decode(text)
     except ValueError:
         return text
-
-
-def is_same(one: str, other: str) -> bool:
-    """Whether two texts are the same arguments, however they are spaced."""
-    if one == other:
-        return True
-    try:
-        return decode(one) == decode(other)
-    except ValueError:
-        return False
 
 
 def split_word(word: str) -> tuple[str, str]:
@@ -188,85 +251,12 @@ def is_result(field: str) -> bool:
     return field.startswith(_RESULT_WORDS)
 
 
-@dataclass(slots=True)
-class ArgumentsWriter:
-    """Writes the arguments of a call whose fields come as plain text, piece by piece: JSON that is whole at the end.
-
-    Each method gives what is to be appended.
-    """
-
-    said: dict[tuple[str, int | None], list[str]]
-    _at: tuple[str, int | None] | None = None
-
-    def piece(self, key: str, number: int | None, text: str) -> str:
-        """A piece of a field, or of a place in a list."""
-        place = key, number
-        self.said.setdefault(place, []).append(text)
-        opening = "" if place == self._at else self._open(place)
-        self._at = place
-        return opening + json.dumps(text, ensure_ascii=False)[1:-1]
-
-    def end(self, whole: JsonObject) -> str:
-        """The end, with what `whole` has beside the fields that came."""
-        rest = {key: value for key, value in whole.items() if key not in self.fields}
-        tail = json.dumps(rest, ensure_ascii=False)[1:]
-        return f"{self._close()}{', ' if rest else ''}{tail}"
-
-    @property
-    def fields(self) -> JsonObject:
-        """What has come so far, as the arguments will say it."""
-        fields: JsonObject = {}
-        for (key, number), pieces in self.said.items():
-            text = "".join(pieces)
-            if number is None:
-                fields[key] = text
-            else:
-                listed = fields.setdefault(f"{key}s", [])
-                if isinstance(listed, list):
-                    listed.append(text)
-        return fields
-
-    def _open(self, place: tuple[str, int | None]) -> str:
-        key, number = place
-        if self._at is not None and self._at[0] == key and number is not None:
-            return '", "'
-        name = json.dumps(key if number is None else f"{key}s", ensure_ascii=False)
-        return f'{"{" if self._at is None else self._close() + ", "}{name}: {"[" if number is not None else ""}"'
-
-    def _close(self) -> str:
-        return '"' if self._at is None or self._at[1] is None else '"]'
-
-
 def whole_fields(details: JsonObject) -> JsonObject:
     """What the arguments of a call are, field by field."""
-    shape = shape_of(details)
-    if shape.carrier:
-        return as_object(details.get(shape.carrier))
-    return {key: details[key] for key in shape.fields if details.get(key) is not None}
+    return as_object(_said(details))
 
 
 def announced(details: JsonObject) -> object:
     """The arguments that a call is announced with, before they come: text or fields, None where there are none yet."""
-    shape = shape_of(details)
-    said: object = details.get(shape.carrier) if shape.carrier else whole_fields(details)
-    return None if _is_empty(said) else said
-
-
-def goes_on(begun: object, whole: object) -> bool:
-    """Whether `whole` is what `begun` was the beginning of."""
-    if _is_empty(begun):
-        return True
-    if isinstance(begun, str):
-        return isinstance(whole, str) and whole.startswith(begun)
-    if isinstance(begun, dict):
-        return isinstance(whole, dict) and all(goes_on(value, whole.get(key)) for key, value in begun.items())
-    if isinstance(begun, list):
-        is_long = isinstance(whole, list) and len(whole) >= len(begun)
-        return is_long and all(goes_on(*pair) for pair in zip(begun, as_list(whole), strict=False))
-    return begun == whole
-
-
-def _is_empty(value: object) -> bool:
-    if isinstance(value, dict):
-        return all(_is_empty(inner) for inner in value.values())
-    return value is None or value == "" or value == []
+    said = _said(details)
+    return None if is_empty(said) else said

@@ -9,15 +9,15 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.calls import PROVIDER_RUN
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_text, objects
+from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
 from streamviz.core.wire.arguments import as_arguments, as_input
+from streamviz.core.wire.openai_responses_arguments import ArgumentsWriter, goes_on, is_same
 from streamviz.core.wire.openai_responses_calls import (
     CALLS,
-    ArgumentsWriter,
     announced,
     arguments_of,
-    goes_on,
-    is_same,
+    given_name,
+    says_two,
     whole_fields,
 )
 from streamviz.core.wire.openai_responses_message import payload_of
@@ -69,19 +69,27 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
 
     def _leave_call(self, item: Item, is_broken: bool) -> None:
         """A call that is never told as a whole has the arguments that came; what is cut off stays so."""
-        if isinstance(item.block, ToolCallStreamBlock) and not item.block.is_sealed:
-            came = item.block.text if item.writer is None else item.writer.fields
+        block = item.block
+        if not isinstance(block, ToolCallStreamBlock) or block.is_sealed:
+            return
+        expected, came = item.begun, item.writer.fields if item.writer is not None else block.text
+        if isinstance(came, dict):
+            # Of what comes field by field, only the fields that came can be otherwise.
+            begun = as_object(item.begun)
+            expected = {key: value for key, value in begun.items() if key in came}
             if not is_broken:
-                self._end_arguments(item.block, item, {})
-            if came and not goes_on(item.begun, came):
-                self._contradict("a call's arguments are not those that it was announced with")
-            if item.begun is not None and not (came and goes_on(item.begun, came)):
-                self._grow(item.block, as_arguments(item.begun))
+                self._end_arguments(block, item, {key: value for key, value in begun.items() if key not in came})
+        fits = goes_on(expected, came)
+        if came and not fits:
+            self._contradict("a call's arguments are not those that it was announced with")
+        if item.begun is not None and not (came and fits):
+            self._grow(block, as_arguments(item.begun))
 
     # Calls
 
     def _tell_call(self, block: ToolCallStreamBlock, item: Item, details: JsonObject, is_whole: bool) -> None:
         self._tell_tool(block, item, details)
+        self._check_call(item, details)
         said = announced(details)
         if not is_whole and not block.is_sealed:
             self._announce(block, item, said)
@@ -92,6 +100,13 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
             self._contradict("a call's arguments are not those that it was announced with")
         self._complete_with(block, arguments_of(details) or ("" if block.length else as_arguments(item.begun)))
         item.begun = None
+
+    def _check_call(self, item: Item, details: JsonObject) -> None:
+        type = as_text(details.get("type"))
+        if type in CALLS and type != item.type:
+            self._contradict(f"a {item.type!r} becomes a {type!r}")
+        if says_two(details):
+            self._contradict("a call tells its arguments twice, and differently")
 
     def _announce(self, block: ToolCallStreamBlock, item: Item, said: object) -> None:
         """A call can have arguments when it is announced; what comes then begins with them."""
@@ -104,7 +119,7 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
 
     def _tell_tool(self, block: ToolCallStreamBlock, item: Item, details: JsonObject) -> None:
         """The call's name and id, which may come late but not change."""
-        name, call_id = as_text(details.get("name")), as_text(details.get("call_id"))
+        name, call_id = given_name(details), as_text(details.get("call_id"))
         if name and item.name and name != item.name:
             self._contradict(f"a call of {item.name!r} becomes one of {name!r}")
         if call_id and item.call_id and call_id != item.call_id and item.type not in PROVIDER_RUN:

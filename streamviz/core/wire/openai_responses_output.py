@@ -215,8 +215,8 @@ class ClientOutput(Composer):
 
     def _output(self, response: JsonObject) -> object:
         """The items that the client has, of those that upstream's own response lists."""
-        if not isinstance(response.get("output"), list):
-            return response.get("output")
+        if not isinstance(response.get("output"), list | dict):
+            return None
         finder, listed, other = self._known.finder(), {}, []
         for position, details in enumerate(objects(response["output"])):
             item = finder.find(position, details)

@@ -3,7 +3,16 @@
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text
-from streamviz.core.wire.openai_responses_calls import CALLS, id_of, is_call, is_result, label_of, split_word, tool_name
+from streamviz.core.wire.openai_responses_calls import (
+    CALLS,
+    given_name,
+    id_of,
+    is_call,
+    is_result,
+    label_of,
+    split_word,
+    tool_name,
+)
 from streamviz.core.wire.openai_responses_item_reader import Item, ItemReader
 from streamviz.core.wire.openai_responses_matching import KnownItems
 
@@ -79,7 +88,7 @@ class TextReader(ItemReader):
         if not is_call(payload):
             name = as_text(payload.get("name"))
             return self._start(BlockKind.OTHER, index=item.place, id=item.id, name=name, label=item.type)
-        item.name, item.call_id = as_text(payload.get("name")), as_text(payload.get("call_id"))
+        item.name, item.call_id = given_name(payload), as_text(payload.get("call_id"))
         # A call is answered by its call_id; the item's own id is only for the item.
         label = label_of(item.type)
         id, name = id_of(payload), tool_name(payload)

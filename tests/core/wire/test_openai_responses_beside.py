@@ -1,0 +1,193 @@
+"""Calls whose contents come in another carrier than their type's, or in a second one beside it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import ToolCallStreamBlock
+from tests.core.support import chunks
+from tests.core.wire.official import payloads
+from tests.core.wire.test_openai_responses import CALL, CREATED, added, done, finish, say, take_in
+from tests.core.wire.test_openai_responses_evasions import POISON, read_by_sdk, through, whole
+
+# The SDK's own classes say that what they hold is odd.
+pytestmark = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")
+
+CUSTOM = {"type": "custom_tool_call", "id": "ctc", "call_id": "c1", "name": "run", "input": "ls"}
+PATCH = {"type": "apply_patch_call", "id": "ap", "call_id": "c1", "operation": {"type": "delete_file", "path": "a"}}
+SHELL = {"type": "shell_call", "id": "sh", "call_id": "c1", "action": {"commands": ["ls"]}}
+LOCAL = {"type": "local_shell_call", "id": "ls", "call_id": "c1", "action": {"type": "exec", "command": ["ls"]}}
+COMPUTER = {"type": "computer_call", "id": "cc", "call_id": "c1", "action": {"type": "wait"}}
+MCP = {"type": "mcp_approval_request", "id": "m", "name": "look", "server_label": "s", "arguments": "{}"}
+CARRIERS = ("payload", "input", "arguments", "command", "commands", "action", "operation", "code", "parameters")
+CARRIERS += ("params", "args", "script", "patch", "tool_input", "function", "body")
+
+
+def scripts(item: Any) -> list[list[Any]]:
+    """The item announced, told at its end, and in the whole response alone."""
+    empty = {**item, **{key: "" for key in ("arguments", "input") if isinstance(item.get(key), str)}}
+    return [
+        [CREATED, added(item), done(item), finish(item)],
+        [CREATED, added(empty), done(item), finish(item)],
+        [CREATED, added({"type": item["type"], "id": item["id"]}), finish(item)],
+        [CREATED, finish(item)],
+    ]
+
+
+async def assert_poison_stays(item: Any) -> None:
+    assert POISON in json.dumps(item)
+    for script in scripts(item):
+        stream = chunks(*({**payload, "sequence_number": number} for number, payload in enumerate(script)))
+        tape = await through(stream)
+        assert POISON not in tape.decode(), tape.decode()
+        read_by_sdk(tape)
+    assert POISON not in (await whole(finish(item)["response"])).decode()
+
+
+@pytest.mark.parametrize("value", [POISON, {"a": POISON}, [POISON], [{"a": {"b": POISON}}]])
+@pytest.mark.parametrize("carrier", CARRIERS)
+async def test_an_unknown_item_that_could_be_a_call_is_judged_as_one(carrier: str, value: Any) -> None:
+    for more in ({}, {"call_id": "c"}, {"name": "look"}, {"status": "completed"}):
+        item = {"type": "gadget", "id": "g", carrier: value, **more}
+        assert isinstance(take_in(done(item)).state.blocks[0], ToolCallStreamBlock)
+        await assert_poison_stays(item)
+
+
+async def test_an_item_without_a_type_that_could_be_a_call_is_judged_as_one() -> None:
+    await assert_poison_stays({"type": "", "id": "g", "call_id": "c", "name": "look", "arguments": {"a": POISON}})
+
+
+async def test_what_an_unknown_call_says_as_its_result_alone_is_judged() -> None:
+    await assert_poison_stays({"type": "gadget_call", "id": "g", "call_id": "c", "result": POISON})
+
+
+@pytest.mark.parametrize("key", ["tool_name", "tool"])
+def test_an_unknown_call_may_word_its_name_otherwise(key: str) -> None:
+    [block] = take_in(done({"type": "gadget", "id": "g", key: "rm", "payload": {"a": 1}})).state.blocks
+    assert isinstance(block, ToolCallStreamBlock)
+    assert block.name == "rm"
+
+
+@pytest.mark.parametrize("carrier", ["payload", "arguments", "input", "patch", "command", "parameters", "function"])
+@pytest.mark.parametrize("item", [CALL, CUSTOM, PATCH, SHELL, LOCAL, COMPUTER, MCP], ids=lambda item: item["type"])
+async def test_what_a_call_says_beside_its_arguments_does_not_go_out_unjudged(item: Any, carrier: str) -> None:
+    full = {**item, "arguments": "{}"} if item["type"] == "function_call" else item
+    if full.get(carrier) is None:
+        for value in (POISON, {"a": POISON}, [POISON]):
+            await assert_poison_stays({**full, carrier: value})
+
+
+@pytest.mark.parametrize("empty", [None, "", {}])
+async def test_a_call_without_arguments_has_what_another_member_says(empty: Any) -> None:
+    for value in (json.dumps({"a": POISON}), {"a": POISON}):
+        item = {**CALL, "arguments": empty, "input": value}
+        [block] = take_in(done(item)).state.blocks
+        assert json.loads(block.text) == {"a": POISON}
+        await assert_poison_stays(item)
+    await assert_poison_stays({**CUSTOM, "input": empty, "arguments": POISON})
+    await assert_poison_stays({**LOCAL, "action": empty, "command": ["bash", POISON]})
+
+
+async def test_deltas_of_one_carrier_and_an_end_of_another_do_not_go_out() -> None:
+    at = {"item_id": "fc_1"}
+    script = [added(CALL), say("function_call_arguments.delta", **at, delta="{}")]
+    for end in (
+        [say("function_call_arguments.done", **at, arguments="{}"), done({**CALL, "arguments": "{}", "input": POISON})],
+        [done({**CALL, "arguments": None, "input": POISON})],
+        [finish({**CALL, "arguments": "{}", "payload": {"a": POISON}})],
+    ):
+        assert POISON not in (await through(chunks(CREATED, *script, *end))).decode()
+
+
+ENVIRONMENT = {"type": "local", "env": {"LD_PRELOAD": POISON}}
+
+
+async def test_the_environment_of_a_shell_is_judged() -> None:
+    await assert_poison_stays({**SHELL, "environment": ENVIRONMENT})
+
+
+def test_the_environment_of_a_shell_is_among_its_arguments() -> None:
+    place = {"type": "container_reference", "container_id": "c"}
+    item = {**SHELL, "environment": place}
+    deltas = [say("shell_call_command.delta", delta="ls", command_index=0)]
+    for script in (
+        [done(item)],
+        [added({**item, "action": {"commands": []}}), *deltas, done(item), finish(item)],
+        [added({**item, "action": {"commands": []}}), *deltas, finish(status="incomplete")],
+    ):
+        state = take_in(CREATED, *script).state
+        assert json.loads(state.blocks[0].text) == {"commands": ["ls"], "environment": place}
+        assert not state.contradiction
+
+
+def test_a_stream_cut_off_within_a_shell_call_contradicts_nothing() -> None:
+    begun = {**SHELL, "action": {"commands": [], "timeout_ms": 9}, "environment": {"type": "local"}}
+    state = take_in(CREATED, added(begun), say("shell_call_command.delta", delta="l", command_index=0)).state
+    assert state.blocks[0].text == '{"commands": ["l'
+    assert not state.contradiction
+
+
+async def test_a_shells_environment_stays_where_nothing_is_denied() -> None:
+    item = {**SHELL, "environment": {"type": "local"}, "status": "completed"}
+    evil = {**CALL, "id": "fc_2", "call_id": "c2", "arguments": json.dumps({"a": POISON})}
+    body = json.loads(await whole(finish(item, evil)["response"]))
+    assert body["output"][0] == item
+    built = take_in(CREATED, done(item), finish(item)).build()
+    assert built["output"] == [item]
+
+
+HARMLESS = {
+    "caller": {"type": "program", "caller_id": "p"},
+    "namespace": "n",
+    "phase": "commentary",
+    "status": "completed",
+    "created_by": "somebody",
+    "internal_chat_message_metadata_passthrough": {"turn_id": "t"},
+    "async": True,
+    "metadata": {"a": "b"},
+    "provider_specific_fields": {"signature": "x"},
+    "extra_content": {"google": {"thought_signature": "x"}},
+}
+
+
+@pytest.mark.parametrize("item", [CALL, CUSTOM, PATCH, SHELL, LOCAL, COMPUTER, MCP], ids=lambda item: item["type"])
+async def test_what_describes_a_call_denies_nothing(item: Any) -> None:
+    full = {**item, "arguments": "{}"} if item["type"] == "function_call" else item
+    plain = take_in(CREATED, done(full)).state.blocks[0].text
+    for script in scripts({**full, **HARMLESS}):
+        state = take_in(*script).state
+        assert not state.contradiction
+        assert state.blocks[0].text == plain
+        stream = chunks(*({**payload, "sequence_number": number} for number, payload in enumerate(script)))
+        assert await through(stream) == b"".join(chunk.raw for chunk in stream)
+
+
+@pytest.mark.parametrize("again", ['{"a": 1}', {"a": 1}])
+def test_arguments_told_in_two_members_alike_are_none_told_otherwise(again: Any) -> None:
+    item = {**CALL, "arguments": '{"a":1}', "input": again, "parameters": None}
+    state = take_in(CREATED, added(CALL), done(item), finish(item)).state
+    assert [block.text for block in state.blocks] == ['{"a":1}']
+    assert not state.contradiction
+
+
+@pytest.mark.parametrize("type", ["function_call", "custom_tool_call", "shell_call"])
+def test_a_call_that_becomes_one_of_another_kind_is_a_contradiction(type: str) -> None:
+    begun = {"type": "mcp_call", "id": "i", "call_id": "c1", "name": "look", "arguments": ""}
+    ended = {**begun, "type": type, "arguments": "{}"}
+    assert take_in(CREATED, added(begun), done(ended)).state.contradiction
+
+
+async def test_an_output_that_is_no_list_is_changed_too() -> None:
+    evil = {**CALL, "arguments": json.dumps({"a": POISON})}
+    raw = json.dumps({**finish()["response"], "output": evil}).encode()
+    assert POISON not in (await through([Chunk(0, 0, raw, raw)], json.loads(raw))).decode()
+    event = {**finish(), "response": json.loads(raw)}
+    assert POISON not in json.dumps(payloads(await through(chunks(CREATED, event))))
+
+
+@pytest.mark.parametrize("output", [POISON, [POISON], [[{"type": "message", "content": POISON}]]])
+async def test_an_output_of_what_is_no_item_does_not_go_out(output: Any) -> None:
+    event = {**finish(), "response": {**finish()["response"], "output": output}}
+    assert POISON not in (await through(chunks(CREATED, event))).decode()
