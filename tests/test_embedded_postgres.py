@@ -100,7 +100,7 @@ def test_a_server_killed_at_once_recovers(folder: Path) -> None:
     process = server_process(data)
     children = process.children()
     process.send_signal(signal.SIGKILL)
-    psutil.wait_procs([process, *children], timeout=30)
+    psutil.wait_procs([process, *children], timeout=120)
     assert server.has_ended()
     server.stop()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from streamviz.core.judgements import Answer, Judged, Unanswered
 from streamviz.core.judging import words
 from streamviz.core.policy import Work
-from streamviz.evaluation.process import SIZE_BYTES
+from streamviz.evaluation.process import READY, SIZE_BYTES
 from streamviz.evaluation.tasks import Task, answer_in, encoded, task_of
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ class Pool:
         self._turns = _Turns(self._all)
 
     async def judge(self, work: Work, seconds: float) -> Answer:
-        """What the policy says. It has so many seconds from when it has a process."""
+        """What the policy says. It has so many seconds from when it has a process that has come up."""
         task = task_of(work, seconds)
         try:
             async with asyncio.timeout(LONGEST_WAIT):
@@ -46,8 +46,7 @@ class Pool:
         except TimeoutError:
             return Unanswered(f"no process was free within {LONGEST_WAIT:g} s")
         try:
-            async with asyncio.timeout(seconds):
-                return await self._carry_out(process, task)
+            return await self._carry_out(process, task, seconds)
         except TimeoutError:
             return Unanswered(f"it took longer than {seconds:g} s")
         except (Died, OSError, ValueError) as error:
@@ -63,17 +62,18 @@ class Pool:
             if (ended := process.kill()) is not None:
                 ended.wait()
 
-    async def _carry_out(self, process: "_Process", task: Task) -> Judged:
+    async def _carry_out(self, process: "_Process", task: Task, seconds: float) -> Judged:
         try:
-            # Only now: the loop stands still while a long one is written, and there are not many at once.
-            written = encoded(task)
-            return await self._ask(process, written)
+            return await self._ask(process, task, seconds)
         finally:
             self._turns.give_back(process)
 
-    async def _ask(self, process: "_Process", task: bytes) -> Judged:
+    async def _ask(self, process: "_Process", task: Task, seconds: float) -> Judged:
         try:
-            return answer_in(await process.ask(task))
+            await process.come_up()
+            async with asyncio.timeout(seconds):
+                # Only now: the loop stands still while a long one is written, and there are not many at once.
+                return answer_in(await process.ask(encoded(task)))
         except BaseException:
             # Whatever it is, an answer that is still to come would be taken for the next one's.
             if (ended := process.kill()) is not None:
@@ -140,9 +140,26 @@ class _Process:
                 start_new_session=True,
             )
 
+    async def come_up(self) -> None:
+        """Return once it reads what it is told, which takes long on a busy machine. Raises Died, OSError."""
+        if self._streams is not None:
+            return
+        if self._running is None:
+            self.start()
+        assert self._end is not None
+        self._streams = await asyncio.open_connection(sock=self._end)
+        try:
+            async with asyncio.timeout(LONGEST_WAIT):
+                await self._streams[0].readexactly(len(READY))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise Died("the process that judges in its place ended before it came up") from None
+        except TimeoutError:
+            raise Died(f"the process that judges in its place did not come up within {LONGEST_WAIT:g} s") from None
+
     async def ask(self, task: bytes) -> bytes:
-        """Raises Died, OSError."""
-        reader, writer = await self._open()
+        """After `come_up`. Raises Died, OSError."""
+        assert self._streams is not None
+        reader, writer = self._streams
         writer.write(len(task).to_bytes(SIZE_BYTES))
         writer.write(task)
         try:
@@ -164,11 +181,3 @@ class _Process:
             running.kill()
         self._streams = self._end = self._running = None
         return running
-
-    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if self._running is None:
-            self.start()
-        if self._streams is None:
-            assert self._end is not None
-            self._streams = await asyncio.open_connection(sock=self._end)
-        return self._streams

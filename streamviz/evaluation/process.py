@@ -13,6 +13,8 @@ from pathlib import Path
 from streamviz.evaluation.tasks import carry_out, task_in
 
 SIZE_BYTES = 8
+# What it says before all answers: it has come up.
+READY = b"\x01"
 # Clients come first where there are more processes than processors.
 _NICENESS = 10
 # Who asked kills it when the time is up, and this is for where that is gone.
@@ -23,6 +25,8 @@ def main() -> None:
     end = socket.socket(fileno=int(sys.argv[1]))
     os.nice(_NICENESS)
     _limit_memory(int(sys.argv[2]) * 2**20)
+    with suppress(ConnectionError):  # who started it may be gone by now
+        end.sendall(READY)
     _serve(end)
 
 

@@ -9,7 +9,8 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 from tests.e2e.proxied import MESSAGES, Proxied
 
 # Several browsers and servers share a machine here, and five seconds can be short then.
-expect.set_options(timeout=20_000)
+PATIENCE_MS = 60_000
+expect.set_options(timeout=PATIENCE_MS)
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 390, "height": 844}
@@ -21,7 +22,7 @@ class Visitor:
 
     def __init__(self, browser: Browser, base_url: str, **options: Any) -> None:
         self.context: BrowserContext = browser.new_context(base_url=base_url, **{"viewport": WIDE, **options})
-        self.context.set_default_timeout(20_000)
+        self.context.set_default_timeout(PATIENCE_MS)
         self.complaints: list[str] = []
         self.context.on("console", self._said)
         self.context.on("weberror", lambda error: self.complaints.append(str(error.error)))
@@ -62,6 +63,8 @@ class Call(threading.Thread):
         self._proxied, self._model, self._session, self._more = proxied, model, session, more
         self.chunks: list[Any] = []
         self.error: Exception | None = None
+        self._hangs_up = threading.Event()
+        proxied.calls.append(self)
         self.start()
 
     def run(self) -> None:
@@ -72,10 +75,16 @@ class Call(threading.Thread):
             ) as stream:
                 for chunk in stream:
                     self.chunks.append(chunk)
+                    if self._hangs_up.is_set():
+                        break
         except Exception as error:
             self.error = error
 
-    def result(self, seconds: float = 60) -> Self:
+    def hang_up(self) -> None:
+        """Leave with the next chunk: so a call can be longer than any test is on a busy machine."""
+        self._hangs_up.set()
+
+    def result(self, seconds: float = 240) -> Self:
         """Itself, once it is over. Raises what it failed with."""
         self.join(seconds)
         assert not self.is_alive(), f"{self._model} did not end within {seconds} s"

@@ -45,13 +45,13 @@ class Load:
     def start(self) -> Self:
         """Return once chunks arrive."""
         self._thread.start()
-        assert self._is_flowing.wait(60)
+        assert self._is_flowing.wait(120)
         return self
 
     def finish(self) -> list[Tape]:
         """Begin no more calls, let those that run end by themselves, and give all tapes."""
         self._is_over.set()
-        self._thread.join(120)
+        self._thread.join(240)
         assert not self._thread.is_alive()
         return self.tapes
 
@@ -59,7 +59,7 @@ class Load:
         """One call of each client, or the attempt."""
         self._is_over.set()
         self._thread.start()
-        self._thread.join(120)
+        self._thread.join(240)
         return self.tapes
 
     async def _run(self) -> None:

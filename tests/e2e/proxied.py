@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import httpx
 import openai
@@ -28,13 +28,20 @@ FROM records_stream AS stream JOIN records_session AS session ON session.id = se
 """
 
 
-def until(is_so: Callable[[], Any], seconds: float = 30) -> Any:
+def until(is_so: Callable[[], Any], seconds: float = 120) -> Any:
     """What `is_so` gives once that is something; for what happens in another process and can only be looked at."""
     deadline = time.monotonic() + seconds
     while not (found := is_so()):
         assert time.monotonic() < deadline, f"not within {seconds} s"
         time.sleep(0.02)
     return found
+
+
+class Call(Protocol):
+    """A call that runs while something else is looked at."""
+
+    def hang_up(self) -> None:
+        """Leave soon."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +79,9 @@ class Proxied:
     def __init__(self, server: Streamviz) -> None:
         self.server = server
         self.simulator = Simulator(int(server.environment["SIMULATOR_PORT"]))
-        self.http = httpx.Client(base_url=server.base_url, timeout=60)
+        self.http = httpx.Client(base_url=server.base_url, timeout=120)
         self.sdk = openai.OpenAI(base_url=f"{server.base_url}/v1", api_key=server.api_key, max_retries=0)
+        self.calls: list[Call] = []
         self._database = psycopg.connect(server.environment["DATABASE_URL"], autocommit=True)
 
     def __enter__(self) -> Self:
@@ -83,6 +91,12 @@ class Proxied:
         for each in (self.http, self.sdk, self._database):
             each.close()
         self.simulator.__exit__()
+
+    def hang_up(self) -> None:
+        """End all calls that were made beside a test and still run."""
+        for call in self.calls:
+            call.hang_up()
+        self.calls.clear()
 
     def query(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """All rows of a statement on streamviz's database."""

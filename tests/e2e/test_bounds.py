@@ -34,7 +34,7 @@ class Raw:
     """A client that speaks HTTP by itself: it sends what it likes and reads what comes."""
 
     def __init__(self, port: int, head: str) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=120)
         self.socket.sendall(head.encode())
 
     def sent_until_refused(self, piece: bytes) -> int:
@@ -51,7 +51,7 @@ class Raw:
                 sent += self.socket.send(piece)
             except BlockingIOError:
                 continue
-        self.socket.settimeout(30)
+        self.socket.settimeout(120)
         return sent
 
     def answer(self) -> tuple[int, dict[str, str], bytes]:

@@ -72,7 +72,7 @@ def verdict(alice: Visitor) -> str:
 
 def ended(alice: Visitor, outcome: str = "completed") -> None:
     """The stream's page says how it ended, whether it was opened before that or after."""
-    expect(alice.page.locator("#stream-state")).to_contain_text(outcome, timeout=20_000)
+    expect(alice.page.locator("#stream-state")).to_contain_text(outcome)
 
 
 def test_the_empty_page_sends_a_simulated_stream(proxied: Proxied, alice: Visitor) -> None:
@@ -86,7 +86,7 @@ def test_the_empty_page_sends_a_simulated_stream(proxied: Proxied, alice: Visito
 
 
 def test_text_grows_before_the_stream_ends(proxied: Proxied, alice: Visitor, session: str) -> None:
-    call = Call(proxied, "content?chunks=150&pace=40", session)
+    call = Call(proxied, "content?chunks=600&pace=40", session)
     open_stream(alice, session)
     assert grown(alice.page, "#b0-text") > 0
     assert grown(alice.page, "#b0-text") > 0
@@ -98,7 +98,7 @@ def test_text_grows_before_the_stream_ends(proxied: Proxied, alice: Visitor, ses
 
 
 def test_arguments_grow_as_a_tree_before_the_stream_ends(proxied: Proxied, alice: Visitor, session: str) -> None:
-    call = Call(proxied, "content-tools-empty?seed=5&pace=150", session)
+    call = Call(proxied, "content-tools-empty?seed=5&pace=300", session)
     open_stream(alice, session)
     expect(alice.page.locator("#b1-tree .arg-key").first).to_be_visible(timeout=20_000)
     grown(alice.page, "#b1-tree .arg-value")
@@ -114,9 +114,9 @@ def test_arguments_grow_as_a_tree_before_the_stream_ends(proxied: Proxied, alice
 
 def test_an_enforcing_policy_holds_denies_and_says_why(proxied: Proxied, alice: Visitor, session: str) -> None:
     switch(proxied, alice, "enforce")
-    call = Call(proxied, "dangerous?pace=150", session)
+    call = Call(proxied, "dangerous?pace=300", session)
     open_stream(alice, session)
-    expect(alice.page.locator("#hold-list")).to_contain_text(GUARD, timeout=20_000)
+    expect(alice.page.locator("#hold-list")).to_contain_text(GUARD)
     expect(alice.page.locator("#stream-state")).to_contain_text("held")
     assert call.is_alive()
 

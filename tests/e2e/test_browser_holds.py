@@ -80,7 +80,7 @@ def verdict(visitor: Visitor) -> str:
 
 
 def test_a_person_allows(proxied: Proxied, alice: Visitor) -> None:
-    ask_a_person(proxied, 60)
+    ask_a_person(proxied, 90)
     call = held_call(proxied, alice)
     expect(alice.page.locator("#hold-list")).to_contain_text(GUARD)
     expect(alice.page.locator("#hold-list")).to_contain_text(re.compile(r"decided without a person in \d\d"))
@@ -97,7 +97,7 @@ def test_a_person_allows(proxied: Proxied, alice: Visitor) -> None:
 
 
 def test_a_person_denies(proxied: Proxied, alice: Visitor) -> None:
-    ask_a_person(proxied, 60)
+    ask_a_person(proxied, 600)
     call = held_call(proxied, alice)
     button(alice, "Deny").click()
     assert call.result().arguments == {}
@@ -106,7 +106,7 @@ def test_a_person_denies(proxied: Proxied, alice: Visitor) -> None:
 
 
 def test_nobody_answers(proxied: Proxied, alice: Visitor) -> None:
-    ask_a_person(proxied, 10)
+    ask_a_person(proxied, 20)
     call = held_call(proxied, alice)
     assert call.result().arguments == {}
     assert "deny" in verdict(alice)
@@ -117,7 +117,7 @@ def test_nobody_answers(proxied: Proxied, alice: Visitor) -> None:
 def test_of_two_people_the_first_decides_and_the_other_is_told(
     chromium: Browser, proxied: Proxied, alice: Visitor
 ) -> None:
-    ask_a_person(proxied, 60)
+    ask_a_person(proxied, 600)
     with visitor(chromium, proxied) as bob:
         call = held_call(proxied, alice, bob)
         path = bob.page.evaluate("document.querySelector('#hold-list [hx-post]').getAttribute('hx-post')")
@@ -130,7 +130,7 @@ def test_of_two_people_the_first_decides_and_the_other_is_told(
 
 
 def test_a_browser_that_dies_leaves_the_decision_to_others(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
-    ask_a_person(proxied, 60)
+    ask_a_person(proxied, 600)
     bob = visitor(chromium, proxied)
     call = held_call(proxied, bob, alice)
     bob.context.close()
@@ -141,7 +141,7 @@ def test_a_browser_that_dies_leaves_the_decision_to_others(chromium: Browser, pr
 
 def test_a_viewer_sees_what_is_held_and_is_asked_nothing(chromium: Browser, proxied: Proxied, alice: Visitor) -> None:
     proxied.query(VIEWER, "charlie", make_password("a viewer's password"))
-    ask_a_person(proxied, 60)
+    ask_a_person(proxied, 600)
     call = held_call(proxied, alice)
     with Visitor(chromium, proxied.server.base_url) as charlie:
         page = charlie.open("/sign-in/")
@@ -164,7 +164,7 @@ def test_a_viewer_sees_what_is_held_and_is_asked_nothing(chromium: Browser, prox
 @pytest.mark.parametrize(("size", "scheme"), [("wide", "dark"), ("narrow", "light")])
 def test_a_question_has_no_serious_fault(chromium: Browser, proxied: Proxied, size: str, scheme: str) -> None:
     options = {"viewport": NARROW} if size == "narrow" else {}
-    ask_a_person(proxied, 60)
+    ask_a_person(proxied, 600)
     with visitor(chromium, proxied, color_scheme=scheme, bypass_csp=True, **options) as alice:
         call = held_call(proxied, alice)
         expect(button(alice, "Deny")).to_be_in_viewport()

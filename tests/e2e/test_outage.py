@@ -87,7 +87,7 @@ def test_clients_notice_nothing_of_a_database_that_is_stopped_and_then_killed(
 
 def test_probes_say_what_is_wrong(machine: Machine, server: EmbeddedPostgres) -> None:
     def ask(path: str) -> tuple[int, dict[str, str]]:
-        answer = httpx.get(f"{machine.base_url}{path}", timeout=30)
+        answer = httpx.get(f"{machine.base_url}{path}", timeout=120)
         return answer.status_code, answer.json()
 
     fine = {"state": "ok", "server": "ok", "database": "ok", "channel_layer": "ok", "journal": "ok"}
@@ -167,7 +167,7 @@ def test_who_does_not_move_the_journal_is_told_and_clients_notice_nothing(
         since = time.monotonic()
         machine.server.wait_for("the journal is not moved")
         print(f"{fault}: told after {time.monotonic() - since:.1f} s")
-        assert why in httpx.get(f"{machine.base_url}/readyz", timeout=30).json()["journal"]
+        assert why in httpx.get(f"{machine.base_url}/readyz", timeout=120).json()["journal"]
         threading.Event().wait(SECONDS)
     tapes = load.finish()
     report(fault, tapes)
@@ -200,7 +200,7 @@ def test_with_a_full_disk_new_streams_are_refused_and_running_ones_recorded(full
     fill(full_soon)
     refused = until(lambda: [tape for tape in once(full_soon) if tape.status == 503])
     assert b"cannot record any more: the journal's disk is full" in refused[0].received
-    ready = httpx.get(f"{full_soon.base_url}/readyz", timeout=30)
+    ready = httpx.get(f"{full_soon.base_url}/readyz", timeout=120)
     assert (ready.status_code, ready.json()["server"]) == (
         503,
         "streamviz cannot record any more: the journal's disk is full",
@@ -239,7 +239,7 @@ def test_or_they_go_on_unrecorded(full_soon: Machine) -> None:
 def test_what_cannot_be_recorded_is_not_sent(full_soon: Machine) -> None:
     full_soon.environment["JOURNAL_FULL"] = "refuse"
     full_soon.start_server()
-    running = Load(full_soon.base_url, full_soon.key, 5, model="content?seed={seed}&chunks=400&pace=15").start()
+    running = Load(full_soon.base_url, full_soon.key, 5, model="content?seed={seed}&chunks=9000&pace=15").start()
     filler = full_soon.var_dir / "journal" / "filler"
     with filler.open("wb", buffering=0) as file, suppress(OSError):
         while True:

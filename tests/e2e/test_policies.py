@@ -367,7 +367,7 @@ def test_a_policy_that_changes_or_goes_while_a_stream_runs_ends_it_as_it_began(
     name = guarded.add("tool_rule", {"names": ["run_shell"], "text": "[no]"}, **SCOPE)
     mode, wanted = ("off", b"run_shell") if change == "gone" else ("enforce", b"[other]")
     with ThreadPoolExecutor(1) as threads:
-        running = threads.submit(guarded.ask, "dangerous?pace=80", session)
+        running = threads.submit(guarded.ask, "dangerous?pace=300", session)
         until(guarded.open_upstream)
         changed = "UPDATE records_policyversion v SET mode = %s, parameters = %s FROM records_policy p"
         guarded.query(f"{changed} WHERE p.id = policy_id AND name = %s", mode, '{"text": "[other]"}', name)

@@ -48,7 +48,7 @@ def call(machine: Machine, wire_format: str, model: str, *, stream: bool) -> htt
     """The whole answer. Raises httpx.RemoteProtocolError where it is cut off."""
     headers = {"authorization": f"Bearer {machine.key}"}
     body = request(wire_format, model, stream=stream)
-    return httpx.post(machine.base_url + PATHS[wire_format], json=body, headers=headers, timeout=60)
+    return httpx.post(machine.base_url + PATHS[wire_format], json=body, headers=headers, timeout=600)
 
 
 def reading_nothing(machine: Machine) -> socket.socket:
@@ -63,7 +63,7 @@ def reading_nothing(machine: Machine) -> socket.socket:
 
 
 def test_what_is_left_after_the_grace_ends_legally(machine: Machine) -> None:
-    models = {"content?chunks=5000&pace=20": True, "dangerous?speed=inf": True, "slow?seconds=60": False}
+    models = {"content?chunks=50000&pace=20": True, "dangerous?speed=inf": True, "slow?seconds=600": False}
     asked = [(wire_format, model, stream) for wire_format in PATHS for model, stream in models.items()]
     with ThreadPoolExecutor(len(asked)) as pool, reading_nothing(machine):
         answers: list[Future[httpx.Response]] = [

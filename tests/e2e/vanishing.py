@@ -33,8 +33,8 @@ _LAST_WORDS = {
     "openai_responses": b"event: response.completed",
 }
 _MODELS = {
-    "before head": "slow?seconds=60",
-    "mid-stream": "content?chunks=2000&pace=20",
+    "before head": "slow?seconds=600",
+    "mid-stream": "content?chunks=50000&pace=20",
     "reading nothing": "content?chunks=100000&speed=inf",
     "after last word": "content?chunks=5&speed=inf",
 }

@@ -142,6 +142,24 @@ async def test_waiting_for_a_process_is_not_the_policys_time(pool: Pool) -> None
     behind.cancel()
 
 
+async def test_the_start_of_a_process_is_not_the_policys_time(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    never = tmp_path / "python"
+    never.write_text("#!/bin/sh\nkill -STOP $$\n")
+    never.chmod(0o700)
+    monkeypatch.setattr("sys.executable", str(never))
+    asked = asyncio.ensure_future(ask(pool, work("redact", {}, block("{}")), 0.1))
+    await asyncio.sleep(0.5)  # longer than the policy may take
+    assert not asked.done()
+    monkeypatch.setattr("streamviz.evaluation.pool.LONGEST_WAIT", 0.1)
+    asked.cancel()
+    said = await ask(pool, work("redact", {}, block("{}")))
+    assert said == Judged(None, "Died: the process that judges in its place did not come up within 0.1 s")
+    monkeypatch.undo()
+    assert decision(await ask(pool, work("redact", {}, block("{}")))) is Decision.ALLOW
+
+
 async def test_who_waits_too_long_is_told_so(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     assert decision(await ask(pool, work("redact", {}, block("{}")))) is Decision.ALLOW
     [process] = children()

@@ -61,12 +61,12 @@ class Socket:
 
     async def open(self) -> bool:
         """Whether the handshake was accepted."""
-        accepted, _ = await self.communicator.connect(timeout=10)
+        accepted, _ = await self.communicator.connect(timeout=60)
         return bool(accepted)
 
     async def take(self) -> int | None:
         """Put the next message on the page; gives the code where the socket was closed instead."""
-        said = await self.communicator.receive_output(timeout=10)
+        said = await self.communicator.receive_output(timeout=60)
         if said["type"] == "websocket.close":
             return int(said["code"])
         self.page.receive(said["text"])
@@ -81,7 +81,7 @@ class Socket:
             assert await self.take() is None
 
     async def close(self) -> None:
-        await self.communicator.disconnect(timeout=10)
+        await self.communicator.disconnect(timeout=60)
 
 
 async def opened(path: str, who: str = "bob") -> Socket:

@@ -17,7 +17,7 @@ async def test_a_target_of_a_route_that_was_changed_meanwhile_is_not_kept(monkey
 
     def slow(model: str, wire_format: str, plan: RoutePlan | None = None) -> Target:
         loop.call_soon_threadsafe(begun.set)
-        may_end.wait(30)
+        may_end.wait(120)
         return resolve(model, wire_format, plan)
 
     monkeypatch.setattr(module, "resolve", slow)

@@ -39,7 +39,7 @@ class Follower:
 
     async def until(self, is_so: Callable[[Standing], bool]) -> None:
         """Wait for a reading after which this holds."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not is_so(self.standing):
                 self._news.clear()
                 await self._news.wait()
@@ -210,7 +210,7 @@ async def test_it_goes_on_following_when_a_reading_fails(follower: Follower, que
     query("ALTER TABLE records_route RENAME TO hidden")
     with Heard("streamviz.records.standing", "cannot be followed") as heard:
         _, secret = await change(lambda: ApiKey.objects.issue("ci"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await heard.event.wait()
     query("ALTER TABLE hidden RENAME TO records_route")
     await follower.until(lambda standing: standing.key_for(secret) is not None)
@@ -237,4 +237,4 @@ def test_it_is_notified_when(transactional_db: None, make: Callable[[], object])
     with psycopg.connect(conninfo(), autocommit=True) as connection:
         connection.execute(f"LISTEN {CHANNEL}")
         make()
-        assert list(connection.notifies(timeout=20, stop_after=1))
+        assert list(connection.notifies(timeout=60, stop_after=1))

@@ -125,7 +125,7 @@ async def test_a_connection_that_is_lost_is_made_anew(workers: list[Tallies], qu
         counts = await second.reserve(session, uuid.uuid4(), Amounts(1, 1.0))
         return counts.streams == 1
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await settled():
             await asyncio.sleep(0)
 

@@ -34,7 +34,7 @@ class Simulator:
 
     def connect(self) -> http.client.HTTPConnection:
         """A connection that is closed when this object is left."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         self._open.callback(connection.close)
         return connection
 

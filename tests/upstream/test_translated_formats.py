@@ -137,7 +137,7 @@ async def test_the_first_words_are_there_while_upstream_still_sends(
             break
     last = simulator.get_json("/_requests")["requests"][-1]["id"]
     answer.close()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert (await asyncio.to_thread(simulator.get_json, f"/_ended/{last}"))["closed_early"] is True
 
 

@@ -91,7 +91,7 @@ def changes(transactional_db: None) -> Iterator[list[threading.Thread]]:
         policy = Policy.objects.prefetch_related("versions").get(name="guard")
         list(policy.versions.all())
         policy.order = order
-        together.wait(30)
+        together.wait(120)
         policy.save(reason=f"order {order}")
         connection.close()
 

@@ -468,7 +468,7 @@ class Running:
 
     def __enter__(self) -> "Running":
         self._thread.start()
-        assert self._upkeep.done.wait(30)
+        assert self._upkeep.done.wait(120)
         return self
 
     def __exit__(self, *_: object) -> None:
