@@ -26,6 +26,7 @@ from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.live.feed import Feed
 from streamviz.live.streams import LiveStream
 from streamviz.proxy import http, recording
+from streamviz.proxy.beginnings import Begun, are_events, has_events
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.driver import Driver, Helpers
 from streamviz.proxy.formats import WireFormat
@@ -39,6 +40,7 @@ log = logging.getLogger(__name__)
 
 # A client that takes so long to take what it was sent is not reading.
 _SLOW_US = 250_000
+_TWOFOLD = "upstream answered with something that can be read as events and as JSON"
 # Longer ones would take too long to be masked.
 _LONGEST_ERROR = 20_000
 
@@ -185,10 +187,15 @@ class Relay:
         stream = self._stream
         stream.status = answer.status
         self._head = (answer.status, answer.headers)
-        if "text/event-stream" in answer.headers.get("content-type", "").lower():
-            await self._carry_events(answer)
+        says_events = "text/event-stream" in answer.headers.get("content-type", "").lower()
+        if says_events and stream.is_streaming:
+            await self._begin()
+        reads = InTurns(answer, self._floods)
+        begun = Begun(self.driver.reads(reads) if self._policies else reads)
+        if are_events(await begun.look(), says_events, stream.is_streaming):
+            await self._carry_events(begun)
         else:
-            await self._carry_body(answer)
+            await self._carry_body(begun)
 
     def _note_outcome(self, failure: StreamFailed | None) -> None:
         """With no policy to be got round, what upstream or streamviz did wrong is worth a mark, but no failure."""
@@ -214,15 +221,14 @@ class Relay:
         which is seldom."""
         del self.driver
 
-    async def _carry_events(self, answer: Answer) -> None:
+    async def _carry_events(self, answer: Begun) -> None:
         composer = self._composer = self._format.composer(self._aggregator.head)
         processor = self._processor(composer)
         parser = SSEParser()
         failure = None
         await self._begin()
         try:
-            reads = InTurns(answer, self._floods)
-            async for data in self.driver.reads(reads) if self._policies else reads:
+            async for data in answer:
                 await self._take(processor, parser.feed(data))
                 self._bounds.require_event(parser.waiting)
                 if self._stream.context.is_terminated or processor.is_broken:
@@ -273,7 +279,7 @@ class Relay:
             self._composer.catch_up(self._aggregator, Chunk(self._last.seq or 0, 0, event.raw, event.data, event.name))
         return self._composer.fail(failure)
 
-    async def _carry_body(self, answer: Answer) -> None:
+    async def _carry_body(self, answer: Begun) -> None:
         raw = b"".join([piece async for piece in answer])
         composer = self._composer = self._format.body_composer(_object_in(raw))
         processor = self._processor(composer)
@@ -281,9 +287,14 @@ class Relay:
         await self.driver.alive_during(processor.take(chunks, self._stream.context))
         await self.driver.alive_during(processor.end(self._stream.context))
         await self.driver.settle()
-        if not raw or processor.broken_by is not None:
+        chain = self.driver.chain
+        is_twofold = self._stream.is_streaming and chain is not None and chain.is_enforcing and has_events(raw)
+        if not raw or is_twofold or processor.broken_by is not None:
             self._stream.context.outbox.clear()
-            raise UpstreamError(502, _why_unreadable(processor.broken_by))
+            if self._stream.is_streaming:
+                # Clients that asked for events find no other error.
+                self._composer = self._format.composer({})
+            raise UpstreamError(502, _TWOFOLD if is_twofold else _why_unreadable(processor.broken_by))
         self._stream.upstream_first_at = chunks[0].received_at
         await self._begin()
         await self._flush()
