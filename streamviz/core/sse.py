@@ -19,6 +19,12 @@ _LONGEST_END = 4
 # What some clients end a line at besides (str.splitlines of Python, and what is made with it), in UTF-8.
 _OTHER_END = re.compile(rb"[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 _OTHER_FIELD = re.compile(rb"(?:[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9])[ \t]*(?:data|event)")
+# The last byte of each that JSON has unescaped, which is looked for first since that is quick, all of it, its escape.
+_ESCAPED = (
+    (0xA8, b"\xe2\x80\xa8", b"\\u2028"),
+    (0xA9, b"\xe2\x80\xa9", b"\\u2029"),
+    (0x85, b"\xc2\x85", b"\\u0085"),
+)
 _FIELDS = frozenset((b"", b"data", b"event", b"id", b"retry"))
 
 
@@ -128,8 +134,18 @@ def is_ambiguous(raw: bytes, data: bytes | None) -> bool:
 
 
 def write_event(data: bytes, name: str = "") -> bytes:
-    """One event with `data` as its payload, an `event:` line first when it has a name."""
-    lines = b"".join(b"data: %b\n" % line for line in _LINE.split(data))
+    """One event with `data`, which is JSON, as its payload, an `event:` line first when it has a name.
+
+    At what some clients take for the end of a line besides, they would end the event's data: it is escaped.
+    """
+    if not data.isascii():
+        for last, character, escaped in _ESCAPED:
+            if data.find(last) >= 0:
+                data = data.replace(character, escaped)
+    if data.find(b"\n") < 0 and data.find(b"\r") < 0:
+        lines = b"data: %b\n" % data
+    else:
+        lines = b"".join(b"data: %b\n" % line for line in _LINE.split(data))
     return b"event: %b\n%b\n" % (name.encode(), lines) if name else lines + b"\n"
 
 

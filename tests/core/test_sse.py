@@ -5,10 +5,11 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from streamviz.core import sse
+from streamviz.core.json_value import decode, encode
 from streamviz.core.sse import SSEEvent, SSEParser
 
 BOM = b"\xef\xbb\xbf"
@@ -164,9 +165,17 @@ NAMES = st.text(st.characters(exclude_characters="\r\n ", exclude_categories=["C
 
 @given(st.binary(max_size=40), NAMES)
 def test_what_it_writes_it_reads(data: bytes, name: str) -> None:
+    assume(not re.search(rb"\xc2\x85|\xe2\x80[\xa8\xa9]", data))
     [event] = read(sse.write_event(data, name))
     assert event.data == re.sub(rb"\r\n|\r", b"\n", data)
     assert event.name == name
+
+
+@given(st.text("a\u2028\u2029\x85é\xa8\n\x0b", max_size=20))
+def test_what_it_writes_has_no_line_end_that_only_some_clients_know(text: str) -> None:
+    raw = sse.write_event(encode({"text": text}))
+    assert raw.decode().splitlines() == raw.decode().split("\n")[:-1]
+    assert [decode(event.data or b"") for event in read(raw)] == [{"text": text}]
 
 
 def test_a_comment_means_nothing_to_a_client() -> None:

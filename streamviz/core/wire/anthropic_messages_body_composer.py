@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.body_composer import BodyComposer
 from streamviz.core.calls import Runner
-from streamviz.core.composer import Composer
-from streamviz.core.events import BlockKind, BlockStarted, StreamEvent, StreamFailed
+from streamviz.core.events import BlockKind, StreamFailed
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_calls import kept_of
@@ -17,33 +17,17 @@ from streamviz.core.wire.anthropic_messages_message import owner_of, part_of, pa
 _KEPT = frozenset("id type role model stop_sequence stop_details container context_management usage".split())
 
 
-class AnthropicMessagesBodyComposer(Composer):
+class AnthropicMessagesBodyComposer(BodyComposer):
     """Writes a whole answer anew from upstream's own, `body`: blocks that no policy touched stay as they are, the
     others are built of what the policies left of them."""
 
     finish_without_calls = FINISH_WITHOUT_CALLS
     finish_halted = "refusal"
 
-    def __init__(self, body: JsonObject) -> None:
-        self._body = body
-
-    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
-        """Nothing follows an answer that went through whole."""
-
-    def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
-        if not any(isinstance(event, BlockStarted) for event in events):
-            # The body came as one chunk; these are what the end of input adds.
-            return []
-        state = StreamState()
-        for event in events:
-            state.apply(event)
+    def _anew(self, state: StreamState) -> JsonObject:
         kept = {key: value for key, value in self._body.items() if key in _KEPT}
         reason = state.finish_reason or self._body.get("stop_reason")
-        return [encode({**kept, "content": self._content(state.blocks), "stop_reason": reason})]
-
-    def keep_alive(self) -> bytes:
-        # White space before a JSON value means nothing.
-        return b" "
+        return {**kept, "content": self._content(state.blocks), "stop_reason": reason}
 
     def fail(self, failure: StreamFailed) -> bytes:
         return encode(error_body(failure.message, failure.kind))

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.body_composer import BodyComposer
 from streamviz.core.calls import LEGACY_CALL
-from streamviz.core.composer import Composer
-from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamEvent, StreamFailed
+from streamviz.core.events import BlockDelta, BlockKind, StreamFailed
 from streamviz.core.json_value import JsonObject, as_index, as_object, encode, objects
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_composer import FINISH_WITHOUT_CALLS, error_body
@@ -15,31 +15,15 @@ from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top, kept_wor
 from streamviz.core.wire.openai_chat_message import by_choice, call_of, message_of
 
 
-class OpenAIChatBodyComposer(Composer):
+class OpenAIChatBodyComposer(BodyComposer):
     """Writes a whole answer anew from upstream's own, `body`: choices that no policy touched stay as they are, the
     others are built of what the policies left of them."""
 
     finish_without_calls = FINISH_WITHOUT_CALLS
     finish_halted = "content_filter"
 
-    def __init__(self, body: JsonObject) -> None:
-        self._body = body
-
-    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
-        """Nothing follows an answer that went through whole."""
-
-    def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
-        if not any(isinstance(event, BlockStarted) for event in events):
-            # The body came as one chunk; these are what the end of input adds.
-            return []
-        state = StreamState()
-        for event in events:
-            state.apply(event)
-        return [encode(_Answer(self._body, state).written())]
-
-    def keep_alive(self) -> bytes:
-        # White space before a JSON value means nothing.
-        return b" "
+    def _anew(self, state: StreamState) -> JsonObject:
+        return _Answer(self._body, state).written()
 
     def fail(self, failure: StreamFailed) -> bytes:
         return encode(error_body(failure.message, failure.kind or "upstream_error", failure.code or None))

@@ -1,0 +1,37 @@
+"""What the composers of whole answers share: a body that is one JSON value, written anew from upstream's own."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import StreamState
+from streamviz.core.composer import Composer
+from streamviz.core.events import BlockStarted, StreamEvent
+from streamviz.core.json_value import JsonObject, encode
+
+
+class BodyComposer(Composer):
+    """Writes a whole answer anew, where a verdict changes something in upstream's own, `body`."""
+
+    def __init__(self, body: JsonObject) -> None:
+        self._body = body
+
+    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
+        """Nothing follows an answer that went through whole."""
+
+    def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
+        if not any(isinstance(event, BlockStarted) for event in events):
+            # The body came as one chunk; these are what the end of input adds.
+            return []
+        state = StreamState()
+        for event in events:
+            state.apply(event)
+        return [encode(self._anew(state))]
+
+    def keep_alive(self) -> bytes:
+        # White space before a JSON value means nothing.
+        return b" "
+
+    @abstractmethod
+    def _anew(self, state: StreamState) -> JsonObject:
+        """The answer that says what the policies left, `state`."""
