@@ -124,13 +124,3 @@ def test_the_upkeep_puts_them_together(history: None, query: Query) -> None:
     Upkeep(Retention(0, 0, 0), conninfo).round(threading.Event())
     assert HalfHour.objects.count() == len(query(ONE_BY_ONE))
     assert agrees(query)
-
-
-def test_what_was_recorded_before_is_added_up_by_the_migration(history: None, query: Query) -> None:
-    call_command("migrate", "records", "0010", verbosity=0)
-    try:
-        assert query("SELECT to_regclass('records_halfhour')") == [(None,)]
-    finally:
-        call_command("migrate", "records", verbosity=0)
-    assert agrees(query)
-    assert HalfHour.objects.count() == len(query(ONE_BY_ONE))

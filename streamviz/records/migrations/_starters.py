@@ -1,6 +1,5 @@
-"""The rest of what an installation begins with, switched off: secrets, injected prompts, arguments and schemas."""
+"""The policies that an installation begins with, switched off."""
 
-from django.db import migrations
 from django.utils import timezone
 
 COMMON = {
@@ -15,7 +14,8 @@ COMMON = {
     "by_hand_seconds": 120.0,
 }
 STARTERS = {
-    "secret-leak": {"kind": "redact", "order": 50, "parameters": {}},
+    "shell-guard": {"kind": "shell_rule", "order": 100, "parameters": {}},
+    "secret-leak": {"kind": "redact", "order": 50, "parameters": {"find": ["api key", "private key", "web token"]}},
     "schema-check": {"kind": "tool_schema", "order": 110, "parameters": {}},
     "injection-judge": {
         "kind": "llm_judge",
@@ -35,19 +35,10 @@ STARTERS = {
 
 
 def add(apps, schema_editor):
+    """Each with its first version."""
     for name, starter in STARTERS.items():
         fields = {**COMMON, **starter}
         policy = apps.get_model("records", "Policy").objects.create(name=name, version=1, **fields)
         apps.get_model("records", "PolicyVersion").objects.create(
             policy=policy, number=1, changed_at=timezone.now(), reason="Comes with streamviz.", **fields
         )
-
-
-def remove(apps, schema_editor):
-    apps.get_model("records", "Policy").objects.filter(name__in=STARTERS).delete()
-
-
-class Migration(migrations.Migration):
-    dependencies = [("records", "0007_backtests_workers")]
-
-    operations = [migrations.RunPython(add, remove)]

@@ -1,0 +1,107 @@
+"""A database of commit 20421b6, before its fifteen migrations became one: `former.sql`."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.services import ROOT, NewDatabase, clean_environment, fresh_database
+
+FORMER = Path(__file__).parent / "former.sql"
+TABLES = """
+SELECT relname FROM pg_class
+WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+    AND (relname ~ '^records_' OR relname = 'auth_user')
+"""
+# Days have partitions of their own, wherever there is something of them.
+DAY = "'_[0-9]{8}'"
+SCHEMA = {
+    "columns": f"""
+        SELECT relname, attname, format_type(atttypid, atttypmod), attnotnull, attidentity, attgenerated, attstorage,
+            attcompression, pg_get_expr(adbin, adrelid)
+        FROM pg_attribute JOIN pg_class AS c ON c.oid = attrelid
+            LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v') AND attnum > 0 AND NOT attisdropped
+            AND relname !~ {DAY}
+    """,
+    "tables": f"SELECT relname, relkind, reloptions FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+    f" AND relname !~ {DAY}",
+    "indexes": f"SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename !~ {DAY}",
+    "constraints": f"""
+        SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
+        WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text !~ {DAY} AND contype <> 'n'
+    """,
+    # Written out and read again, a condition has other parentheses.
+    "triggers": "SELECT translate(pg_get_triggerdef(oid), '()', '') FROM pg_trigger WHERE NOT tgisinternal",
+    "functions": "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
+    "views": "SELECT viewname, definition FROM pg_views WHERE schemaname = 'public'",
+}
+Rows = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture
+def former_url(postgres: dict[str, Any]) -> Iterator[str]:
+    """The URL of such a database, with something in each table that streams and policies are in."""
+    with fresh_database(postgres) as url:
+        with psycopg.connect(url) as connection:
+            connection.execute("SET check_function_bodies = off")
+            connection.execute(FORMER.read_text())
+        yield url
+
+
+def migrate(url: str, var: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "manage.py", "migrate", "-v0"]
+    environment = clean_environment(DATABASE_URL=url, VAR_DIR=str(var))
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def rows(url: str) -> Rows:
+    with psycopg.connect(url) as connection:
+        tables = [name for (name,) in connection.execute(TABLES).fetchall()]
+        return {
+            name: [row for (row,) in connection.execute(f"SELECT to_jsonb(t) FROM {name} AS t ORDER BY t::text")]
+            for name in tables
+        }
+
+
+def schema(url: str) -> dict[str, set[tuple[Any, ...]]]:
+    with psycopg.connect(url) as connection:
+        return {what: {tuple(map(str, row)) for row in connection.execute(query)} for what, query in SCHEMA.items()}
+
+
+def as_far_as(then: Rows, now: Rows) -> Rows:
+    """The rows of now, with the columns of then: later migrations may add some."""
+    known = {table: found[0].keys() if found else set() for table, found in then.items()}
+    return {
+        table: [{name: value for name, value in row.items() if name in known[table]} for row in now[table]]
+        for table in then
+    }
+
+
+def test_it_goes_on_with_all_that_is_in_it(former_url: str, tmp_path: Path) -> None:
+    before = rows(former_url)
+    assert all(before[f"records_{table}"] for table in "stream block verdict upstreamrun clientrun halfhour".split())
+    assert migrate(former_url, tmp_path).stderr == ""
+    assert as_far_as(before, rows(former_url)) == before
+
+
+def test_it_is_as_a_new_one_is(former_url: str, new_database: NewDatabase, tmp_path: Path) -> None:
+    assert migrate(former_url, tmp_path).returncode == 0
+    with new_database() as url:
+        new, former = schema(url), schema(former_url)
+    for what in SCHEMA:
+        assert former[what] - new[what] == new[what] - former[what] == set(), what
+
+
+def test_an_older_one_is_refused_and_left_as_it_is(former_url: str, tmp_path: Path) -> None:
+    with psycopg.connect(former_url) as connection:
+        connection.execute("DELETE FROM django_migrations WHERE app = 'records' AND name LIKE '0015%'")
+    before = rows(former_url), schema(former_url)
+    refused = migrate(former_url, tmp_path)
+    assert refused.returncode != 0
+    assert "older than this version can take over" in refused.stderr
+    assert (rows(former_url), schema(former_url)) == before
