@@ -123,6 +123,10 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     def _read(self, payload: json_value.JsonObject, name: str) -> None:
         """Find the events in one payload."""
 
+    def _says_beside(self, payload: json_value.JsonObject, name: str) -> bool:
+        """Whether a payload has text, or a call, where `_read` does not look."""
+        return False
+
     def _leave_off(self) -> None:
         """The input has ended: what came of open blocks, and is in none yet, is theirs."""
 
@@ -142,6 +146,8 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     def _read_payload(self, payload: json_value.JsonObject, name: str) -> None:
         try:
             self._read(payload, name)
+            if self._says_beside(payload, name):
+                self._contradict("there is text where its format has none")
         except UpstreamError:
             raise
         except Exception as error:  # A payload that nobody thought of must not end a stream on which nothing acts.

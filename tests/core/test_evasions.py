@@ -1,11 +1,13 @@
-"""Nothing that a policy forbids is in what the SDKs put together, however upstream tells it.
+"""Nothing that a policy forbids is in what the SDKs hand out, however upstream tells it.
 
-EVASIONS says how many are made for each kind of policy and format, 60 by default.
+EVASIONS says how many are made for each kind of policy, 60 by default. What is shown of one that passes is made as
+short as it can be.
 """
 
 import os
 import random
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import pytest
@@ -21,10 +23,28 @@ from streamviz.core.judgements import Answer, ModelSaid
 from streamviz.core.policy import Decision, Policy, Verdict
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.request import ModelCall
+from streamviz.core.sse import BOM
 from streamviz.core.wire import AGGREGATORS, BODY_COMPOSERS, COMPOSERS
 from streamviz.evaluation.tasks import answer_in, carry_out, encoded, task_in, task_of
 from streamviz.policies import build
-from tests.core.evasions import FORMATS, MARK, TOOL, Evasion, Seen, evasion, seen
+from streamviz.proxy.beginnings import are_events, has_events
+from tests.core.clients import Leaf
+from tests.core.evasions import (
+    FORMATS,
+    HARM,
+    MARK,
+    SHELL,
+    SSE,
+    TOOL,
+    Evasion,
+    anywhere,
+    calls_of,
+    evasion,
+    given,
+    is_providers,
+    reached,
+    said,
+)
 from tests.core.support import active, parse
 
 # The SDKs warn of what is not of the types that they know, and read it all the same.
@@ -47,64 +67,55 @@ class NoShell(Policy):
         return Verdict(Decision.DENY, "no shell", "[no]") if is_it else None
 
 
-def calls_the_tool(it: Seen) -> bool:
-    return any(call.name == TOOL for call in it.calls)
+class Aim(NamedTuple):
+    """What evasions hide, and how it is found in what a client has."""
 
-
-def calls_what_was_not_offered(it: Seen) -> bool:
-    return any(call.name == TOOL and call.is_function for call in it.calls)
-
-
-def calls_with_the_mark(it: Seen) -> bool:
-    return any(MARK in call.arguments for call in it.calls)
-
-
-def calls_anything(it: Seen) -> bool:
-    return bool(it.calls)
-
-
-def says_the_mark(it: Seen) -> bool:
-    return MARK in it.text
-
-
-class Kind(NamedTuple):
-    """A kind of policy, whether evasions of it hide calls or texts, and what it forbids."""
-
-    make: Callable[[], Policy]
     is_call: bool
-    is_forbidden: Callable[[Seen], bool]
+    tool: str
+    mark: str
+    found: Callable[[list[Leaf]], list[Leaf]]
 
+
+NAME = Aim(True, TOOL, MARK, lambda it: calls_of(it, TOOL))
+# What the provider carries out itself is its own to offer.
+OFFERED = Aim(True, TOOL, MARK, lambda it: [leaf for leaf in calls_of(it, TOOL) if not is_providers(leaf)])
+ARGUMENTS = Aim(True, TOOL, MARK, lambda it: given(it, MARK))
+COMMAND = Aim(True, SHELL, HARM, lambda it: given(it, HARM))
+TEXT = Aim(False, TOOL, MARK, lambda it: said(it, MARK))
+ANYTHING = Aim(True, TOOL, MARK, lambda it: anywhere(it, MARK))
+ANY_TEXT = Aim(False, TOOL, MARK, lambda it: anywhere(it, MARK))
 
 OWN = f"{NoShell.__module__}.{NoShell.__name__}"
+PATTERN = MARK.replace(".", r"\.")
 TEXTS = ["content", "thinking", "refusal"]
-KINDS = {
-    "tool_rule, names": Kind(lambda: build("tool_rule", {"names": [TOOL]}), True, calls_the_tool),
-    "tool_rule, arguments": Kind(
-        lambda: build("tool_rule", {"arguments": [{"pattern": MARK}]}), True, calls_with_the_mark
-    ),
-    "cel_rule": Kind(lambda: build("cel_rule", {"expression": f'block.name == "{TOOL}"'}), True, calls_the_tool),
-    "tool_schema": Kind(lambda: build("tool_schema", {}), True, calls_what_was_not_offered),
-    "limits": Kind(lambda: build("limits", {"stream": {"tool_calls": 0.5}}), True, calls_anything),
-    "llm_judge": Kind(lambda: build("llm_judge", {"model": "m", "instructions": "Bad."}), True, calls_the_tool),
-    "python": Kind(lambda: build("python", {"path": OWN}), True, calls_the_tool),
-    "text_rule": Kind(
-        lambda: build("text_rule", {"patterns": [MARK.replace(".", r"\.")], "in": TEXTS}), False, says_the_mark
-    ),
-    "redact": Kind(lambda: build("redact", {"find": ["e-mail"], "in": [*TEXTS, "tool_call"]}), False, says_the_mark),
+KINDS: dict[str, tuple[Aim, Callable[[], list[Policy]]]] = {
+    "tool_rule, names": (NAME, lambda: [build("tool_rule", {"names": [TOOL]})]),
+    "tool_rule, arguments": (ARGUMENTS, lambda: [build("tool_rule", {"arguments": [{"pattern": PATTERN}]})]),
+    "cel_rule": (NAME, lambda: [build("cel_rule", {"expression": f'block.name == "{TOOL}"'})]),
+    "tool_schema": (OFFERED, lambda: [build("tool_schema", {})]),
+    "limits": (NAME, lambda: [build("limits", {"stream": {"tool_calls": 0.5}})]),
+    "llm_judge": (NAME, lambda: [build("llm_judge", {"model": "m", "instructions": "Bad."})]),
+    "python": (NAME, lambda: [build("python", {"path": OWN})]),
+    "shell_rule": (COMMAND, lambda: [build("shell_rule", {"tools": ["*"]})]),
+    "text_rule": (TEXT, lambda: [build("text_rule", {"patterns": [PATTERN], "in": TEXTS})]),
+    "text_rule, halt": (TEXT, lambda: [build("text_rule", {"patterns": [PATTERN], "in": TEXTS, "action": "halt"})]),
+    "redact, texts": (ANY_TEXT, lambda: [build("redact", {"find": ["e-mail"], "in": [*TEXTS, "tool_call"]})]),
+    "redact, calls": (ANYTHING, lambda: [build("redact", {"find": ["e-mail"], "in": [*TEXTS, "tool_call"]})]),
 }  # fmt: skip
 
 
-async def client_of(made: Evasion, policies: list[Policy], chance: random.Random) -> Seen:
-    """What the client has of an evasion under these policies."""
+async def client_of(made: Evasion, policies: list[Policy], chance: random.Random) -> bytes:
+    """The bytes that the client gets of an evasion under these policies."""
     format = made.format
+    beginning = made.data.removeprefix(BOM).lstrip(b" \t\r\n")
+    is_body = not are_events(beginning, made.kind == SSE, made.is_streaming)
     aggregator = AGGREGATORS[format]()
     tools: JsonObject = {"model": "m", "tools": _tools(format)}
     context = StreamingContext("run", lambda: 0, ModelCall(format, tools), state=aggregator.state)
-    head = aggregator.head if made.is_streaming else as_object(decode(made.data))
-    composer: Composer = (COMPOSERS if made.is_streaming else BODY_COMPOSERS)[format](head)
+    composer: Composer = BODY_COMPOSERS[format](_head(made.data)) if is_body else COMPOSERS[format](aggregator.head)
     chain = PolicyChain([active(policy, name=policy.kind) for policy in policies], composer)
     processor = StreamProcessor(chain.on_chunk, aggregator, is_enforcing=chain.is_enforcing)
-    stream = parse(made.data) if made.is_streaming else [Chunk(0, 0, made.data, made.data)]
+    stream = [Chunk(0, 0, made.data, made.data)] if is_body else parse(made.data, chance.choice([None, 1, 7, 50]))
     at = 0
     while at < len(stream):
         size = chance.randint(1, 5)
@@ -113,9 +124,18 @@ async def client_of(made: Evasion, policies: list[Policy], chance: random.Random
         answer(chain, context, aggregator)
     await processor.end(context)
     answer(chain, context, aggregator)
-    if not made.is_streaming and processor.is_broken:
-        return Seen([], "")
-    return seen(format, b"".join(frame.raw for frame in context.outbox), made.is_streaming)
+    if is_body and (processor.broken_by is not None or (made.is_streaming and has_events(made.data))):
+        return b""
+    if processor.broken_by is not None:
+        return b"".join(frame.raw for frame in context.outbox) + composer.fail(processor.broken_by)
+    return b"".join(frame.raw for frame in context.outbox)
+
+
+def _head(data: bytes) -> JsonObject:
+    try:
+        return as_object(decode(data))
+    except ValueError:
+        return {}
 
 
 def _tools(format: str) -> list[object]:
@@ -131,25 +151,51 @@ def answer(chain: PolicyChain, context: StreamingContext, aggregator: Aggregator
     """A judge that knows the tool by its name, and a process that judges as the policy itself does."""
     while context.questions:
         number, question = next(iter(context.questions.items()))
-        said: Answer
+        told: Answer
         if question.consult is not None:
             score = int(TOOL in question.consult.text)
-            said = ModelSaid(f'{{"score": {score}, "reason": ""}}')
+            told = ModelSaid(f'{{"score": {score}, "reason": ""}}')
         else:
             assert question.work is not None
-            said = answer_in(carry_out(task_in(encoded(task_of(question.work, question.seconds)))))
-        chain.answer(number, said, aggregator.state, context)
+            told = answer_in(carry_out(task_in(encoded(task_of(question.work, question.seconds)))))
+        chain.answer(number, told, aggregator.state, context)
+
+
+@lru_cache(maxsize=10_000)
+def _evasion(format: str, number: int, is_call: bool, tool: str, mark: str) -> tuple[Evasion, list[Leaf]]:
+    """An evasion, and what a client has of it where no policy acts."""
+    made = evasion(format, str(number), is_call=is_call, tool=tool, mark=mark)
+    return made, reached(made)
+
+
+async def passed(made: Evasion, kind: str, number: int) -> list[Leaf]:
+    """Where the client has what is forbidden, under a policy of this kind."""
+    aim, policies = KINDS[kind]
+    got = await client_of(made, policies(), random.Random(number))
+    return aim.found(reached(made, got)) if got else []
+
+
+async def shortest(made: Evasion, kind: str, number: int) -> Evasion:
+    """The evasion without the frames that it does not need."""
+    at = 0
+    while at < len(made.frames):
+        less = made._replace(frames=made.frames[:at] + made.frames[at + 1 :])
+        if less.frames and await passed(less, kind, number):
+            made = less
+        else:
+            at += 1
+    return made
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("format", FORMATS)
-async def test_nothing_that_is_forbidden_is_in_what_the_sdk_puts_together(format: str, kind: str) -> None:
-    make, is_call, is_forbidden = KINDS[kind]
-    policy, meant = make(), 0
+async def test_nothing_that_is_forbidden_is_in_what_the_sdk_hands_out(kind: str) -> None:
+    aim, meant = KINDS[kind][0], 0
     for number in range(NUMBER):
-        made = evasion(format, f"{kind} {number}", is_call=is_call)
-        chance = random.Random(number)
-        meant += is_forbidden(seen(format, made.data, made.is_streaming))
-        client = await client_of(made, [policy], chance)
-        assert not is_forbidden(client), f"{number}: {made}"
+        made, had = _evasion(FORMATS[number % 3], number, aim.is_call, aim.tool, aim.mark)
+        if not aim.found(had):
+            continue  # it is in nothing that the client has
+        meant += 1
+        if found := await passed(made, kind, number):
+            short = await shortest(made, kind, number)
+            pytest.fail(f"{number}: {short}\nat {found[0]}")
     assert meant > NUMBER // 3, "most of them would have been an evasion of no policy at all"

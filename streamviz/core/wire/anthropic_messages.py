@@ -12,6 +12,7 @@ from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_lis
 from streamviz.core.wire.anthropic_messages_calls import arguments_of, is_call, says_twice, tool_name
 from streamviz.core.wire.anthropic_messages_message import build_message, parts_of
 from streamviz.core.wire.arguments import as_arguments
+from streamviz.core.wire.beside import messages_say_beside
 
 KINDS = {
     "text": BlockKind.CONTENT,
@@ -63,6 +64,9 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._places: list[StreamBlock | None] = []
         self._placed: set[int] = set()
         self._with_input: set[int] = set()
+
+    def _says_beside(self, payload: JsonObject, name: str) -> bool:
+        return messages_say_beside(payload, name)
 
     def _read(self, payload: JsonObject, name: str) -> None:
         word = as_text(payload.get("type")) or name

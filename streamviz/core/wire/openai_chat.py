@@ -11,6 +11,7 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
+from streamviz.core.wire.beside import chat_says_beside
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, Places, legacy_piece, piece_of
 from streamviz.core.wire.openai_chat_message import THINKING_FIELDS, build_message
 
@@ -54,6 +55,9 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._object: object = None
         # Calls whose arguments came as JSON rather than as text.
         self._as_objects: set[int] = set()
+
+    def _says_beside(self, payload: JsonObject, name: str) -> bool:
+        return chat_says_beside(payload)
 
     def _read(self, payload: JsonObject, name: str) -> None:
         if not self._has_id:

@@ -9,6 +9,7 @@ so that all have to say the same.
 from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, objects
+from streamviz.core.wire.beside import responses_say_beside
 from streamviz.core.wire.openai_responses_calls import CALLS, is_call
 from streamviz.core.wire.openai_responses_item_reader import Item
 from streamviz.core.wire.openai_responses_message import build_response
@@ -23,6 +24,9 @@ class OpenAIResponsesAggregator(TextReader):
     `head` is the response without its output and usage, `items` the items of the output by place, both as far as
     they have come; they stay the same objects for the whole stream.
     """
+
+    def _says_beside(self, payload: JsonObject, name: str) -> bool:
+        return responses_say_beside(payload, name)
 
     def _read(self, payload: JsonObject, name: str) -> None:
         kind = as_text(payload.get("type")) or name

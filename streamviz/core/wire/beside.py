@@ -1,0 +1,252 @@
+"""What is said beside what a format has words for.
+
+SDKs hand out whatever members an object has. Those that a format has, its aggregator reads; in any other a provider
+may well put a word or a number, but text, or a call, would be something that no policy has judged. So it is looked for
+in all that an answer is made of: choices, messages, blocks, items, their parts and pieces. Blocks and items of unknown
+type are no matter of this module: all that they have is read. One without any may say nothing, where its format has
+types.
+"""
+
+import re
+from collections.abc import Iterator
+
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+
+# Ids, times, versions, addresses of models, and whatever is opaque.
+_WORD = re.compile(r"[\w.:/+=|-]*")
+_Part = tuple[object, frozenset[str]]
+
+
+def _names(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+def has_text(value: object) -> bool:
+    """Whether a value has anything that could be text, or a call."""
+    level = [value]
+    while level:
+        match level.pop():
+            case str(text):
+                if not _WORD.fullmatch(text):
+                    return True
+            case dict(members):
+                if members.get("name"):
+                    return True
+                level += members
+                level += members.values()
+            case list(items):
+                level += items
+    return False
+
+
+def _says_beside(part: object, known: frozenset[str]) -> bool:
+    if not isinstance(part, dict):
+        return has_text(part)
+    return not known.issuperset(part) and any(name not in known and has_text({name: part[name]}) for name in part)
+
+
+def _any_beside(parts: Iterator[_Part]) -> bool:
+    return any(_says_beside(part, known) for part, known in parts)
+
+
+# OpenAI's chat
+
+_CHOICE = _names("delta message logprobs error content_filter_results content_filter_offsets")
+_DELTA = _names(
+    "name role content refusal tool_calls function_call reasoning_content reasoning thinking reasoning_details audio images"
+    " annotations citations provider_specific_fields thinking_blocks provider_metadata"
+)
+_CALL = _names("id function custom extra_content provider_specific_fields type")
+_FUNCTION = _names("name arguments")
+_CUSTOM = _names("name input")
+_AUDIO = _names("transcript data")
+_IMAGE = _names("image_url url b64_json")
+_DETAIL = _names("text summary data signature id format")
+_LOGPROBS = _names("content refusal reasoning_content")
+_TOKEN = _names("token top_logprobs")
+_PART = _names("text refusal thinking signature")
+_PARTS = frozenset({"text", "output_text", "refusal"})
+
+
+def chat_says_beside(payload: JsonObject) -> bool:
+    """Whether a chunk, or a whole completion, says anything where nobody reads it."""
+    return any(_choice_says_beside(choice) for choice in as_list(payload.get("choices")))
+
+
+def _choice_says_beside(choice: object) -> bool:
+    members = as_object(choice)
+    text = members.get("text")
+    # As there was it before there was chat; some providers say it here as well.
+    is_again = text is not None and text == as_object(members.get("delta")).get("content")
+    if _says_beside(choice, _CHOICE | {"text"} if is_again else _CHOICE):
+        return True
+    if (logprobs := members.get("logprobs")) and _any_beside(_tokens(logprobs)):
+        return True
+    return any(_delta_says_beside(members[name]) for name in ("delta", "message") if members.get(name))
+
+
+def _delta_says_beside(delta: object) -> bool:
+    if _says_beside(delta, _DELTA):
+        return True
+    members = as_object(delta)
+    if not isinstance(members.get("role"), str | None):
+        return has_text(members["role"])
+    return _any_beside(_of_delta(members))
+
+
+def _of_delta(delta: JsonObject) -> Iterator[_Part]:
+    for call in as_list(delta.get("tool_calls")):
+        yield call, _CALL
+        yield from _of_call(as_object(call))
+    if call := delta.get("function_call"):
+        yield call, _FUNCTION
+    if audio := delta.get("audio"):
+        yield audio, _AUDIO
+    for image in as_list(delta.get("images")):
+        yield image, _IMAGE
+    for detail in as_list(delta.get("reasoning_details")):
+        yield detail, _DETAIL
+    for part in as_list(delta.get("content")):
+        if as_object(part).get("type") in _PARTS:
+            yield part, _PART | {"annotations"}
+
+
+def _of_call(call: JsonObject) -> Iterator[_Part]:
+    if function := call.get("function"):
+        yield function, _FUNCTION
+    if custom := call.get("custom"):
+        yield custom, _CUSTOM
+
+
+def _tokens(logprobs: object) -> Iterator[_Part]:
+    yield logprobs, _LOGPROBS
+    for name in _LOGPROBS:
+        for token in as_list(as_object(logprobs).get(name)):
+            yield token, _TOKEN
+
+
+# Anthropic's messages
+
+_EVENTS = {
+    "message_start": _names("message"),
+    "content_block_start": _names("content_block"),
+    "content_block_delta": _names("delta"),
+    "message_delta": _names("delta usage context_management"),
+    "error": _names("error request_id"),
+}
+_MESSAGE = _names("content stop_sequence stop_details container context_management diagnostics usage type error")
+_INPUT = _names("id name input caller server_name cache_control")
+_BLOCKS = {
+    "text": _names("text citations"),
+    "thinking": _names("thinking signature"),
+    "redacted_thinking": _names("data"),
+    "tool_use": _INPUT,
+    "server_tool_use": _INPUT,
+    "mcp_tool_use": _INPUT,
+}
+_DELTAS = {
+    "text_delta": _names("text"),
+    "input_json_delta": _names("partial_json"),
+    "thinking_delta": _names("thinking"),
+    "signature_delta": _names("signature"),
+    "citations_delta": _names("citation"),
+}
+
+
+def messages_say_beside(payload: JsonObject, name: str) -> bool:
+    """Whether an event, or a whole message, says anything where nobody reads it."""
+    kind = as_text(payload.get("type")) or name
+    if kind == "content_block_delta":
+        delta = payload.get("delta")
+        return _says_beside(payload, _EVENTS[kind]) or _known_says_beside(delta, _DELTAS)
+    if "content" in payload:
+        return _says_beside(payload, _MESSAGE) or _content_says_beside(payload)
+    if _says_beside(payload, _EVENTS.get(kind, frozenset())):
+        return True
+    message = as_object(payload.get("message"))
+    block = payload.get("content_block")
+    return _content_says_beside(message) or _known_says_beside(block, _BLOCKS)
+
+
+def _content_says_beside(message: JsonObject) -> bool:
+    return any(_known_says_beside(part, _BLOCKS) for part in as_list(message.get("content")))
+
+
+def _known_says_beside(part: object, kinds: dict[str, frozenset[str]]) -> bool:
+    """The same of an object whose members depend on its type; one of unknown type is read whole."""
+    kind = as_text(as_object(part).get("type"))
+    known = kinds.get(kind) if kind else frozenset[str]()
+    return known is not None and _says_beside(part, known)
+
+
+# OpenAI's responses
+
+_DELTA_EVENT = _names("delta obfuscation logprobs")
+_LIFECYCLE = _names("response")
+_RESPONSE_EVENTS = {
+    "error": _names("message code param error"),
+    **dict.fromkeys(("created", "queued", "in_progress", "completed", "incomplete", "failed"), _LIFECYCLE),
+    **dict.fromkeys(("output_item.added", "output_item.done"), _names("item")),
+    **dict.fromkeys(("content_part.added", "content_part.done"), _names("part")),
+    **dict.fromkeys(("reasoning_summary_part.added", "reasoning_summary_part.done"), _names("part")),
+    "output_text.done": _names("text logprobs"),
+    "refusal.done": _names("refusal"),
+    "reasoning_text.done": _names("text"),
+    "reasoning_summary_text.done": _names("text"),
+    "function_call_arguments.done": _names("arguments name"),
+    "mcp_call_arguments.done": _names("arguments name"),
+    "custom_tool_call_input.done": _names("input"),
+    "code_interpreter_call_code.done": _names("code"),
+    "shell_call_command.added": _names("command"),
+    "shell_call_command.done": _names("command"),
+    "shell_call_output_content.done": _names("output"),
+    "output_text.annotation.added": _names("annotation"),
+    "image_generation_call.partial_image": _names("partial_image_b64"),
+}
+_ITEMS = {
+    "message": _names("content"),
+    "reasoning": _names("summary content encrypted_content"),
+    "function_call": _names("name arguments call_id caller"),
+    "custom_tool_call": _names("name input call_id caller"),
+}
+_TEXT_PARTS = {
+    "output_text": _names("text annotations logprobs"),
+    "refusal": _names("refusal"),
+    "summary_text": _names("text"),
+    "reasoning_text": _names("text"),
+}
+
+
+def responses_say_beside(payload: JsonObject, name: str) -> bool:
+    """Whether an event, or a whole response, says anything where nobody reads it."""
+    kind = (as_text(payload.get("type")) or name).removeprefix("response.")
+    if kind.endswith(".delta"):
+        return _says_beside(payload, _DELTA_EVENT) or (bool(payload.get("logprobs")) and _odd_tokens(payload))
+    if "output" in payload and "type" not in payload:
+        return _output_says_beside(payload)
+    if _says_beside(payload, _RESPONSE_EVENTS.get(kind, frozenset())) or _odd_tokens(payload):
+        return True
+    if item := payload.get("item"):
+        return _item_says_beside(item)
+    if part := payload.get("part"):
+        return _known_says_beside(part, _TEXT_PARTS)
+    return _output_says_beside(as_object(payload.get("response")))
+
+
+def _output_says_beside(response: JsonObject) -> bool:
+    return any(map(_item_says_beside, as_list(response.get("output"))))
+
+
+def _item_says_beside(item: object) -> bool:
+    if not isinstance(item, dict):
+        return has_text(item)
+    if _known_says_beside(item, _ITEMS):
+        return True
+    if item.get("type") not in ("message", "reasoning"):
+        return False
+    parts = [part for name in ("content", "summary") for part in as_list(item.get(name))]
+    return any(not isinstance(part, dict) or _known_says_beside(part, _TEXT_PARTS) for part in parts)
+
+
+def _odd_tokens(payload: JsonObject) -> bool:
+    return any(_says_beside(token, _TOKEN) for token in as_list(payload.get("logprobs")))

@@ -1,0 +1,187 @@
+"""What a client has of some bytes: all that the vendors' Python SDKs hand out of them, whatever it is.
+
+Nothing here knows what a block is. Each object that an SDK gives, event by event, from its helpers and at the end, is
+walked as a whole; pieces that are told one after another in the same place are joined.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import anthropic
+import httpx2
+import openai
+from anthropic._streaming import Stream as AnthropicStream
+from anthropic.lib.streaming import MessageStream
+from anthropic.types import Message, RawMessageStreamEvent
+from openai import omit
+from openai._streaming import Stream as OpenAIStream
+from openai.lib.streaming.chat import ChatCompletionStream
+from openai.lib.streaming.responses import ResponseStream
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import BaseModel
+
+_PLACES = ("type", "index", "output_index", "content_index", "summary_index", "item_id")
+# A helper's event has the whole as it stands besides; that is looked at once, at its end.
+_WHOLES = frozenset({"snapshot", "chunk", "parsed_snapshot"})
+_OPENAI = openai.OpenAI(api_key="none", base_url="http://upstream.test/v1")
+_ANTHROPIC = anthropic.Anthropic(api_key="none", base_url="http://upstream.test")
+_REQUEST = httpx2.Request("POST", "http://upstream.test/v1")
+
+
+class Leaf(NamedTuple):
+    """A text in what an SDK handed out: where it is, the `type` of each object around it, the outermost first, and how
+    many steps of the path lead to the first object whose member the SDK has no field for (all where it has)."""
+
+    path: tuple[str, ...]
+    types: tuple[str, ...]
+    text: str
+    known: int
+
+
+_ALL = 1_000
+_TOP = Leaf((), (), "", _ALL)
+
+
+def handed_out(format: str, answer: bytes, *, is_streaming: bool, kind: str) -> list[Leaf]:
+    """Every text that the SDK of a format gives its caller of an answer of this content type.
+
+    Of events that nobody asked for the SDKs give the bytes: a caller may read them as the events that they are.
+    """
+    response = httpx2.Response(200, content=answer, headers={"content-type": kind}, request=_REQUEST)
+    if is_streaming or kind.startswith("text/event-stream"):
+        return [*_joined(_raw(format, response)), *_helped(format, _again(response))]
+    return [leaf for part in _whole(format, response) for leaf in leaves(part)]
+
+
+def leaves(value: object, at: Leaf = _TOP) -> Iterator[Leaf]:
+    """Every text in an SDK's object, in order; keys are texts too."""
+    if isinstance(value, str):
+        yield at._replace(text=value)
+    elif (members := _members(value)) is not None:
+        told = members.get("type")
+        at = at._replace(types=(*at.types, told)) if isinstance(told, str) else at
+        fields = type(value).model_fields if isinstance(value, BaseModel) else members
+        for name, member in members.items():
+            under = at._replace(known=min(at.known, _ALL if name in fields else len(at.path)))
+            yield under._replace(path=(*at.path, "{}"), text=str(name))
+            yield from leaves(member, under._replace(path=(*at.path, str(name))))
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            index = (_members(item) or {}).get("index", number)
+            yield from leaves(item, at._replace(path=(*at.path, f"[{index}]")))
+
+
+def _members(value: object) -> dict[str, Any] | None:
+    if isinstance(value, BaseModel):
+        return {**value.__dict__, **(value.__pydantic_extra__ or {})}
+    return value if isinstance(value, dict) else None
+
+
+def _again(response: httpx2.Response) -> httpx2.Response:
+    return httpx2.Response(200, content=response.content, headers=response.headers, request=_REQUEST)
+
+
+def _stream(format: str, response: httpx2.Response) -> Any:
+    if format == "anthropic_messages":
+        event: Any = RawMessageStreamEvent
+        return AnthropicStream(cast_to=event, response=response, client=_ANTHROPIC)
+    kinds: dict[str, Any] = {"openai_chat": ChatCompletionChunk, "openai_responses": ResponseStreamEvent}
+    return OpenAIStream(cast_to=kinds[format], response=response, client=_OPENAI)
+
+
+def _given(stream: Any) -> Iterator[Any]:
+    """What a stream gives up to where it raises."""
+    try:
+        yield from stream
+    except Exception:
+        return
+
+
+def _raw(format: str, response: httpx2.Response) -> Iterator[Any]:
+    yield from _given(_stream(format, response))
+
+
+def _joined(events: Iterator[Any]) -> list[Leaf]:
+    """The texts of events, those joined that are told in one place."""
+    found: dict[object, tuple[Leaf, list[str]]] = {}
+    alone: list[Leaf] = []
+    for event in events:
+        members = _members(event) or {}
+        place = tuple(str(members.get(name)) for name in _PLACES)
+        for leaf in leaves(event):
+            if leaf.path[-1:] == ("{}",):
+                alone.append(leaf)
+            else:
+                found.setdefault((place, leaf.path), (leaf, []))[1].append(leaf.text)
+    return [*alone, *(leaf._replace(text="".join(texts)) for leaf, texts in found.values())]
+
+
+def _helped(format: str, response: httpx2.Response) -> list[Leaf]:
+    """What the SDK's helper for streams gives beyond the raw events, and what it has put together in the end."""
+    raw: Any = _stream(format, response)
+    helper: Any
+    if format == "openai_chat":
+        helper = ChatCompletionStream(raw_stream=raw, response_format=omit, input_tools=omit)
+    elif format == "openai_responses":
+        helper = ResponseStream(raw_stream=raw, text_format=omit, input_tools=omit, starting_after=None)
+    else:
+        helper = MessageStream(raw_stream=raw, output_format=anthropic.NOT_GIVEN)
+    found = [leaf for event in _given(helper) for leaf in _own(event)]
+    return found + [leaf for whole in _snapshots(format, helper) for leaf in leaves(whole)]
+
+
+def _own(event: Any) -> Iterator[Leaf]:
+    """What a helper made of an event itself: all else was in the raw one."""
+    members = {name: member for name, member in (_members(event) or {}).items() if name not in _WHOLES}
+    if str(members.get("type")).endswith((".done", "completed")) or "snapshot" in (_members(event) or {}):
+        yield from leaves(members)
+
+
+def _snapshots(format: str, helper: Any) -> Iterator[object]:
+    paths: dict[str, list[Callable[[], object]]] = {
+        "openai_chat": [lambda: helper.current_completion_snapshot],
+        "openai_responses": [
+            lambda: helper._state._ResponseStreamState__current_snapshot,
+            lambda: helper._state._completed_response,
+        ],
+        "anthropic_messages": [
+            lambda: helper.current_message_snapshot,
+            lambda: [raw.decode("utf-8", "replace") for raw in helper._MessageStream__json_bufs.values()],
+        ],
+    }
+    for take in paths[format]:
+        with suppress(Exception):  # It may never have begun.
+            yield take()
+
+
+def _whole(format: str, response: httpx2.Response) -> Iterator[object]:
+    """What the SDK gives for an answer that does not stream."""
+    try:
+        value = response.json()
+    except ValueError:
+        return
+    kinds: dict[str, Any] = {"openai_chat": ChatCompletion, "openai_responses": Response, "anthropic_messages": Message}
+    client: Any = _ANTHROPIC if format == "anthropic_messages" else _OPENAI
+    try:
+        made = client._process_response_data(data=value, cast_to=kinds[format], response=response)
+    except Exception:
+        return
+    yield made
+    if format == "openai_responses":
+        try:
+            yield made.output_text
+        except Exception:
+            return
+
+
+def readings(text: str) -> Iterator[str]:
+    """A text as it stands, and as what reads its escapes has it."""
+    yield text
+    if "\\" in text:
+        try:
+            yield json.dumps(json.loads(text), ensure_ascii=False)
+        except ValueError:
+            yield text.encode("utf-8", "replace").decode("unicode_escape", "replace")

@@ -1,0 +1,271 @@
+"""What somebody does to a stream who knows the wire formats' words, and nothing of who reads them.
+
+Each mutation changes the payloads of a stream, or the one of a whole answer, in place.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tests.core.made_streams import Chance, Payload, cut
+
+Pieces = list[Payload]
+
+CARRIERS = (
+    "arguments input payload command commands patch function custom text content transcript thinking reasoning"
+    " reasoning_content reasoning_details thinking_blocks refusal delta partial_json summary output result action"
+    " parameters args json code query name data audio images parts message value tool_calls tool_call function_call"
+    " annotations citations logprobs item part content_block content_blocks provider_specific_fields operation"
+    " citation parsed parsed_arguments output_text tool_use signature encrypted_content results url diff image_url"
+).split()
+KINDS: list[object] = [
+    *"""text tool_use server_tool_use mcp_tool_use function custom function_call custom_tool_call message reasoning
+    thinking redacted_thinking bash_20250124 local_shell_call shell_call apply_patch_call computer_call mcp_call
+    mcp_approval_request web_search_call code_interpreter_call image_generation_call brand_new brand_new_call
+    output_text refusal summary_text reasoning_text text_delta input_json_delta thinking_delta citations_delta
+    output_audio tool_result container_upload compaction text_completion image_url input_text""".split(),
+    "", None, 5, {}, ["text"],
+]  # fmt: skip
+EVENTS = """response.output_item.added response.output_item.done response.content_part.added
+    response.content_part.done response.output_text.delta response.output_text.done response.refusal.delta
+    response.refusal.done response.function_call_arguments.delta response.function_call_arguments.done
+    response.custom_tool_call_input.delta response.custom_tool_call_input.done response.reasoning_text.delta
+    response.reasoning_text.done response.reasoning_summary_text.delta response.reasoning_summary_text.done
+    response.reasoning_summary_part.added response.audio.delta response.audio.transcript.delta
+    response.mcp_call_arguments.delta response.mcp_call_arguments.done response.code_interpreter_call_code.delta
+    response.output_text.annotation.added response.shell_call_command.delta response.brand_new.delta
+    response.completed response.in_progress response.incomplete response.failed response.created response.queued
+    content_block_start content_block_delta content_block_stop message_start message_delta message_stop ping
+    completion brand_new""".split()
+_HEADS = "type object index id role output_index content_index summary_index item_id call_id status name".split()
+_ODD: list[object] = [None, 0, 1, 2, 7, -1, "0", "1", 1.0, True, "", "other", [], {}, "call_ok", "assistant", "user"]
+
+
+def mutate(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    """A few mutations."""
+    for _ in range(chance.choice((0, 1, 1, 1, 2, 2, 3))):
+        made = chance.choice(_MUTATIONS)
+        made(pieces, chance, is_call)
+
+
+def dicts_in(value: Any) -> Iterator[Payload]:
+    """Each object within a value, itself included."""
+    level = [value]
+    while level:
+        each = level.pop()
+        if isinstance(each, dict):
+            yield each
+            level += each.values()
+        elif isinstance(each, list):
+            level += each
+
+
+def _copy(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def _opened(pieces: Pieces, chance: Chance) -> tuple[Payload, list[Payload]]:
+    """One of the pieces to be changed, and all objects in it."""
+    at = chance.randrange(len(pieces))
+    pieces[at] = _copy(pieces[at])
+    return pieces[at], list(dicts_in(pieces[at]))
+
+
+def _call(chance: Chance) -> Payload:
+    arguments = json.dumps({"command": chance.mark})
+    given: Any = chance.choice([arguments, {"command": chance.mark}, chance.mark])
+    kind = chance.choice(KINDS)
+    field = chance.choice(["arguments", "input", "input", "action", "parameters", chance.choice(CARRIERS)])
+    plain = {"type": kind, "id": "call_9", "call_id": "call_9", "name": chance.tool, field: given}
+    inner = {"name": chance.tool, field: given}
+    nested = {"type": kind, "id": "call_9", "index": chance.randint(0, 2), chance.choice(["function", "custom"]): inner}
+    return chance.choice([plain, nested, inner])
+
+
+def _text(chance: Chance) -> Any:
+    kind = chance.choice(KINDS)
+    field = chance.choice(["text", "text", "thinking", "refusal", "transcript", "content", chance.choice(CARRIERS)])
+    return chance.choice([chance.mark, chance.mark, {"type": kind, field: chance.mark}, {field: chance.mark}])
+
+
+def _hidden(chance: Chance, is_call: bool) -> Any:
+    """What is forbidden, in some shape."""
+    made = _call(chance) if is_call and chance.random() < 0.7 else _text(chance)
+    return chance.choice([made, made, [made], json.dumps(made), [[made]], {"value": made}, {"text": made}])
+
+
+def _second_carrier(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    _, found = _opened(pieces, chance)
+    chance.choice(found)[chance.choice(CARRIERS)] = _hidden(chance, is_call)
+
+
+def _renamed(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    """A member goes by another name, in all pieces."""
+    names = sorted({name for piece in pieces for each in dicts_in(piece) for name in each} & set(CARRIERS))
+    if not names:
+        return
+    name, other = chance.choice(names), chance.choice(CARRIERS)
+    is_beside = chance.random() < 0.3
+    for at, piece in enumerate(pieces):
+        pieces[at] = _copy(piece)
+        for each in list(dicts_in(pieces[at])):
+            if name in each:
+                each[other] = each[name]
+                if not is_beside:
+                    del each[name]
+
+
+def _wrapped(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    _, found = _opened(pieces, chance)
+    where = chance.choice(found)
+    if not where:
+        return
+    name = chance.choice(list(where))
+    value = where[name]
+    where[name] = chance.choice(
+        [[value], {"text": value}, {"type": "text", "text": value}, {name: value}, json.dumps(value), {"value": value}]
+    )
+
+
+def _false_head(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    """A type, an index, an id that is not so, somewhere or in all pieces alike."""
+    names = sorted({name for piece in pieces for each in dicts_in(piece) for name in each} & set(_HEADS))
+    if not names:
+        return
+    name = chance.choice(names)
+    value = chance.choice(KINDS) if name == "type" else chance.choice(_ODD)
+    is_gone, only = chance.random() < 0.25, chance.randrange(len(pieces)) if chance.random() < 0.6 else None
+    for at, piece in enumerate(pieces):
+        if only not in (None, at):
+            continue
+        pieces[at] = _copy(piece)
+        for each in list(dicts_in(pieces[at])):
+            if name in each and (each is not pieces[at] or name != "type"):
+                if is_gone:
+                    del each[name]
+                else:
+                    each[name] = value
+
+
+def _false_event(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    piece, _ = _opened(pieces, chance)
+    piece["type"] = chance.choice(EVENTS)
+
+
+def _new_event(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    """An event of some type with what is hidden in some of its members."""
+    made: Payload = {"type": chance.choice(EVENTS), "index": chance.randint(0, 3), "output_index": chance.randint(0, 3),
+                     "content_index": 0, "summary_index": 0, "item_id": chance.choice(["msg_0", "fc_0", "x_9"]),
+                     "sequence_number": 50}  # fmt: skip
+    for name in chance.sample(["delta", "item", "part", "content_block", "text", "arguments", "message"], 2):
+        made[name] = _hidden(chance, is_call)
+    pieces.insert(chance.randint(0, len(pieces)), made)
+
+
+def _new_chunk(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    """A part of a piece that is there, with another member, as a piece of its own."""
+    at = chance.randrange(len(pieces))
+    made = _copy(pieces[at])
+    chance.choice(list(dicts_in(made)))[chance.choice(CARRIERS)] = _hidden(chance, is_call)
+    pieces.insert(chance.randint(at, len(pieces)), made)
+
+
+def _nested_copy(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    _, found = _opened(pieces, chance)
+    source = _copy(chance.choice(list(dicts_in(chance.choice(pieces)))))
+    where = chance.choice(found)
+    where[chance.choice([*CARRIERS, *(list(where) or ["text"])])] = chance.choice([source, [source]])
+
+
+def _more_items(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    """A list has one thing more."""
+    piece, _ = _opened(pieces, chance)
+    lists = [value for each in dicts_in(piece) for value in each.values() if isinstance(value, list)]
+    if lists:
+        chosen = chance.choice(lists)
+        more = [_hidden(chance, is_call), *(_copy(each) for each in chosen)]
+        chosen.insert(chance.randint(0, len(chosen)), chance.choice(more))
+
+
+def _differing(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    """What is hidden is said in some of the pieces only: ends that are not what the deltas were, and the reverse."""
+    keeps = {at for at in range(len(pieces)) if chance.random() < 0.4}
+    for at, piece in enumerate(pieces):
+        if at not in keeps:
+            told = json.dumps(piece).replace(chance.mark, "all is well").replace(chance.tool, "list")
+            pieces[at] = json.loads(told)
+
+
+def _deltas_differ(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    """The deltas are of something harmless, or gone."""
+    for at in range(len(pieces) - 1, -1, -1):
+        if "delta" in pieces[at] and chance.random() < 0.8:
+            pieces[at] = _copy(pieces[at])
+            if isinstance(pieces[at]["delta"], str):
+                pieces[at]["delta"] = "x"
+            elif len(pieces) > 1:
+                del pieces[at]
+
+
+def _as_text(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    """A number as text, a text as a list of its pieces, null in place of something."""
+    _, found = _opened(pieces, chance)
+    where = chance.choice(found)
+    for name in [name for name in where if chance.random() < 0.4]:
+        value = where[name]
+        if isinstance(value, int | float):
+            where[name] = chance.choice([str(value), float(value), None])
+        elif isinstance(value, str) and len(value) > 1:
+            where[name] = chance.choice([cut(value, chance), [{"type": "text", "text": value}], [value], value])
+        else:
+            where[name] = None
+
+
+def _repeated(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    at = chance.randrange(len(pieces))
+    pieces.insert(chance.randint(at, len(pieces)), pieces[at])
+
+
+def _swapped(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    at = chance.randrange(len(pieces))
+    pieces[at : at + 2] = reversed(pieces[at : at + 2])
+
+
+def _dropped(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    if len(pieces) > 1:
+        pieces.pop(chance.randrange(len(pieces)))
+
+
+def _late(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    pieces.append(pieces.pop(chance.randrange(len(pieces))))
+
+
+def _other_place(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    """From some piece on, or every second one, an index or a choice is another."""
+    names = ("index", "output_index", "content_index", "summary_index")
+    start, step, by = chance.randrange(len(pieces)), chance.choice((1, 2)), chance.choice((1, 1, 2, -1))
+    for at in range(start, len(pieces), step):
+        pieces[at] = _copy(pieces[at])
+        for each in dicts_in(pieces[at]):
+            for name in names:
+                if isinstance(each.get(name), int):
+                    each[name] += by
+
+
+def _more_choices(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    """A chunk has its choices twice, with the same place or another."""
+    for at in range(len(pieces)):
+        choices = pieces[at].get("choices")
+        if isinstance(choices, list) and choices and chance.random() < 0.5:
+            pieces[at] = _copy(pieces[at])
+            more = _copy(choices)
+            if isinstance(more[0], dict):
+                more[0]["index"] = chance.choice([0, 1, 1, 2, None])
+            pieces[at]["choices"] = [*choices, *more]
+
+
+_MUTATIONS: list[Callable[[Pieces, Chance, bool], None]] = [
+    _second_carrier, _second_carrier, _second_carrier, _renamed, _renamed, _wrapped, _false_head, _false_head,
+    _false_event, _new_event, _new_chunk, _nested_copy, _more_items, _differing, _deltas_differ, _as_text, _repeated,
+    _swapped, _dropped, _late, _other_place, _more_choices,
+]  # fmt: skip

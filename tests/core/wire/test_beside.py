@@ -1,0 +1,123 @@
+"""Text, or a call, in a member that no format has: with a policy in force the stream ends before it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.wire import AGGREGATORS
+from streamviz.core.wire.beside import has_text
+from tests.core.support import RECORDED, needs_recordings, parse, recorded
+
+TEXT = "to be seen by nobody"
+CALL = {"name": "run_shell", "input": "ls -l"}
+
+FORMATS = ("openai_chat", "anthropic_messages", "openai_responses")
+
+
+def contradiction(format: str, *payloads: object) -> str:
+    aggregator = AGGREGATORS[format]()
+    for number, payload in enumerate(payloads):
+        data = json.dumps(payload).encode()
+        aggregator.aggregate(Chunk(number, 0, data, data))
+    return aggregator.state.contradiction
+
+
+def chat(delta: Any, **choice: Any) -> Any:
+    return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, **choice}]}
+
+
+def start(**block: Any) -> Any:
+    return {"type": "content_block_start", "index": 0, "content_block": block}
+
+
+def item(**members: Any) -> Any:
+    return {"type": "response.output_item.added", "output_index": 0, "item": members}
+
+
+def part(**members: Any) -> Any:
+    return item(type="message", id="m", role="assistant", content=[members])
+
+
+PLACES: list[tuple[str, Any]] = [
+    ("openai_chat", lambda value: chat({"content": "a"}, transcript=value)),
+    ("openai_chat", lambda value: chat({"content": "a", "note": value})),
+    ("openai_chat", lambda value: chat({"role": [value]})),
+    ("openai_chat", lambda value: chat({}, finish_reason=[value])),
+    ("openai_chat", lambda value: chat(value)),
+    ("openai_chat", lambda value: chat({"tool_calls": [{"index": 0, "payload": value}]})),
+    ("openai_chat", lambda value: chat({"tool_calls": [{"index": 0, "function": {"name": "ls", "input": value}}]})),
+    ("openai_chat", lambda value: chat({"tool_calls": [value]})),
+    ("openai_chat", lambda value: chat({"content": [{"type": "text", "text": "a", "content": value}]})),
+    ("openai_chat", lambda value: chat({"reasoning_details": [{"type": "reasoning.text", "content": value}]})),
+    ("openai_chat", lambda value: chat({"audio": {"input": value}})),
+    ("openai_chat", lambda value: chat({"content": "a"}, logprobs={"content": [{"token": "a", "text": value}]})),
+    ("openai_chat", lambda value: {"choices": [{"message": {"content": "a", "payload": value}}]}),
+    ("openai_chat", lambda value: {"choices": [value]}),
+    ("anthropic_messages", lambda value: start(type="text", text="", transcript=value)),
+    ("anthropic_messages", lambda value: start(type="tool_use", id="t", name="ls", input={}, payload=value)),
+    ("anthropic_messages", lambda value: start(type={"value": "text"}, text=value)),
+    (
+        "anthropic_messages",
+        lambda value: {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "x": value}},
+    ),
+    ("anthropic_messages", lambda value: {"type": "content_block_delta", "index": 0, "delta": [value]}),
+    ("anthropic_messages", lambda value: {"type": "brand_new", "delta": value}),
+    ("anthropic_messages", lambda value: {"type": "ping", "text": value}),
+    ("anthropic_messages", lambda value: {"type": "message", "content": [[value]]}),
+    ("anthropic_messages", lambda value: {"type": "message", "content": [], "text": value}),
+    ("openai_responses", lambda value: item(type="function_call", call_id="c", name="ls", arguments="", code=value)),
+    ("openai_responses", lambda value: item(type="message", id="m", text=value)),
+    ("openai_responses", lambda value: item(id="m", text=value)),
+    ("openai_responses", lambda value: part(type="output_text", text="", thinking=value)),
+    ("openai_responses", lambda value: part(text=value)),
+    ("openai_responses", lambda value: {"type": "response.brand_new", "payload": value}),
+    ("openai_responses", lambda value: {"type": "response.refusal.done", "refusal": "", "item": value}),
+    ("openai_responses", lambda value: {"object": "response", "output": [[value]]}),
+]
+
+
+@pytest.mark.parametrize("value", [TEXT, CALL, [[TEXT]], {"a": {"b": TEXT}}, {TEXT: 1}], ids=str)
+@pytest.mark.parametrize(("format", "put"), PLACES)
+def test_what_is_said_where_nobody_reads_contradicts(format: str, put: Any, value: Any) -> None:
+    assert contradiction(format, put(value))
+
+
+@pytest.mark.parametrize("value", ["stop", "2026-01-01T00:00:00Z", "gpt-5/a:b", 5, None, True, {"severity": "safe"}])
+@pytest.mark.parametrize(
+    ("format", "put"),
+    [
+        (format, put)
+        for format, put in PLACES
+        if "role" not in put.__code__.co_consts and not put(None).get("type", "").endswith("delta")
+    ],
+)
+def test_a_word_or_a_number_denies_nothing(format: str, put: Any, value: Any) -> None:
+    assert "where its format has none" not in contradiction(format, put(value))
+
+
+def test_a_text_that_some_providers_say_once_more_denies_nothing() -> None:
+    assert not contradiction("openai_chat", chat({"content": "All is well."}, text="All is well."))
+    assert contradiction("openai_chat", chat({"content": "All is well."}, text="All is lost."))
+
+
+@pytest.mark.parametrize("text", ["", "a", "call_1", "functions.ls:0", "eyJh+/=", "safe"])
+def test_a_word_is_no_text(text: str) -> None:
+    assert not has_text(text)
+
+
+@pytest.mark.parametrize("text", ["a b", "jane@example.com", "{}", "rm -rf /", "a\n", "é!"])
+def test_all_else_is(text: str) -> None:
+    assert has_text(text)
+
+
+@needs_recordings
+@pytest.mark.parametrize("format", FORMATS)
+def test_no_recorded_stream_says_anything_beside(format: str) -> None:
+    assert RECORDED.exists()
+    for file in recorded(format):
+        aggregator = AGGREGATORS[format]()
+        for chunk in parse(file.read_bytes()):
+            aggregator.aggregate(chunk)
+        assert "where its format has none" not in aggregator.state.contradiction, file.name
