@@ -6,7 +6,6 @@ there are their names in braces: made ones are put there.
 
 import json
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ import pytest
 from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.policy import Decision
 from streamviz.policies import build
+from streamviz.records.migrations._starters import STARTERS
 from tests.policies.support import block, context
 
 CORPUS = Path(__file__).parent / "corpus"
-renewal = import_module("streamviz.records.migrations.0013_usable_starters")
 _MIXED = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY"
 SECRETS = {
     "openai": f"sk-proj-{_MIXED * 3}",
@@ -75,8 +74,8 @@ def called(call: dict[str, Any]) -> ToolCallStreamBlock:
 
 
 STARTERS = {
-    "shell-guard": build(*renewal.STARTERS["shell-guard"][1]),
-    "secret-leak": build(*renewal.STARTERS["secret-leak"][1]),
+    "shell-guard": build(STARTERS["shell-guard"]["kind"], STARTERS["shell-guard"]["parameters"]),
+    "secret-leak": build(STARTERS["secret-leak"]["kind"], STARTERS["secret-leak"]["parameters"]),
     "schema-check": build("tool_schema", {}),
 }
 

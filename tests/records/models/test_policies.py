@@ -2,13 +2,10 @@
 
 import threading
 from collections.abc import Iterator
-from importlib import import_module
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.db import connection
-from django.db.migrations.loader import MigrationLoader
 
 from streamviz.records.models import Policy
 
@@ -122,14 +119,3 @@ def test_it_refuses_parameters_that_its_kind_does_not_take(policy: Policy) -> No
     with pytest.raises(ValidationError) as raised:
         policy.full_clean()
     assert list(raised.value.message_dict) == ["parameters"]
-
-
-def test_the_guard_that_comes_with_streamviz_is_off_and_accepted(db: None) -> None:
-    migration = import_module("streamviz.records.migrations.0003_first_policy")
-    as_it_is_now = MigrationLoader(connection).project_state().apps
-    migration.remove(as_it_is_now, None)
-    migration.add(as_it_is_now, None)
-    guard = Policy.objects.get(name=migration.NAME)
-    guard.full_clean()
-    assert guard.mode == "off"
-    assert [(version.number, version.fields()) for version in guard.versions.all()] == [(1, guard.fields())]
