@@ -12,9 +12,10 @@ from streamviz.event_loop import reactor
 LINGER_SECONDS = 5.0
 
 Headers = list[tuple[bytes, bytes]]
-# Given the path, the headers with names in small letters, and how long the body is, so far as that is known, this
-# gives the response that refuses it, or None.
-Gate = Callable[[bytes, Headers, int], bytes | None]
+# Given how long a body is, so far as that is known, this gives the response that refuses it, or None.
+Passage = Callable[[int], bytes | None]
+# Asked once a request, with the path and the headers, whose names are in small letters.
+Gate = Callable[[bytes, Headers], Passage]
 
 
 def _throw_away(data: bytes) -> None:
@@ -27,6 +28,7 @@ class GatedRequest(WebRequest):
     _is_refused = False
     _length: int | None = 0
     _taken = 0
+    _passage: Passage | None = None
 
     def gotLength(self, length: int | None) -> None:
         """Called by Twisted once the headers are there; `length` is None where the body comes in chunks."""
@@ -51,12 +53,16 @@ class GatedRequest(WebRequest):
         return None if self._is_refused else super().process()
 
     def _pass_gate(self, length: int) -> None:
-        gate: Gate | None = self.server.gate
-        named = self.requestHeaders.getAllRawHeaders()
-        headers = [(name.lower(), value) for name, values in named for value in values]
-        answer = None if gate is None else gate(self.channel._path, headers, length)
+        if self._passage is None and self.server.gate is not None:
+            self._passage = self._asked(self.server.gate)
+        answer = None if self._passage is None else self._passage(length)
         if answer is not None:
             self._refuse(answer)
+
+    def _asked(self, gate: Gate) -> Passage:
+        named = self.requestHeaders.getAllRawHeaders()
+        headers = [(name.lower(), value) for name, values in named for value in values]
+        return gate(self.channel._path, headers)
 
     def _refuse(self, answer: bytes) -> None:
         """To close at once would have the client's system throw away the answer with what was not read."""

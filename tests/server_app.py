@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from streamviz.faults import Fault
+from streamviz.gate import Passage
 from streamviz.lifespan import WHY
 from streamviz.live.watcher import TRY_AGAIN
 from streamviz.server import Limits, Listening
@@ -18,6 +19,8 @@ TURNS = 2000  # of the event loop: time enough to send everything, were nobody w
 sent = {"http": 0, "websocket": 0}
 held_back: list[bool] = []
 enough = asyncio.Event()
+asked: list[bytes] = []
+lengths: list[int] = []
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -143,7 +146,29 @@ async def endless(receive: Any, send: Any) -> None:
         say("cancelled")
 
 
+async def body(receive: Any, send: Any) -> None:
+    """How long its request's body is, how often somebody asked who sent it, and for how many lengths it was looked
+    at."""
+    taken, more = 0, True
+    while more:
+        part = await receive()
+        taken, more = taken + len(part["body"]), part["more_body"]
+    await answer(send, f"{taken} {len(asked)} {len(lengths)}".encode())
+
+
+def gate(path: bytes, headers: Any) -> Passage:
+    """Lets through what is not longer than a flood's part."""
+    asked.append(path)
+    return passage
+
+
+def passage(length: int) -> bytes | None:
+    lengths.append(length)
+    return None if length <= len(PART) else b"HTTP/1.1 413 Too large\r\nconnection: close\r\n\r\n"
+
+
 PAGES = {
+    "/body": body,
     "/": hello,
     "/flood": flood,
     "/flood-until-left": flood_until_left,
@@ -182,14 +207,16 @@ def say(line: str) -> None:
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     try:
-        Listening(
+        server = Listening(
             application,
             "127.0.0.1",
             int(sys.argv[1]),
             drain,
             hand_over=lambda descriptor, request: False,  # nobody takes its websockets, so it serves them itself
             limits=Limits(float(sys.argv[2])),
-        ).run()
+        )
+        server.gate = gate
+        server.run()
     except Fault as fault:
         sys.exit(f"fault: {fault}")
     say("ended")

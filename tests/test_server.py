@@ -233,3 +233,20 @@ def test_a_port_in_use_is_one_line(served: Served) -> None:
     assert second.wait() == 1
     assert f"fault: Cannot listen on 127.0.0.1:{served.port}" in second.output()
     assert "Traceback" not in second.output()
+
+
+CHUNKED = "POST /body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+
+
+def test_who_sends_a_body_in_chunks_is_asked_once(served: Served) -> None:
+    with closing(served.connect()) as connection:
+        connection.request("POST", "/body", body=(b"x" * 1000 for _ in range(50)), encode_chunked=True)
+        taken, asked, looked = map(int, connection.getresponse().read().split())
+    assert (taken, asked) == (50_000, 1)
+    assert looked >= 50
+
+
+def test_a_body_in_chunks_is_refused_once_it_is_too_long(served: Served) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
+        client.sendall(CHUNKED.encode() + b"20000\r\n" + b"x" * 0x20000 + b"\r\n")
+        assert client.recv(65536).startswith(b"HTTP/1.1 413 ")

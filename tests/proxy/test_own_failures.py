@@ -12,7 +12,7 @@ import pytest
 from streamviz.live.feed import Feed
 from streamviz.proxy import asgi
 from streamviz.proxy.clock import Clock
-from streamviz.proxy.early import refusal
+from streamviz.proxy.early import passage
 from streamviz.proxy.relay import Observers
 from streamviz.proxy.worker import Worker
 from streamviz.records.journal import room
@@ -129,20 +129,20 @@ def test_where_nothing_can_be_recorded_no_body_is_taken(
     worker: Worker, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     headers = [(b"authorization", f"Bearer {KEY}".encode())]
-    assert refusal(worker, path.encode(), headers, 9) is None
+    assert passage(worker, path.encode(), headers)(9) is None
     monkeypatch.setattr(room, "RESERVE_BYTES", 2**62)
     monkeypatch.setattr(worker, "journal", Journal(worker.journal.path.parent, ROOM))
-    answer = refusal(worker, path.encode(), headers, 9)
+    answer = passage(worker, path.encode(), headers)(9)
     assert answer is not None
     assert answer.startswith(b"HTTP/1.1 503 ")
     assert b"cannot record any more" in answer
     assert b"overloaded_error" in answer
-    assert refusal(worker, b"/v1/models", headers, 0) is None
+    assert passage(worker, b"/v1/models", headers)(0) is None
 
 
 async def test_a_worker_that_ends_its_streams_takes_no_body(worker: Worker) -> None:
     headers = [(b"authorization", f"Bearer {KEY}".encode())]
     await worker.drain(0)
-    answer = refusal(worker, FORMATS[0].encode(), headers, 9)
+    answer = passage(worker, FORMATS[0].encode(), headers)(9)
     assert answer is not None
     assert b"stopping" in answer

@@ -36,12 +36,12 @@ def serve() -> None:
     from streamviz.server import Limits, Listening  # first: Twisted's reactor depends on what is imported first
 
     from streamviz.asgi import application, screens  # isort: skip
-    from streamviz.proxy.early import refusal
+    from streamviz.proxy.early import passage
     from streamviz.proxy.worker import worker
 
     gc.enable()
     limits = Limits(settings.CLIENT_SILENCE_SECONDS, settings.TRUSTED_PROXIES)
     drain = partial(worker.drain, settings.STOP_GRACE_SECONDS)
     server = Listening(application, settings.HOST, settings.PORT, drain, screens.hand_over, limits)
-    server.gate = partial(refusal, worker)
+    server.gate = partial(passage, worker)
     server.run()
