@@ -15,7 +15,7 @@ from streamviz.core.blocks import StreamState
 from streamviz.core.context import SessionCounts, StreamingContext
 from streamviz.core.errors import ClientFacingError, InternalError, NotRecorded, RequestError, UpstreamError
 from streamviz.core.judgements import Subject
-from streamviz.core.masking import kept_text, mask_all, masking
+from streamviz.core.masking import mask_all, masking
 from streamviz.core.model_names import model_names
 from streamviz.core.policy import ActivePolicy, Decision, Mode
 from streamviz.core.request import ModelCall
@@ -27,8 +27,7 @@ from streamviz.proxy.clock import Clock
 from streamviz.proxy.formats import WireFormat
 from streamviz.proxy.relay import Relay
 from streamviz.proxy.requests import ModelRequest, read_request
-from streamviz.proxy.session_names import name_of
-from streamviz.proxy.sessions import label_of
+from streamviz.proxy.said import Said, said_of
 from streamviz.proxy.spending import amounts_of, spent_by
 from streamviz.proxy.worker import LAST_WORDS_SECONDS, Worker
 from streamviz.records.ids import uuid7
@@ -71,20 +70,19 @@ async def model_call(
     find = partial(target_of, worker, wire_format, scope, key)
     target = await find(request)
     aggregator = wire_format.aggregator(settings.ANSWER_BOUNDS.blocks)
-    stream = _open_stream(worker, wire_format, scope, request, target, key, aggregator.state, clock, requested_at)
+    said = said_of(wire_format, scope, request)
+    stream = _open_stream(worker, said, scope, request, target, key, aggregator.state, clock, requested_at)
     chosen = worker.standing.policies_for(stream.context.request.models, key.name)
     stream.context.not_run += chosen.not_run
-    stream.session_label = kept_text(stream.session_label, chosen.active)
-    stream.user_agent = kept_text(stream.user_agent, chosen.active)
     observers = replace(worker.observers, clock=clock).masked_by(masking(chosen.active), stream.context)
     relay = Relay(stream, wire_format, aggregator, chosen.active, observers, helpers(worker), send, worker.floods)
     try:
-        await _open(worker, stream, relay, wire_format, request, chosen.active)
+        await _open(worker, stream, relay, said, request, chosen.active)
     except BaseException:
         _give_back(worker, stream, relay)
         raise
     try:
-        carry = partial(_carry, worker, stream, relay, wire_format, request, find, client_headers(scope))
+        carry = partial(_carry, worker, stream, relay, said, request, find, client_headers(scope))
         call = _carry_recorded(relay, carry)
         await _until_client_leaves(call, receive, stream, relay, worker)
     finally:
@@ -95,7 +93,7 @@ async def _open(
     worker: Worker,
     stream: LiveStream,
     relay: Relay,
-    wire_format: WireFormat,
+    said: Said,
     request: ModelRequest,
     policies: Sequence[ActivePolicy],
 ) -> None:
@@ -103,15 +101,11 @@ async def _open(
     await _reserve(worker, stream, policies)
     judging = relay.judge(stream.context.request)
     if judging.is_settled and (judging.denied or judging.call.model == request.model):
-        _keep_request(stream, wire_format, request.replaced_by(judging.call))
+        said.keep(stream, request.replaced_by(judging.call), relay.policies)
+    else:
+        said.keep_meanwhile(stream, worker.standing.policies_of_all())
     relay.record(recording.opened(stream))
     worker.observers.feed.opened(stream)
-
-
-def _keep_request(stream: LiveStream, wire_format: WireFormat, request: ModelRequest) -> None:
-    """What is kept is the request as it goes upstream: of what a policy masks in it nothing is."""
-    stream.request = request.body
-    stream.session_label = stream.session_label or label_of(request.fields, wire_format.turns)
 
 
 def client_headers(scope: HTTPScope) -> dict[str, str]:
@@ -138,7 +132,7 @@ async def target_of(
 
 def _open_stream(
     worker: Worker,
-    wire_format: WireFormat,
+    said: Said,
     scope: HTTPScope,
     request: ModelRequest,
     target: Target,
@@ -147,14 +141,14 @@ def _open_stream(
     clock: Clock,
     requested_at: int,
 ) -> LiveStream:
-    named = name_of(partial(http.header, scope), request.fields)
-    session = worker.sessions.find(request.fields, wire_format.turns, key.name, named)
+    wire_format = said.wire_format
+    session = worker.sessions.find(request.fields, wire_format.turns, key.name, said.session)
     client = scope["client"]
     stream_id = uuid7()
     return LiveStream(
         id=stream_id,
         session_id=session.id,
-        session_label=session.label,
+        session_label="",
         key_id=key.id,
         key_name=key.name,
         endpoint=wire_format.path,
@@ -181,7 +175,6 @@ def _open_stream(
             owner=str(key.id or session.id),
         ),
         client=client[0] if client else "",
-        user_agent=http.header(scope, b"user-agent"),
     )
 
 
@@ -202,7 +195,7 @@ async def _carry(
     worker: Worker,
     stream: LiveStream,
     relay: Relay,
-    wire_format: WireFormat,
+    said: Said,
     asked: ModelRequest,
     find: FindTarget,
     client_headers: dict[str, str],
@@ -210,12 +203,12 @@ async def _carry(
     relay.require_record()
     try:
         target = await _settle(worker, stream, relay, asked, find)
-        request = _record_settled(stream, relay, wire_format, asked)
+        request = _record_settled(stream, relay, said, asked)
         if target is None:
             return
         answer = await open_answer(worker, request, target, client_headers)
     except ClientFacingError as error:
-        _record_settled(stream, relay, wire_format, asked)
+        _record_settled(stream, relay, said, asked)
         await relay.refuse(error)
         return
     try:
@@ -226,11 +219,11 @@ async def _carry(
         answer.close()
 
 
-def _record_settled(stream: LiveStream, relay: Relay, wire_format: WireFormat, asked: ModelRequest) -> ModelRequest:
+def _record_settled(stream: LiveStream, relay: Relay, said: Said, asked: ModelRequest) -> ModelRequest:
     """The request as policies left it, which the record gets where it was open until now what that would be."""
     request = asked.replaced_by(stream.context.request)
     if not stream.request:
-        _keep_request(stream, wire_format, request)
+        said.keep(stream, request, relay.policies)
         relay.record(recording.opened(stream))
     return request
 

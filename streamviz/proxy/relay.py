@@ -75,7 +75,7 @@ class Relay:
         self._stream = stream
         self._format = wire_format
         self._aggregator = aggregator
-        self._policies = policies
+        self.policies = policies
         self.masking = masking(policies)
         self._observers = observers
         self._send = send
@@ -104,13 +104,13 @@ class Relay:
 
     def adopt(self, policies: Sequence[ActivePolicy], recorder: Recorder) -> None:
         """Another model is called than was asked for: these are its policies. `recorder` gets what they leave."""
-        self._policies, self.masking = policies, masking(policies)
+        self.policies, self.masking = policies, masking(policies)
         observers = replace(self._observers, recorder=recorder)
         self._observers = observers.masked_by(self.masking, self._stream.context)
 
     def judge(self, call: ModelCall, but: Collection[str] = ()) -> RequestJudging:
         """Have the policies judge the request, `but` those of these names, as far as that needs nobody else."""
-        asked = [active for active in self._policies if active.name not in but]
+        asked = [active for active in self.policies if active.name not in but]
         self.driver.request = RequestJudging(asked, call, self._stream.context)
         return self.driver.request
 
@@ -146,7 +146,7 @@ class Relay:
 
     async def refuse(self, error: ClientFacingError) -> None:
         """There is no answer: tell the client why, in upstream's words where it said any."""
-        error = kept_error(error, self._policies)
+        error = kept_error(error, self.policies)
         self._stream.outcome, self._stream.error = Outcome.UPSTREAM_ERROR, error.message
         if isinstance(error, UpstreamError) and error.body:
             self._chunks_of([SSEEvent(error.body, None)])
@@ -191,7 +191,7 @@ class Relay:
         if says_events and stream.is_streaming:
             await self._begin()
         reads = InTurns(answer, self._floods)
-        begun = Begun(self.driver.reads(reads) if self._policies else reads)
+        begun = Begun(self.driver.reads(reads) if self.policies else reads)
         if are_events(await begun.look(), says_events, stream.is_streaming):
             await self._carry_events(begun)
         else:
@@ -274,7 +274,7 @@ class Relay:
 
     def _composed_end(self, failure: StreamFailed) -> bytes:
         """A composer that had nothing to do learns first what went through."""
-        if not self._policies and self._last is not None:
+        if not self.policies and self._last is not None:
             [event] = SSEParser().feed(self._last.raw) or [SSEEvent(self._last.raw, None)]
             self._composer.catch_up(self._aggregator, Chunk(self._last.seq or 0, 0, event.raw, event.data, event.name))
         return self._composer.fail(failure)
@@ -302,9 +302,9 @@ class Relay:
         self._note_outcome(self._stream.state.failure)
 
     def _processor(self, composer: Composer) -> StreamProcessor:
-        if not self._policies:
+        if not self.policies:
             return StreamProcessor(pass_through, self._aggregator)
-        chain = self.driver.chain = PolicyChain(self._policies, composer, within, rest)
+        chain = self.driver.chain = PolicyChain(self.policies, composer, within, rest)
         return StreamProcessor(chain.on_chunk, self._aggregator, is_enforcing=chain.is_enforcing)
 
     async def _begin(self) -> None:

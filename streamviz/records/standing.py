@@ -137,6 +137,10 @@ class Standing:
                 chosen.not_run.append(NotRun(scoped.name, scoped.version, scoped.mode, why))
         return chosen
 
+    def policies_of_all(self) -> list[ActivePolicy]:
+        """The policies of all models and keys."""
+        return [scoped.active for scoped in self.policies if scoped.active is not None]
+
     async def start(self, conninfo: Callable[[], str]) -> None:
         """Read everything, then follow changes until `stop`."""
         await self.reload()

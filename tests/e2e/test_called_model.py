@@ -79,6 +79,21 @@ def test_the_policies_of_the_model_that_a_policy_names_judge_the_answer(guarded:
     assert (asked, "seed=2" in called) == ("fast", True)
 
 
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+def test_what_the_policies_of_the_model_that_a_policy_names_mask_is_kept_nowhere(guarded: Guarded, path: str) -> None:
+    guarded.add("request_rule", {"set": {"model": "cheap"}}, models_scope="fast")
+    guarded.add("redact", {}, models_scope="cheap")
+    secret, number = f"{uuid.uuid4().hex}@example.com", uuid.uuid4().hex
+    body = {"model": "fast", "messages": [{"role": "user", "content": f"I am {secret}"}], "max_tokens": 900}
+    answer = guarded.post(body, path, x_session_id=f"{number} of {secret}", user_agent=f"{number} for {secret}")
+    assert answer.status == 200
+    kept = "SELECT s.label, t.user_agent, t.request FROM records_stream t JOIN records_session s ON s.id = t.session_id"
+    [row] = until(lambda: guarded.query(f"{kept} WHERE t.user_agent LIKE %s AND t.outcome <> ''", f"{number}%"))
+    label, agent, request = map(str, row)
+    assert label.startswith(number)
+    assert [secret in each for each in (label, agent, request)] == [False, False, False]
+
+
 def test_two_that_name_each_others_models_come_to_an_end(guarded: Guarded) -> None:
     guarded.add("request_rule", {"set": {"model": "cheap"}}, models_scope="fast")
     guarded.add("request_rule", {"set": {"model": "fast"}}, models_scope="cheap")

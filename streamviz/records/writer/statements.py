@@ -16,7 +16,8 @@ ON CONFLICT (id) DO UPDATE SET
 
 INSERT_STREAM = f"""
 {OPENED.insert()}
-ON CONFLICT (id) DO UPDATE SET request = excluded.request WHERE records_stream.request = ''
+ON CONFLICT (id) DO UPDATE SET request = excluded.request, user_agent = excluded.user_agent
+    WHERE records_stream.request = ''
 """
 
 CLOSE_STREAM = CLOSED.update(greatest=("chunk_count", "frame_count"))
