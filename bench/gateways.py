@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+import httpx
 import psutil
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +26,7 @@ model_list:
 """
 START_SECONDS = 240
 STOP_SECONDS = 30
+FORM_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
 
 @dataclass
@@ -104,6 +106,13 @@ def streamviz(upstream_port: int, cpu: int | None) -> Iterator[Gateway]:
         server = next(child for child in starter.children() if child.cmdline()[-1:] == ["serve"])
         key = re.findall(r"Bearer (\S+?)'", said)[-1]
         yield Gateway("streamviz", port, key, link[0] if link else "", server, starter)
+
+
+def sign_in(link: str, client: httpx.Client) -> None:
+    """Sign a client in; the link is good for once, and shows a button to press."""
+    found = FORM_TOKEN.search(client.get(link).text)
+    assert found, f"{link} has no form"
+    client.post(link, data={"csrfmiddlewaretoken": found[1]})
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 import aiohttp
+import httpx
 import psutil
 from yarl import URL
 
@@ -50,12 +51,11 @@ class Watched:
     sent_away: int | None = None
 
 
-async def sign_in(link: str) -> dict[str, str]:
-    """The cookies of somebody who is signed in; a link is good for once."""
-    jar = aiohttp.CookieJar(unsafe=True)
-    async with aiohttp.ClientSession(cookie_jar=jar) as client, client.get(link) as page:
-        page.raise_for_status()
-    return {cookie.key: cookie.value for cookie in jar}
+def sign_in(link: str) -> dict[str, str]:
+    """The cookies of somebody who is signed in."""
+    with httpx.Client(timeout=30) as client:
+        gateways.sign_in(link, client)
+        return dict(client.cookies)
 
 
 async def watch(url: URL, cookies: dict[str, str], browsers: int, seconds: float, begin: Callable[[], None]) -> Watched:
@@ -252,7 +252,7 @@ def main() -> None:
     if _OTHERS_CPU is not None:
         os.sched_setaffinity(0, {_OTHERS_CPU})  # and all that is started from here on
     with gateways.upstream(None) as upstream, gateways.streamviz(upstream.port, None) as ours:
-        cookies = asyncio.run(sign_in(ours.sign_in_link))
+        cookies = sign_in(ours.sign_in_link)
         rounds = [measure(upstream, ours, cookies, asked) for _ in range(asked.rounds)]
     print(f"{asked.streams} streams of 50 chunks a second, {asked.browsers} browsers and one that reads nothing\n")
     print("| | p50 ms | p99 ms |\n|---|---:|---:|")

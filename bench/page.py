@@ -84,6 +84,7 @@ def watch(page: Page, link: str, streams: int, seconds: float) -> tuple[tuple[fl
     """Open a stream beside the list and look on; gives the longest task of a trace (ms) at the end, where the stream is
     longest, and memory from time to time."""
     page.goto(link)
+    page.get_by_role("button", name="Sign in").click()
     page.goto(link.split("/sign-in/")[0])
     rows = "(n) => document.querySelectorAll('#group-running > li').length >= n"
     page.wait_for_function(rows, arg=streams, timeout=120_000)

@@ -6,7 +6,6 @@ of schemas, and a pattern in text. No tool is called and nothing matches, so all
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -17,7 +16,6 @@ from bench import gateways
 from bench.load import percentile
 
 GUARDS = ("shell-guard", "schema-check", "bench-text")
-_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 SPREAD_SECONDS = "2"
 _WARM_UP_SECONDS = 3.0
 
@@ -31,7 +29,7 @@ class Operator:
 
     def post(self, path: str, page: str, **fields: str) -> None:
         """Send a page's form."""
-        found = _TOKEN.search(self._http.get(page).text)
+        found = gateways.FORM_TOKEN.search(self._http.get(page).text)
         assert found, f"{page} has no form"
         answer = self._http.post(path, data={**fields, "csrfmiddlewaretoken": found[1]})
         assert answer.status_code == 302, answer.text[:2000]

@@ -17,8 +17,15 @@ from streamviz.core.policy import ActivePolicy
 from streamviz.core.request import ModelCall
 from streamviz.core.rerun import Recording, Rerun, chunks_of, rerun, told
 from streamviz.live import asking
+from streamviz.live.presentation.cutting import Cut, clipped, cut, share
 from streamviz.records.backtests.runner import recording_of
 from streamviz.records.models import Stream
+
+# Of each side of the result so much is shown, and of what was found so many.
+SIDE_BYTES = 600_000
+MOST_BLOCKS = 200
+MOST_VERDICTS = 200
+_LONGEST_NAME, _LONGEST_WHY = 300, 1_000
 
 
 class BlockShown(NamedTuple):
@@ -26,15 +33,32 @@ class BlockShown(NamedTuple):
 
     kind: str
     name: str
-    text: str
+    text: Cut
+
+
+class Shown(NamedTuple):
+    """The blocks of one side, as far as a page has room for them; `more` are left out."""
+
+    blocks: list[BlockShown]
+    more: int
+
+
+class VerdictShown(NamedTuple):
+    """A verdict as people read it, and what it is about."""
+
+    decision: str
+    about: str
+    reason: str
+    failure: str
 
 
 class TryOut(NamedTuple):
     """What came of it: what upstream sent and what the client would have got."""
 
-    verdicts: list[Judgement]
-    upstream: list[BlockShown]
-    client: list[BlockShown]
+    verdicts: list[VerdictShown]
+    more_verdicts: int
+    upstream: Shown
+    client: Shown
     finish_reason: str
     denied: bool
     is_untouched: bool
@@ -49,10 +73,11 @@ async def try_on(recording: Recording, active: ActivePolicy) -> TryOut:
     reading = partial(told, wire_format, made.frames, is_streaming=is_streaming)
     client = await asyncio.to_thread(reading) if made.frames else StreamState()
     return TryOut(
-        made.judgements,
+        [_verdict(judgement) for judgement in made.judgements[:MOST_VERDICTS]],
+        max(0, len(made.judgements) - MOST_VERDICTS),
         _shown(made.state),
         _shown(client),
-        client.finish_reason or "",
+        clipped(client.finish_reason or "", _LONGEST_NAME),
         made.denied is not None,
         _is_untouched(made, recording),
         made.longest_wait,
@@ -91,10 +116,18 @@ def _is_untouched(made: Rerun, recording: Recording) -> bool:
     return sent == b"".join(chunk.raw for chunk in chunks)
 
 
-def _shown(state: StreamState) -> list[BlockShown]:
-    return [_block(block) for block in state.blocks]
+def _shown(state: StreamState) -> Shown:
+    blocks = state.blocks[:MOST_BLOCKS]
+    room = share((block.text for block in blocks), SIDE_BYTES)
+    return Shown([_block(block, room) for block in blocks], len(state.blocks) - len(blocks))
 
 
-def _block(block: StreamBlock) -> BlockShown:
+def _block(block: StreamBlock, room: int) -> BlockShown:
     name = block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else ""
-    return BlockShown(str(block.kind), name, block.text)
+    return BlockShown(str(block.kind), clipped(name, _LONGEST_NAME), cut(block.text, room))
+
+
+def _verdict(judgement: Judgement) -> VerdictShown:
+    about = f"the {judgement.subject}" if judgement.ordinal is None else f"block {judgement.ordinal}"
+    reason, failure = (clipped(why, _LONGEST_WHY) for why in (judgement.verdict.reason, judgement.failure))
+    return VerdictShown(str(judgement.verdict.decision), about, reason, failure)

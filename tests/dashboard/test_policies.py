@@ -283,6 +283,19 @@ def test_it_is_tried_on_what_is_pasted(alice: Client, kind: str, parameters: For
     assert Policy.objects.get(name="mine").version == 1
 
 
+@pytest.mark.parametrize("unit", ["secret <", "secret \u202e", "secret "])
+def test_what_came_of_a_huge_text_is_a_small_page(alice: Client, unit: str) -> None:
+    parameters: Form = {"patterns": ["secret"], "replacement": "<&" * 400}
+    Policy(name="mine", kind="text_rule", parameters=parameters).save()
+    usual = {name: value for name, value in form().items() if not name.startswith("p.")}
+    sent = {"p.patterns": "secret", "p.replacement": "<&" * 400}
+    tried = {"subject": "content", "text": unit * (190_000 // len(unit))}
+    answer = alice.post("/policies/mine/try-out/", {**usual, **sent, **tried})
+    assert "What the client would have got" in text(answer)
+    assert "are left out here" in text(answer)
+    assert len(answer.content) < 2_000_000
+
+
 def test_it_is_tried_as_it_is_filled_in_not_as_it_is_saved(alice: Client, guard: Policy) -> None:
     tried = {"subject": "tool_call", "name": "read_file", "text": "{}"}
     assert "every byte" in text(alice.post("/policies/guard/try-out/", {**form(), **tried}))
