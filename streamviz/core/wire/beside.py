@@ -53,8 +53,8 @@ def _any_beside(parts: Iterator[_Part]) -> bool:
 
 _CHOICE = _names("delta message logprobs error content_filter_results content_filter_offsets")
 _DELTA = _names(
-    "name role content refusal tool_calls function_call reasoning_content reasoning thinking reasoning_details audio images"
-    " annotations citations provider_specific_fields thinking_blocks provider_metadata"
+    "name role content refusal tool_calls function_call reasoning_content reasoning thinking reasoning_details audio"
+    " images annotations citations provider_specific_fields thinking_blocks provider_metadata"
 )
 _CALL = _names("id function custom extra_content provider_specific_fields type")
 _FUNCTION = _names("name arguments")
