@@ -47,9 +47,10 @@ def tier(item: pytest.Item) -> str:
     return "integration" if item.get_closest_marker("django_db") or fixtures & DATABASE_FIXTURES else "unit"
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its tier, and run the slow tiers first: at the end no process waits long for the others."""
+    """Mark each test with its tier, before -m selects, and run the slow tiers first: at the end no process waits long
+    for the others."""
     for item in items:
         item.add_marker(tier(item))
     items.sort(key=lambda item: TIERS.index(tier(item)), reverse=True)

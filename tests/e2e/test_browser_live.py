@@ -214,7 +214,7 @@ def test_what_ended_while_the_page_was_paused_is_there_on_resuming(proxied: Prox
 
 def test_following_ends_however_the_person_scrolls(proxied: Proxied, alice: Visitor) -> None:
     session = new_session()
-    Call(proxied, "content?chunks=50000&pace=5&seed=3", session)
+    Call(proxied, "content?chunks=20000&pace=10&seed=3", session)
     alice.page.set_viewport_size({"width": 1280, "height": 300})
     alice.open(stream_path(proxied, session))
     alice.wait_for("() => scrollY > 300")
@@ -320,7 +320,7 @@ def test_two_workers_on_redis(chromium: Browser, make_server: MakeServer, redis_
             alice.page.get_by_text("Cancel the stream").click()
             alice.page.get_by_role("button", name="Yes, end it").click()
             expect(alice.page.locator("#stream-state")).to_contain_text("halted")
-            cancelled.join(20)
+            cancelled.join(120)
             assert "cancelled by an operator" in str(cancelled.error)
 
             second = new_session()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
+from django.db import connection
 
 from streamviz.records.models import Policy
 

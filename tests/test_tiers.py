@@ -1,0 +1,26 @@
+"""What `pytest -m` selects: a test's tier follows from what it uses."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.services import ROOT
+
+ONE_OF_EACH = ["tests/test_bounded.py", "tests/records/test_deletion.py", "tests/e2e/test_crash.py"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "selected"),
+    [
+        ("unit", {"tests/test_bounded.py"}),
+        ("not e2e", {"tests/test_bounded.py", "tests/records/test_deletion.py"}),
+    ],
+)
+def test_a_tier_selects_its_tests(chosen: str, selected: set[str]) -> None:
+    options = ["-n0", "-q", "--collect-only", "-p", "no:cacheprovider", "-m", chosen]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *ONE_OF_EACH], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line} == selected
