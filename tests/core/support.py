@@ -25,8 +25,7 @@ from streamviz.core.sse import SSEParser
 from streamviz.core.summary import summary
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
-
-RECORDED = Path(__file__).parents[2].parent / "shared" / "streams"
+from tests.recordings import RECORDINGS
 
 HEAD: JsonObject = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
 
@@ -123,18 +122,18 @@ def signatures(state: StreamState) -> list[str]:
 
 def recorded(format: str) -> list[Path]:
     """The recorded streams of a format; none where the folder is not there, which fails under CI."""
-    files = sorted((RECORDED / format).glob("*.sse"))
+    files = sorted((RECORDINGS / format).glob("*.sse"))
     if not files and os.environ.get("CI"):
-        raise FileNotFoundError(f"no recorded streams in {RECORDED}")
+        raise FileNotFoundError(f"no recorded streams in {RECORDINGS}")
     return files
 
 
-needs_recordings = pytest.mark.skipif(not recorded("openai_chat"), reason="../shared/streams is not there")
+needs_recordings = pytest.mark.skipif(not recorded("openai_chat"), reason=f"no recorded streams in {RECORDINGS}")
 
 
 def compare() -> ModuleType:
     """compare.py of the recorded streams."""
-    spec = importlib.util.spec_from_file_location("compare", RECORDED / "compare.py")
+    spec = importlib.util.spec_from_file_location("compare", RECORDINGS / "compare.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -10,24 +10,25 @@ import pytest
 from streamviz.core.wire import AGGREGATORS
 from tests.core.support import parse
 from tests.e2e.proxied import MESSAGES, Proxied, Recorded
+from tests.recordings import RECORDINGS
 from tests.services import Serving
-from tests.simulator.process import PATHS, STREAMS
+from tests.simulator.process import PATHS
 
 FORMATS = tuple(PATHS)
 BLOCKS = "SELECT kind, text FROM records_block WHERE stream_id = %s ORDER BY ordinal"
 
 
 def recordings(wire_format: str) -> list[Path]:
-    return sorted((STREAMS / wire_format).glob("*.sse"))
+    return sorted((RECORDINGS / wire_format).glob("*.sse"))
 
 
-pytestmark = pytest.mark.skipif(not recordings("openai_chat"), reason="the recorded streams are not here")
+pytestmark = pytest.mark.skipif(not recordings("openai_chat"), reason=f"no recorded streams in {RECORDINGS}")
 
 
 @pytest.fixture(scope="module")
 def replaying(serving: Serving) -> Iterator[Proxied]:
     """A streamviz whose simulator replays the recorded streams."""
-    with serving(SIMULATOR_REPLAY_DIR=str(STREAMS)) as server, Proxied(server) as found:
+    with serving(SIMULATOR_REPLAY_DIR=str(RECORDINGS)) as server, Proxied(server) as found:
         yield found
 
 

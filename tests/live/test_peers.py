@@ -11,9 +11,9 @@ from channels.layers import InMemoryChannelLayer
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from streamviz.core.policy import Decision
+from streamviz.live import feed, rendering
 from streamviz.live import peers as peers_module
-from streamviz.live import rendering
-from streamviz.live.feed import MOST_RECENT, Feed, now_us
+from streamviz.live.feed import Feed, now_us
 from streamviz.live.hub import Hub
 from streamviz.live.link import Link
 from streamviz.live.pace import Pace
@@ -344,9 +344,12 @@ async def test_what_slow_browsers_missed_is_counted_at_the_server(
             await asyncio.sleep(0.05)
 
 
-async def test_streams_that_end_by_the_hundred_leave_no_row_behind(linked: tuple[Worker, Worker]) -> None:
+async def test_more_streams_that_end_at_once_than_are_kept_leave_no_row_behind(
+    linked: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "MOST_RECENT", 20)
     server, screens = linked
-    streams = [server.run() for _ in range(MOST_RECENT + 5)]
+    streams = [server.run() for _ in range(25)]
     browser = await screens.watch_wall()
     await browser.until(lambda page: len(labels(page, "running")) == len(streams))
     for running in streams:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from streamviz.core.wire import AGGREGATORS
+from tests.recordings import RECORDINGS
 from tests.services import ROOT, clean_environment
-from tests.simulator.process import STREAMS
 
-COMPARE = STREAMS / "compare.py"
+COMPARE = RECORDINGS / "compare.py"
 HELLO = b'data: {"choices": [{"index": 0, "delta": {"content": "Hello"}}]}\n\n'
 USAGE = b'data: {"choices": [], "usage": {"total_tokens": 7, "odd": [null]}}\n\ndata: [DONE]\n\n'
 # Nothing listens there: whatever asked a database would fail.
@@ -68,11 +68,11 @@ def test_an_empty_file_has_no_blocks(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(not COMPARE.exists(), reason="the recorded streams are not here")
+@pytest.mark.skipif(not COMPARE.exists(), reason=f"no recorded streams in {RECORDINGS}")
 @pytest.mark.parametrize("wire_format", sorted(AGGREGATORS))
 def test_every_recorded_stream_is_as_expected(tmp_path: Path, wire_format: str) -> None:
-    files = sorted(map(str, (STREAMS / wire_format).glob("*.sse")))
+    files = sorted(map(str, (RECORDINGS / wire_format).glob("*.sse")))
     lines = "".join(json.dumps(line) + "\n" for line in aggregate(wire_format, *map(Path, files)))
-    command = [sys.executable, str(COMPARE), str(STREAMS), wire_format, *files]
+    command = [sys.executable, str(COMPARE), str(RECORDINGS), wire_format, *files]
     compared = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
     assert compared.stdout.splitlines()[-1] == f"{len(files)} of {len(files)} equal", compared.stdout

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from streamviz.simulator.endpoints import ENDPOINTS, Endpoint
-from tests.simulator.process import STREAMS, Simulator, running_simulator
+from tests.recordings import RECORDINGS
+from tests.simulator.process import Simulator, running_simulator
 
 
 @pytest.fixture(scope="session")
 def fast_port() -> Iterator[int]:
     """The port of a simulator with no delays that can replay the recorded streams."""
-    with running_simulator("--speed", "inf", "--replay-dir", str(STREAMS)) as port:
+    with running_simulator("--speed", "inf", "--replay-dir", str(RECORDINGS)) as port:
         yield port
 
 

@@ -12,7 +12,6 @@ from typing import Any, Self
 from streamviz.simulator.endpoints import ENDPOINTS
 
 ROOT = Path(__file__).parents[2]
-STREAMS = ROOT.parent / "shared" / "streams"
 PATHS = {endpoint.wire_format: endpoint.path for endpoint in ENDPOINTS}
 
 

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulator.process import STREAMS, Simulator, http_chunks
+from tests.recordings import RECORDINGS
+from tests.simulator.process import Simulator, http_chunks
 
 SAMPLE = [
     path
     for wire_format in ("openai_chat", "anthropic_messages", "openai_responses")
-    for path in sorted((STREAMS / wire_format).glob("*.sse"))[::25]
+    for path in sorted((RECORDINGS / wire_format).glob("*.sse"))[::25]
 ]
-needs_recordings = pytest.mark.skipif(not SAMPLE, reason="the recorded streams are not beside the project")
+needs_recordings = pytest.mark.skipif(not SAMPLE, reason=f"no recorded streams in {RECORDINGS}")
 
 
 def slug(path: Path) -> str:
