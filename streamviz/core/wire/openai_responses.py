@@ -12,7 +12,7 @@ from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, 
 from streamviz.core.wire.beside import responses_say_beside
 from streamviz.core.wire.openai_responses_calls import CALLS, is_call
 from streamviz.core.wire.openai_responses_item_reader import Item
-from streamviz.core.wire.openai_responses_message import build_response
+from streamviz.core.wire.openai_responses_message import build_response, text_of
 from streamviz.core.wire.openai_responses_text_reader import TextReader
 
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
@@ -96,7 +96,9 @@ class OpenAIResponsesAggregator(TextReader):
         """Some clients read this in place of the items."""
         if told := as_text(response.get("output_text")):
             said = "".join(block.text for block in self.state.blocks if block.kind is BlockKind.CONTENT)
-            if "".join(told.split()) != "".join(said.split()):
+            # Speech is not among it.
+            written = text_of(objects(response.get("output")))
+            if "".join(told.split()) not in ("".join(said.split()), "".join(written.split())):
                 self._contradict("output_text is not the text of the messages")
 
     # Items
@@ -127,16 +129,18 @@ class OpenAIResponsesAggregator(TextReader):
             self._tell_call(block, item, details, is_whole)
         elif block.kind is BlockKind.THINKING:
             self._tell_thinking(item, details, is_whole)
-        elif is_whole:
-            self._tell_other(block, item, details)
+        else:
+            self._tell_other(block, item, details, is_whole)
 
     def _leave_off(self) -> None:
         for item in self._unsealed.values():
             self._leave_call(item, is_broken=True)
+            self._leave_other(item, is_broken=True)
 
     def _seal(self, item: Item, is_broken: bool = False) -> None:
         self._unsealed.pop(item.place, None)
         self._leave_call(item, is_broken)
+        self._leave_other(item, is_broken)
         for block in item.blocks:
             self._end(block, truncated=is_broken)
 

@@ -9,9 +9,9 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.calls import PROVIDER_RUN
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
+from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text
 from streamviz.core.wire.arguments import as_arguments, as_input
-from streamviz.core.wire.openai_responses_arguments import ArgumentsWriter, goes_on, is_same
+from streamviz.core.wire.openai_responses_arguments import ArgumentsWriter, goes_on, is_empty, is_same
 from streamviz.core.wire.openai_responses_calls import (
     CALLS,
     announced,
@@ -21,6 +21,7 @@ from streamviz.core.wire.openai_responses_calls import (
     whole_fields,
 )
 from streamviz.core.wire.openai_responses_message import payload_of
+from streamviz.core.wire.openai_responses_words import parts_in, texts_beside, texts_in
 
 # Calls that the provider announces with one action and tells as done with another.
 _PREVIEWED = ("web_search_call",)
@@ -43,6 +44,8 @@ class Item:
     parts: dict[tuple[int, BlockKind], StreamBlock] = field(default_factory=dict)
     # Thinking comes in parts that make one block: what of each has come, by which list and which number.
     thoughts: dict[tuple[str, int], list[str]] = field(default_factory=dict)
+    # What blocks of unknown kinds were announced with, by their ordinals.
+    told: dict[int, JsonObject] = field(default_factory=dict)
     # The arguments that a call was announced with, and those whose fields come piece by piece.
     begun: object = None
     writer: ArgumentsWriter | None = None
@@ -57,8 +60,15 @@ class Item:
 class ItemReader(Aggregator[Chunk, JsonObject]):
     """Takes what is told of an item into its block."""
 
-    def _tell_other(self, block: StreamBlock, item: Item, details: JsonObject) -> None:
+    def _tell_other(self, block: StreamBlock, item: Item, details: JsonObject, is_whole: bool) -> None:
         payload = payload_of(details)
+        begun = item.told.pop(block.ordinal, {})
+        if not goes_on(begun, payload):
+            self._contradict(f"a part of type {as_text(details.get('type'))!r} is not what it was announced as")
+        if not is_whole and not block.is_sealed:
+            # What is encrypted is so anew each time.
+            item.told[block.ordinal] = {key: value for key, value in payload.items() if key != "encrypted_content"}
+            return
         text = as_json_text(payload) if payload else ""
         if not text or item.has_deltas or _is_same_payload(payload, block.text):
             return
@@ -66,6 +76,14 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
             self._contradict(f"a part of type {as_text(details.get('type'))!r} is told again otherwise")
         else:
             self._grow(block, text)
+
+    def _leave_other(self, item: Item, is_broken: bool) -> None:
+        """What is never told as a whole is what it was announced as; what is cut off stays so."""
+        for block in item.blocks:
+            begun = {key: value for key, value in item.told.pop(block.ordinal, {}).items() if not is_empty(value)}
+            if begun and not (block.length or block.is_sealed):
+                text = as_json_text(begun)
+                self._grow(block, text[:-1] if is_broken else text)
 
     def _leave_call(self, item: Item, is_broken: bool) -> None:
         """A call that is never told as a whole has the arguments that came; what is cut off stays so."""
@@ -178,11 +196,21 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
 
     def _tell_thinking(self, item: Item, details: JsonObject, is_whole: bool) -> None:
         for key in ("summary", "content"):
-            for position, part in enumerate(self._few(objects(details.get(key)))):
-                self._think(item, (key, position), as_text(part.get("text")))
+            for position, part in enumerate(self._few(parts_in(details.get(key)))):
+                self._think_part(item, (key, position), part)
         block, signature = item.block, as_text(details.get("encrypted_content"))
+        for text in texts_beside(details):
+            if block is None or not (block.text.startswith(text) or block.text.endswith(text)):
+                self._think(item, ("", 0), text)
         if is_whole and signature and block is not None and not block.is_sealed:
             self._grow(block, signature=signature)
+
+    def _think_part(self, item: Item, place: tuple[str, int], part: JsonObject) -> None:
+        texts = texts_in(part)
+        if texts:
+            self._think(item, place, texts[0])
+        if len(texts) > 1:
+            self._contradict("a part of the thinking says two texts")
 
     def _think(self, item: Item, part: tuple[str, int], whole: str) -> None:
         """Add what of a part of the thinking has not come yet."""

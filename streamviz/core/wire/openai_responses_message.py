@@ -10,6 +10,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire.arguments import as_input
 from streamviz.core.wire.openai_responses_calls import call_item
+from streamviz.core.wire.openai_responses_words import said_in
 
 # The fields of a response that say nothing of its output.
 _FIELDS = frozenset(
@@ -70,6 +71,8 @@ def part_of(block: StreamBlock, told: JsonObject) -> JsonObject:
         return {**as_input(block.text), **told, "type": block.label}
     if block.kind is BlockKind.THINKING:
         return {**told, "type": "reasoning_text", "text": block.text}
+    if told.get("type") == "output_audio":
+        return {**told, "transcript": block.text}
     return {"annotations": [], **told, "type": "output_text", "text": block.text}
 
 
@@ -93,8 +96,7 @@ def payload_of(details: JsonObject) -> JsonObject:
 
 def _reasoning(block: ThinkingStreamBlock, told: JsonObject) -> JsonObject:
     item: JsonObject = {"id": block.id, "summary": [], **told, "type": "reasoning"}
-    has_text = any(as_text(part.get("text")) for key in ("summary", "content") for part in objects(told.get(key)))
-    if block.text and not has_text:
+    if block.text and not said_in(told):
         item["summary"] = [{"type": "summary_text", "text": block.text}]
     if block.signature:
         item["encrypted_content"] = block.signature

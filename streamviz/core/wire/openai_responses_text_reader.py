@@ -2,7 +2,7 @@
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text
+from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_text
 from streamviz.core.wire.openai_responses_calls import (
     CALLS,
     given_name,
@@ -15,27 +15,25 @@ from streamviz.core.wire.openai_responses_calls import (
 )
 from streamviz.core.wire.openai_responses_item_reader import Item, ItemReader
 from streamviz.core.wire.openai_responses_matching import KnownItems
+from streamviz.core.wire.openai_responses_words import kind_of, parts_in, texts_beside, texts_in
 
-PARTS = {
-    "output_text": BlockKind.CONTENT,
-    "text": BlockKind.CONTENT,
-    "refusal": BlockKind.REFUSAL,
-    "reasoning_text": BlockKind.THINKING,
-    "summary_text": BlockKind.THINKING,
-}
 # By the event's middle words: the item that its text belongs to, the part where the item is a message, and the field
 # that holds the whole of it at its end.
 _TEXTS = {
     "output_text": ("message", "output_text", "text"),
     "refusal": ("message", "refusal", "refusal"),
-    "audio_transcript": ("message", "output_text", "transcript"),
-    "output_audio_transcript": ("message", "output_text", "transcript"),
+    "audio_transcript": ("message", "output_audio", "transcript"),
+    "output_audio_transcript": ("message", "output_audio", "transcript"),
     "reasoning_text": ("reasoning", "", "text"),
     "reasoning_summary_text": ("reasoning", "", "text"),
     "reasoning_summary": ("reasoning", "", "text"),
+    "reasoning": ("reasoning", "", "text"),
+    "reasoning_content": ("reasoning", "", "text"),
     "function_call_arguments": ("function_call", "", "arguments"),
     "custom_tool_call_input": ("custom_tool_call", "", "input"),
 }
+# The bytes of speech: they go with what is said, which is its transcript.
+_SOUNDS = ("audio", "output_audio")
 _WHOLES = ("text", "arguments", "refusal", "input", "transcript")
 
 
@@ -106,13 +104,19 @@ class TextReader(ItemReader):
     # Parts of messages
 
     def _tell_parts(self, item: Item, details: JsonObject, is_whole: bool) -> None:
-        for position, part in enumerate(self._few(as_list(details.get("content")))):
-            self._tell_part(item, position, as_object(part), is_whole)
+        for position, part in enumerate(self._few(parts_in(details.get("content")))):
+            self._tell_part(item, position, part, is_whole)
+        beside = texts_beside(details)
+        if beside and not self.state.contradiction:
+            kinds = (BlockKind.CONTENT, BlockKind.REFUSAL, BlockKind.THINKING)
+            said = ["".join(part.text for part in item.parts.values() if part.kind is kind) for kind in kinds]
+            if any(text not in said for text in beside):
+                self._contradict("a message says a text that is none of its parts")
 
     def _read_part(self, payload: JsonObject, part: JsonObject, is_whole: bool) -> None:
         if not is_whole and as_list(part.get("logprobs")):
             self._contradict("a part begins with the logprobs of a text that has not come")
-        if PARTS.get(as_text(part.get("type"))) is BlockKind.THINKING:
+        if kind_of(as_text(part.get("type"))) is BlockKind.THINKING:
             item = self._find_item(as_index(payload.get("output_index")), as_text(payload.get("item_id")))
             if item is None or item.type != "message":
                 # The parts of a reasoning item make one block, which its texts fill.
@@ -125,14 +129,15 @@ class TextReader(ItemReader):
     def _tell_part(self, item: Item, position: int, part: JsonObject, is_whole: bool) -> None:
         block = self._part(item, position, as_text(part.get("type")))
         if block.kind is BlockKind.OTHER:
-            if is_whole:
-                self._tell_other(block, item, part)
-        else:
-            text = as_text(part.get("text")) or as_text(part.get("refusal"))
-            self._complete_with(block, text, is_complete=False)
+            self._tell_other(block, item, part, is_whole)
+            return
+        texts = texts_in(part)
+        self._complete_with(block, texts[0] if texts else "", is_complete=False)
+        if len(texts) > 1:
+            self._contradict("a part of a message says two texts")
 
     def _part(self, item: Item, position: int, label: str) -> StreamBlock:
-        kind = PARTS.get(label, BlockKind.OTHER)
+        kind = kind_of(label)
         block = item.parts.get((position, kind))
         if block is None and any(place == position for place, _ in item.parts):
             self._contradict("a part of a message changes its type")
@@ -152,6 +157,9 @@ class TextReader(ItemReader):
 
     def _read_delta(self, word: str, payload: JsonObject) -> None:
         text = as_json_text(payload.get("delta"))
+        if word in _SOUNDS:
+            self._text_block("audio_transcript", payload)
+            return
         if word not in _TEXTS:
             self._read_other_delta(word, payload, text)
             return
@@ -226,13 +234,11 @@ class TextReader(ItemReader):
 
     def _read_thought(self, word: str, payload: JsonObject, part: JsonObject) -> None:
         """The beginning or the end of a part of the thinking."""
-        item = self._find_item(as_index(payload.get("output_index")), as_text(payload.get("item_id")))
-        if item is not None and item.type == "reasoning":
-            self._think(item, thought_of(word, payload), as_text(part.get("text")))
+        self._think_part(self._item(payload, "reasoning"), thought_of(word, payload), part)
 
 
 def thought_of(word: str, payload: JsonObject) -> tuple[str, int]:
     """Which part of the thinking an event is about: the list that holds it, and its number there."""
-    if word == "reasoning_text":
+    if word in ("reasoning", "reasoning_content", "reasoning_text"):
         return "content", as_index(payload.get("content_index")) or 0
     return "summary", as_index(payload.get("summary_index")) or 0

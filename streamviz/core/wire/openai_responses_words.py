@@ -1,0 +1,59 @@
+"""Where a part of a message or of thinking has its text, and what else may hold some."""
+
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject, as_json_text
+
+# By the type of a part: the kind of its block, and the member that holds its text.
+PARTS = {
+    "output_text": (BlockKind.CONTENT, "text"),
+    "text": (BlockKind.CONTENT, "text"),
+    "output_audio": (BlockKind.CONTENT, "transcript"),
+    "refusal": (BlockKind.REFUSAL, "refusal"),
+    "reasoning_text": (BlockKind.THINKING, "text"),
+    "summary_text": (BlockKind.THINKING, "text"),
+}
+# Members that hold text where they stand: in a part beside its own, or in an item beside its parts.
+_TEXTS = (
+    "text",
+    "refusal",
+    "transcript",
+    "thinking",
+    "reasoning",
+    "reasoning_content",
+    "reasoning_text",
+    "output_text",
+)
+
+
+def kind_of(label: str) -> BlockKind:
+    """The kind of block that a part of this type makes."""
+    return PARTS[label][0] if label in PARTS else BlockKind.OTHER
+
+
+def parts_in(value: object) -> list[JsonObject]:
+    """The parts of a content or of a summary; what is no part counts as one of text."""
+    if isinstance(value, list):
+        return [part if isinstance(part, dict) else _part(part) for part in value]
+    return [value] if isinstance(value, dict) else [_part(value)] if value else []
+
+
+def _part(value: object) -> JsonObject:
+    return {"type": "text", "text": as_json_text(value)}
+
+
+def texts_in(part: JsonObject) -> list[str]:
+    """The text of a part, and behind it what other members say otherwise: clients may read any."""
+    own = PARTS.get(as_json_text(part.get("type")), (None, "text"))[1]
+    said = [as_json_text(part[key]) for key in (own, *_TEXTS, "content") if part.get(key)]
+    return list(dict.fromkeys(said))
+
+
+def texts_beside(item: JsonObject) -> list[str]:
+    """What an item says beside its parts."""
+    return list(dict.fromkeys(as_json_text(item[key]) for key in _TEXTS if item.get(key)))
+
+
+def said_in(item: JsonObject) -> bool:
+    """Whether an item of thinking says anything."""
+    parts = [part for key in ("summary", "content") for part in parts_in(item.get(key))]
+    return bool(texts_beside(item)) or any(map(texts_in, parts))
