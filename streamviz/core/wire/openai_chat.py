@@ -9,14 +9,17 @@ from dataclasses import dataclass, field
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
 from streamviz.core.wire.beside import chat_says_beside
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, Places, legacy_piece, piece_of
-from streamviz.core.wire.openai_chat_message import THINKING_FIELDS, build_message
+from streamviz.core.wire.openai_chat_message import build_message
+from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, thinking_in
 
 MEDIA_FIELDS = ("audio", "images")
-_SAYING = ("content", "refusal", "tool_calls", "function_call", *THINKING_FIELDS, "reasoning_details", *MEDIA_FIELDS)
+_SAYING = ("content", "refusal", "tool_calls", "function_call", *THINKING_FIELDS, SPECIFIC, *MEDIA_FIELDS)
+_THINKING = frozenset((*THINKING_FIELDS, SPECIFIC))
 _PLAIN = frozenset(("role", "content"))
 
 
@@ -128,44 +131,55 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._content(choice, content)
 
     def _read_fields(self, choice: _Choice, delta: JsonObject, content: object) -> None:
-        if (
-            delta.get("reasoning_content")
-            or delta.get("reasoning")
-            or delta.get("thinking")
-            or delta.get("reasoning_details")
-        ):
-            self._read_thinking(choice, delta)
+        thinking = "" if _THINKING.isdisjoint(delta) else self._read_thinking(choice, delta)
         if content and isinstance(content, str):
             self._content(choice, content)
         elif isinstance(content, list):
-            self._read_parts(choice, content, _thinking_in(delta))
+            self._read_parts(choice, content, thinking)
         elif content:
             self._contradict("content is neither text nor a list")
-        if refusal := as_text(delta.get("refusal")):
-            self._text(choice, BlockKind.REFUSAL, refusal)
-        for key in MEDIA_FIELDS:
-            if media := delta.get(key):
-                self._media(choice, key, media)
+        if refusal := delta.get("refusal"):
+            self._text(choice, BlockKind.REFUSAL, as_text(refusal))
+            if not isinstance(refusal, str):
+                self._contradict("a refusal is no text")
+        if audio := delta.get("audio"):
+            self._read_audio(choice, audio, content)
+        if images := delta.get("images"):
+            self._media(choice, "images", images)
+        self._read_call_fields(choice, delta)
+
+    def _read_call_fields(self, choice: _Choice, delta: JsonObject) -> None:
         if calls := delta.get("tool_calls"):
             self._read_calls(choice, self._few(objects(calls)))
-        if call := as_object(delta.get("function_call")):
-            self._read_legacy_call(choice, legacy_piece(call))
+            if len(objects(calls)) < (len(calls) if isinstance(calls, list) else 1):
+                self._contradict("a call is no object")
+        if call := delta.get("function_call"):
+            self._read_legacy_call(choice, legacy_piece(as_object(call)))
+            if not isinstance(call, dict):
+                self._contradict("a call is no object")
 
     def _content(self, choice: _Choice, text: str) -> None:
         choice.has_text = True
         self._text(choice, BlockKind.CONTENT, text)
 
-    def _read_thinking(self, choice: _Choice, delta: JsonObject) -> None:
-        details = self._few(objects(delta.get("reasoning_details")))
-        text, said = _thinking_in(delta), "".join(map(_detail_text, details))
-        if text and (
-            (said and said != text) or any(as_text(delta.get(key)) not in ("", text) for key in THINKING_FIELDS)
-        ):
+    def _read_thinking(self, choice: _Choice, delta: JsonObject) -> str:
+        """Take in what a delta thinks, and give its text."""
+        for each in (delta, as_object(delta.get(SPECIFIC))):
+            for key in THINKING_FIELDS:
+                self._few(as_list(each.get(key)))
+        text, signature, is_odd = thinking_in(delta)
+        if is_odd:
             self._contradict("two fields say different thinking")
-        # Encrypted thinking has no text, but the provider wants it back: it is kept as the signature is.
-        signature = "".join(as_text(detail.get("signature")) or as_text(detail.get("data")) for detail in details)
-        if text or said or signature:
-            self._text(choice, BlockKind.THINKING, text or said, signature)
+        self._text(choice, BlockKind.THINKING, text, signature)
+        return text
+
+    def _read_audio(self, choice: _Choice, audio: object, content: object) -> None:
+        """What is said aloud is content, as its transcript has it."""
+        said = as_text(as_object(audio).get("transcript"))
+        if said != content:
+            self._text(choice, BlockKind.CONTENT, said)
+        if not said or as_object(audio).get("data"):
+            self._media(choice, "audio", audio)
 
     def _read_parts(self, choice: _Choice, parts: list[object], thinking: str) -> None:
         """A list of content. What it has of `thinking` again, which a field of the delta said, counts once."""
@@ -174,7 +188,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             kind = as_text(details.get("type"))
             text = _part_text(details, kind)
             if kind == "thinking" and thinking:
-                if text != thinking:
+                if not is_same(text, thinking):
                     self._contradict("a part and a field say different thinking")
             elif kind in ("thinking", "reasoning"):
                 self._text(choice, BlockKind.THINKING, text, as_text(details.get("signature")))
@@ -183,6 +197,8 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
                     self._contradict("content is a text and then a list")
                 self._text(choice, BlockKind.REFUSAL if kind == "refusal" else BlockKind.CONTENT, text)
             elif kind not in ("text", "output_text", ""):
+                if may_be_call(details):
+                    self._contradict("a part of the content may be a call")
                 self._media(choice, kind, details)
 
     def _text(self, choice: _Choice, kind: BlockKind, text: str, signature: str = "") -> None:
@@ -300,15 +316,6 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
 def _says_else(message: JsonObject, delta: JsonObject) -> bool:
     """Whether a client that reads the one gets something else than one that reads the other."""
     return any(message.get(key) and message[key] != delta.get(key) for key in _SAYING)
-
-
-def _thinking_in(delta: JsonObject) -> str:
-    """What the first field of thinking says that says anything."""
-    return next((text for key in THINKING_FIELDS if (text := as_text(delta.get(key)))), "")
-
-
-def _detail_text(detail: JsonObject) -> str:
-    return as_text(detail.get("text")) or as_text(detail.get("summary"))
 
 
 def _part_text(part: JsonObject, kind: str) -> str:

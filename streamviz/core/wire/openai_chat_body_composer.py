@@ -8,7 +8,7 @@ from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock,
 from streamviz.core.body_composer import BodyComposer
 from streamviz.core.calls import LEGACY_CALL
 from streamviz.core.events import BlockDelta, BlockKind, StreamFailed
-from streamviz.core.json_value import JsonObject, as_index, as_object, encode, objects
+from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode, objects
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_composer import FINISH_WITHOUT_CALLS, error_body
 from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top, kept_words
@@ -89,6 +89,10 @@ class _Answer:
         if BlockKind.THINKING not in changed and not isinstance(own.get("content"), list):
             # It stays in the field in which its provider put it.
             message = {key: value for key, value in message.items() if key != "reasoning_content" or key in own}
+        spoken = as_text(as_object(message.get("audio")).get("transcript"))
+        if spoken and spoken != own.get("content"):
+            # It is content that upstream's own audio says.
+            message["content"] = as_text(message["content"]).replace(spoken, "", 1) or None
         tools = [block for block in blocks if isinstance(block, ToolCallStreamBlock)]
         if "tool_calls" in message:
             message["tool_calls"] = [self._call(block, calls) for block in tools if block.label != LEGACY_CALL]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streamviz.core.calls import LEGACY_CALL, name_of
+from streamviz.core.calls import CARRIERS, LEGACY_CALL, name_of, said_beside
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text
 
 _FUNCTION, CUSTOM = "function", "custom"
@@ -37,10 +37,16 @@ def piece_of(call: JsonObject) -> Piece:
     given, other = _given(said, is_custom=said is custom, is_new=not function)
     is_odd = bool(function and custom) or (index is None and call.get("index") is not None) or other is not None
     name = as_text(said.get("name"))
-    if label and not said:
+    if not said and (label or said_beside(call, "")):
         # A kind of call that is new: all that it says is what the tool is given.
         given = {key: value for key, value in call.items() if key not in ("index", "id", "type")} or None
         name = as_text(call.get("name")) or name_of(label)
+    elif said:
+        is_new = not function and not custom
+        is_odd = is_odd or said_beside({**call, word: None}, "") or call.get("name") not in (None, "", name)
+        is_odd = is_odd or _says_twice(said, is_new=is_new)
+        if given is None and is_new:
+            given = {key: value for key, value in said.items() if key != "name"} or None
     is_object = given is not None and not isinstance(given, str)
     return Piece(as_text(call.get("id")), name, as_json_text(given), label, index, is_odd, is_object)
 
@@ -49,6 +55,12 @@ def _given(said: JsonObject, *, is_custom: bool, is_new: bool) -> tuple[object, 
     """What clients take for what the tool is given, and what they pass over, or may take in its place."""
     arguments, text = said.get("arguments"), said.get("input")
     return (text, arguments) if is_custom or (is_new and arguments is None) else (arguments, text)
+
+
+def _says_twice(said: JsonObject, *, is_new: bool) -> bool:
+    """Whether there is more that clients may give to the tool. Of both arguments and input `_given` tells."""
+    carriers = {key for key in CARRIERS if said.get(key)} - {"arguments", "input"}
+    return bool(carriers) and not (is_new and not said.get("arguments") and not said.get("input"))
 
 
 def legacy_piece(call: JsonObject) -> Piece:

@@ -8,6 +8,7 @@ from collections.abc import Set
 
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, objects
+from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, text_of
 
 # Of a chunk, or of a whole answer. What was found on the web belongs to the content.
 _TOP = frozenset(
@@ -23,6 +24,7 @@ _WORDS = {
     "reasoning": BlockKind.THINKING,
     "thinking": BlockKind.THINKING,
     "reasoning_details": BlockKind.THINKING,
+    "thinking_blocks": BlockKind.THINKING,
     "images": BlockKind.OTHER,
 }
 # The fields that repeat blocks or describe them.
@@ -31,11 +33,9 @@ _ABOUT = {
     "citations": frozenset({BlockKind.CONTENT}),
     "search_results": frozenset({BlockKind.CONTENT}),
     "audio": frozenset({BlockKind.CONTENT, BlockKind.OTHER}),
-    "thinking_blocks": frozenset({BlockKind.THINKING}),
     "thought_signatures": frozenset({BlockKind.THINKING}),
 }
-_THINKING = frozenset({"reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks"})
-_SPECIFIC = frozenset({"annotations", "citations", "reasoning_content", "thinking_blocks", "thought_signatures"})
+_SPECIFIC = frozenset({"annotations", "citations", "thought_signatures", *THINKING_FIELDS})
 
 
 def kept_top(payload: JsonObject, changed: Set[BlockKind]) -> JsonObject:
@@ -66,12 +66,12 @@ def kept_words(words: JsonObject, thinking: str, touched: Set[BlockKind], change
     """
     kept: JsonObject = {}
     for key, value in words.items():
-        if key == "provider_specific_fields":
+        if key == SPECIFIC:
             specific = {name: inner for name, inner in as_object(value).items() if name in _SPECIFIC}
-            value = kept_words(specific, thinking, changed, changed)
+            value = kept_words(specific, thinking, touched, changed)
             if not value:
                 continue
-        if _is_kept(key, touched, changed) and (key not in _THINKING or _said(value) in ("", thinking)):
+        if _is_kept(key, touched, changed) and (key not in THINKING_FIELDS or _repeats(value, thinking)):
             kept[key] = value
     return kept
 
@@ -79,16 +79,12 @@ def kept_words(words: JsonObject, thinking: str, touched: Set[BlockKind], change
 def _is_kept(key: str, touched: Set[BlockKind], changed: Set[BlockKind]) -> bool:
     if key in _WORDS:
         return _WORDS[key] not in touched
-    return key in ("role", "provider_specific_fields") or (key in _ABOUT and changed.isdisjoint(_ABOUT[key]))
+    return key in ("role", SPECIFIC) or (key in _ABOUT and changed.isdisjoint(_ABOUT[key]))
 
 
-def _said(thinking: object) -> str:
-    """The text of a field of thinking, or of its parts."""
-    if isinstance(thinking, str):
-        return thinking
-    names = ("text", "summary", "thinking")
-    parts = objects(thinking)
-    return "".join(next((text for name in names if (text := as_text(part.get(name)))), "") for part in parts)
+def _repeats(value: object, thinking: str) -> bool:
+    said = text_of(value)
+    return not said or is_same(said, thinking)
 
 
 def _spells(logprobs: object, words: JsonObject, changed: Set[BlockKind]) -> bool:

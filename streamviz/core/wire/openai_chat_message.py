@@ -11,8 +11,6 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
 from streamviz.core.wire.openai_chat_calls import CUSTOM
 
-# The same thinking can come in two of these at once: the first that holds text counts.
-THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking")
 _FIELDS = {
     BlockKind.CONTENT: "content",
     BlockKind.THINKING: "reasoning_content",
