@@ -12,11 +12,13 @@ from django.core.management import CommandError, call_command
 from streamviz.records.journal import folder
 from streamviz.records.retention import run_retention
 from streamviz.records.rules import Retention
+from streamviz.records.tables import BLOCK
 from streamviz.records.verification import strays, verify, wrong_sums
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story, tool_stream
 from tests.records.support import block, closed, journal_of, move, opened, received
 
+BLOCK_COLUMNS = ", ".join(name for name in BLOCK.names if name != "ordinal")
 DAMAGE = {
     "a run of chunks is gone": ("DELETE FROM records_upstreamrun", "there are 0 chunks, and 5 were counted"),
     "a run of frames is gone": ("DELETE FROM records_clientrun", "there are 0 frames, and 1 were counted"),
@@ -47,9 +49,8 @@ DAMAGE = {
     "a verdict is gone": ("UPDATE records_verdict SET number = 1", "verdict 0 is missing"),
     "a block is gone": ("DELETE FROM records_block WHERE ordinal = 1", "there are 1 blocks, and 2 were counted"),
     "a block too many": (
-        "INSERT INTO records_block SELECT nextval('records_block_id_seq'), 2, kind, choice, index, upstream_id, name,"
-        " label, text, signature, first_seq, last_seq, started_at, completed_at, held_at, released_at, held_by,"
-        " is_truncated, stream_id, length FROM records_block WHERE ordinal = 1",
+        f"INSERT INTO records_block (ordinal, {BLOCK_COLUMNS}) SELECT 2, {BLOCK_COLUMNS} FROM records_block"
+        " WHERE ordinal = 1",
         "there are 3 blocks, and 2 were counted",
     ),
     "a block's text was changed": (
