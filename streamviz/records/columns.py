@@ -6,9 +6,9 @@ another name than the field. Of any other type text is kept as far as Postgres c
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, Any, get_args, get_type_hints
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 from uuid import UUID
 
 import msgspec
@@ -16,6 +16,8 @@ from psycopg.types.json import Jsonb
 
 from streamviz.core.json_value import decode, encode
 from streamviz.records.moments import as_datetime, as_microseconds
+
+EntryT = TypeVar("EntryT", bound=msgspec.Struct)
 
 # Names are in indexes, whose rows take 2,704 bytes: so many characters fit, whatever they are.
 LONGEST_NAME = 500
@@ -75,13 +77,15 @@ def _as_it_is(value: Any) -> Any:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """How a field is kept. `column` is empty where it has the field's name; `is_exported` says that it is the same in
-    other installations, and not worked out from what is."""
+    other installations, and not worked out from what is; `is_content` that a model, a user or a provider wrote it, so
+    that it is dropped where only the shape of a stream is kept."""
 
     to_sql: Callable[[Any], object] = _as_it_is
     to_line: Callable[[Any], object] = _as_it_is
     from_line: Callable[[Any], object] = _as_it_is
     column: str = ""
     is_exported: bool = True
+    is_content: bool = False
 
 
 TEXT = Kept(to_sql=clean)
@@ -99,8 +103,10 @@ Choice = Annotated[int, Kept(to_sql=lambda number: _within(number, _MOST_INT) or
 Cost = Annotated[float, Kept(to_sql=lambda cost: cost if 0 <= cost < _MOST_COST else None, to_line=float)]
 # µs since the epoch.
 Moment = Annotated[int, MOMENT]
-Raw = Annotated[bytes, Kept(to_line=bytes_to_line, from_line=bytes_from_line)]
-JsonObject = Annotated[dict[str, object], JSON]
+# What others wrote.
+Content = Annotated[str, replace(TEXT, is_content=True)]
+RawContent = Annotated[bytes, Kept(to_line=bytes_to_line, from_line=bytes_from_line, is_content=True)]
+JsonContent = Annotated[dict[str, object], replace(JSON, is_content=True)]
 JsonObjects = Annotated[list[dict[str, object]], JSON]
 Spans = Annotated[list[tuple[int, int]], JSON]
 JsonText = Annotated[bytes, Kept(to_sql=lambda text: Jsonb(clean_json(decode(text))), from_line=encode)]
@@ -138,6 +144,17 @@ def columns_of(entry: type[msgspec.Struct], *others: str) -> tuple[Column, ...]:
     hints = get_type_hints(entry, include_extras=True)
     kept = {name: _kept(hints[name]) for name in entry.__struct_fields__ if name not in others}
     return tuple(Column(each.column or name, name, each) for name, each in kept.items())
+
+
+def without_content(entry: EntryT) -> EntryT:
+    """The same with nothing in the fields of content."""
+    told = ((name, getattr(entry, name)) for name in _content_of(type(entry)))
+    return msgspec.structs.replace(entry, **{name: type(value)() for name, value in told if value is not None})
+
+
+@cache
+def _content_of(entry: type[msgspec.Struct]) -> tuple[str, ...]:
+    return tuple(column.field for column in columns_of(entry) if column.kept.is_content)
 
 
 def _kept(hint: Any) -> Kept:

@@ -6,9 +6,9 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from streamviz.core.model_names import model_names
+from streamviz.records.columns import without_content
 from streamviz.records.recorder import (
     AnyEntry,
-    BlockRecord,
     ChunksReceived,
     FramesSent,
     Recorder,
@@ -62,16 +62,12 @@ def shape_of(entry: AnyEntry) -> AnyEntry:
     match entry:
         case StreamOpened():
             label = entry.session_label if entry.session_id.version == _NAMED_BY_CLIENT else ""
-            return replace(entry, request=b"", session_label=label)
+            return replace(without_content(entry), session_label=label)
         case ChunksReceived():
             return replace(entry, raws=[], sizes=entry.sizes or [len(raw) for raw in entry.raws])
         case FramesSent():
             return replace(entry, made=[(origin, b"") for origin, _ in entry.made])
         case VerdictsGiven():
-            return replace(entry, verdicts=[replace(verdict, reason="", evidence={}) for verdict in entry.verdicts])
+            return replace(entry, verdicts=[without_content(verdict) for verdict in entry.verdicts])
         case StreamClosed():
-            return replace(entry, error="", blocks=[_shape_of_block(block) for block in entry.blocks])
-
-
-def _shape_of_block(block: BlockRecord) -> BlockRecord:
-    return replace(block, text="", signature="")
+            return replace(without_content(entry), blocks=[without_content(block) for block in entry.blocks])

@@ -14,17 +14,18 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.context import UPSTREAM, Frame
 from streamviz.records.columns import (
     Choice,
+    Content,
     Cost,
     Id,
     Index,
-    JsonObject,
+    JsonContent,
     JsonObjects,
     JsonText,
     Kept,
     Moment,
     Name,
     Provider,
-    Raw,
+    RawContent,
     SessionId,
     Spans,
     Texts,
@@ -62,7 +63,7 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     upstream_model: Name
     provider: Provider
     requested_at: Moment
-    request: Raw
+    request: RawContent
     not_run: JsonObjects = []
 
 
@@ -113,12 +114,12 @@ class VerdictRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     policy_version_id: Id
     mode: str
     decision: str
-    reason: str
+    reason: Content
     failure: str
     at: Moment
     took: Annotated[int, Kept(column="took_us")]
     subject: str = "block"
-    evidence: JsonObject = {}
+    evidence: JsonContent = {}
     by: str = ""
     client_had: int = 0
 
@@ -139,9 +140,9 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     upstream_id: str
     name: Name
     label: str
-    text: str
+    text: Content
     length: int
-    signature: str
+    signature: Content
     first_seq: int
     last_seq: int
     started_at: Moment
@@ -165,7 +166,7 @@ class StreamClosed(Entry, frozen=True, tag="closed"):
     outcome: str
     finish_reason: str
     status: int | None
-    error: str
+    error: Content
     usage: JsonText | None
     input_tokens: Tokens | None
     output_tokens: Tokens | None
