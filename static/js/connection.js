@@ -118,7 +118,7 @@ export class Connection {
       case "end":
         this.#endedUnseen = this.#isPaused;
         this.isOver = !this.#isPaused;
-        if (this.#isPaused) this.#say("paused, finished in the meantime", "is-behind");
+        if (this.#isPaused) this.#say("paused; stream has finished", "is-behind");
         else this.#say("finished", "is-over");
     }
     return false;

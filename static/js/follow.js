@@ -53,7 +53,7 @@ function keepUp() {
   if (!button) return; // nothing here grows
   button.hidden = false;
   button.setAttribute("aria-pressed", String(follows));
-  button.textContent = follows ? "follows the newest block" : "follow the newest block";
+  button.textContent = follows ? "following newest" : "follow newest";
   if (!follows || moving) return;
   // Once a frame is often enough, and layout is asked for only then.
   moving = requestAnimationFrame(() => {

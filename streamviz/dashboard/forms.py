@@ -14,8 +14,8 @@ from streamviz.policies.registry import REGISTRY
 from streamviz.records.models import ApiKey, Policy
 from streamviz.sign_ins import Attempt, TooManyAttempts
 
-KINDS = f"Which of {', '.join(BlockKind)} it applies to, comma separated; none means all."
-WHY = "Kept with the version that this change makes."
+KINDS = f"Block kinds it applies to, comma-separated: {', '.join(BlockKind)}. Empty means all."
+WHY = "Saved with the new version."
 
 
 def wrong_with(form: forms.BaseForm) -> str:
@@ -88,8 +88,22 @@ class PolicyForm(forms.ModelForm):
             "by_hand",
             "by_hand_seconds",
         )
-        labels = {"by_hand": "A person decides", "by_hand_seconds": "Time for the person"}
-        help_texts = {"kinds_scope": KINDS}
+        labels = {
+            "by_hand": "Approval by a person",
+            "by_hand_seconds": "Approval timeout",
+            "fail_open": "Allow on failure",
+        }
+        help_texts = {
+            "order": "Policies run in this order, lowest first.",
+            "models_scope": "Models it applies to, comma-separated; * and ? are wildcards. Empty means all.",
+            "keys_scope": "API keys it applies to, by name, comma-separated; * and ? are wildcards. Empty means all.",
+            "kinds_scope": KINDS,
+            "tools_scope": "Tools it applies to, comma-separated; * and ? are wildcards. Empty means all.",
+            "fail_open": "Allow when the policy fails or times out. Otherwise it denies.",
+            "time_limit": "In seconds.",
+            "by_hand": "Whether a person can overrule a denial.",
+            "by_hand_seconds": "How long to wait for approval, in seconds.",
+        }
 
     def __init__(self, *args: Any, kind: str, by: User | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -143,21 +157,21 @@ class PolicyForm(forms.ModelForm):
 class TryOutForm(forms.Form):
     """What a policy is to be tried on: a recorded stream, or something pasted."""
 
-    stream = forms.UUIDField(required=False, label="A recorded stream's id")
+    stream = forms.UUIDField(required=False, label="Stream ID")
     subject = forms.ChoiceField(
         choices=[("content", "a text"), ("thinking", "thinking"), ("tool_call", "a tool call")], required=False
     )
-    name = forms.CharField(required=False, max_length=200, label="The tool's name")
+    name = forms.CharField(required=False, max_length=200, label="Tool name")
     text = forms.CharField(
         required=False,
         max_length=200_000,
-        label="The text, or the call's arguments",
+        label="Text or tool arguments",
         strip=False,
         widget=forms.Textarea(attrs={"rows": 5}),
     )
     tools = ReadableJSON(
         required=False,
-        label="The tools that the request declares (JSON)",
+        label="Tools declared by the request (JSON)",
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
@@ -167,7 +181,7 @@ class BacktestForm(forms.Form):
 
     version = forms.IntegerField(min_value=1, label="Version")
     streams = forms.IntegerField(min_value=1, max_value=1_000_000, initial=1000, label="Newest streams")
-    days = forms.FloatField(min_value=0.01, max_value=3650, required=False, label="Not older than (days)")
+    days = forms.FloatField(min_value=0.01, max_value=3650, required=False, label="Maximum age (days)")
 
 
 class NoteForm(forms.Form):

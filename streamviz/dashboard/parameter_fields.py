@@ -60,9 +60,9 @@ def _how_written(schema: JsonObject) -> str:
     if schema.get("type") not in ("array", "object") or "enum" in items:
         return ""
     if items.get("type") == "string":
-        return " One a line."
+        return " One per line."
     example = next(iter(as_list(schema.get("examples"))), None)
-    return f" As JSON, such as {json.dumps(example)}." if example else " As JSON."
+    return f" As JSON, e.g. {json.dumps(example)}." if example else " As JSON."
 
 
 def _is_group(schema: JsonObject) -> bool:

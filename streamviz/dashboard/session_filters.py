@@ -30,8 +30,8 @@ FIELDS = {
     "outcome": "outcome:halted",
     "finish_reason": "finish_reason:length",
     "starred": "starred:yes",
-    "cost": "cost:0.50 (at least so many dollars)",
-    "duration": "duration:30s (at least so long)",
+    "cost": "cost:0.50 (at least $0.50)",
+    "duration": "duration:30s (at least 30 s)",
 }
 # Filters that are a click away.
 SHORTCUTS = {
@@ -77,7 +77,7 @@ def read(written: Filter) -> Asked:
             if term.field:
                 _add(without if term.is_not else wanted, term)
             elif term.is_not:
-                raise _NotUnderstood("what is left out names a field, as in -model:gpt-4.1")
+                raise _NotUnderstood("an exclusion needs a field, e.g. -model:gpt-4.1")
         except _NotUnderstood as why:
             problems.append(f"{term.source}: {why}")
     text = " ".join(_words(term) for term in written.terms if not term.field and not term.is_not)
@@ -140,13 +140,13 @@ def _answer(name: str) -> Callable[[Term], tuple[str, bool]]:
 
 def _cost(term: Term) -> tuple[str, float]:
     if not (match := _COST.fullmatch(term.pattern)):
-        raise _NotUnderstood("a number of dollars, as in cost:0.50")
+        raise _NotUnderstood("a number of dollars, e.g. cost:0.50")
     return "least_cost", float(match[1])
 
 
 def _duration(term: Term) -> tuple[str, float]:
     if not (match := _DURATION.fullmatch(term.pattern)):
-        raise _NotUnderstood("a number of seconds, as in duration:30, or 500ms, 2m, 1h")
+        raise _NotUnderstood("a number of seconds, e.g. duration:30, 500ms, 2m or 1h")
     return "least_seconds", float(match[1]) * _SECONDS[match[2]]
 
 

@@ -147,14 +147,14 @@ def _drawn(total: Bucket, rows: Sequence[Row], span: Timespan) -> list[Drawn]:
 def _known(number: int, total: Bucket) -> str:
     """On how many streams a sum rests, unless it is all that are over."""
     over = total.streams - total.running
-    return "" if number >= over else f"known of {number:,} of {over:,} streams"
+    return "" if number >= over else f"from {number:,} of {over:,} streams"
 
 
 _Figure = Callable[[Bucket], float | None]
 _TIMES: list[tuple[str, str, _Figure, _Figure]] = [
     ("TTFT upstream", "", lambda each: each.ttft_upstream_p50, lambda each: each.ttft_upstream_p95),
     ("TTFT client", "", lambda each: each.ttft_client_p50, lambda each: each.ttft_client_p95),
-    ("ITL", "of each stream's median", lambda each: each.itl_p50, lambda each: each.itl_p95),
+    ("ITL", "of stream medians", lambda each: each.itl_p50, lambda each: each.itl_p95),
     ("TPOT", "", lambda each: each.tpot_p50, lambda each: each.tpot_p95),
 ]
 

@@ -88,7 +88,7 @@ async def recorded(stream_id: UUID) -> Recording | str:
     """A stream of the record, or why it cannot be run again."""
     stream = await Stream.objects.select_related("key").filter(pk=stream_id).afirst()
     if stream is None:
-        return "there is no such stream in the record"
+        return "no such stream"
     return await sync_to_async(recording_of)(stream)
 
 

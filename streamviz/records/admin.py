@@ -41,7 +41,7 @@ class PolicyForm(forms.ModelForm):
     why = forms.CharField(
         label="Why",
         max_length=500,
-        help_text="Kept with the version that this change makes.",
+        help_text="Saved with the new version.",
         widget=UnfoldAdminTextInputWidget(),
     )
 

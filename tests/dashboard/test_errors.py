@@ -12,7 +12,7 @@ from tests.dashboard.conftest import Cast
 def test_what_is_not_there(cast: Cast, who: str) -> None:
     answer = cast[who].get("/no-such-page/")
     assert answer.status_code == 404
-    assert "There is nothing here" in answer.content.decode()
+    assert "Page not found" in answer.content.decode()
     assert "Content-Security-Policy" in answer.headers
 
 
@@ -27,7 +27,7 @@ def test_a_form_without_its_token(cast: Cast) -> None:
     strict.cookies = cast["alice"].cookies
     answer = strict.post("/sign-out/")
     assert answer.status_code == 403
-    assert "That form is out of date" in answer.content.decode()
+    assert "This form has expired" in answer.content.decode()
 
 
 def test_a_fault_of_ours_needs_no_database() -> None:

@@ -56,7 +56,7 @@ def test_what_a_shadow_would_not_allow_was_allowed(alice: Client, guard: Policy)
     for number, mode in enumerate(["enforce", "shadow", "shadow"]):
         verdict = {"mode": mode, "decision": "deny", "reason": f"by {mode}", "took_us": 1}
         stream.verdicts.create(number=number, policy_version=version, at=timezone.now(), **verdict)
-    assert 'data-label="not allowed">1<br><span class="muted">would: 2</span>' in text(alice.get("/policies/"))
+    assert 'data-label="interventions">1<br><span class="muted">shadow: 2</span>' in text(alice.get("/policies/"))
     assert "by shadow" not in text(alice.get("/policies/guard/?verdicts=intervened"))
 
 

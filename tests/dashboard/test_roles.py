@@ -156,7 +156,7 @@ def test_a_page_offers_nobody_what_they_may_not_do(cast: Cast, arguments: dict[s
         who: [
             b'action="/simulate/"' in cast[who].get("/").content,
             b"mode-switch" in cast[who].get("/policies/").content,
-            b"Issue a key" in cast[who].get("/keys/").content,
+            b"Create key" in cast[who].get("/keys/").content,
             b'href="/admin/"' in cast[who].get("/").content,
         ]
         for who in VIEWERS

@@ -41,7 +41,7 @@ def test_what_is_unknown_is_a_dash_and_never_nothing(cast: Cast) -> None:
     lately("one", upstream_first_at=None, outcome="interrupted")
     shown = page(cast)
     assert "Tokens <b>– out, – in</b>" in shown
-    assert "known of 0 of 1 streams" in shown
+    assert "from 0 of 1 streams" in shown
     assert "Cost <b>–</b>" in shown
     assert "TTFT upstream <b>p50 –, p95 –</b>" in shown
     assert '<td class="number" data-label="cost">–</td>' in shown
@@ -55,7 +55,7 @@ def test_figures_are_added_up(cast: Cast) -> None:
     assert "Streams <b>3</b>" in shown
     assert "Tokens <b>11 out, 30 in</b>" in shown
     assert "Cost <b>$1.25</b>" in shown
-    assert shown.count("known of 2 of 3 streams") == 2
+    assert shown.count("from 2 of 3 streams") == 2
     assert "TTFT upstream <b>p50 0.20 s, p95 0.20 s</b>" in shown
     assert "TTFT client <b>p50 –, p95 –</b>" in shown
     assert "estimated" not in shown

@@ -22,8 +22,8 @@ from tests.dashboard.conftest import Cast
 from tests.records.support import journal_of, opened
 from tests.records.test_backlog import say
 
-NOBODY = "Nobody moves this machine"
-LIMIT = "The journal is at its limit: the journal takes 0 MiB."
+NOBODY = "No writer is running"
+LIMIT = "The journal is full: the journal takes 0 MiB."
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +40,8 @@ def page(cast: Cast) -> str:
 
 def test_it_says_what_waits_and_that_nobody_moves_it(cast: Cast, journals: Path) -> None:
     shown = page(cast)
-    assert f"<dt>In the journal</dt><dd>{filesizeformat(usage(journals).size)}</dd>" in shown
-    assert "<dt>Writer behind by</dt><dd>–</dd>" in shown
+    assert f"<dt>Journal</dt><dd>{filesizeformat(usage(journals).size)}</dd>" in shown
+    assert "<dt>Writer lag</dt><dd>–</dd>" in shown
     assert NOBODY in shown
     assert LIMIT not in shown
 
@@ -51,7 +51,7 @@ def test_it_says_how_far_behind_the_writer_is_and_why(cast: Cast, journals: Path
     say(journals, at=now, caught_up_at=now - 29.5, trouble="<no room>")
     with folder.open_locked(journals / folder.WRITER_LOCK):
         shown = page(cast)
-    assert "<dt>Writer behind by</dt><dd>29.5 s</dd>" in shown
+    assert "<dt>Writer lag</dt><dd>29.5 s</dd>" in shown
     assert "The database says: &lt;no room&gt;" in shown
     assert NOBODY not in shown
 
@@ -73,7 +73,7 @@ def test_it_says_what_a_full_journal_means(cast: Cast, settings: LazySettings, r
 
 def test_it_says_how_much_was_left_out_for_slow_browsers(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Watcher, "dropped_of_all", 1234)
-    assert "<dt>Live updates left out</dt><dd>1,234</dd>" in page(cast)
+    assert "<dt>Live updates dropped</dt><dd>1,234</dd>" in page(cast)
 
 
 def test_it_says_that_a_writer_hangs_and_waits_for_no_lock_itself(cast: Cast, journals: Path) -> None:
@@ -81,8 +81,8 @@ def test_it_says_that_a_writer_hangs_and_waits_for_no_lock_itself(cast: Cast, jo
     with folder.open_locked(journals / folder.WRITER_LOCK), psycopg.connect(conninfo()) as other:
         other.execute("LOCK TABLE records_stream IN ACCESS EXCLUSIVE MODE")
         shown = page(cast)
-    assert "The journal is not moved into the database: the writer has said nothing for 6" in shown
-    assert "Somebody has locked a table" in shown
+    assert "The journal is not being moved into the database: the writer has said nothing for 6" in shown
+    assert "Table sizes are unavailable" in shown
     assert "<dt>Database</dt><dd>–</dd>" in shown
 
 
@@ -105,7 +105,7 @@ def test_it_says_what_was_damaged_and_what_upkeep_cannot_do(cast: Cast, journals
 def test_it_shows_tables_and_what_retention_did(cast: Cast, settings: LazySettings) -> None:
     settings.RETENTION = Retention(chunk_days=14, stream_days=1, kept_days=0)
     shown = page(cast)
-    for words in ("records_upstreamrun", "records_block", "14 days", "1 day<", "for ever", "<dd>–</dd>"):
+    for words in ("records_upstreamrun", "records_block", "14 days", "1 day<", "forever", "<dd>–</dd>"):
         assert words in shown
     at = timezone.now() - timedelta(hours=3)
     freed = [{"rule": "chunks", "what": "day 2026-09-01", "number": 1, "size": 5 << 20}]

@@ -29,8 +29,8 @@ def alice(chromium: Browser, proxied: Proxied) -> Iterator[Visitor]:
         expect(page.get_by_role("heading", name="Set a password")).to_be_visible()
         for label in ("New password", "New password confirmation"):
             page.get_by_label(label, exact=True).fill("nobody guesses this one")
-        page.get_by_role("button", name="Set it").click()
-        expect(page.get_by_role("button", name="Change it")).to_be_visible()
+        page.get_by_role("button", name="Set password").click()
+        expect(page.get_by_role("button", name="Change password")).to_be_visible()
         yield visitor
         assert visitor.complaints == []
 
@@ -77,11 +77,11 @@ def ended(alice: Visitor, outcome: str = "completed") -> None:
 
 def test_the_empty_page_sends_a_simulated_stream(proxied: Proxied, alice: Visitor) -> None:
     page = alice.open("/")
-    expect(page.get_by_role("heading", name="No streams just now")).to_be_visible()
+    expect(page.get_by_role("heading", name="No streams right now")).to_be_visible()
     page.get_by_role("button", name="Send a simulated stream").last.click()
     row = page.locator(".stream-row").first
     expect(row).to_be_visible()
-    expect(page.get_by_role("heading", name="No streams just now")).to_be_hidden()
+    expect(page.get_by_role("heading", name="No streams right now")).to_be_hidden()
     expect(row.locator(".tail")).to_have_text(re.compile(r"\w"))
 
 

@@ -204,7 +204,7 @@ def test_what_ended_while_the_page_was_paused_is_there_on_resuming(proxied: Prox
     grown(alice.page, "#b0-text")
     alice.page.keyboard.press("p")
     text = call.result().text
-    expect(alice.page.locator("#pill")).to_have_text("paused, finished in the meantime")
+    expect(alice.page.locator("#pill")).to_have_text("paused; stream has finished")
     assert text_of(alice) != text
     alice.page.keyboard.press("p")
     expect(alice.page.locator("#pill")).to_have_text("finished")
@@ -285,7 +285,7 @@ def test_a_person_cancels_a_stream_and_its_client_is_told(proxied: Proxied, alic
     call = Call(proxied, LONG, session)
     alice.open(stream_path(proxied, session))
     grown(alice.page, "#b0-text")
-    alice.page.get_by_text("Cancel the stream").click()
+    alice.page.get_by_text("Cancel stream").click()
     alice.page.get_by_role("button", name="Yes, end it").click()
     expect(alice.page.locator("#stream-state")).to_contain_text("halted")
     call.join(120)
@@ -317,7 +317,7 @@ def test_two_workers_on_redis(chromium: Browser, make_server: MakeServer, redis_
             grown(alice.page, "#peek #b0-text")
             alice.open(stream_path(proxied, session))
             grown(alice.page, "#b0-text")
-            alice.page.get_by_text("Cancel the stream").click()
+            alice.page.get_by_text("Cancel stream").click()
             alice.page.get_by_role("button", name="Yes, end it").click()
             expect(alice.page.locator("#stream-state")).to_contain_text("halted")
             cancelled.join(120)

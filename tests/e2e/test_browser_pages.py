@@ -39,7 +39,7 @@ class Site:
         """The path of a back-test that is done."""
         with self.visit() as visitor:
             page = visitor.open("/policies/shell-guard/")
-            page.get_by_role("button", name="Run it").click()
+            page.get_by_role("button", name="Run back-test").click()
             expect(page.locator(".backtest-head")).to_contain_text("done")
             return urlsplit(page.url).path
 
@@ -92,7 +92,7 @@ def out_of_date(page: Page) -> Page:
     page.get_by_label("User name").fill("somebody")
     page.get_by_label("Password").fill("something")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading")).to_have_text("That form is out of date")
+    expect(page.get_by_role("heading")).to_have_text("This form has expired")
     return page
 
 
@@ -252,7 +252,7 @@ def test_the_histogram_comes_after_the_page_and_moves_nothing(site: Site) -> Non
         with page.expect_request("**/sessions/histogram/**"):
             visitor.open("/sessions/?q=model:dangerous")
         histogram, table = page.locator(".histogram"), page.locator("main > .table-wrap")
-        expect(histogram).to_contain_text("Counting …")
+        expect(histogram).to_contain_text("Counting…")
         expect(page.get_by_role("link", name="past", exact=True)).to_be_visible()
         before = table.bounding_box()
         held[0].continue_()

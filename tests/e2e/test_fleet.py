@@ -119,7 +119,7 @@ def test_a_server_goes_on_without_redis_says_so_and_joins_again(
         here.server.wait_for("the other workers cannot be reached")
         assert says(here, what)
         assert AWAY in browser.get("/system/").text
-        assert "others away" in browser.get("/").text
+        assert "others unreachable" in browser.get("/").text
         unknown = browser.get("/streams/019a0000-0000-7000-8000-000000000000/")
         assert (unknown.status_code, AWAY in unknown.text) == (503, True)
         assert Load(here.base_url, here.key, 1, model="content?seed=1&speed=inf&chunks=3").once()[0].is_whole

@@ -54,7 +54,7 @@ def test_a_mode_is_switched_in_place_and_says_when_every_worker_has_it(visitor: 
     switch(page, "enforce", "It is time.")
     expect(page.get_by_role("status").filter(has_text="shell-guard is now enforce, as v2.")).to_be_visible()
     row = page.locator("tr", has_text="shell-guard")
-    expect(row.locator(".spread")).to_contain_text("in force")
+    expect(row.locator(".spread")).to_contain_text("active")
     assert b"run_shell" not in proxied.ask("dangerous?speed=inf", "switched").body
     switch(page, "off", "Enough.")
     expect(row.locator("summary.mode")).to_contain_text("off")
@@ -82,7 +82,7 @@ def test_two_people_change_one_policy(chromium: Browser, visitor: Visitor, proxi
         theirs.locator("[name=order]").fill("51")
         theirs.locator("[name=reason]").fill("Theirs.")
         theirs.get_by_role("button", name="Save as v2").click()
-        expect(other.page.get_by_role("status").filter(has_text="secret-leak is saved as v2.")).to_be_visible()
+        expect(other.page.get_by_role("status").filter(has_text="secret-leak was saved as v2.")).to_be_visible()
     page.locator("#policy-form [name=time_limit]").fill("9")
     page.locator("#policy-form [name=reason]").fill("Mine.")
     page.get_by_role("button", name="Save as v2").click()
@@ -90,22 +90,22 @@ def test_two_people_change_one_policy(chromium: Browser, visitor: Visitor, proxi
     expect(page.locator(".newer .diff")).to_contain_text("+order: 51")
     expect(page.locator("#policy-form [name=time_limit]")).to_have_value("9")
     page.get_by_role("button", name="Save as v3").click()
-    expect(page.get_by_role("status").filter(has_text="secret-leak is saved as v3.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="secret-leak was saved as v3.")).to_be_visible()
 
 
 def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(visitor: Visitor, proxied: Proxied) -> None:
     page = visitor.open("/policies/shell-guard/")
     page.locator("[name='p.text']").fill("[drafted]")
     page.get_by_label("Subject").select_option("tool_call")
-    page.get_by_label("The text, or the call's arguments").fill('{"command": "rm -rf /"}')
-    page.get_by_label("The tool's name").fill("run_shell")
+    page.get_by_label("Text or tool arguments").fill('{"command": "rm -rf /"}')
+    page.get_by_label("Tool name").fill("run_shell")
     page.get_by_role("button", name="Try it").click()
     result = page.locator("#try-out-result")
     expect(result).to_contain_text("run_shell is denied: it deletes")
     expect(result.locator("section").nth(1)).to_contain_text("[drafted]")
     expect(result).to_contain_text("another stream, which ends with stop")
 
-    page.get_by_label("A recorded stream's id").fill(str(proxied.recorded("session-0").id))
+    page.get_by_label("Stream ID").fill(str(proxied.recorded("session-0").id))
     page.get_by_role("button", name="Try it").click()
     expect(result).to_contain_text("every byte as upstream sent it")
 
@@ -128,13 +128,13 @@ def test_it_is_rolled_back(visitor: Visitor) -> None:
     first.get_by_text("Roll back to v1").click()
     first.locator("input[name=reason]").fill("As it was.")
     first.get_by_role("button", name="Roll back", exact=True).click()
-    expect(page.get_by_role("status").filter(has_text="is what it was in v1")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="was rolled back to v1")).to_be_visible()
     expect(page.locator(".versions li").first).to_contain_text("As it was.")
 
 
 def test_a_back_test_runs_and_says_what_would_be_denied(visitor: Visitor) -> None:
     page = visitor.open("/policies/shell-guard/")
-    page.get_by_role("button", name="Run it").click()
+    page.get_by_role("button", name="Run back-test").click()
     expect(page.locator(".backtest-head")).to_contain_text("done")
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
     expect(page.locator(".facts div", has_text="Newly denied")).to_contain_text(re.compile("[1-9]"))
@@ -153,7 +153,7 @@ def test_a_back_test_that_runs_is_cancelled(visitor: Visitor, proxied: Proxied) 
     page = visitor.open("/policies/shell-guard/")
     head, cancel = page.locator(".backtest-head"), page.get_by_role("button", name="Cancel")
     with no_chunk_can_be_read(proxied):
-        page.get_by_role("button", name="Run it").click()
+        page.get_by_role("button", name="Run back-test").click()
         expect(head).to_contain_text("running")
         cancel.click()
         expect(head).to_contain_text("cancelled")

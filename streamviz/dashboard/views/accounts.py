@@ -53,7 +53,7 @@ def sign_in_link(request: HttpRequest, uidb64: str, token: str) -> HttpResponse:
     programs that look at links, such as those of mail and chats, do not."""
     user = user_for_link(uidb64, token)
     if user is None:
-        messages.error(request, "This link was used already, or is too old. Sign in with your password.")
+        messages.error(request, "This link has already been used or has expired. Sign in with your password.")
         return redirect("sign_in")
     if request.method != "POST":
         return render(request, "dashboard/sign_in_link.html", {"account": user.get_username()})
@@ -79,7 +79,7 @@ def account(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         form.save()
         update_session_auth_hash(request, user)
-        messages.success(request, "The password was set.")
+        messages.success(request, "Password saved.")
         return redirect("account")
     themes_now = [(value, word, value == themes.chosen(request)) for value, word in themes.THEMES.items()]
     context = {"page": "account", "form": form, "role": roles.role_of(user), "themes": themes_now}

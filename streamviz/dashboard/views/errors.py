@@ -8,29 +8,29 @@ from streamviz.dashboard.pages import NotFoundHere
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """400"""
-    return _page(request, 400, "That request makes no sense", "Go back and try again.")
+    return _page(request, 400, "Bad request", "Go back and try again.")
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """403"""
-    return _page(request, 403, "You may not do that", "An administrator can give you a role that may.")
+    return _page(request, 403, "You don't have permission to do that", "Ask an administrator for a role that has it.")
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403, for a form without the token that its page gave it: that of another sign-in, or of another site."""
-    return _page(request, 403, "That form is out of date", "Go back, reload the page and send it again.")
+    return _page(request, 403, "This form has expired", "Go back, reload the page and send it again.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """404; 503 while it may be at another server, none of which can be reached."""
     if isinstance(exception, NotFoundHere):
-        return _page(request, 503, "Other servers cannot be reached", "It may run at one of them. Try again later.")
-    return _page(request, 404, "There is nothing here", "It may have been deleted, or the address is wrong.")
+        return _page(request, 503, "Other servers cannot be reached", "This may be on one of them. Try again later.")
+    return _page(request, 404, "Page not found", "It may have been deleted, or the address is wrong.")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """500: nothing that could fail again, neither the database nor the user, may be asked here."""
-    return _page(request, 500, "Something went wrong", "The server's log says what. Streams are not affected.")
+    return _page(request, 500, "Something went wrong", "See the server's log. Streams are not affected.")
 
 
 def _page(request: HttpRequest, status: int, title: str, advice: str) -> HttpResponse:

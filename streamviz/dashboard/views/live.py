@@ -51,11 +51,11 @@ async def simulate(request: HttpRequest) -> HttpResponse:
     """Send a simulated stream of the chosen scenario."""
     scenario = request.POST.get("scenario", "")
     if scenario not in listing():
-        return HttpResponse("There is no such scenario.", status=400, content_type="text/plain")
+        return HttpResponse("No such scenario.", status=400, content_type="text/plain")
     try:
         await demo.send(scenario)
     except demo.DemoKeyRevoked:
-        messages.error(request, f"The key “{demo.KEY_NAME}” was revoked, so no simulated stream can be sent.")
+        messages.error(request, f"The key “{demo.KEY_NAME}” is revoked, so simulated streams cannot be sent.")
     return redirect("live")
 
 

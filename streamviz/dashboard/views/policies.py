@@ -33,7 +33,7 @@ def policy_mode(request: HttpRequest, name: str) -> HttpResponse:
     policy = get_object_or_404(Policy, name=name)
     form = PolicyModeForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "Choose a mode and say why.")
+        messages.error(request, "Choose a mode and give a reason.")
         return redirect("policies")
     mode = Mode(form.cleaned_data["mode"])
     try:
@@ -63,7 +63,7 @@ def policy(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST":
         roles.require(request, roles.CHANGE_POLICY)
         if form.is_valid() and _save(request, form):
-            messages.success(request, f"{found.name} is saved as v{form.instance.version}.")
+            messages.success(request, f"{found.name} was saved as v{form.instance.version}.")
             return redirect("policy", found.name)
         found = Policy.objects.get(pk=found.pk)
     return render(request, "dashboard/policy.html", _context(request, found, form))
@@ -125,12 +125,12 @@ def roll_back(request: HttpRequest, name: str, number: int) -> HttpResponse:
     version = get_object_or_404(found.versions, number=number)
     form = WhyForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "Say why it is rolled back.")
+        messages.error(request, "Give a reason for the rollback.")
         return redirect("policy", name)
     try:
         saved = policy_changes.roll_back(version, signed_in_user(request), form.cleaned_data["reason"])
     except ValidationError as error:
-        messages.error(request, f"It cannot be rolled back: {policy_changes.errors_of(error)}")
+        messages.error(request, f"Could not roll back: {policy_changes.errors_of(error)}")
     else:
-        messages.success(request, f"{name} is what it was in v{number}, as v{saved.version}.")
+        messages.success(request, f"{name} was rolled back to v{number}, as v{saved.version}.")
     return redirect("policy", name)

@@ -77,7 +77,7 @@ async def block_text(request: HttpRequest, stream_id: uuid.UUID, ordinal: int) -
     """All of a block's text, as a file."""
     blocks = (await _find(stream_id)).view.blocks
     if ordinal >= len(blocks):
-        raise Http404("There is no such block.")
+        raise Http404("No such block.")
     text = blocks[ordinal].text.encode("utf-8", "replace")
     return _file(text, f"{stream_id}-block-{ordinal}.txt", "text/plain; charset=utf-8")
 
@@ -89,7 +89,7 @@ async def chunk(request: HttpRequest, stream_id: uuid.UUID, seq: int) -> HttpRes
     record = await aget_object_or_404(Stream, pk=stream_id)
     rows = await sync_to_async(queries.chunk_page)(record, seq, 1)
     if not rows:
-        raise Http404("There is no such chunk.")
+        raise Http404("No such chunk.")
     return _file(rows[0].raw, f"{stream_id}-chunk-{seq}.txt", "application/octet-stream")
 
 
@@ -121,12 +121,12 @@ async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """Allow or deny a held block by hand. What came of it is on the page as a verdict; 409 where it is too late."""
     ordinal, decision = request.POST.get("ordinal", ""), request.POST.get("decision", "")
     if not (ordinal.isdecimal() and len(ordinal) < 7 and decision in actions.DECISIONS):
-        return _said(400, "Which block, and allow or deny?")
+        return _said(400, "Name a block, and allow or deny.")
     by = await _user_name(request)
     is_decided: bool | None = actions.decide(feed, stream_id, int(ordinal), Decision(decision), by)
     if not is_decided and hub.workers is not None:
         is_decided = await hub.workers.decide(stream_id, int(ordinal), Decision(decision), by)
-    return _answer(is_decided, "That was decided already.")
+    return _answer(is_decided, "Already decided.")
 
 
 @needs(roles.CANCEL)
@@ -137,13 +137,13 @@ async def cancel(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     is_cancelled: bool | None = actions.cancel(feed, stream_id, by)
     if not is_cancelled and hub.workers is not None:
         is_cancelled = await hub.workers.cancel(stream_id, by)
-    return _answer(is_cancelled, "That stream is over.")
+    return _answer(is_cancelled, "This stream has already ended.")
 
 
 def _answer(is_done: bool | None, too_late: str) -> HttpResponse:
     """`is_done` is None where the worker that runs the stream did not answer, if there is still one."""
     if is_done is None:
-        return _said(504, "No server answered: the stream may be over. What came of it shows on this page.")
+        return _said(504, "No server answered. The stream may have ended; this page shows the outcome.")
     return HttpResponse(status=204) if is_done else _said(409, too_late)
 
 
@@ -192,7 +192,7 @@ async def _find(stream_id: uuid.UUID) -> Found:
         return Found(from_records.view_of(record), bytes(record.request), is_watchable=False)
     if hub.workers is not None and hub.workers.is_away:
         raise NotFoundHere
-    raise Http404("There is no such stream.")
+    raise Http404("No such stream.")
 
 
 async def _recorded(stream_id: uuid.UUID) -> Stream | None:

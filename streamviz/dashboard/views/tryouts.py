@@ -46,7 +46,7 @@ async def try_out(request: HttpRequest, name: str) -> HttpResponse:
 
 def _refusal(fields: PolicyFields, by: User) -> str:
     """Why somebody may not run this; empty where they may."""
-    return "" if may_build(fields.kind, by) else "Only an administrator may run code of your own."
+    return "" if may_build(fields.kind, by) else "Only administrators can run custom code."
 
 
 async def _user(request: HttpRequest) -> User:
@@ -63,7 +63,7 @@ async def _tried(policy: Policy, asked: TryOutForm) -> tuple[str, "tryout.TryOut
         subject = wanted["subject"] or "content"
         recording = await asyncio.to_thread(tryout.pasted, subject, wanted["name"], wanted["text"], wanted["tools"])
     if isinstance(recording, str):
-        return f"It cannot be tried on that stream: {recording}.", None
+        return f"Could not try it on that stream: {recording}.", None
     try:
         policy.by_hand = ""
         active = await sync_to_async(active_policy)(policy.name, policy)

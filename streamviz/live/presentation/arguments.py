@@ -48,7 +48,7 @@ def tree_of(arguments: str, *, is_arriving: bool, room: int = _ROOM) -> Argument
     if not arguments.strip():
         return ArgumentTree([], note="" if is_arriving else "no arguments")
     if is_arriving and len(arguments) > LIVE_CHARACTERS:
-        return ArgumentTree([], _tail(arguments, room), "too long for a tree while it arrives")
+        return ArgumentTree([], _tail(arguments, room), "too long to show as a tree until complete")
     raw = arguments.encode("utf-8", "replace")
     try:
         value = jiter.from_json(raw, partial_mode="trailing-strings")

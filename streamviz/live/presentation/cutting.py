@@ -36,7 +36,7 @@ def cut(text: str, room: int) -> Cut:
 
 def clipped(text: str, most: int) -> str:
     """The beginning of a text, and how long it is where that is not all."""
-    return text if len(text) <= most else f"{text[:most]}… {len(text):,} characters in all"
+    return text if len(text) <= most else f"{text[:most]}… {len(text):,} characters in total"
 
 
 def share(texts: Iterable[str], room: int) -> int:

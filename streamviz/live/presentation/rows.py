@@ -135,7 +135,7 @@ def _why(stream: StreamView, state: marks.StateMark, now: int) -> str:
     """The cause beside the state."""
     if state is marks.HELD:
         block = stream.held[0]
-        asks = " · asks a person" if block.waits_for_person else ""
+        asks = " · needs approval" if block.waits_for_person else ""
         return f"{', '.join(block.held_by)} · {block.title}{asks}"
     if state is marks.STALLED and stream.awaited:
         return f"request held by {', '.join(stream.awaited)}"
