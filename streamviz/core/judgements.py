@@ -41,7 +41,7 @@ class Hold:
     It ends when the block goes out, or what stands in its place, or when the stream ends: `ended_at` is None until
     then, whatever was decided. `released_at` is when the block itself went out, None where it never did. While a model
     or a person is asked, `until` is when it is decided without their answer. While it is a person, `asks` is the number
-    of that question and `reason` why the policy would not allow it.
+    of that question, `reason` why the policy would not allow it, and `otherwise` what it comes to without an answer.
     """
 
     since: int
@@ -51,6 +51,7 @@ class Hold:
     is_denied: bool = False
     asks: int | None = None
     reason: str = ""
+    otherwise: Decision | None = None
     until: int | None = None
 
 

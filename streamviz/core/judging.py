@@ -183,7 +183,7 @@ class Judging(Generic[SubjectT]):
         assert self.ordinal is not None
         question = self._ask(opinion, active, active.by_hand.seconds, context, verdict=verdict)
         hold = context.holds[self.ordinal]
-        hold.asks, hold.reason = question.number, verdict.reason
+        hold.asks, hold.reason, hold.otherwise = question.number, verdict.reason, active.by_hand.otherwise
 
     def _forget_later(self, context: StreamingContext) -> None:
         """What later policies think of what is no more."""

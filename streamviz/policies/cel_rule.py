@@ -62,17 +62,17 @@ class CelRule(Policy):
                 "minLength": 1,
                 "maxLength": LONGEST,
                 "format": "expression",
-                "description": "What it is true of is denied.",
+                "description": "Deny when this is true.",
             },
             "on": {
                 "type": "array",
                 "items": {"enum": [*(str(kind) for kind in BlockKind), "request"]},
                 "default": ["tool_call"],
-                "description": "What it is asked about.",
+                "description": "What to evaluate it on.",
             },
-            "decision": {"enum": ["deny", "halt"], "default": "deny", "description": "What it leads to."},
-            "reason": {"type": "string", "description": "Why, for people."},
-            "text": {"type": "string", "description": "What the client gets in place of what is denied."},
+            "decision": {"enum": ["deny", "halt"], "default": "deny", "description": "What to do then."},
+            "reason": {"type": "string", "description": "Reason to show."},
+            "text": {"type": "string", "description": "Text the client gets instead."},
         },
     }
 

@@ -17,9 +17,9 @@ _AMOUNT: JsonObject = {"type": "number", "exclusiveMinimum": 0}
 _SHARED: JsonObject = {
     "blocks": {**_AMOUNT, "description": "Blocks of any kind."},
     "tool_calls": {**_AMOUNT, "description": "Tool calls."},
-    "output_tokens": {**_AMOUNT, "description": "Tokens that the model wrote."},
+    "output_tokens": {**_AMOUNT, "description": "Output tokens."},
     "cost": {**_AMOUNT, "description": "US dollars."},
-    "seconds": {**_AMOUNT, "description": "How long it may take."},
+    "seconds": {**_AMOUNT, "description": "Duration in seconds."},
 }
 
 
@@ -44,15 +44,15 @@ class Limits(Policy):
                 "type": "object",
                 "additionalProperties": False,
                 "properties": _SHARED,
-                "description": "The most that one stream may have.",
+                "description": "Limits of one stream.",
             },
             "session": {
                 "type": "object",
                 "additionalProperties": False,
                 "properties": {"streams": {**_AMOUNT, "description": "Streams."}, **_SHARED},
-                "description": "The most that a session may have.",
+                "description": "Limits of a session.",
             },
-            "text": {"type": "string", "description": "The last words of a stream that is halted."},
+            "text": {"type": "string", "description": "Text the client gets at the end of a halted stream."},
         },
     }
     look_back = 0

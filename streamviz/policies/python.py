@@ -15,11 +15,11 @@ PARAMETERS_SCHEMA: JsonObject = {
         "path": {
             "type": "string",
             "pattern": r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$",
-            "description": "The class, such as my_policies.quiet.Quiet.",
+            "description": "Class to load, e.g. my_policies.quiet.Quiet.",
         },
         "parameters": {
             "type": "object",
-            "description": "What the class is made with.",
+            "description": "Arguments for the class.",
             "examples": [{"longest": 400}],
         },
     },

@@ -58,16 +58,16 @@ class Redact(Policy):
                 "minItems": 1,
                 "items": {"enum": list(SHAPES)},
                 "default": list(SHAPES),
-                "description": "What is looked for.",
+                "description": "What to look for.",
             },
             "in": {
                 "type": "array",
                 "minItems": 1,
                 "items": {"enum": ["request", *TEXT_KINDS, "tool_call"]},
                 "default": list(_IN),
-                "description": "Where it is looked for.",
+                "description": "Where to look.",
             },
-            "mask": {"type": "string", "default": "[{kind} removed]", "description": "What stands in its place."},
+            "mask": {"type": "string", "default": "[{kind} removed]", "description": "Text that replaces it."},
         },
     }
     look_back = LOOK_BACK

@@ -48,12 +48,12 @@ class RequestRule(Policy):
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            "models": {**_GLOBS, "description": "Models that may not be asked for, with * and ?."},
-            "tools": {**_GLOBS, "description": "Tools that a request may not offer, with * and ?."},
-            "parameters": {**_GLOBS, "description": "Parameters that a request may not have."},
+            "models": {**_GLOBS, "description": "Models to deny; * and ? are wildcards."},
+            "tools": {**_GLOBS, "description": "Tools to deny; * and ? are wildcards."},
+            "parameters": {**_GLOBS, "description": "Parameters to deny."},
             "patterns": {
                 "type": "array",
-                "description": "What may not be in a message.",
+                "description": "Patterns to deny in messages.",
                 "examples": [[{"pattern": "internal only", "roles": ["user"]}]],
                 "items": {
                     "type": "object",
@@ -68,15 +68,15 @@ class RequestRule(Policy):
             "set": {
                 "type": "object",
                 "propertyNames": {"not": {"enum": sorted(_KEPT)}},
-                "description": "Parameters and the value that they always have.",
+                "description": "Parameters to set, with their values.",
                 "examples": [{"temperature": 0}],
             },
             "drop": {
                 "type": "array",
                 "items": {"type": "string", "not": {"enum": [*sorted(_KEPT), "model"]}},
-                "description": "Parameters that are taken away.",
+                "description": "Parameters to remove.",
             },
-            "text": {"type": "string", "description": "What the client is told of a request that is denied."},
+            "text": {"type": "string", "description": "Error message for a denied request."},
         },
     }
 

@@ -65,21 +65,21 @@ class ShellRule(Policy):
                 "minItems": 1,
                 "items": {"enum": list(RULES)},
                 "default": list(DENIED),
-                "description": "What is denied.",
+                "description": "What to deny.",
             },
             "may_delete": {
                 "type": "array",
                 "items": {"type": "string", "minLength": 1},
                 "default": list(MAY_DELETE),
-                "description": "What may be deleted recursively, with * and ?.",
+                "description": "What may be deleted recursively; * and ? are wildcards.",
             },
             "tools": {
                 "type": "array",
                 "items": {"type": "string", "minLength": 1},
                 "default": list(SHELL_TOOLS),
-                "description": "Names of tools that run commands, with * and ?.",
+                "description": "Tools that run commands; * and ? are wildcards.",
             },
-            "text": {"type": "string", "description": "What the client gets in place of a denied call."},
+            "text": {"type": "string", "description": "Text the client gets instead of a denied call."},
         },
     }
 

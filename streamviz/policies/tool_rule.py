@@ -73,11 +73,11 @@ class ToolRule(Policy):
             "names": {
                 "type": "array",
                 "items": {"type": "string", "minLength": 1},
-                "description": "Names of tools, with * and ?; none means every tool.",
+                "description": "Tool names; * and ? are wildcards. Empty means every tool.",
             },
             "arguments": {
                 "type": "array",
-                "description": "What is looked for in the arguments, and where (a JSON path).",
+                "description": "What to look for in the arguments, and where (a JSON path).",
                 "examples": [[{"path": "$.command", "pattern": "rm -rf"}]],
                 "items": {
                     "type": "object",
@@ -92,13 +92,13 @@ class ToolRule(Policy):
             "action": {
                 "enum": ["deny", "allow_only"],
                 "default": "deny",
-                "description": "Whether a call that matches is denied, or every call that does not.",
+                "description": "Deny calls that match, or calls that do not.",
             },
-            "text": {"type": "string", "description": "What the client gets in place of a denied call."},
+            "text": {"type": "string", "description": "Text the client gets instead of a denied call."},
             "normalise": {
                 "type": "boolean",
                 "default": False,
-                "description": "Look-alikes, invisible characters, base64, percent signs, JSON in JSON hide nothing.",
+                "description": "Also match through look-alikes, invisible characters, base64 and escapes.",
             },
         },
     }

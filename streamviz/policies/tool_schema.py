@@ -58,9 +58,9 @@ class ToolSchema(Policy):
             "undeclared": {
                 "enum": ["deny", "allow"],
                 "default": "deny",
-                "description": "What becomes of a call of a tool that the request does not declare.",
+                "description": "What to do with calls of tools that the request does not declare.",
             },
-            "text": {"type": "string", "description": "What the client gets in place of a denied call."},
+            "text": {"type": "string", "description": "Text the client gets instead of a denied call."},
         },
     }
 

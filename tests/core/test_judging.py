@@ -267,7 +267,7 @@ async def test_a_person_is_asked_about_what_the_policy_would_deny() -> None:
     assert (question.ordinal, question.consult, question.seconds) == (1, None, 60)
     hold = it.context.holds[1]
     assert (hold.asks, hold.reason, hold.released_at) == (question.number, "listed", None)
-    assert hold.until == question.asked_at + 60_000_000
+    assert (hold.until, hold.otherwise) == (question.asked_at + 60_000_000, Decision.DENY)
 
 
 async def test_who_decided_is_on_the_verdict() -> None:

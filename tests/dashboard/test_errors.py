@@ -19,7 +19,7 @@ def test_what_is_not_there(cast: Cast, who: str) -> None:
 def test_what_one_may_not_do(cast: Cast) -> None:
     answer = cast["charlie"].get("/keys/")
     assert answer.status_code == 403
-    assert "An administrator can give you a role" in answer.content.decode()
+    assert "Ask an administrator for a role" in answer.content.decode()
 
 
 def test_a_form_without_its_token(cast: Cast) -> None:

@@ -91,7 +91,7 @@ def test_at_first_it_shows_the_last_day_and_a_link_shows_all(cast: Cast) -> None
 
 
 def test_nothing_recorded_says_how_to_begin(cast: Cast) -> None:
-    assert "Nothing has been recorded yet." in cast["bob"].get("/sessions/?q=model:x&range=all").content.decode()
+    assert "Nothing recorded yet." in cast["bob"].get("/sessions/?q=model:x&range=all").content.decode()
 
 
 def test_each_page_keeps_the_filter_and_the_time(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ def test_it_says_how_far_behind_the_writer_is_and_why(cast: Cast, journals: Path
 def test_it_says_that_other_servers_are_missing(cast: Cast, monkeypatch: pytest.MonkeyPatch, are_away: bool) -> None:
     monkeypatch.setattr(hub.wall, "are_others_away", are_away)
     shown = page(cast)
-    assert ("what is counted live is this server's alone" in shown) == are_away
+    assert ("Live figures are for this server only" in shown) == are_away
     assert ("<dd>0 here</dd>" in shown) == are_away
     assert ("0+" in shown) == are_away
 
@@ -98,7 +98,7 @@ def test_it_says_what_was_damaged_and_what_upkeep_cannot_do(cast: Cast, journals
     with folder.open_locked(journals / folder.WRITER_LOCK):
         shown = page(cast)
     assert "1 segment of the journal was damaged and is kept" in shown
-    assert "The tables cannot be seen to just now" in shown
+    assert "Table maintenance" in shown
     assert "&lt;lock&gt; timeout" in shown
 
 

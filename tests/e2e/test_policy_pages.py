@@ -107,7 +107,7 @@ def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(visitor: Vi
 
     page.get_by_label("Stream ID").fill(str(proxied.recorded("session-0").id))
     page.get_by_role("button", name="Try it").click()
-    expect(result).to_contain_text("every byte as upstream sent it")
+    expect(result).to_contain_text("received the stream unchanged")
 
 
 def test_what_is_wrong_is_told_at_its_field_and_what_is_right_is_saved(visitor: Visitor) -> None:

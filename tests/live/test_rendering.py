@@ -1,7 +1,10 @@
 """Fragments: well formed, and hostile text in them is text."""
 
+from dataclasses import replace
+
 import pytest
 
+from streamviz.core.policy import ByHand, Decision
 from streamviz.live import rendering
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.from_live import view_of, whole_view_of
@@ -72,3 +75,11 @@ async def test_thinking_is_folded_and_a_tool_call_has_its_raw_text_at_hand() -> 
     raw = call.find("b1-text")
     assert raw is not None
     assert (raw.text, "hidden" in raw.attributes) == ('{"a": 1}', True)
+
+
+@pytest.mark.parametrize(("otherwise", "word"), [(Decision.DENY, "Denied"), (Decision.ALLOW, "Allowed")])
+async def test_a_hold_says_what_becomes_of_it_without_an_answer(otherwise: Decision, word: str) -> None:
+    guard = replace(active(deny_names("rm"), name="guard"), by_hand=ByHand(60, otherwise))
+    running = await Running(policies=[guard]).call("{}", "rm")
+    await running.take(delta(finish="tool_calls"))
+    assert f"{word} automatically in " in rendering.holds(view_of(running.stream))

@@ -174,6 +174,7 @@ def _block(
         hold_reason=printable(hold.reason) if hold else "",
         decided_at=hold.until if hold else None,
         waits_for_person=hold is not None and hold.asks is not None,
+        otherwise=hold.otherwise if hold else None,
         is_truncated=block.is_truncated,
         is_stream_over=stream.ended_at is not None,
         verdict=verdict,

@@ -88,6 +88,8 @@ class BlockView:
     decided_at: int | None = None
     """When it is decided without an answer of the model or the person that is asked."""
     waits_for_person: bool = False
+    otherwise: Decision | None = None
+    """What it comes to when that person does not answer."""
     is_truncated: bool = False
     is_stream_over: bool = False
     verdict: VerdictView | None = None
