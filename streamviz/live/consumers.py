@@ -56,7 +56,7 @@ class WatchConsumer(AsyncWebsocketConsumer):
         try:
             await self.watch()
         except DatabaseError as error:
-            log.warning("what a browser wants to watch cannot be read: %s", error)
+            log.warning("cannot read what a browser asked to watch: %s", error)
             self.watcher.close(TRY_AGAIN)
 
     async def watch(self) -> None:
@@ -100,7 +100,7 @@ class WatchConsumer(AsyncWebsocketConsumer):
                 if code := await refusal(self.scope):
                     self.watcher.close(code)
             except DatabaseError as error:
-                log.warning("it cannot be told whether a browser's user may still watch: %s", error)
+                log.warning("cannot check whether a user may still watch: %s", error)
 
 
 class WallConsumer(WatchConsumer):

@@ -43,7 +43,7 @@ class Screens:
             if self._end is None and monotonic() >= self._not_before:
                 self._start()
         except OSError as error:
-            log.warning("the process of the browsers' websockets cannot be started: %s", error)
+            log.warning("cannot start the websocket process: %s", error)
         return self._end is not None and handover.hand_over(self._end, descriptor, request)
 
     def _start(self) -> None:
@@ -86,10 +86,10 @@ class Screens:
 
     def _note_end(self, link: Link) -> None:
         if link.is_ready:
-            log.warning("the process of the browsers' websockets ended; it is started anew with the next one")
+            log.warning("the websocket process ended; the next connection restarts it")
         else:
             self._not_before = monotonic() + _RETRY_SECONDS
-            log.error("the process of the browsers' websockets does not start; they are served by the server itself")
+            log.error("the websocket process does not start; the server handles websockets itself")
 
     def _stop_giving(self) -> None:
         if self._end is not None:

@@ -74,7 +74,7 @@ class Child:
             if self._process.poll() is not None:
                 raise Fault(self.ending())
             if time.monotonic() > deadline:
-                raise Fault(f"The {self.name} does not come up.")
+                raise Fault(f"The {self.name} did not start.")
             time.sleep(POLL_SECONDS)
 
     def ending(self) -> str:

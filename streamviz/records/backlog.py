@@ -87,8 +87,8 @@ class Watch:
         now = time.monotonic()
         if not found.stuck:
             if self._told_at is not None:
-                log.info("the journal is moved into the database again")
+                log.info("the journal is being moved into the database again")
             self._told_at = None
         elif self._told_at is None or now - self._told_at >= TELL_SECONDS:
             self._told_at = now
-            log.warning("the journal is not moved, %.1f MiB wait in it: %s", found.size / 2**20, found.stuck)
+            log.warning("the journal is not being moved, %.1f MiB waiting: %s", found.size / 2**20, found.stuck)

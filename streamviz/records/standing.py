@@ -162,7 +162,7 @@ class Standing:
             try:
                 await self._listen(conninfo())
             except (psycopg.Error, DatabaseError, OSError) as error:
-                log.warning("changes of keys, routes and policies cannot be followed just now: %s", error)
+                log.warning("cannot follow changes to keys, routes and policies: %s", error)
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _listen(self, conninfo: str) -> None:

@@ -87,7 +87,7 @@ class Tallies:
                     await owed.is_settled.wait()
                 return await self._do(lambda connection: _reserve(connection, values))
         except (psycopg.Error, OSError, TimeoutError) as error:
-            log.warning("what a session has come to cannot be asked just now: %s", error)
+            log.warning("session totals are unavailable: %s", error)
             return SessionCounts(trouble="what the session has come to is not known: the database does not answer")
 
     def settle(self, session: uuid.UUID, stream: uuid.UUID, spent: SessionCounts) -> None:

@@ -79,9 +79,9 @@ class Upkeep:
 
     def _tell(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:
-            log.warning("the tables cannot be seen to, it is tried again: %s", trouble)
+            log.warning("table maintenance failed and will be retried: %s", trouble)
         elif self.trouble and not trouble:
-            log.info("the tables have been seen to")
+            log.info("table maintenance works again")
         self.trouble = trouble
 
     def _make_days(self) -> None:

@@ -174,7 +174,7 @@ def test_who_does_not_move_the_journal_is_told_and_clients_notice_nothing(
     assert {(tape.status, tape.error, tape.is_whole) for tape in tapes} == {(200, "", True)}
     machine.wait_until_stored(len(tapes))
     assert check_record(machine, tapes) == {"completed": len(tapes)}
-    machine.server.wait_for("the journal is moved into the database again")
+    machine.server.wait_for("the journal is being moved into the database again")
 
 
 @pytest.fixture

@@ -102,6 +102,6 @@ def test_the_log_says_once_that_nobody_moves_it_and_when_somebody_does(
         for _ in range(2):
             watch.look(backlog(tmp_path, ROOM))
     assert caplog.messages == [
-        f"the journal is not moved, 0.0 MiB wait in it: {NOBODY}",
-        "the journal is moved into the database again",
+        f"the journal is not being moved, 0.0 MiB waiting: {NOBODY}",
+        "the journal is being moved into the database again",
     ]

@@ -48,7 +48,7 @@ def test_a_stream_that_runs_meanwhile_does_not_come_back(query: Query, tmp_path:
 
 def test_what_is_not_there_cannot_be_deleted(query: Query) -> None:
     assert delete_session(uuid.uuid4()) == 0
-    with pytest.raises(CommandError, match="There is no session"):
+    with pytest.raises(CommandError, match="No such session"):
         call_command("delete_session", uuid.uuid4())
 
 

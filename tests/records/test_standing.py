@@ -208,7 +208,7 @@ async def test_it_goes_on_following_when_its_connection_is_killed(follower: Foll
 
 async def test_it_goes_on_following_when_a_reading_fails(follower: Follower, query: Query) -> None:
     query("ALTER TABLE records_route RENAME TO hidden")
-    with Heard("streamviz.records.standing", "cannot be followed") as heard:
+    with Heard("streamviz.records.standing", "cannot follow") as heard:
         _, secret = await change(lambda: ApiKey.objects.issue("ci"))
         async with asyncio.timeout(60):
             await heard.event.wait()

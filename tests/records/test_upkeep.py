@@ -87,8 +87,8 @@ def test_what_fails_is_told_and_keeps_nothing_else_from_being_done(
     assert upkeep.round(NOT_YET) == EVERY_SECONDS
     assert upkeep.trouble == ""
     assert [line.split(",")[0] for line in caplog.messages] == [
-        "the tables cannot be seen to",
-        "the tables have been seen to",
+        "table maintenance failed",
+        "table maintenance works again",
     ]
 
 

@@ -113,7 +113,7 @@ class Tail:
         rest = self._rest()
         if rest and is_last and self._is_unfinished(rest):
             place = f"{self.journal.name}, segment {self.number}"
-            log.warning("%s: the last %d bytes are no whole record and are cut", place, len(rest))
+            log.warning("%s: cut the last %d bytes, an incomplete record", place, len(rest))
         elif rest:
             self._note_damage(len(rest))
         self._place += len(rest)

@@ -90,7 +90,7 @@ class Moving:
             closed = end_of(self._store.connection, stream_id)
             self._write_all([Batch(stream_id, self.worker, closed=closed)])
         if left:
-            log.warning("%d streams were open when their worker ended, and are closed as far as they came", len(left))
+            log.warning("%d streams were open when their worker ended; closed where they stopped", len(left))
 
 
 def _reason(error: Exception) -> str:

@@ -67,7 +67,7 @@ class Writer:
                     yield
                     return
             time.sleep(POLL_SECONDS)
-        raise Fault(f"Another writer moves the journals in {self._root} already.")
+        raise Fault(f"Another writer is already running on the journals in {self._root}.")
 
     def turn(self, everything: bool = False) -> int:
         """One round over all journals; gives how many entries were read. Raises psycopg.Error."""
@@ -97,7 +97,7 @@ class Writer:
             while self.turn(everything=True):
                 pass
         except psycopg.Error as error:
-            log.warning("Postgres cannot be written to, the rest stays in the journal: %s", error)
+            log.warning("Postgres cannot be written to; the rest stays in the journal: %s", error)
         for moving in self._moving.values():
             moving.close()
         self._moving.clear()

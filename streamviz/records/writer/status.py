@@ -53,7 +53,7 @@ class Status:
             self._status.caught_up_at = began
         self._tell_lag(now)
         if self._status.trouble:
-            log.info("Postgres takes the record again")
+            log.info("Postgres can be written to again")
         is_news = bool(self._status.trouble)
         self._status.trouble = ""
         if is_news or time.monotonic() - self._saved_at >= _WRITE_SECONDS:
@@ -67,7 +67,7 @@ class Status:
         """Nothing could be stored."""
         why = (why.strip() or "no reason given").splitlines()[0]
         if not self._status.trouble:
-            log.warning("Postgres cannot be written to, streams are kept in the journal: %s", why)
+            log.warning("Postgres cannot be written to; streams are kept in the journal: %s", why)
         self._status.trouble = why
         self._tell_lag(time.time())
         self._save(time.time())

@@ -67,7 +67,7 @@ class Store:
             if connection.closed:
                 raise
             self._days_after = time.monotonic() + DAY_RETRY_SECONDS
-            log.warning("the partitions of %s cannot be made yet: %s", ", ".join(map(str, sorted(missing))), error)
+            log.warning("cannot create the partitions of %s yet: %s", ", ".join(map(str, sorted(missing))), error)
 
     def close(self) -> None:
         """Let the connection go; the next use makes another."""

@@ -74,7 +74,7 @@ def test_half_a_record_is_waited_for_while_the_worker_lives_and_cut_when_it_is_g
     assert tail.read(False) == [received(ONE, [b"torn"])]
     path.write_bytes(whole + folder.marker(path)[:3])
     assert tail.read(True) == []
-    assert "the last 3 bytes are no whole record" in caplog.text
+    assert "cut the last 3 bytes, an incomplete record" in caplog.text
 
 
 def test_a_header_that_asks_for_gigabytes_gets_what_there_is(tmp_path: Path) -> None:

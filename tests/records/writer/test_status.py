@@ -56,8 +56,8 @@ def test_it_says_when_nothing_can_be_stored_and_when_it_can_again(
     assert found.trouble == "no room"
     status.moved(time.time(), is_behind=False)
     assert caplog.messages == [
-        "Postgres cannot be written to, streams are kept in the journal: no room",
-        "Postgres takes the record again",
+        "Postgres cannot be written to; streams are kept in the journal: no room",
+        "Postgres can be written to again",
     ]
 
 

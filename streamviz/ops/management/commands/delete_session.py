@@ -21,5 +21,5 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         for session_id in options["sessions"]:
             if not Session.objects.filter(pk=session_id).exists():
-                raise CommandError(f"There is no session {session_id}.")
+                raise CommandError(f"No such session: {session_id}.")
             self.stdout.write(f"{session_id}: {delete_session(session_id)} streams deleted")

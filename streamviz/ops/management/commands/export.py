@@ -35,8 +35,8 @@ class Command(BaseCommand):
             recent = Session.objects.filter(last_at__gte=datetime.now(UTC) - timedelta(days=days))
             named = [*named, *recent.order_by("started_at").values_list("pk", flat=True)]
         elif not named:
-            raise CommandError("Name sessions, or say --days.")
+            raise CommandError("Give session ids or --days.")
         known = set(Session.objects.filter(pk__in=named).values_list("pk", flat=True))
         if missing := [str(each) for each in named if each not in known]:
-            raise CommandError(f"There is no session {', '.join(missing)}.")
+            raise CommandError(f"No such session: {', '.join(missing)}.")
         return list(dict.fromkeys(named))

@@ -27,9 +27,9 @@ class Command(BaseCommand):
         try:
             is_applied = run_retention(settings.RETENTION, now, self.stdout.write)
         except OperationalError as error:
-            raise CommandError(f"Not all of it could be applied: {error}".strip()) from error
+            raise CommandError(f"Retention was applied only in part: {error}".strip()) from error
         if not is_applied:
-            raise CommandError("Retention is being applied by another process just now.")
+            raise CommandError("Another process is already applying retention.")
 
     def _show(self, now: datetime) -> None:
         plan = Retaining(settings.RETENTION, now).plan()
