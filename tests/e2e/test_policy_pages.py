@@ -103,7 +103,7 @@ def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(visitor: Vi
     result = page.locator("#try-out-result")
     expect(result).to_contain_text("run_shell is denied: it deletes")
     expect(result.locator("section").nth(1)).to_contain_text("[drafted]")
-    expect(result).to_contain_text("another stream, which ends with stop")
+    expect(result).to_contain_text("a changed stream, ending with stop")
 
     page.get_by_label("Stream ID").fill(str(proxied.recorded("session-0").id))
     page.get_by_role("button", name="Try it").click()
