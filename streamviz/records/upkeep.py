@@ -79,7 +79,7 @@ class Upkeep:
 
     def _tell(self, trouble: str) -> None:
         if trouble and trouble != self.trouble:
-            log.warning("table maintenance failed and will be retried: %s", trouble)
+            log.warning("table maintenance failed, retrying: %s", trouble)
         elif self.trouble and not trouble:
             log.info("table maintenance works again")
         self.trouble = trouble

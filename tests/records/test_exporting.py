@@ -308,5 +308,5 @@ def test_the_commands(query: Query, session: uuid.UUID, tmp_path: Path) -> None:
 def test_the_command_says_what_there_is_not(query: Query) -> None:
     with pytest.raises(CommandError, match="No such session"):
         call_command("export", uuid.uuid4())
-    with pytest.raises(CommandError, match="Name sessions"):
+    with pytest.raises(CommandError, match="Give session ids"):
         call_command("export")
