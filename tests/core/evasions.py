@@ -35,6 +35,10 @@ _UNREAD = frozenset(
     "usage tools instructions metadata user error incomplete_details model id citations annotations citation annotation"
     " logprobs signature stop_sequence stop_details".split()
 )
+_PROVIDERS = frozenset(
+    "server_tool_use mcp_tool_use mcp_call image_generation_call web_search_call code_interpreter_call"
+    " file_search_call".split()
+)
 _GIVEN = frozenset({"arguments", "input", "parameters", "action", "parsed_arguments", "partial_json"})
 
 
@@ -161,12 +165,13 @@ def anywhere(found: Iterable[Leaf], mark: str) -> list[Leaf]:
 
 def is_providers(leaf: Leaf) -> bool:
     """Whether it is within a call that the provider carries out itself."""
-    return any(kind in ("server_tool_use", "mcp_tool_use", "mcp_call") for kind in leaf.types)
+    return any(kind in _PROVIDERS for kind in leaf.types)
 
 
 def _has(leaf: Leaf, mark: str) -> bool:
-    """Whether the mark is in a text, in any case, in a call however it is escaped."""
-    told = readings(leaf.text) if _is_call(leaf) else [leaf.text]
+    """Whether the mark is in a text, in any case, in a call's raw arguments however it is escaped."""
+    is_raw = _is_call(leaf) and not _GIVEN.intersection(leaf.path[:-1])
+    told = readings(leaf.text) if is_raw else [leaf.text]
     return any(mark in reading or mark in reading.casefold() for reading in told)
 
 

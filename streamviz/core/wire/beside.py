@@ -3,17 +3,21 @@
 SDKs hand out whatever members an object has. Those that a format has, its aggregator reads; in any other a provider
 may well put a word or a number, but text, or a call, would be something that no policy has judged. So it is looked for
 in all that an answer is made of: choices, messages, blocks, items, their parts and pieces. Blocks and items of unknown
-type are no matter of this module: all that they have is read. One without any may say nothing, where its format has
-types.
+type are read whole, as calls or as what no policy for texts reads: they may have no text where clients look for one.
+One without any type may say nothing, where its format has types.
 """
 
 import re
 from collections.abc import Iterator
 
+from streamviz.core.calls import CARRIERS
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 
 # Ids, times, versions, addresses of models, and whatever is opaque.
 _WORD = re.compile(r"[\w.:/+=|-]*")
+# Calls, their results, and what else is known to have texts of its own that are no answer's.
+_OTHERS = re.compile(r".*_(call|use|request|output|result|update)|compaction|mcp_list_tools|item_reference|program")
+_WORDS = ("text", "thinking", "refusal", "summary", "transcript")
 _Part = tuple[object, frozenset[str]]
 
 
@@ -49,6 +53,13 @@ def _any_beside(parts: Iterator[_Part]) -> bool:
     return any(_says_beside(part, known) for part, known in parts)
 
 
+def _has_words(part: object) -> bool:
+    """Whether something of unknown type, and no call, says anything where clients find an answer's words."""
+    members = as_object(part)
+    kind = as_text(members.get("type"))
+    return not _OTHERS.fullmatch(kind) and any(has_text(members[name]) for name in _WORDS if name in members)
+
+
 # OpenAI's chat
 
 _CHOICE = _names("delta message logprobs error content_filter_results content_filter_offsets")
@@ -64,7 +75,8 @@ _IMAGE = _names("image_url url b64_json")
 _DETAIL = _names("text summary data signature id format")
 _LOGPROBS = _names("content refusal reasoning_content")
 _TOKEN = _names("token top_logprobs")
-_PART = _names("text refusal thinking signature")
+_PART = _names("text refusal thinking signature annotations")
+_MEDIA = _names("text image_url input_audio audio file url data reference_ids")
 _PARTS = frozenset({"text", "output_text", "refusal"})
 
 
@@ -102,13 +114,17 @@ def _of_delta(delta: JsonObject) -> Iterator[_Part]:
         yield call, _FUNCTION
     if audio := delta.get("audio"):
         yield audio, _AUDIO
-    for image in as_list(delta.get("images")):
-        yield image, _IMAGE
+    if images := delta.get("images"):
+        for image in as_list(images) or [images]:
+            yield image, _IMAGE
     for detail in as_list(delta.get("reasoning_details")):
         yield detail, _DETAIL
     for part in as_list(delta.get("content")):
-        if as_object(part).get("type") in _PARTS:
-            yield part, _PART | {"annotations"}
+        kind = as_object(part).get("type")
+        if kind in _PARTS:
+            yield part, _PART
+        elif isinstance(part, dict) and kind not in ("thinking", "reasoning"):
+            yield part, _MEDIA
 
 
 def _of_call(call: JsonObject) -> Iterator[_Part]:
@@ -176,7 +192,7 @@ def _known_says_beside(part: object, kinds: dict[str, frozenset[str]]) -> bool:
     """The same of an object whose members depend on its type; one of unknown type is read whole."""
     kind = as_text(as_object(part).get("type"))
     known = kinds.get(kind) if kind else frozenset[str]()
-    return known is not None and _says_beside(part, known)
+    return _has_words(part) if known is None else _says_beside(part, known)
 
 
 # OpenAI's responses
@@ -203,11 +219,13 @@ _RESPONSE_EVENTS = {
     "output_text.annotation.added": _names("annotation"),
     "image_generation_call.partial_image": _names("partial_image_b64"),
 }
+# Where a call may say once more what its tool is given: its reader compares.
+_AGAIN = frozenset(CARRIERS) | _names("payload body tool_input tool_args operations diff function query")
 _ITEMS = {
     "message": _names("content"),
     "reasoning": _names("summary content encrypted_content"),
-    "function_call": _names("name arguments call_id caller"),
-    "custom_tool_call": _names("name input call_id caller"),
+    "function_call": _names("name call_id caller") | _AGAIN,
+    "custom_tool_call": _names("name call_id caller") | _AGAIN,
 }
 _TEXT_PARTS = {
     "output_text": _names("text annotations logprobs"),

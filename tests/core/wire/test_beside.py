@@ -68,7 +68,7 @@ PLACES: list[tuple[str, Any]] = [
     ("anthropic_messages", lambda value: {"type": "ping", "text": value}),
     ("anthropic_messages", lambda value: {"type": "message", "content": [[value]]}),
     ("anthropic_messages", lambda value: {"type": "message", "content": [], "text": value}),
-    ("openai_responses", lambda value: item(type="function_call", call_id="c", name="ls", arguments="", code=value)),
+    ("openai_responses", lambda value: item(type="function_call", call_id="c", name="ls", arguments="", text=value)),
     ("openai_responses", lambda value: item(type="message", id="m", text=value)),
     ("openai_responses", lambda value: item(id="m", text=value)),
     ("openai_responses", lambda value: part(type="output_text", text="", thinking=value)),
@@ -76,6 +76,11 @@ PLACES: list[tuple[str, Any]] = [
     ("openai_responses", lambda value: {"type": "response.brand_new", "payload": value}),
     ("openai_responses", lambda value: {"type": "response.refusal.done", "refusal": "", "item": value}),
     ("openai_responses", lambda value: {"object": "response", "output": [[value]]}),
+    ("openai_chat", lambda value: chat({"content": [{"type": "mcp_tool_use", "custom": value}]})),
+    ("openai_chat", lambda value: chat({"images": {"value": value}})),
+    ("anthropic_messages", lambda value: start(type="output_text", thinking=value)),
+    ("anthropic_messages", lambda value: {"type": "message", "content": [{"type": "reasoning_text", "text": value}]}),
+    ("openai_responses", lambda value: item(type="summary_text", summary=[value])),
 ]
 
 
