@@ -31,6 +31,9 @@ async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGI
         await _endpoint(scope)(worker, scope, receive, answering)
     except http.ClientGone:
         return
+    except http.CannotEnd as error:
+        # The server cuts the connection of an answer that is left unfinished.
+        log.warning("%s was cut off: %s", scope["path"], error)
     except ClientFacingError as error:
         await _tell(scope, send, error)
     except Exception:

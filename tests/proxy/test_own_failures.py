@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from streamviz.live.feed import Feed
-from streamviz.proxy import asgi
+from streamviz.proxy import asgi, http
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.early import passage
 from streamviz.proxy.relay import Observers
@@ -107,6 +107,27 @@ async def test_an_endpoint_that_raises_is_told_in_the_clients_format(
     assert SECRET not in json.dumps(said)
     assert "Traceback" not in json.dumps(said)
     assert [each.exc_info is not None for each in caplog.records if each.levelno == logging.ERROR] == [True]
+
+
+async def test_a_whole_answer_that_is_cut_off_is_a_line_in_the_log(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def cut_off(*given: Any) -> None:
+        await http.start(given[-1], 200, {})
+        raise http.CannotEnd("upstream broke off the answer")
+
+    monkeypatch.setitem(asgi.ENDPOINTS, FORMATS[0], ("POST", cut_off))
+    sent: list[Any] = []
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    scope = {"type": "http", "method": "POST", "path": FORMATS[0], "headers": []}
+    await asgi.application(cast(Any, scope), cast(Any, stays), send)
+    assert [each["type"] for each in sent] == ["http.response.start"]
+    [line] = [each for each in caplog.records if each.name.startswith("streamviz")]
+    assert (line.levelno, line.exc_info) == (logging.WARNING, None)
+    assert "upstream broke off the answer" in line.getMessage()
 
 
 @pytest.mark.parametrize("path", FORMATS)
