@@ -1,6 +1,6 @@
 """What policies mask in an answer: what may be kept of its blocks."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.chain import judge_block, revised
@@ -27,6 +27,11 @@ def kept_text(text: str, policies: Iterable[ActivePolicy]) -> str:
             except BaseException:  # As with any hook: its failure, not the stream's.
                 return ""
     return text
+
+
+def kept_values(values: Mapping[str, str], policies: Sequence[ActivePolicy]) -> dict[str, str]:
+    """The same of texts by name, such as headers, without those of which nothing is left."""
+    return {name: kept for name, text in values.items() if (kept := kept_text(text, policies))}
 
 
 def masked_text(block: StreamBlock, policies: Iterable[ActivePolicy], context: StreamingContext) -> str:

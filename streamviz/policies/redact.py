@@ -92,7 +92,7 @@ class Redact(Policy):
             return None
         self.require_short(request.size <= _SHORT)
         masking = _Masking(self._finder, self._mask)
-        fields = {name: _masked(masking, name, value) for name, value in request.fields.items()}
+        fields = {masking.text(name): _masked(masking, name, value) for name, value in request.fields.items()}
         if not masking.counts:
             return ALLOW
         found = replaced("", masking.counts, ())

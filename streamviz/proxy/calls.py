@@ -206,7 +206,7 @@ async def _carry(
         request = _record_settled(stream, relay, said, asked)
         if target is None:
             return
-        answer = await open_answer(worker, request, target, client_headers)
+        answer = await open_answer(worker, request, target, relay.kept(client_headers))
     except ClientFacingError as error:
         _record_settled(stream, relay, said, asked)
         await relay.refuse(error)

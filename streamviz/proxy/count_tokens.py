@@ -7,6 +7,7 @@ from django.conf import settings
 
 from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import encode
+from streamviz.core.masking import kept_values
 from streamviz.core.model_names import model_names
 from streamviz.core.policy import Decision, Mode
 from streamviz.core.request import ModelCall
@@ -43,7 +44,9 @@ async def token_count(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCall
         await http.respond(send, 200, {"content-type": "application/json"}, encode(count))
         return
     body = request.body_for(target.model)
-    opened = await open_raw(worker.client, target.at("/count_tokens"), body, client_headers(scope))
+    policies = worker.standing.policies_for(model_names(request.model, target.provider, target.model), key.name).active
+    headers = kept_values(client_headers(scope), policies)
+    opened = await open_raw(worker.client, target.at("/count_tokens"), body, headers)
     answer = BoundedAnswer(opened, settings.ANSWER_BOUNDS)
     try:
         data = b"".join([piece async for piece in answer])

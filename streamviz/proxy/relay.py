@@ -17,7 +17,7 @@ from streamviz.core.context import Frame, StreamingContext
 from streamviz.core.errors import ClientFacingError, NotRecorded, RequestError, Unavailable, UpstreamError
 from streamviz.core.events import MALFORMED_CHUNK, PROCESSING_ERROR, StreamFailed
 from streamviz.core.json_value import JsonObject, as_object, decode
-from streamviz.core.masking import kept_text, masking
+from streamviz.core.masking import kept_text, kept_values, masking
 from streamviz.core.policy import ActivePolicy, Verdict
 from streamviz.core.processor import StreamProcessor, pass_through
 from streamviz.core.request import ModelCall
@@ -127,6 +127,10 @@ class Relay:
             await self._tell(denial(active, verdict))
             return False
         return True
+
+    def kept(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """The client's headers as they may go upstream."""
+        return kept_values(headers, self._policies)
 
     async def cancelled(self, by: str) -> None:
         """A person stopped the stream: end it legally for the client, with nothing of what was held."""

@@ -16,7 +16,11 @@ _values = msgspec.json.Decoder(dict[str, object])
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A request for a model call: `body` as it came, `fields` as they read."""
+    """A request for a model call: `fields` as they read, and `body`, which says nothing else.
+
+    It is not what the client wrote: of a key that came twice policies would judge one value, and a provider may read
+    the other.
+    """
 
     body: bytes
     fields: JsonObject
@@ -59,7 +63,7 @@ def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
     is_streaming = fields.get("stream")
     if not isinstance(is_streaming, bool | None):
         raise _wrong("stream", "true or false")
-    return ModelRequest(body, fields, model, bool(is_streaming))
+    return ModelRequest(encode(fields), fields, model, bool(is_streaming))
 
 
 def _decoded(body: bytes) -> JsonObject:

@@ -17,8 +17,9 @@ _HOLDING = ("extra_body", "provider", "providerOptions", "provider_options")
 
 def require_one_model(fields: JsonObject) -> None:
     """Raises RequestError (400) for a request that names other models than the one in `model`."""
-    for name in fields.keys() & _NAMING:
-        if fields[name] is not None:
+    for name, value in fields.items():
+        is_other_model = name != "model" and name.casefold() == "model"  # some routers do not tell capitals apart
+        if is_other_model or (name in _NAMING and value is not None):
             raise _refused(name)
     for name in _HOLDING:
         _require_none_in(fields.get(name), name)

@@ -129,11 +129,15 @@ class Proxied:
         return self.simulator.get(f"/_sent/{answer.headers['x-simulator-request']}")
 
     def asked_upstream(self, answer_headers: Any) -> dict[str, Any]:
-        """The request that the simulator got for an answer with these headers."""
-        asked = self.simulator.get_json("/_requests")["requests"]
-        [found] = [each for each in asked if each["id"] == answer_headers["x-simulator-request"]]
+        """The body of the request that the simulator got for an answer with these headers."""
+        [found] = self.requests_upstream(answer_headers)
         body: dict[str, Any] = found["body"]
         return body
+
+    def requests_upstream(self, answer_headers: Any) -> list[dict[str, Any]]:
+        """The requests that the simulator got for an answer with these headers."""
+        asked = self.simulator.get_json("/_requests")["requests"]
+        return [each for each in asked if each["id"] == answer_headers["x-simulator-request"]]
 
     def open_upstream(self) -> list[dict[str, Any]]:
         """The simulator's responses that have not ended."""

@@ -271,9 +271,13 @@ def test_what_is_masked_beside_the_messages_is_kept_nowhere_either(guarded: Guar
     guarded.add("redact", {}, order=200, **SCOPE)
     tools = [{"type": "function", "function": {"name": "f", "description": f"It takes {hidden}."}}]
     body = {"model": CALL, "messages": MESSAGES, "tools": tools, "metadata": {"key": hidden}, "user": hidden}
-    answer = guarded.post(body, x_session_id=f"{session} of {hidden}", user_agent=f"agent/1 {hidden}")
+    headers = {"user_agent": f"agent/1 {hidden}", "openai_beta": f"assistants={hidden}", "anthropic_beta": "plain"}
+    answer = guarded.post({**body, hidden: 1}, x_session_id=f"{session} of {hidden}", **headers)
     assert answer.status == 200
-    assert hidden not in json.dumps(guarded.asked_upstream(answer.headers))
+    [asked] = guarded.requests_upstream(answer.headers)
+    assert hidden not in json.dumps(asked)
+    assert asked["headers"]["openai-beta"] == "assistants=[api key removed]"
+    assert asked["headers"]["anthropic-beta"] == "plain"
     kept = guarded.recorded(f"{session} of [api key removed]")
     assert guarded.query("SELECT user_agent FROM records_stream WHERE id = %s", kept.id) == [
         ("agent/1 [api key removed]",)
@@ -314,10 +318,11 @@ def test_who_counts_tokens_reads_what_a_model_would(guarded: Guarded) -> None:
     guarded.add("redact", {}, **SCOPE)
     body = {"model": CALL, "messages": SAYS}
     before = guarded.simulator.get_json("/_requests")["requests"]
-    counted = guarded.post(body, "/v1/messages/count_tokens")
+    counted = guarded.post(body, "/v1/messages/count_tokens", anthropic_beta=SECRET)
     assert counted.status == 200
-    asked = [each["body"] for each in guarded.simulator.get_json("/_requests")["requests"] if each not in before]
-    assert [each["messages"][0]["content"] for each in asked] == ["My key is [api key removed]."]
+    [asked] = [each for each in guarded.simulator.get_json("/_requests")["requests"] if each not in before]
+    assert asked["body"]["messages"][0]["content"] == "My key is [api key removed]."
+    assert asked["headers"]["anthropic-beta"] == "[api key removed]"
     guarded.add("request_rule", {"patterns": [{"pattern": "removed"}], "text": "no keys"}, order=300, **SCOPE)
     denied = guarded.post(body, "/v1/messages/count_tokens")
     assert (denied.status, json.loads(denied.body)["error"]["message"]) == (403, "no keys")

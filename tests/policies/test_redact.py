@@ -101,6 +101,7 @@ EVERYWHERE: list[dict[str, object]] = [
     {"metadata": {"user_id": f"bob-{KEY}"}},
     {"metadata": {KEY: "x"}},
     {"user": KEY},
+    {KEY: "x"},
     {"stop": [KEY]},
     {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"description": KEY}}}},
     {"text": {"format": {"type": "json_schema", "schema": {"const": KEY}}}},

@@ -1,0 +1,39 @@
+"""A client's request as it is read."""
+
+import json
+
+import pytest
+
+from streamviz.core.errors import RequestError
+from streamviz.proxy.formats import OPENAI_CHAT
+from streamviz.proxy.requests import read_request
+from streamviz.upstream.other_models import require_one_model
+
+PLAIN = b'{"model":"m","messages":[{"role":"user","content":"hi"}]}'
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        PLAIN,
+        b'{"model":"other","model":"m","messages":[{"role":"user","content":"hi"}]}',
+        b'{"model":"m","messages":["judged by nobody"],"messages":[{"role":"user","content":"hi"}]}',
+        b'{"model":"m","messages":[{"role":"user","content":"judged by nobody","content":"hi"}]}',
+        b'{ "model": "m",\n "messages": [ {"role": "user", "content": "\\u0068i"} ] }',
+    ],
+)
+def test_what_goes_on_says_nothing_but_what_is_judged(sent: bytes) -> None:
+    request = read_request(sent, OPENAI_CHAT)
+    assert request.body == PLAIN
+    assert request.fields == json.loads(PLAIN)
+
+
+def test_another_models_name_keeps_the_rest() -> None:
+    request = read_request(b'{"messages":["twice"],"model":"m","messages":[],"seed":1}', OPENAI_CHAT)
+    assert request.body_for("n") == b'{"messages":[],"model":"n","seed":1}'
+
+
+def test_a_model_in_other_capitals_is_another() -> None:
+    request = read_request(b'{"model":"m","Model":"n","messages":[]}', OPENAI_CHAT)
+    with pytest.raises(RequestError, match="may name other models"):
+        require_one_model(request.fields)
