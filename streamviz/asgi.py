@@ -9,12 +9,14 @@ from channels.layers import get_channel_layer
 from channels.routing import ProtocolTypeRouter
 from django.conf import settings
 from django.core.asgi import get_asgi_application
+from django.db.backends.signals import connection_created
 
 from streamviz.lifespan import Message, Receive, Send
 
 # Django must be set up before anything that has models is imported.
 django_application = get_asgi_application()
 
+from streamviz.dashboard.database import wait_briefly
 from streamviz.live import asking
 from streamviz.live.hub import hub
 from streamviz.live.peers import Peers
@@ -42,6 +44,7 @@ async def http(scope: Message, receive: Receive, send: Send) -> None:
 async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     """Called by the server once, around all requests."""
     await receive()
+    connection_created.connect(wait_briefly)
     await worker.start()
     asking.answer = partial(asked, helpers=helpers(worker))
     peers = Peers(hub, get_channel_layer(), are_workers=True) if settings.REDIS_URL else None

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Protocol
 
-from django.db import DatabaseError
 from django.utils.safestring import SafeString
 
 from streamviz.core.policy import Decision
@@ -259,13 +258,7 @@ class Hub:
     def _look_at_record(self, now: int) -> None:
         """Beside the ticks: a slow database must not stop them."""
         if now - self.wall.looked_at > _LOOK_US and (self._looking is None or self._looking.done()):
-            self._looking = asyncio.create_task(self._look(now), name="recent streams")
-
-    async def _look(self, now: int) -> None:
-        try:
-            await self.wall.look_at_record(now)
-        except DatabaseError as error:
-            log.warning("the newest streams of the record cannot be read: %s", error)
+            self._looking = asyncio.create_task(self.wall.look_at_record(now), name="recent streams")
 
     async def _publish(self, name: str, channel: Channel, changed: set[uuid.UUID], pace: Pace) -> None:
         try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import httpx
 import psycopg
 
 from streamviz.records.models.access import digest
@@ -18,6 +19,7 @@ from tests.e2e.load import ENDED, Tape
 from tests.e2e.proxied import CLIENT_TAPE, until
 from tests.services import ROOT, Program, clean_environment, free_port
 
+ADMINISTRATOR = {"username": "alice", "password": "correct horse battery"}
 STREAMS = """
 SELECT session.label, stream.id, stream.outcome, stream.error, stream.chunk_count, stream.frame_count
 FROM records_stream AS stream JOIN records_session AS session ON session.id = session_id
@@ -62,6 +64,20 @@ class Machine:
             values = ("load", self.key[:8], digest(self.key))
             statement = "INSERT INTO records_apikey (name, prefix, digest, created_at) VALUES (%s, %s, %s, now())"
             connection.execute(statement, values)
+
+    def add_administrator(self) -> None:
+        """Somebody who may see and do everything."""
+        self.environment["DJANGO_SUPERUSER_PASSWORD"] = ADMINISTRATOR["password"]
+        self.manage("createsuperuser", "--noinput", "--username", ADMINISTRATOR["username"], "--email", "a@example.com")
+
+    @contextmanager
+    def browser(self) -> Iterator[httpx.Client]:
+        """The administrator's, signed in, without its scripts."""
+        with httpx.Client(base_url=self.base_url, timeout=120) as http:
+            http.get("/sign-in/")
+            form = ADMINISTRATOR | {"csrfmiddlewaretoken": http.cookies["csrftoken"]}
+            assert http.post("/sign-in/", data=form).status_code == 302
+            yield http
 
     def manage(self, *arguments: str) -> str:
         """Run a management command to its end: what it said."""

@@ -4,7 +4,6 @@ import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from tests.services import Redis
 from tests.simulator.process import running_simulator
 
 AWAY = "Other servers cannot be reached"
-ADMINISTRATOR = {"username": "alice", "password": "correct horse battery"}
 
 
 @pytest.fixture
@@ -40,21 +38,10 @@ def fleet(redis: Redis, database_url: str, tmp_path: Path) -> Iterator[list[Mach
         settings = {"REDIS_URL": redis.url, "SECRET_KEY": "of the fleet " * 5}
         machines = [Machine(tmp_path / name, database_url, simulator, **settings) for name in ("here", "there")]
         machines[0].prepare()
-        machines[0].environment["DJANGO_SUPERUSER_PASSWORD"] = ADMINISTRATOR["password"]
-        machines[0].manage("createsuperuser", "--noinput", "--username", "alice", "--email", "alice@example.com")
+        machines[0].add_administrator()
         yield machines
         for machine in machines:
             machine.stop()
-
-
-@contextmanager
-def signed_in(machine: Machine) -> Iterator[httpx.Client]:
-    """A browser of the administrator's, without its scripts."""
-    with httpx.Client(base_url=machine.base_url, timeout=120) as http:
-        http.get("/sign-in/")
-        form = ADMINISTRATOR | {"csrfmiddlewaretoken": http.cookies["csrftoken"]}
-        assert http.post("/sign-in/", data=form).status_code == 302
-        yield http
 
 
 def running_at(http: httpx.Client) -> str:
@@ -73,7 +60,7 @@ def test_a_running_streams_pages_are_at_each_server_with_no_writer_too(fleet: li
     here, there = fleet
     for machine in fleet:
         machine.start_server()
-    with signed_in(there) as other, signed_in(here) as browser:
+    with there.browser() as other, here.browser() as browser:
         call = Load(there.base_url, here.key, 1, model="content?seed=7&chunks=900&pace=20").start()
         path = until(partial(running_at, other))
         shown = answer(browser, path, 200)
@@ -113,7 +100,7 @@ def test_a_server_goes_on_without_redis_says_so_and_joins_again(
     here = fleet[0]
     here.start_server()
     assert here.server
-    with signed_in(here) as browser:
+    with here.browser() as browser:
         assert AWAY not in browser.get("/system/").text
         mend = fault(redis)
         here.server.wait_for("the other workers cannot be reached")

@@ -127,6 +127,24 @@ def locked(machine: Machine) -> Iterator[None]:
         yield
 
 
+def test_pages_say_that_postgres_does_not_answer(machine: Machine, server: EmbeddedPostgres) -> None:
+    def page(path: str) -> tuple[int, bool]:
+        answer = browser.get(path)
+        return answer.status_code, "Postgres does not answer" in answer.text
+
+    machine.add_administrator()
+    machine.start_server()
+    with machine.browser() as browser:
+        with locked(machine):
+            assert page("/sessions/") == (503, True)
+            assert page("/") == (200, False)
+        assert page("/sessions/") == (200, False)
+        kill(server)
+        assert page("/") == page("/system/") == (503, True)
+        server.start()
+        until(lambda: page("/system/") == (200, False))
+
+
 @contextmanager
 def killed(machine: Machine) -> Iterator[None]:
     """There is no writer meanwhile."""

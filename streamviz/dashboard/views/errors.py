@@ -1,8 +1,11 @@
 """Pages for what went wrong, in the look of the others."""
 
+import sys
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from streamviz.dashboard.database import is_away
 from streamviz.dashboard.pages import NotFoundHere
 
 
@@ -29,7 +32,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500: nothing that could fail again, neither the database nor the user, may be asked here."""
+    """500, or 503 where Postgres could not answer: nothing that could fail again, neither the database nor the user,
+    may be asked here."""
+    if is_away(sys.exception()):
+        return _page(request, 503, "Postgres does not answer", "Streams go on and are recorded. Try again in a moment.")
     return _page(request, 500, "Something went wrong", "See the server's log. Streams are not affected.")
 
 

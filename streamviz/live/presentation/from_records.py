@@ -1,10 +1,12 @@
 """A stream of the record, made ready to be shown as if it were running."""
 
+import logging
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from asgiref.sync import sync_to_async
+from django.db import DatabaseError
 from django.db.models import Prefetch, QuerySet
 from django.db.models.functions import Right
 
@@ -17,6 +19,8 @@ from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView, title_of
 from streamviz.records.models import Block, ClientRun, Stream, UpstreamRun, Verdict
 from streamviz.records.moments import as_microseconds
+
+log = logging.getLogger(__name__)
 
 MOST_RECENT = 20
 
@@ -50,8 +54,13 @@ def outline_of(stream: Stream) -> StreamView:
 
 
 async def load_recent() -> list[StreamView]:
-    """The newest streams that are over, for the Live page of a worker that has only just begun."""
-    return await sync_to_async(_recent)()
+    """The newest streams that are over, for the Live page of a worker that has only just begun; none while Postgres
+    cannot answer."""
+    try:
+        return await sync_to_async(_recent)()
+    except DatabaseError as error:
+        log.warning("the newest streams of the record cannot be read: %s", error)
+        return []
 
 
 def _recent() -> list[StreamView]:
