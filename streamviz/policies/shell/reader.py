@@ -13,7 +13,7 @@ from streamviz.policies.shell.grammar import pieces, text_of
 from streamviz.policies.shell.outputs import input_of, output_of
 from streamviz.policies.shell.paths import joined
 from streamviz.policies.shell.unwrap import COMMAND_VARIABLES, code_in, plain, positional, wrapped, writes
-from streamviz.policies.shell.words import GAP, ansi, bare, prepared, split, within_quotes
+from streamviz.policies.shell.words import GAP, ansi, bare, readings, split, within_quotes
 
 MOST_COMMANDS = 1_000
 MOST_WORDS = 5_000
@@ -69,7 +69,9 @@ class Reader:
 
     def read(self, text: str, flow: Flow = Flow()) -> list[Command]:  # noqa: B008
         """The commands in `text`. Raises ValueError where there are too many, or too deep within each other."""
-        script = prepared(text)
+        return [command for script in readings(text) for command in self._read(script, flow)]
+
+    def _read(self, script: str, flow: Flow) -> list[Command]:
         self._spend(len(script))
         self._parses += 1
         if self._parses > MOST_PARSES or self._depth >= DEEPEST_CODE:

@@ -11,7 +11,10 @@ OPEN, CLOSE, COMMA, GAP = "\ue000", "\ue001", "\ue002", "\ue003"
 _MARKS = str.maketrans({OPEN: "{", CLOSE: "}", COMMA: ","})
 _UNMARKED = str.maketrans({"{": OPEN, "}": CLOSE, ",": COMMA})
 # Of what a shell leaves out or joins, and of our own marks, nothing may hide what is there.
-_LEFT_OUT = re.compile(f"[{UNKNOWN}{OPEN}{CLOSE}{COMMA}{GAP}]|\\\\\r?\n")
+_LEFT_OUT = re.compile(f"[{UNKNOWN}{OPEN}{CLOSE}{COMMA}{GAP}]")
+_JOINED = re.compile(r"\\\r?\n")
+# A backslash at the end of a line that may be part of a comment, of quoted text or of an escaped backslash.
+_MAY_NOT_JOIN = re.compile(r"[#'\\][^\n]*\\\r?\n|\\\\\r?\n")
 MOST_WORDS = 200
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
@@ -26,6 +29,16 @@ _QUOTED_BACKSLASH = re.compile(r"\\([$`\"\\])")
 
 def prepared(text: str) -> str:
     """A script without what shells leave out: NUL, lines joined by a backslash."""
+    return _plain(_JOINED.sub("", text))
+
+
+def readings(text: str) -> list[str]:
+    """A script as `prepared` gives it, and with its lines apart where the backslash between them may not join them."""
+    joined = prepared(text)
+    return [joined, _plain(text)] if _MAY_NOT_JOIN.search(text) else [joined]
+
+
+def _plain(text: str) -> str:
     return _LEFT_OUT.sub("", text).replace("\r\n", "\n")
 
 
