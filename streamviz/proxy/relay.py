@@ -130,7 +130,7 @@ class Relay:
 
     def kept(self, headers: Mapping[str, str]) -> dict[str, str]:
         """The client's headers as they may go upstream."""
-        return kept_values(headers, self._policies)
+        return kept_values(headers, self.policies)
 
     async def cancelled(self, by: str) -> None:
         """A person stopped the stream: end it legally for the client, with nothing of what was held."""

@@ -9,6 +9,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from math import inf
+from time import monotonic
 from typing import NamedTuple
 
 import psycopg
@@ -32,6 +34,7 @@ log = logging.getLogger(__name__)
 
 CHANNEL = "streamviz_changed"
 RETRY_SECONDS = 1.0
+TELL_SECONDS = 60.0
 # A lost notification cannot be noticed, so everything is read again now and then.
 RELOAD_SECONDS = 60.0
 
@@ -114,6 +117,7 @@ class Standing:
     versions: dict[str, int] = field(default_factory=dict)
     on_reload: list[Callable[[], None]] = field(default_factory=list)
     _task: asyncio.Task[None] | None = None
+    _failure_told_at: float = -inf
 
     def key_for(self, secret: str) -> KnownKey | None:
         return self.keys.get(digest(secret))
@@ -162,8 +166,14 @@ class Standing:
             try:
                 await self._listen(conninfo())
             except (psycopg.Error, DatabaseError, OSError) as error:
-                log.warning("cannot follow changes to keys, routes and policies: %s", error)
+                self._note_failure(error)
             await asyncio.sleep(RETRY_SECONDS)
+
+    def _note_failure(self, error: Exception) -> None:
+        """Said once a minute: Postgres may be away for long."""
+        if monotonic() - self._failure_told_at >= TELL_SECONDS:
+            self._failure_told_at = monotonic()
+            log.warning("cannot follow changes to keys, routes and policies: %s", error)
 
     async def _listen(self, conninfo: str) -> None:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:

@@ -206,6 +206,31 @@ async def test_it_goes_on_following_when_its_connection_is_killed(follower: Foll
     await follower.until(lambda standing: standing.key_for(later) is not None)
 
 
+async def test_that_it_cannot_follow_is_said_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("streamviz.records.standing.RETRY_SECONDS", 0)
+    tries = 0
+
+    async def nobody_there() -> None:
+        """Wait for ten tries to connect."""
+        async with asyncio.timeout(60):
+            while tries < 10:
+                await asyncio.sleep(0)
+
+    def conninfo() -> str:
+        nonlocal tries
+        tries += 1
+        raise OSError("nobody is there")
+
+    following = asyncio.ensure_future(Standing()._follow(conninfo))
+    await nobody_there()
+    following.cancel()
+    assert [record.getMessage() for record in caplog.records] == [
+        "cannot follow changes to keys, routes and policies: nobody is there"
+    ]
+
+
 async def test_it_goes_on_following_when_a_reading_fails(follower: Follower, query: Query) -> None:
     query("ALTER TABLE records_route RENAME TO hidden")
     with Heard("streamviz.records.standing", "cannot follow") as heard:
