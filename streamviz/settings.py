@@ -57,12 +57,13 @@ UPSTREAM_SILENCE_SECONDS = environment.seconds("UPSTREAM_SILENCE_SECONDS", 300.0
 CLIENT_SILENCE_SECONDS = environment.seconds("CLIENT_SILENCE_SECONDS", 120.0)
 
 # No request may be longer, nor an answer, nor one event of one; nor may an answer have more blocks, each of which takes
-# some tens of µs to read, all in one event perhaps.
+# some tens of µs to read, all in one event perhaps; nor what is read at once more JSON values, some 0.3 µs each.
 MAX_REQUEST_BYTES = int(environment.amount("MAX_REQUEST_MB", 32, "a number of megabytes") * MIB)
 ANSWER_BOUNDS = Bounds(
     answer_bytes=int(environment.amount("MAX_ANSWER_MB", 256, "a number of megabytes") * MIB),
     event_bytes=int(environment.amount("MAX_EVENT_MB", 32, "a number of megabytes") * MIB),
     blocks=environment.count("MAX_BLOCKS", 2_000),
+    values=environment.count("MAX_VALUES", 200_000),
 )
 
 # What workers have recorded and the writer has not stored yet.

@@ -9,7 +9,7 @@ import msgspec
 
 from streamviz.core import json_value
 from streamviz.core.blocks import StreamBlock, StreamState
-from streamviz.core.bounds import too_many_blocks
+from streamviz.core.bounds import too_many_blocks, too_many_values
 from streamviz.core.errors import AlreadyComplete, NothingAggregated, UpstreamError
 from streamviz.core.events import (
     CONTRADICTION,
@@ -55,17 +55,25 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     `on_event` is called with each event, in order, once `state` has taken it in. `run_id` names the stream in
     errors; `has_end_mark` says whether upstream's last word came (`[DONE]`, `message_stop`, the end of a response);
     `head` holds the message's own fields (id, model), the same object for the whole stream, so that a composer which
-    continues it can share it. A format's own part is `_read`, which calls the methods below for what it finds in a
-    payload.
+    continues it can share it, and `body` all of an answer that is no stream. A format's own part is `_read`, which
+    calls the methods below for what it finds in a payload.
 
-    Where a stream has more than `most_blocks` blocks, or one event tells of more things, `aggregate` raises
-    UpstreamError as soon as that is seen, with as much in the state as was taken in. None is no limit.
+    Where a stream has more than `most_blocks` blocks, or one event tells of more things or has more than `most_values`
+    JSON values, `aggregate` raises UpstreamError as soon as that is seen, with as much in the state as was taken in.
+    None is no limit.
     """
 
-    def __init__(self, on_event: OnEvent | None = None, run_id: str = "", most_blocks: int | None = None) -> None:
+    def __init__(
+        self,
+        on_event: OnEvent | None = None,
+        run_id: str = "",
+        most_blocks: int | None = None,
+        most_values: int | None = None,
+    ) -> None:
         self._on_event = on_event
         self.run_id = run_id
         self.most_blocks = most_blocks
+        self.most_values = most_values
         self.clear()
 
     def clear(self) -> None:
@@ -74,6 +82,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         self.is_complete = False
         self.has_end_mark = False
         self.head: json_value.JsonObject = {}
+        self.body: json_value.JsonObject = {}
         self._seen = False
         self._told = 0
         self._started: Counter[tuple[BlockKind, int]] = Counter()
@@ -88,13 +97,14 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         state = self.state
         state.begin_chunk(chunk.seq, chunk.received_at)
         # A whole answer is all data.
-        if chunk.raw != chunk.data and is_ambiguous(chunk.raw, chunk.data):
+        is_whole = chunk.raw == chunk.data
+        if not is_whole and is_ambiguous(chunk.raw, chunk.data):
             self._contradict("an event may be taken for another")
         if chunk.data:
             if chunk.data.startswith(DONE):
                 self.has_end_mark = True
             else:
-                self._read_data(chunk.data, chunk.name)
+                self._read_data(chunk.data, chunk.name, is_whole)
         return state.events
 
     def close(self) -> list[StreamEvent]:
@@ -133,12 +143,16 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     @abstractmethod
     def _build(self) -> MessageT: ...
 
-    def _read_data(self, data: bytes, name: str) -> None:
+    def _read_data(self, data: bytes, name: str, is_whole: bool) -> None:
+        if self.most_values is not None and json_value.has_more_values(data, self.most_values):
+            raise too_many_values(self.most_values)
         try:
             payload = json_value.decode(data)
         except ValueError:
             payload = None
         if isinstance(payload, dict):
+            if is_whole:
+                self.body.update(payload)
             self._read_payload(payload, name)
         else:
             self._emit(StreamFailed("upstream sent a chunk that is not a JSON object", kind=MALFORMED_CHUNK))

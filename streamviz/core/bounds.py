@@ -9,11 +9,13 @@ MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The most bytes of an answer and of one event of it, and the most blocks: these an aggregator counts."""
+    """The most bytes of an answer and of one event of it, the most blocks, and the most JSON values of an event or of a
+    request: blocks and values an aggregator counts."""
 
     answer_bytes: int
     event_bytes: int
     blocks: int
+    values: int
 
     def require_bytes(self, received: int) -> None:
         """Raises UpstreamError for an answer of more bytes."""
@@ -34,3 +36,8 @@ def too_much(what: str, setting: str) -> UpstreamError:
 def too_many_blocks(most: int) -> UpstreamError:
     """The same, for an answer of more blocks, or an event that tells of more things."""
     return too_much(f"an answer of more than {most} blocks", "MAX_BLOCKS")
+
+
+def too_many_values(most: int) -> UpstreamError:
+    """The same, for an event, or a whole answer, of more JSON values."""
+    return too_much(f"more than {most} JSON values at once", "MAX_VALUES")

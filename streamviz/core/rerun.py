@@ -8,7 +8,6 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.chain import PolicyChain
 from streamviz.core.context import Frame, Price, StreamingContext, unknown_price
-from streamviz.core.json_value import as_object, decode
 from streamviz.core.judgements import Answer, Judgement, Question, Unanswered
 from streamviz.core.policy import ActivePolicy, Bounded, Rest, Verdict, no_rest
 from streamviz.core.processor import StreamProcessor
@@ -81,8 +80,7 @@ async def rerun(
     context.request = judging.call
     if judging.denied is not None or not chunks:
         return made
-    head = as_object(decode(chunks[0].data or b"{}")) if not recording.is_streaming else aggregator.head
-    composers = COMPOSERS if recording.is_streaming else BODY_COMPOSERS
+    composers, head = (COMPOSERS, aggregator.head) if recording.is_streaming else (BODY_COMPOSERS, aggregator.body)
     chain = PolicyChain(policies, composers[recording.call.wire_format](head), within, rest)
     processor = StreamProcessor(chain.on_chunk, aggregator, is_enforcing=chain.is_enforcing)
 

@@ -54,7 +54,7 @@ async def consult(worker: Worker, question: Consult) -> str:
         body = b"".join([piece async for piece in answer])
     finally:
         answer.close()
-    aggregator = OPENAI_CHAT.aggregator(settings.ANSWER_BOUNDS.blocks)
+    aggregator = OPENAI_CHAT.aggregator(settings.ANSWER_BOUNDS)
     aggregator.aggregate(Chunk(0, 0, body, body))
     aggregator.close()
     if aggregator.state.failure is not None:

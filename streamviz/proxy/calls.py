@@ -69,7 +69,7 @@ async def model_call(
         await rest()
     find = partial(target_of, worker, wire_format, scope, key)
     target = await find(request)
-    aggregator = wire_format.aggregator(settings.ANSWER_BOUNDS.blocks)
+    aggregator = wire_format.aggregator(settings.ANSWER_BOUNDS)
     said = said_of(wire_format, scope, request)
     stream = _open_stream(worker, said, scope, request, target, key, aggregator.state, clock, requested_at)
     chosen = worker.standing.policies_for(stream.context.request.models, key.name)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.bounds import Bounds
 from streamviz.core.composer import Composer
 from streamviz.core.errors import ClientFacingError, UpstreamError
 from streamviz.core.json_value import JsonObject, encode
@@ -29,8 +30,8 @@ class WireFormat:
     body_composer: Callable[[JsonObject], Composer]
     error_body: Callable[[ClientFacingError], JsonObject]
 
-    def aggregator(self, most_blocks: int | None = None) -> Aggregator[Chunk, JsonObject]:
-        return AGGREGATORS[self.name](run_id=self.path, most_blocks=most_blocks)
+    def aggregator(self, bounds: Bounds) -> Aggregator[Chunk, JsonObject]:
+        return AGGREGATORS[self.name](run_id=self.path, most_blocks=bounds.blocks, most_values=bounds.values)
 
     def error_answer(self, error: ClientFacingError) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body that tell of an error. What a provider said in JSON goes on as it said it."""

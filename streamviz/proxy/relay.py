@@ -16,7 +16,7 @@ from streamviz.core.composer import Composer
 from streamviz.core.context import Frame, StreamingContext
 from streamviz.core.errors import ClientFacingError, NotRecorded, RequestError, Unavailable, UpstreamError
 from streamviz.core.events import MALFORMED_CHUNK, PROCESSING_ERROR, StreamFailed
-from streamviz.core.json_value import JsonObject, as_object, decode
+from streamviz.core.json_value import JsonObject
 from streamviz.core.masking import kept_text, kept_values, masking
 from streamviz.core.policy import ActivePolicy, Verdict
 from streamviz.core.processor import StreamProcessor, pass_through
@@ -285,7 +285,7 @@ class Relay:
 
     async def _carry_body(self, answer: Begun) -> None:
         raw = b"".join([piece async for piece in answer])
-        composer = self._composer = self._format.body_composer(_object_in(raw))
+        composer = self._composer = self._format.body_composer(self._aggregator.body)
         processor = self._processor(composer)
         chunks = self._chunks_of([SSEEvent(raw, raw)])
         await self.driver.alive_during(processor.take(chunks, self._stream.context))
@@ -423,13 +423,6 @@ def denial(active: ActivePolicy, verdict: Verdict) -> RequestError:
 def _shows(frame: Frame, first: int) -> bool:
     """Whether the client sees something of a block in it; `first` is the first chunk of one."""
     return frame.origin != OURSELVES if frame.seq is None else frame.seq >= first
-
-
-def _object_in(raw: bytes) -> JsonObject:
-    try:
-        return as_object(decode(raw))
-    except ValueError:
-        return {}
 
 
 def _why_unreadable(failure: StreamFailed | None) -> str:

@@ -4,9 +4,10 @@ import gc
 from dataclasses import dataclass
 
 import msgspec
+from django.conf import settings
 
 from streamviz.core.errors import RequestError
-from streamviz.core.json_value import JsonObject, as_text, encode
+from streamviz.core.json_value import JsonObject, as_text, encode, has_more_values
 from streamviz.core.request import ModelCall
 from streamviz.proxy.formats import WireFormat
 
@@ -49,7 +50,11 @@ class ModelRequest:
 
 
 def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
-    """Raises RequestError (400) for what is no request of this format; the rest is the provider's to judge."""
+    """Raises RequestError for what is no request of this format (400) or has too many values (413); the rest is the
+    provider's to judge."""
+    most = settings.ANSWER_BOUNDS.values
+    if has_more_values(body, most):
+        raise RequestError(413, f"The request has more than {most} JSON values (MAX_VALUES).", code="too_large")
     try:
         fields = _decoded(body)
     except msgspec.ValidationError as error:

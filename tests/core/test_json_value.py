@@ -69,8 +69,31 @@ def test_it_rejects_deep_nesting_whatever_the_interpreter_could_take(depth: int)
 
 def test_it_takes_nesting_up_to_its_limit_and_any_width() -> None:
     assert json_value.encode(json_value.decode(nested(json_value.MAX_DEPTH))) == nested(json_value.MAX_DEPTH)
-    wide = b"[" + b",".join([b"[{}]"] * 5000) + b"]"
+    wide = b"[" + b",".join([b'["[\\\\",{},"\\"["]'] * 5000) + b"]"
     assert json_value.encode(json_value.decode(wide)) == wide
+
+
+def values_in(value: object) -> int:
+    children = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+    return 1 + sum(map(values_in, children))
+
+
+@given(VALUES)
+def test_values_are_counted_before_they_are_read(value: object) -> None:
+    data = json_value.encode(value)
+    count = values_in(value)
+    assert json_value.has_more_values(data, count - 2)
+    assert not json_value.has_more_values(data, 2 * count)  # an empty list has a bracket, and may have a comma
+
+
+@pytest.mark.parametrize("text", [",[{" * 99, '",' * 99, "\\" * 99 + ',"' * 99, '\\"[' * 99])
+def test_what_stands_in_texts_is_no_value(text: str) -> None:
+    data = json.dumps({"a": text, text: [1, 2]}).encode()
+    assert (json_value.has_more_values(data, 6), json_value.has_more_values(data, 3)) == (False, True)
+
+
+def test_a_flood_of_texts_is_a_flood_of_values() -> None:
+    assert json_value.has_more_values(b"[" + b'"",' * 5000 + b"1]", 1000)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""An aggregator takes no more blocks than it may, nor an event that tells more things, in each format."""
+"""An aggregator takes no more blocks than it may, nor an event that tells more things or has more values, in each
+format."""
 
 import json
 from typing import Any
@@ -107,6 +108,23 @@ def test_blocks_are_counted_over_all_events(wire_format: str) -> None:
     with pytest.raises(UpstreamError, match="MAX_BLOCKS"):
         aggregator.aggregate(whole(events[wire_format](MOST)))
     assert len(aggregator.state.blocks) == MOST
+
+
+@pytest.mark.parametrize("wire_format", sorted(AGGREGATORS))
+def test_one_event_has_no_more_values_than_may_be(wire_format: str) -> None:
+    aggregator = AGGREGATORS[wire_format](most_values=MOST)
+    aggregator.aggregate(whole({"text": "[,{" * MOST, "x": [1] * (MOST // 2)}))
+    with pytest.raises(UpstreamError, match="MAX_VALUES"):
+        aggregator.aggregate(whole({"x": [{}] * MOST}))
+    aggregator.close()
+
+
+def test_the_body_of_a_whole_answer_is_kept_and_that_of_an_event_is_not() -> None:
+    aggregator = AGGREGATORS["openai_chat"]()
+    aggregator.aggregate(Chunk(0, 0, b"data: {}\n\n", b"{}"))
+    assert aggregator.body == {}
+    aggregator.aggregate(whole(chat({"content": "x"})))
+    assert aggregator.body == chat({"content": "x"})
 
 
 def test_a_translator_is_bounded_too() -> None:

@@ -25,7 +25,13 @@ HUGE = 300 * 2**20
 
 @pytest.fixture(scope="module")
 def proxied(serving: Serving) -> Iterator[Proxied]:
-    limits = {"MAX_REQUEST_MB": "2", "MAX_ANSWER_MB": "3", "MAX_EVENT_MB": "1", "MAX_BLOCKS": "50"}
+    limits = {
+        "MAX_REQUEST_MB": "2",
+        "MAX_ANSWER_MB": "3",
+        "MAX_EVENT_MB": "1",
+        "MAX_BLOCKS": "50",
+        "MAX_VALUES": "9000",
+    }
     with serving(**limits) as server, Proxied(server) as found:
         yield found
 
@@ -140,6 +146,15 @@ def test_the_sdks_say_what_was_wrong(proxied: Proxied) -> None:
         other.messages.create(model="sim/content", max_tokens=9, messages=long)
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_a_request_of_too_many_values_is_refused(proxied: Proxied, path: str) -> None:
+    headers = {"authorization": f"Bearer {proxied.server.api_key}"}
+    body = {"model": "sim/content", "messages": MESSAGES, "max_tokens": 9, "x": [{}] * 9_000}
+    answer = proxied.http.post(path, json=body, headers=headers)
+    assert (answer.status_code, "MAX_VALUES" in answer.json()["error"]["message"]) == (413, True)
+    assert ("type" in answer.json()) is path.startswith(PATHS[1])
+
+
 def test_a_request_within_the_limit_is_answered_as_ever(proxied: Proxied) -> None:
     long: Any = [{"role": "user", "content": "x" * 2**20}]
     assert proxied.sdk.chat.completions.create(model="sim/content?speed=inf", messages=long).choices
@@ -183,6 +198,15 @@ def calls_at_once(write: Callable[[bytes], object]) -> None:
     choice = {"index": 0, "delta": {"tool_calls": calls}, "finish_reason": None}
     write(b"data: " + json.dumps({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}).encode())
     write(b"\n\ndata: [DONE]\n\n")
+
+
+def values_at_once(write: Callable[[bytes], object]) -> None:
+    write(text("first"))
+    write(b'data: {"choices":[],"x":[' + b"{}," * 9_000 + b"1]}\n\ndata: [DONE]\n\n")
+
+
+def whole_values(write: Callable[[bytes], object]) -> None:
+    write(b'{"choices":[],"x":[' + b"{}," * 9_000 + b"1]}")
 
 
 def whole_chat(write: Callable[[bytes], object]) -> None:
@@ -234,6 +258,7 @@ def upstream(request: pytest.FixtureRequest) -> Iterator[str]:
         (long_event, "MAX_EVENT_MB"),
         (many_blocks, "MAX_BLOCKS"),
         (calls_at_once, "MAX_BLOCKS"),
+        (values_at_once, "MAX_VALUES"),
     ],
     indirect=["upstream"],
 )
@@ -257,16 +282,18 @@ def test_an_answer_without_end_is_cut_off_and_the_sdk_says_so(proxied: Proxied, 
 
 
 @pytest.mark.parametrize(
-    ("upstream", "path", "provider"),
+    ("upstream", "path", "provider", "setting"),
     [
-        (whole_chat, PATHS[0], "openai"),
-        (whole_message, PATHS[1], "anthropic"),
-        (whole_response, PATHS[2], "openai"),
+        (whole_chat, PATHS[0], "openai", "MAX_BLOCKS"),
+        (whole_message, PATHS[1], "anthropic", "MAX_BLOCKS"),
+        (whole_response, PATHS[2], "openai", "MAX_BLOCKS"),
+        (whole_values, PATHS[0], "openai", "MAX_VALUES"),
+        (whole_values, PATHS[1], "anthropic", "MAX_VALUES"),
     ],
     indirect=["upstream"],
 )
-def test_a_whole_answer_of_too_many_blocks_is_refused(
-    proxied: Proxied, upstream: str, path: str, provider: str
+def test_a_whole_answer_of_too_much_is_refused(
+    proxied: Proxied, upstream: str, path: str, provider: str, setting: str
 ) -> None:
     name, session = f"route-{uuid.uuid4().hex}", uuid.uuid4().hex
     proxied.query(ROUTE, name, f"{provider}/x", upstream)
@@ -277,10 +304,10 @@ def test_a_whole_answer_of_too_many_blocks_is_refused(
         lambda: found if (found := proxied.http.post(path, json=body, headers=headers)).status_code != 404 else None
     )
     assert answer.status_code == 502
-    assert "MAX_BLOCKS" in answer.json()["error"]["message"]
+    assert setting in answer.json()["error"]["message"]
     assert ("type" in answer.json()) is (path == PATHS[1])
     recorded = proxied.recorded(session)
-    assert (recorded.outcome, "MAX_BLOCKS" in recorded.error) == ("upstream_error", True)
+    assert (recorded.outcome, setting in recorded.error) == ("upstream_error", True)
 
 
 @pytest.mark.parametrize("path", PATHS[:3])

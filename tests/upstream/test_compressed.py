@@ -16,7 +16,7 @@ from streamviz.upstream.answer import BoundedAnswer
 from streamviz.upstream.raw import RawAnswer, new_client, open_raw
 from streamviz.upstream.targets import RoutePlan, resolve
 
-BOUNDS = Bounds(answer_bytes=32 * MIB, event_bytes=MIB, blocks=9)
+BOUNDS = Bounds(answer_bytes=32 * MIB, event_bytes=MIB, blocks=9, values=9)
 
 
 @pytest.fixture(scope="module")
