@@ -1,6 +1,7 @@
 """What a policy awaits, kept from taking more with it than itself."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable
 from time import monotonic
 
@@ -8,16 +9,31 @@ from time import monotonic
 _CALM_SECONDS = 0.0005
 # To pass a chunk on takes some rounds; others may be at long work too, and nobody waits for ever.
 _MOST_ROUNDS = 6
+# Work that has not gone on for so long need not rest: to do so takes as long as reading some hundred characters.
+_WORK_SECONDS = 0.001
+
+
+class _Rested(threading.local):
+    """When somebody rested last, in this thread's event loop."""
+
+    at = 0.0
+
+
+_rested = _Rested()
 
 
 async def rest() -> None:
-    """Between two steps of long work: let other streams get on until none of them waits, or for a while."""
+    """Between two steps of long work: let other streams get on until none of them waits, or for a while. Return at once
+    where they just did."""
+    if monotonic() - _rested.at < _WORK_SECONDS:
+        return
     for _ in range(_MOST_ROUNDS):
         began_at = monotonic()
         # The first lets the loop read its sockets, the second lets those run who wait for what was read.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        if monotonic() - began_at < _CALM_SECONDS:
+        _rested.at = monotonic()
+        if _rested.at - began_at < _CALM_SECONDS:
             return
 
 

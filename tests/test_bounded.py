@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from streamviz.bounded import within
+from streamviz.bounded import rest, within
 
 
 async def exits() -> None:
@@ -40,3 +40,26 @@ async def test_whoever_waits_for_it_can_be_cancelled() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_long_work_rests_once_it_has_gone_on_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, rounds, is_over = 1.0, 0, False
+    monkeypatch.setattr("streamviz.bounded.monotonic", lambda: now)
+    monkeypatch.setattr("streamviz.bounded._rested.at", 0.0)
+
+    async def other() -> None:
+        nonlocal rounds
+        while not is_over:
+            rounds += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.ensure_future(other())
+    found = []
+    for worked in (0.0, 0.0004, 0.0004, 0.0004):
+        now += worked
+        before = rounds
+        await rest()
+        found.append(rounds > before)
+    is_over = True
+    await task
+    assert found == [True, False, False, True]

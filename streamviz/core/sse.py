@@ -17,7 +17,7 @@ _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
 _LINE = re.compile(rb"\r\n|\n|\r")
 _LONGEST_END = 4
 # What some clients end a line at besides (str.splitlines of Python, and what is made with it), in UTF-8.
-_OTHER_END = re.compile(rb"[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
+_OTHER_ENDS = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
 _OTHER_FIELD = re.compile(rb"(?:[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9])[ \t]*(?:data|event)")
 # The last byte of each that JSON has unescaped, which is looked for first since that is quick, all of it, its escape.
 _ESCAPED = (
@@ -123,14 +123,15 @@ def is_ambiguous(raw: bytes, data: bytes | None) -> bool:
     character in the text of one line of data is none of that, where no field begins behind it.
     """
     if data is None:
-        return _OTHER_END.search(raw) is not None or any(
+        return _other_ends(raw) > 0 or any(
             line.partition(b":")[0] not in _FIELDS for line in _LINE.split(raw.removeprefix(BOM))
         )
-    if _OTHER_END.search(raw) is None:
-        return False
-    return (
-        len(_OTHER_END.findall(raw)) > len(_OTHER_END.findall(data)) or b"\n" in data or bool(_OTHER_FIELD.search(raw))
-    )
+    ends = _other_ends(raw)
+    return ends > 0 and (ends > _other_ends(data) or b"\n" in data or _OTHER_FIELD.search(raw) is not None)
+
+
+def _other_ends(text: bytes) -> int:
+    return sum(map(text.count, _OTHER_ENDS))
 
 
 def write_event(data: bytes, name: str = "") -> bytes:
