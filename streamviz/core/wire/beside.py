@@ -46,7 +46,11 @@ def has_text(value: object) -> bool:
 def _says_beside(part: object, known: frozenset[str]) -> bool:
     if not isinstance(part, dict):
         return has_text(part)
-    return not known.issuperset(part) and any(name not in known and has_text({name: part[name]}) for name in part)
+    if known.issuperset(part):
+        return False
+    # What is said again word for word is judged where it is read.
+    read = [value for name, value in part.items() if name in known and isinstance(value, str)]
+    return any(name not in known and part[name] not in read and has_text({name: part[name]}) for name in part)
 
 
 def _any_beside(parts: Iterator[_Part]) -> bool:
@@ -89,7 +93,7 @@ def _choice_says_beside(choice: object) -> bool:
     members = as_object(choice)
     text = members.get("text")
     # As there was it before there was chat; some providers say it here as well.
-    is_again = text is not None and text == as_object(members.get("delta")).get("content")
+    is_again = text is not None and text == as_object(members.get("delta") or members.get("message")).get("content")
     if _says_beside(choice, _CHOICE | {"text"} if is_again else _CHOICE):
         return True
     if (logprobs := members.get("logprobs")) and _any_beside(_tokens(logprobs)):
