@@ -24,17 +24,23 @@ from bench.policies import Operator
 MEGABYTE = 1_000_000
 _PACE_SECONDS = 0.02
 _CALM_CHUNKS = 25
-_HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+_HEAD = "HTTP/1.1 200 OK\r\ncontent-type: {}\r\nconnection: close\r\n\r\n"
+_EVENTS, _JSON = "text/event-stream", "application/json"
 
 
 class Case(NamedTuple):
-    """A policy (none where `kind` is empty), what the model says, and what else is in the request."""
+    """A policy (none where `kind` is empty), what the model says, and what else is in the request.
+
+    `beside` is JSON that stands beside what it says; with `is_whole` the answer is no stream.
+    """
 
     kind: str
     parameters: dict[str, str]
     arguments: str = ""
     text: str = ""
     fields: dict[str, Any] = {}
+    beside: str = ""
+    is_whole: bool = False
 
 
 def _objects(count: int) -> str:
@@ -76,6 +82,7 @@ SAID = [{"role": "user", "content": MAILS}]
 ASKED = {"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}] * (MEGABYTE // 30)}]}
 ITEMS = {"properties": {"l": {"items": {"required": ["b"]}}}}
 SECRET = {"p.patterns": '[{"pattern": "secret"}]'}
+SECRET_TEXT = {"p.patterns": "SECRET"}
 JUDGE = {"p.model": "sim/judge", "p.instructions": "bad"}
 LOOPS = "args.l.all(a, args.l.all(b, a == b || args.s.contains('y')))"
 
@@ -83,6 +90,16 @@ CASES: dict[str, Case] = {
     "nothing hostile, no policy": Case("", {}, text="x"),
     "wide, no policy": Case("", {}, WIDE),
     "deep, no policy": Case("", {}, DEEPEST),
+    "event: 9 MB of objects": Case("", {}, beside="[" + "{}," * (3 * MEGABYTE) + "1]"),
+    "event: as many values as may be": Case("", {}, beside="[" + "{}," * 99_000 + "1]"),
+    "whole: 9 MB of objects": Case("", {}, beside="[" + "{}," * (3 * MEGABYTE) + "1]", is_whole=True),
+    "whole: 9 MB of choices": Case(
+        "", {}, beside='[],"choices":[' + '{"message":{"content":"x"}},' * (MEGABYTE // 3) + "{}]", is_whole=True
+    ),
+    "whole: as many values as may be": Case("", {}, beside="[" + "{}," * 99_000 + "1]", is_whole=True),
+    "redact: 5 MB in one delta": Case("redact", {}, text="plain words. " * (5 * MEGABYTE // 13)),
+    "text_rule: 20 MB in one delta": Case("text_rule", SECRET_TEXT, text="a" * 20 * MEGABYTE),
+    "text_rule: 20 MB, whole": Case("text_rule", SECRET_TEXT, text="a" * 20 * MEGABYTE, is_whole=True),
     "tool_rule: a path, wide": Case("tool_rule", _rule(path="$..x", pattern="rm"), WIDE),
     "tool_rule: every value, deep": Case("tool_rule", _rule(path="$..*", pattern="rm"), DEEP),
     "tool_rule: too deep": Case("tool_rule", _rule(path="$..*", pattern="rm"), DEEPEST),
@@ -132,6 +149,20 @@ def _event(delta: dict[str, Any], finish: str | None = None) -> bytes:
 
 
 def _hostile(case: Case) -> bytes:
+    """All of an answer, its head too."""
+    kind, body = (_JSON, _whole(case)) if case.is_whole else (_EVENTS, _streamed(case))
+    return _HEAD.format(kind).encode() + body
+
+
+def _whole(case: Case) -> bytes:
+    choice = {"index": 0, "message": {"role": "assistant", "content": case.text}, "finish_reason": "stop"}
+    body = json.dumps({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]})
+    return (body[:-1] + f',"x":{case.beside or 0}}}').encode()
+
+
+def _streamed(case: Case) -> bytes:
+    if case.beside:
+        return f'data: {{"choices":[],"x":{case.beside}}}\n\n'.encode() + _event({}, "stop") + b"data: [DONE]\n\n"
     call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "run", "arguments": case.arguments}}
     delta: dict[str, Any] = {"tool_calls": [call]} if case.arguments else {"content": case.text}
     return _event(delta) + _event({}, "tool_calls" if case.arguments else "stop") + b"data: [DONE]\n\n"
@@ -142,8 +173,8 @@ async def _answer(answers: list[bytes], reader: asyncio.StreamReader, writer: as
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         size = int(head.partition(b"content-length:")[2].split(b"\r\n", 1)[0])
         model = json.loads(await reader.readexactly(size))["model"].rpartition("/")[2]
-        writer.write(_HEAD.encode())
         if model == "paced":
+            writer.write(_HEAD.format(_EVENTS).encode())
             while True:
                 writer.write(_event({"content": f"t{time.monotonic_ns():x} "}))
                 await writer.drain()
@@ -177,7 +208,7 @@ async def _attack(
     client: httpx.AsyncClient, headers: dict[str, str], number: int, case: Case, until: float
 ) -> list[float]:
     """How long each of the hostile calls took."""
-    body = {"model": f"openai/hostile-{number}", "stream": True, "messages": [], **case.fields}
+    body = {"model": f"openai/hostile-{number}", "stream": not case.is_whole, "messages": [], **case.fields}
     data, took = json.dumps(body).encode(), []
     while not took or time.monotonic() < until:
         began = time.monotonic()
