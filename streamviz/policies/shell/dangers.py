@@ -84,7 +84,7 @@ def is_risky(text: str) -> bool:
 
 
 def _deletes(command: Command, choice: Choice) -> str:
-    if is_all_unknown(command) or is_program(command, "rm", "unlink"):
+    if is_all_unknown(command) or is_program(command, "rm", "unlink", "rimraf", "del-cli"):
         return _removes(command, choice)
     if command.name == "find" and "-delete" in command.arguments:
         return _finds_and_deletes(command, choice)
@@ -107,7 +107,7 @@ _WHAT_WIPES = "it deletes what the system or a person cannot do without"
 def _removes(command: Command, choice: Choice) -> str:
     """A name that is not known may be anything: only what is worst is taken from it."""
     chosen, targets = options(command.arguments), paths(command, operands(command.arguments))
-    is_recursive = bool(chosen & {"r", "R", "recursive", UNKNOWN})
+    is_recursive = bool(chosen & {"r", "R", "recursive", UNKNOWN}) or command.name in ("rimraf", "del-cli")
     if "no-preserve-root" in chosen:
         return _WHAT_WIPES
     if is_all_unknown(command):

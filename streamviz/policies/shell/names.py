@@ -7,7 +7,7 @@ INTERPRETERS = frozenset(
     "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun php lua osascript tclsh awk gawk mawk"
     " rscript".split()
 )
-CODE_OPTIONS = ("-c", "-e", "-E", "-r", "--eval", "-p")
+CODE_OPTIONS = ("-c", "-e", "-E", "-r", "--eval", "-p", "eval")
 
 # What only runs another command: its options that take a value, and how many words of its own come before the command.
 WRAPPERS: dict[str, tuple[str, int]] = {
@@ -39,6 +39,9 @@ WRAPPERS: dict[str, tuple[str, int]] = {
     "busybox": ("", 0),
     "toybox": ("", 0),
     "rtk": ("", 0),
+    "npx": ("-p --package", 0),
+    "bunx": ("", 0),
+    "uvx": ("--from --with -p --python", 0),
     "xargs": ("-I -n -P -L -s -d -E -a --max-args --max-procs --delimiter --replace", 0),
     "parallel": ("-j --jobs -n -N", 0),
     "not": ("", 0),
@@ -56,8 +59,8 @@ RUNNERS: dict[str, tuple[tuple[str, ...], str]] = {
     "hatch": (("run",), "-e --env"),
     "conda": (("run",), "-n -p --name --prefix --cwd"),
     "npm": (("exec", "x"), "-p --package -w --workspace"),
-    "pnpm": (("exec",), "-C --dir --filter"),
-    "yarn": (("exec",), ""),
+    "pnpm": (("exec", "dlx"), "-C --dir --filter"),
+    "yarn": (("exec", "dlx"), ""),
     "bundle": (("exec",), ""),
     "mise": (("exec", "x"), ""),
     "direnv": (("exec",), ""),
@@ -73,6 +76,20 @@ REMOTE = {
 # What takes a command as text, behind the option that is named.
 TEXT_OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(["su", "runuser", "script"], ("-c", "--command")),
+    "git": (
+        "--exec",
+        "-x",
+        "--tree-filter",
+        "--index-filter",
+        "--msg-filter",
+        "--env-filter",
+        "--commit-filter",
+        "--tag-name-filter",
+        "--parent-filter",
+    ),
+    "man": ("-P", "--pager"),
+    "make": ("--eval",),
+    **dict.fromkeys(["nix-shell", "nix"], ("--run", "--command", "-c")),
     "env": ("-S", "--split-string"),
     "flock": ("-c", "--command"),
     "wsl": ("-e", "--exec"),

@@ -97,6 +97,8 @@ class Reader:
         for inner in islice(wrapped(command), MOST_ROUNDS):
             ran += self.run(inner, flow)
         ran += self._aliased(command)
+        if len(words) == 1 and " " in words[0].text.strip():
+            ran += self.read(words[0].text)  # as those who run others give it to a shell
         self._number(positional(command), 0)
         for code in code_in(command, self._files):
             ran += self.read(code.replace(UNKNOWN, _NOT_KNOWN))
@@ -142,7 +144,9 @@ class Reader:
             self._folder = joined(self._folder, where[0]) if where else "~"
         if command.name == "set" and "--" in command.arguments:
             self._number(list(command.words[command.arguments.index("--") + 2 :]), 1)
-        if command.name == "read":
+        if command.name == "set" and command.arguments and not command.arguments[0].startswith(("-", "+")):
+            self._number(list(command.words[1:]), 1)
+        if command.name in ("read", "mapfile", "readarray"):
             came = (*command.flow.feeds, *(source for word in command.flow.reads for source in word.sources))
             said = input_of(command)
             word = Word(UNKNOWN if said is None else said, came)

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from streamviz.policies.shell.commands import UNKNOWN, Command, Word, operands, program
 from streamviz.policies.shell.names import CODE_OPTIONS, INTERPRETERS, REMOTE, RUNNERS, SHELLS, TEXT_OPTIONS, WRAPPERS
@@ -14,7 +14,8 @@ from streamviz.policies.shell.services import DATABASES
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SHELL_CODE = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*\Z")
 # Options of shells that take a value.
-_VALUED = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
+_SHELL_OPTIONS = re.compile(r"[-+][a-zA-Z]+")
+_STARTUP_OPTIONS = ("--rcfile", "--init-file")
 _JOINED_CODE = re.compile(r"-[a-z]*c\Z")
 _SCHEDULE = re.compile(r"(?m)^\s*(?:@\w+|(?:\S+\s+){5})")
 # Settings that are commands: `git -c core.sshCommand=…`, `tar --checkpoint-action=exec=…`.
@@ -54,10 +55,21 @@ def wrapped(command: Command) -> Iterator[Sequence[Word]]:
         yield _run_by(name, rest)
     elif name == "find":
         yield from _found(rest)
+    elif name == "git":
+        yield from _run_by_git(rest)
     elif name in ("fd", "fdfind"):
         yield from _found_by_fd(rest)
     elif name not in _PLAIN | SHELLS | INTERPRETERS:
         yield from _among(rest)
+
+
+_GIT_RUNS = (("bisect", "run"), ("submodule", "foreach"))
+
+
+def _run_by_git(words: list[Word]) -> Iterator[list[Word]]:
+    for at in range(len(words) - 1):
+        if (words[at].text, words[at + 1].text) in _GIT_RUNS:
+            yield _past(words[at + 2 :], frozenset())
 
 
 def _run_by(name: str, words: list[Word]) -> list[Word]:
@@ -76,6 +88,12 @@ def _past(words: list[Word], valued: frozenset[str]) -> list[Word]:
 
 def code_in(command: Command, files: Mapping[str, str]) -> Iterator[str]:
     """The scripts that this command runs: its own text, its input, or a file of which is known what was written."""
+    yield from _known_code(command, files)
+    if command.name not in _PLAIN | SHELLS | INTERPRETERS | _BUILT_IN.keys():
+        yield from _told(command)
+
+
+def _known_code(command: Command, files: Mapping[str, str]) -> Iterator[str]:
     name, arguments = command.name, command.arguments
     if name in SHELLS:
         yield from _shell_code(command, files)
@@ -97,15 +115,32 @@ def code_in(command: Command, files: Mapping[str, str]) -> Iterator[str]:
     yield from (found[1] for found in map(_SETTING.match, arguments) if found)
     if command.said and (started := [path for path in map(plain, writes(command)) if has(STARTED, path)]):
         yield _SCHEDULE.sub("", command.said) if any("cron" in path for path in started) else command.said
-    run = operands(arguments)[:1] if name in (".", "source") else [word.text for word in command.words[:1]]
-    yield from (files[plain(path)] for path in run if plain(path) in files)
+    yield from _held_by(command.words[1:2] if name in (".", "source") else command.words[:1], files)
+
+
+# A text that begins with a program that can do harm, as programs are told to run it: `!…`, `shell …`, `spawn …`.
+_TEXT = re.compile(
+    r"\W{0,4}(?:(?:shell|spawn|system)\s+)?((?:sudo\s+)?(?:/[\w./-]*/)?"
+    r"(?:rm|dd|mkfs[\w.]*|shred|chmod|chown|find|curl|wget|(?:ba|z|da|k)?sh|nc|eval|cat|tar|mv)\s.*)",
+    re.DOTALL,
+)
+
+
+def _told(command: Command) -> Iterator[str]:
+    """What a program that is not known may run of its arguments and its input. What has a space in its name is none,
+    but the first of several commands."""
+    if " " in command.words[0].text:
+        return
+    texts = [each for each in command.arguments if " " in each.strip()]
+    texts += (input_of(command) or "").splitlines()[:_MOST_LITERALS]
+    yield from (found[1] for text in texts if (found := _TEXT.match(text)))
 
 
 # Words that are commands for a shell behind a mark: `git -c alias.x='!…'`, `vim -c ':!…'`.
 _MARKED = re.compile(r"\+?:?(?:silent )?!(.+)", re.DOTALL)
 _SHELLED = {
     "git": re.compile(r"(?:alias\.[^=]{0,80}=)?!(.+)", re.DOTALL),
-    **dict.fromkeys(["vim", "vi", "nvim", "ex", "view"], _MARKED),
+    **dict.fromkeys(["vim", "vi", "nvim", "ex", "view", "less", "more"], _MARKED),
 }
 
 
@@ -131,11 +166,15 @@ def shell_text(command: Command) -> Word | None:
     """The word that a shell is given as its script; None where there is none."""
     words = iter(command.words[1:])
     for word in words:
-        if word.text in _VALUED:
+        text = word.text
+        if _SHELL_OPTIONS.fullmatch(text):
+            if "o" in text or "O" in text:  # what is set stands behind it: `-euo pipefail`
+                next(words, None)
+            if text.startswith("-") and "c" in text:
+                return next((each for each in words if not each.text.startswith("-")), None)
+        elif text in _STARTUP_OPTIONS:
             next(words, None)
-        elif _SHELL_CODE.match(word.text):
-            return next((each for each in words if not each.text.startswith("-")), None)
-        elif not word.text.startswith(("-", "+")):
+        elif not text.startswith(("-", "+")):
             return None
     return None
 
@@ -151,10 +190,10 @@ def reads_input(command: Command) -> bool:
     if command.name in SHELLS:
         if shell_text(command) is not None:
             return False
-        own = operands(command.arguments)
+        own = [each for each in operands(command.arguments) if not each.isdigit()]  # `bash 0<<< text`
         return (
             not own
-            or "/dev/stdin" in own
+            or bool({"/dev/stdin", "/dev/fd/0"} & set(own))
             or any(each.startswith("-") and "s" in each for each in command.arguments[:2])
         )
     rest = [each for each in command.arguments if each != "-"]
@@ -250,7 +289,7 @@ def _among(words: list[Word]) -> Iterator[list[Word]]:
     """A program that is not known may run what stands behind it, such as `docker exec app rm -rf /`."""
     for at, word in enumerate(words[:50]):
         name = program(word.text)
-        if name in SHELLS and any(_SHELL_CODE.match(each.text) for each in words[at + 1 : at + 4]):
+        if name in SHELLS and any(_SHELL_CODE.match(each.text) for each in words[at + 1 : at + 6]):
             yield words[at:]
             return
         if (name in _NOTABLE | DATABASES and at + 1 < len(words)) or name.startswith("mkfs"):
@@ -265,9 +304,19 @@ def _shell_code(command: Command, files: Mapping[str, str]) -> Iterator[str]:
     elif reads_input(command):
         said = input_of(command)
         yield from [said] if said is not None else []
-        yield from (files[plain(word.text)] for word in command.flow.reads if plain(word.text) in files)
+        yield from _held_by(command.flow.reads, files)
     else:
-        yield from (files[plain(path)] for path in operands(command.arguments)[:1] if plain(path) in files)
+        yield from _held_by([word for word in command.words[1:] if not word.text.startswith("-")][:1], files)
+    at = next((n for n, word in enumerate(command.words) if word.text in _STARTUP_OPTIONS), len(command.words))
+    yield from _held_by(command.words[at + 1 : at + 2], files)
+
+
+def _held_by(words: Iterable[Word], files: Mapping[str, str]) -> Iterator[str]:
+    """What is in the files of these names, `<(…)` included, where that is known."""
+    for word in words:
+        if plain(word.text) in files:
+            yield files[plain(word.text)]
+        yield from (source.said for source in word.sources if source.said)
 
 
 def _behind_first(command: Command) -> Iterator[str]:
