@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 
 # A client that takes so long to take what it was sent is not reading.
 _SLOW_US = 250_000
+_UNASKED = "upstream answered with events to a request that asks for none"
 _TWOFOLD = "upstream answered with something that can be read as events and as JSON"
 # Longer ones would take too long to be masked.
 _LONGEST_ERROR = 20_000
@@ -228,6 +229,10 @@ class Relay:
     async def _carry_events(self, answer: Begun) -> None:
         composer = self._composer = self._format.composer(self._aggregator.head)
         processor = self._processor(composer)
+        if not self._stream.is_streaming and self._is_enforcing:
+            # Clients take it for text, comments and all, which nobody judges.
+            self._composer = self._format.body_composer({})
+            raise UpstreamError(502, _UNASKED)
         parser = SSEParser()
         failure = None
         await self._begin()
@@ -291,8 +296,7 @@ class Relay:
         await self.driver.alive_during(processor.take(chunks, self._stream.context))
         await self.driver.alive_during(processor.end(self._stream.context))
         await self.driver.settle()
-        chain = self.driver.chain
-        is_twofold = self._stream.is_streaming and chain is not None and chain.is_enforcing and has_events(raw)
+        is_twofold = self._stream.is_streaming and self._is_enforcing and has_events(raw)
         if not raw or is_twofold or processor.broken_by is not None:
             self._stream.context.outbox.clear()
             if self._stream.is_streaming:
@@ -304,6 +308,11 @@ class Relay:
         await self._flush()
         await http.body(self._send, b"")
         self._note_outcome(self._stream.state.failure)
+
+    @property
+    def _is_enforcing(self) -> bool:
+        chain = self.driver.chain
+        return chain is not None and chain.is_enforcing
 
     def _processor(self, composer: Composer) -> StreamProcessor:
         if not self.policies:

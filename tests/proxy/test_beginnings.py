@@ -140,6 +140,15 @@ async def test_what_is_both_is_not_handed_on(worker: Worker, upstream: Upstream)
     assert b"in two ways" in body or b"as events and as JSON" in body
 
 
+async def test_events_that_nobody_asked_for_are_not_handed_on(worker: Worker, upstream: Upstream) -> None:
+    upstream.type, upstream.pieces = EVENTS, [f": {SECRET}\n\n".encode(), events_of("hello")]
+    status, body = await asked(False)
+    assert (status, SECRET.encode() in body) == (502, False)
+    assert "asks for none" in json.loads(body)["error"]["message"]
+    worker.standing.policies = ()
+    assert await asked(False) == (200, b"".join(upstream.pieces))
+
+
 async def test_nothing_at_all_is_an_error_to_who_asked_for_an_answer(worker: Worker, upstream: Upstream) -> None:
     upstream.type, upstream.pieces = JSON, []
     assert (await asked(False))[0] == 502
