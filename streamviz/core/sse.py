@@ -132,7 +132,8 @@ def is_ambiguous(raw: bytes, data: bytes | None) -> bool:
 
 
 def _other_ends(text: bytes) -> int:
-    return sum(map(text.count, _OTHER_ENDS_OF_ASCII if text.isascii() else _OTHER_ENDS))
+    ends = _OTHER_ENDS_OF_ASCII if text.isascii() else _OTHER_ENDS
+    return sum(map(text.count, ends)) if any(map(text.__contains__, ends)) else 0
 
 
 def write_event(data: bytes, name: str = "") -> bytes:

@@ -16,6 +16,7 @@ HEADERS = (
     b"x-opencode-session",
     b"x-session-affinity",
 )
+_LONGEST_USER_ID = 10_000
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})$")
 
 
@@ -40,7 +41,7 @@ def _in_user_id(user_id: str) -> str:
     """Claude Code's session: behind `_session_`, or since 2.1.78 a member of a JSON object."""
     if (found := _IN_USER_ID.search(user_id)) is not None:
         return found.group(1)
-    if not user_id.startswith("{"):
+    if not user_id.startswith("{") or len(user_id) > _LONGEST_USER_ID:
         return ""
     try:
         return as_text(as_object(decode(user_id)).get("session_id"))

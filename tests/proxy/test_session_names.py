@@ -57,6 +57,7 @@ def test_headers_go_before_fields_and_each_before_those_behind_it() -> None:
         {"metadata": {"user_id": "{not json"}},
         {"metadata": {"user_id": '{"session_id": 7}'}},
         {"metadata": {"user_id": "[" * 5_000}},
+        {"metadata": {"user_id": json.dumps({"session_id": UUID, "a": [{}] * 5_000})}},
         {"metadata": {"user_id": '{"a":' * 5_000}},
         {"metadata": {"session_id": ["x"]}, "client_metadata": "x", "conversation": [1], "prompt_cache_key": 3},
         {"prompt_cache_key": "  "},

@@ -3,7 +3,9 @@
 import json
 from dataclasses import dataclass
 
-from streamviz.core.json_value import JsonObject, as_list, decode
+from streamviz.core.json_value import JsonObject, as_list, decode, has_more_values
+
+_MOST_VALUES = 100_000
 
 
 @dataclass(slots=True)
@@ -56,9 +58,11 @@ class ArgumentsWriter:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two texts are the same arguments, however they are spaced."""
+    """Whether two texts are the same arguments, however they are spaced. Of very many values nobody looks at each."""
     if one == other:
         return True
+    if any(has_more_values(text.encode("utf-8", "replace"), _MOST_VALUES) for text in (one, other)):
+        return False
     try:
         return decode(one) == decode(other)
     except ValueError:
