@@ -62,7 +62,7 @@ MAX_REQUEST_BYTES = int(environment.amount("MAX_REQUEST_MB", 32, "a number of me
 ANSWER_BOUNDS = Bounds(
     answer_bytes=int(environment.amount("MAX_ANSWER_MB", 256, "a number of megabytes") * MIB),
     event_bytes=int(environment.amount("MAX_EVENT_MB", 32, "a number of megabytes") * MIB),
-    blocks=environment.count("MAX_BLOCKS", 2_000),
+    blocks=environment.count("MAX_BLOCKS", 20_000),
     values=environment.count("MAX_VALUES", 200_000),
 )
 

@@ -31,6 +31,8 @@ ChunkT = TypeVar("ChunkT", bound="Chunk")
 MessageT = TypeVar("MessageT")
 T = TypeVar("T")
 DONE = b"[DONE]"
+# Of what one event tells, where blocks are limited at all: to take in so many takes some 100 ms.
+MOST_AT_ONCE = 2_000
 OnEvent = Callable[[StreamEvent], None]
 
 
@@ -58,9 +60,9 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     continues it can share it, and `body` all of an answer that is no stream. A format's own part is `_read`, which
     calls the methods below for what it finds in a payload.
 
-    Where a stream has more than `most_blocks` blocks, or one event tells of more things or has more than `most_values`
-    JSON values, `aggregate` raises UpstreamError as soon as that is seen, with as much in the state as was taken in.
-    None is no limit.
+    Where a stream has more than `most_blocks` blocks, or one event tells of more new things than that or MOST_AT_ONCE,
+    or has more than `most_values` JSON values, `aggregate` raises UpstreamError as soon as that is seen, with as much
+    in the state as was taken in. None is no limit.
     """
 
     def __init__(
@@ -170,10 +172,14 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     def _few(self, things: list[T]) -> list[T]:
         """What an event tells of, so far as one may tell of so many: to read each takes its time, even where it makes
         no block of its own. Raises UpstreamError."""
-        self._told += max(0, len(things) - 1)
-        if self.most_blocks is not None and self._told >= self.most_blocks:
-            raise too_many_blocks(self.most_blocks)
+        self._count(max(0, len(things) - 1))
         return things
+
+    def _count(self, things: int) -> None:
+        """So many things more are told in this event. Raises UpstreamError where that makes too many."""
+        self._told += things
+        if self.most_blocks is not None and self._told >= min(self.most_blocks, MOST_AT_ONCE):
+            raise too_many_blocks(min(self.most_blocks, MOST_AT_ONCE))
 
     def _emit(self, event: StreamEvent) -> None:
         self.state.apply(event)

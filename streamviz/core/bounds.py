@@ -35,7 +35,7 @@ def too_much(what: str, setting: str) -> UpstreamError:
 
 def too_many_blocks(most: int) -> UpstreamError:
     """The same, for an answer of more blocks, or an event that tells of more things."""
-    return too_much(f"an answer of more than {most} blocks", "MAX_BLOCKS")
+    return too_much(f"more than {most} blocks", "MAX_BLOCKS")
 
 
 def too_many_values(most: int) -> UpstreamError:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamviz.core.aggregator import Chunk
+from streamviz.core.aggregator import MOST_AT_ONCE, Chunk
 from streamviz.core.errors import UpstreamError
 from streamviz.core.wire import AGGREGATORS
 from streamviz.core.wire.translator import Translator
@@ -86,6 +86,26 @@ def test_one_event_may_tell_as_much_as_may_be(case: str) -> None:
     aggregator = AGGREGATORS[wire_format](most_blocks=MOST)
     aggregator.aggregate(whole(payload))
     assert not aggregator.state.fault
+
+
+def test_one_event_tells_no_more_than_is_read_at_once() -> None:
+    aggregator = AGGREGATORS["openai_responses"](most_blocks=10 * MOST_AT_ONCE)
+    aggregator.aggregate(whole(response([item(n) for n in range(MOST_AT_ONCE)])))
+    with pytest.raises(UpstreamError, match=f"more than {MOST_AT_ONCE} blocks"):
+        AGGREGATORS["openai_responses"](most_blocks=10 * MOST_AT_ONCE).aggregate(
+            whole(response([item(n) for n in range(MOST_AT_ONCE + 1)]))
+        )
+
+
+def test_the_end_of_a_response_may_repeat_all_that_came() -> None:
+    aggregator = AGGREGATORS["openai_responses"](most_blocks=10 * MOST_AT_ONCE)
+    items = [item(n) for n in range(2 * MOST_AT_ONCE)]
+    for number, each in enumerate(items):
+        aggregator.aggregate(whole({"type": "response.output_item.done", "output_index": number, "item": each}))
+    aggregator.aggregate(whole({"type": "response.completed", "response": response(items)}))
+    assert aggregator.has_end_mark
+    assert len(aggregator.state.blocks) == len(items)
+    assert (aggregator.state.fault, aggregator.state.contradiction) == ("", "")
 
 
 def test_things_in_things_are_counted_together() -> None:

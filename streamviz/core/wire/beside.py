@@ -267,7 +267,9 @@ def _item_says_beside(item: object) -> bool:
     if item.get("type") not in ("message", "reasoning"):
         return False
     parts = [part for name in ("content", "summary") for part in as_list(item.get(name))]
-    return any(not isinstance(part, dict) or _known_says_beside(part, _TEXT_PARTS) for part in parts)
+    # Thinking may be bare text, which its reader reads.
+    kinds = (dict, str) if item["type"] == "reasoning" else (dict,)
+    return any(not isinstance(part, kinds) or _known_says_beside(part, _TEXT_PARTS) for part in parts)
 
 
 def _odd_tokens(payload: JsonObject) -> bool:

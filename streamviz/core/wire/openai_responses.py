@@ -77,9 +77,14 @@ class OpenAIResponsesAggregator(TextReader):
         if output and len(objects(output)) != (len(output) if isinstance(output, list) else 1):
             self._contradict("an output has what is no item")
         finder = self._known.finder()
-        for position, payload in enumerate(self._few(objects(output))):
-            item = finder.find(position, payload) or self._start_item(position, payload)
-            self._tell_item(item, payload, is_whole=is_ended)
+        is_more = False
+        for position, payload in enumerate(objects(output)):
+            item = finder.find(position, payload)
+            if item is not None and item.is_done and self.items.get(item.place) == payload:
+                continue  # it is told once more, word for word, as a response's end does of all its items
+            self._count(int(is_more))
+            is_more = True
+            self._tell_item(item or self._start_item(position, payload), payload, is_whole=is_ended)
         if is_ended:
             self._end_response(response, status)
 
