@@ -194,7 +194,7 @@ def many_blocks(write: Callable[[bytes], object]) -> None:
 
 def calls_at_once(write: Callable[[bytes], object]) -> None:
     write(text("first"))
-    calls = [{"index": n, "id": f"c-{n}", "function": {"name": "f", "arguments": "{}"}} for n in range(5_000)]
+    calls = [{"index": n, "id": f"c-{n}", "function": {"name": "f", "arguments": "{}"}} for n in range(1_000)]
     choice = {"index": 0, "delta": {"tool_calls": calls}, "finish_reason": None}
     write(b"data: " + json.dumps({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}).encode())
     write(b"\n\ndata: [DONE]\n\n")

@@ -183,7 +183,7 @@ def test_who_does_not_move_the_journal_is_told_and_clients_notice_nothing(
     assert machine.server
     with begin(machine, server):
         since = time.monotonic()
-        machine.server.wait_for("the journal is not moved")
+        machine.server.wait_for("the journal is not being moved")
         print(f"{fault}: told after {time.monotonic() - since:.1f} s")
         assert why in httpx.get(f"{machine.base_url}/readyz", timeout=120).json()["journal"]
         threading.Event().wait(SECONDS)

@@ -34,7 +34,7 @@ def test_a_mode_switched_in_the_admin_acts_in_both_workers(make_server: MakeServ
             before = [threads.submit(call, client, SLOW) for client in (proxied.http, second)]
             until(lambda: len(proxied.open_upstream()) == 2)
             proxied.switch("shell-guard", "enforce")
-            until(lambda: "in all 2 workers" in proxied.http.get("/policies/shell-guard/spread/").text)
+            until(lambda: "on all 2 workers" in proxied.http.get("/policies/shell-guard/spread/").text)
             for client in (proxied.http, second):
                 assert b"run_shell" not in call(client, BODY)
             assert [b"run_shell" in each.result() for each in before] == [True, True]

@@ -112,8 +112,10 @@ def _delta_says_beside(delta: object) -> bool:
 
 def _of_delta(delta: JsonObject) -> Iterator[_Part]:
     for call in as_list(delta.get("tool_calls")):
-        yield call, _CALL
-        yield from _of_call(as_object(call))
+        members = as_object(call)
+        is_again = as_object(members.get("function")).get("name", "") == members.get("name")
+        yield call, _CALL | {"name"} if is_again else _CALL
+        yield from _of_call(members)
     if call := delta.get("function_call"):
         yield call, _FUNCTION
     if audio := delta.get("audio"):
@@ -154,7 +156,9 @@ _EVENTS = {
     "message_delta": _names("delta usage context_management"),
     "error": _names("error request_id"),
 }
-_MESSAGE = _names("content stop_sequence stop_details container context_management diagnostics usage type error")
+_MESSAGE = _names(
+    "id role model content stop_sequence stop_details container context_management diagnostics usage type error"
+)
 _INPUT = _names("id name input caller server_name cache_control")
 _BLOCKS = {
     "text": _names("text citations"),

@@ -15,6 +15,7 @@ from django.db.models import Q, QuerySet
 
 from streamviz.bounded import within
 from streamviz.core.aggregator import Chunk
+from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import as_object, decode
 from streamviz.core.judgements import Answer, Question
 from streamviz.core.model_names import model_names
@@ -97,10 +98,10 @@ def _run_one(
     recording = recording_of(stream, chunks)
     if isinstance(recording, str):
         return recording
-    try:
-        return runner.run(rerun(recording, [active], partial(_ask, pool), within))
-    except ValueError:
-        return "it cannot be read"
+    made = runner.run(rerun(recording, [active], partial(_ask, pool), within))
+    failure = made.state.failure
+    is_unreadable = failure is not None and failure.kind == MALFORMED_CHUNK
+    return "it cannot be read" if is_unreadable and not recording.is_streaming else made
 
 
 async def _ask(pool: Pool, question: Question) -> Answer:
