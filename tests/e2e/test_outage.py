@@ -258,6 +258,7 @@ def test_what_cannot_be_recorded_is_not_sent(full_soon: Machine) -> None:
     full_soon.environment["JOURNAL_FULL"] = "refuse"
     full_soon.start_server()
     running = Load(full_soon.base_url, full_soon.key, 5, model="content?seed={seed}&chunks=9000&pace=15").start()
+    until(lambda: sum(bool(tape.received) for tape in running.tapes) >= 5)
     filler = full_soon.var_dir / "journal" / "filler"
     with filler.open("wb", buffering=0) as file, suppress(OSError):
         while True:
