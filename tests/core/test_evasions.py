@@ -47,8 +47,11 @@ from tests.core.evasions import (
 )
 from tests.core.support import active, parse
 
-# The SDKs warn of what is not of the types that they know, and read it all the same.
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+# The SDKs warn of what is not of the types that they know, and Python of odd escapes; both read it all the same.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
 
 NUMBER = int(os.environ.get("EVASIONS", "60"))
 

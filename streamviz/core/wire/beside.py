@@ -53,6 +53,12 @@ def _says_beside(part: object, known: frozenset[str]) -> bool:
     return any(name not in known and part[name] not in read and has_text({name: part[name]}) for name in part)
 
 
+def _is_odd(members: JsonObject, name: str, expected: type) -> bool:
+    """Whether a member of another type than its format's says anything: its reader takes no other."""
+    value = members.get(name)
+    return value is not None and not isinstance(value, expected) and has_text(value)
+
+
 def _any_beside(parts: Iterator[_Part]) -> bool:
     return any(_says_beside(part, known) for part, known in parts)
 
@@ -102,9 +108,9 @@ def _choice_says_beside(choice: object) -> bool:
 
 
 def _delta_says_beside(delta: object) -> bool:
-    if _says_beside(delta, _DELTA):
-        return True
     members = as_object(delta)
+    if _says_beside(delta, _DELTA) or _is_odd(members, "provider_specific_fields", dict):
+        return True
     if not isinstance(members.get("role"), str | None):
         return has_text(members["role"])
     return _any_beside(_of_delta(members))
@@ -182,18 +188,18 @@ def messages_say_beside(payload: JsonObject, name: str) -> bool:
     kind = as_text(payload.get("type")) or name
     if kind == "content_block_delta":
         delta = payload.get("delta")
-        return _says_beside(payload, _EVENTS[kind]) or _known_says_beside(delta, _DELTAS)
+        return _says_beside(payload, _EVENTS[kind]) or _known_says_beside(delta, _DELTAS) or _is_no_text(delta)
     if "content" in payload:
         return _says_beside(payload, _MESSAGE) or _content_says_beside(payload)
     if _says_beside(payload, _EVENTS.get(kind, frozenset())):
         return True
     message = as_object(payload.get("message"))
     block = payload.get("content_block")
-    return _content_says_beside(message) or _known_says_beside(block, _BLOCKS)
+    return _content_says_beside(message) or _known_says_beside(block, _BLOCKS) or _is_no_text(block)
 
 
 def _content_says_beside(message: JsonObject) -> bool:
-    return any(_known_says_beside(part, _BLOCKS) for part in as_list(message.get("content")))
+    return any(_known_says_beside(part, _BLOCKS) or _is_no_text(part) for part in as_list(message.get("content")))
 
 
 def _known_says_beside(part: object, kinds: dict[str, frozenset[str]]) -> bool:
@@ -201,6 +207,11 @@ def _known_says_beside(part: object, kinds: dict[str, frozenset[str]]) -> bool:
     kind = as_text(as_object(part).get("type"))
     known = kinds.get(kind) if kind else frozenset[str]()
     return _has_words(part) if known is None else _says_beside(part, known)
+
+
+def _is_no_text(part: object) -> bool:
+    members = as_object(part)
+    return any(_is_odd(members, name, str) for name in ("text", "thinking", "partial_json"))
 
 
 # OpenAI's responses
@@ -260,7 +271,7 @@ def responses_say_beside(payload: JsonObject, name: str) -> bool:
 
 
 def _output_says_beside(response: JsonObject) -> bool:
-    return any(map(_item_says_beside, as_list(response.get("output"))))
+    return _is_odd(response, "text", dict) or any(map(_item_says_beside, as_list(response.get("output"))))
 
 
 def _item_says_beside(item: object) -> bool:

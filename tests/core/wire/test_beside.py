@@ -108,6 +108,21 @@ def test_a_text_that_some_providers_say_once_more_denies_nothing() -> None:
     assert contradiction("openai_chat", chat({"content": "All is well."}, text="All is lost."))
 
 
+@pytest.mark.parametrize("value", [[TEXT], [[TEXT]], [CALL]], ids=str)
+@pytest.mark.parametrize(
+    ("format", "put"),
+    [
+        ("openai_chat", lambda value: chat({"provider_specific_fields": value})),
+        ("anthropic_messages", lambda value: start(type="text", text=value)),
+        ("anthropic_messages", lambda value: start(type="thinking", thinking=value, signature="")),
+        ("anthropic_messages", lambda value: {"type": "message", "content": [{"type": "text", "text": value}]}),
+        ("openai_responses", lambda value: {"object": "response", "output": [], "text": value}),
+    ],
+)
+def test_what_has_another_type_than_its_format_has_contradicts(format: str, put: Any, value: Any) -> None:
+    assert contradiction(format, put(value))
+
+
 @pytest.mark.parametrize("text", ["", "a", "call_1", "functions.ls:0", "eyJh+/=", "safe"])
 def test_a_word_is_no_text(text: str) -> None:
     assert not has_text(text)
