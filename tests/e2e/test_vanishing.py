@@ -20,6 +20,8 @@ from tests.simulator.process import running_simulator
 
 CLIENTS = int(os.environ.get("VANISHING", "150"))
 AT_ONCE = 50
+# More than that the simulator does not answer in time.
+AT_ONCE_IN_A_PROCESS = 250
 OUTCOMES = """
 SELECT session.label, outcome, error FROM records_stream AS stream
 JOIN records_session AS session ON session.id = session_id
@@ -66,12 +68,18 @@ def test_clients_that_leave(machine: Machine) -> None:
 
 def test_clients_whose_process_is_killed(machine: Machine) -> None:
     server, vanished = Server(machine.port, machine.key, machine.database_url), clients(CLIENTS, ("killed",))
+    for first in range(0, CLIENTS, AT_ONCE_IN_A_PROCESS):
+        kill_once_there(server, vanished[first : first + AT_ONCE_IN_A_PROCESS])
+    check(machine, vanished)
+
+
+def kill_once_there(server: Server, vanishing: list[Vanishing]) -> None:
+    """A process of all these clients, killed once each has come as far as it does."""
     command = [sys.executable, "-m", "tests.e2e.vanishing"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin
         assert process.stdout
-        process.stdin.write(as_json(server, vanished))
+        process.stdin.write(as_json(server, vanishing))
         process.stdin.close()
         assert process.stdout.readline() == "all there\n"
         process.kill()
-    check(machine, vanished)

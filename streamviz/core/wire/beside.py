@@ -53,7 +53,7 @@ def _says_beside(part: object, known: frozenset[str]) -> bool:
     return any(name not in known and part[name] not in read and has_text({name: part[name]}) for name in part)
 
 
-def _is_odd(members: JsonObject, name: str, expected: type) -> bool:
+def _is_odd(members: JsonObject, name: str, *expected: type) -> bool:
     """Whether a member of another type than its format's says anything: its reader takes no other."""
     value = members.get(name)
     return value is not None and not isinstance(value, expected) and has_text(value)
@@ -110,6 +110,8 @@ def _choice_says_beside(choice: object) -> bool:
 def _delta_says_beside(delta: object) -> bool:
     members = as_object(delta)
     if _says_beside(delta, _DELTA) or _is_odd(members, "provider_specific_fields", dict):
+        return True
+    if _is_odd(members, "tool_calls", list):
         return True
     if not isinstance(members.get("role"), str | None):
         return has_text(members["role"])
@@ -188,10 +190,10 @@ def messages_say_beside(payload: JsonObject, name: str) -> bool:
     kind = as_text(payload.get("type")) or name
     if kind == "content_block_delta":
         delta = payload.get("delta")
-        return _says_beside(payload, _EVENTS[kind]) or _known_says_beside(delta, _DELTAS) or _is_no_text(delta)
+        return _says_beside(payload, _EVENTS[kind]) or _delta_of_block_says_beside(delta)
     if "content" in payload:
         return _says_beside(payload, _MESSAGE) or _content_says_beside(payload)
-    if _says_beside(payload, _EVENTS.get(kind, frozenset())):
+    if _says_beside(payload, _EVENTS.get(kind, frozenset())) or _is_odd(payload, "message", dict):
         return True
     message = as_object(payload.get("message"))
     block = payload.get("content_block")
@@ -199,6 +201,8 @@ def messages_say_beside(payload: JsonObject, name: str) -> bool:
 
 
 def _content_says_beside(message: JsonObject) -> bool:
+    if _is_odd(message, "content", list, str):
+        return True
     return any(_known_says_beside(part, _BLOCKS) or _is_no_text(part) for part in as_list(message.get("content")))
 
 
@@ -207,6 +211,13 @@ def _known_says_beside(part: object, kinds: dict[str, frozenset[str]]) -> bool:
     kind = as_text(as_object(part).get("type"))
     known = kinds.get(kind) if kind else frozenset[str]()
     return _has_words(part) if known is None else _says_beside(part, known)
+
+
+def _delta_of_block_says_beside(delta: object) -> bool:
+    members = as_object(delta)
+    is_known = as_text(members.get("type")) in _DELTAS
+    has_words = not is_known and any(has_text(members[name]) for name in _WORDS if name in members)
+    return has_words or _known_says_beside(delta, _DELTAS) or _is_no_text(delta)
 
 
 def _is_no_text(part: object) -> bool:

@@ -69,7 +69,7 @@ class OpenAIResponsesAggregator(TextReader):
         self._read_response(response, "")
 
     def _read_response(self, response: JsonObject, word: str) -> None:
-        self.head.update({key: value for key, value in response.items() if key not in ("output", "usage")})
+        self.head.update({key: value for key, value in response.items() if _is_of_head(key, value)})
         self._use(response.get("usage"))
         status = word if word in _ENDED else as_text(response.get("status"))
         is_ended = status in _ENDED
@@ -151,6 +151,12 @@ class OpenAIResponsesAggregator(TextReader):
 
     def _build(self) -> JsonObject:
         return build_response(self.state, self.head, self.items)
+
+
+def _is_of_head(key: str, value: object) -> bool:
+    """Whether a member of a response says nothing of its output; `text` is how text is to be written, or else no part
+    of the format."""
+    return key not in ("output", "usage") and (key != "text" or isinstance(value, dict))
 
 
 def is_response(payload: JsonObject) -> bool:

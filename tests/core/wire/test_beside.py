@@ -117,10 +117,27 @@ def test_a_text_that_some_providers_say_once_more_denies_nothing() -> None:
         ("anthropic_messages", lambda value: start(type="thinking", thinking=value, signature="")),
         ("anthropic_messages", lambda value: {"type": "message", "content": [{"type": "text", "text": value}]}),
         ("openai_responses", lambda value: {"object": "response", "output": [], "text": value}),
+        (
+            "anthropic_messages",
+            lambda value: {"type": "content_block_delta", "index": 0, "delta": {"type": "tool_result", "text": value}},
+        ),
     ],
 )
 def test_what_has_another_type_than_its_format_has_contradicts(format: str, put: Any, value: Any) -> None:
     assert contradiction(format, put(value))
+
+
+@pytest.mark.parametrize(
+    ("format", "payload"),
+    [
+        ("openai_chat", chat({"tool_calls": {"type": "text", "text": [CALL]}})),
+        ("anthropic_messages", {"type": "message_start", "message": TEXT}),
+        ("anthropic_messages", {"type": "message_start", "message": {"id": "m", "content": {"text": TEXT}}}),
+        ("anthropic_messages", {"type": "message", "content": {"text": TEXT}}),
+    ],
+)
+def test_what_is_no_list_or_message_where_one_belongs_contradicts(format: str, payload: Any) -> None:
+    assert contradiction(format, payload)
 
 
 @pytest.mark.parametrize("text", ["", "a", "call_1", "functions.ls:0", "eyJh+/=", "safe"])
@@ -142,3 +159,11 @@ def test_no_recorded_stream_says_anything_beside(format: str) -> None:
         for chunk in parse(file.read_bytes()):
             aggregator.aggregate(chunk)
         assert "where its format has none" not in aggregator.state.contradiction, file.name
+
+
+def test_the_error_that_ends_such_a_stream_does_not_repeat_it() -> None:
+    aggregator = AGGREGATORS["openai_responses"]()
+    response = {"id": "r", "object": "response", "output": [], "text": [CALL], "status": "completed"}
+    data = json.dumps({"type": "response.completed", "response": response}).encode()
+    aggregator.aggregate(Chunk(0, 0, data, data))
+    assert aggregator.head == {"id": "r", "object": "response", "status": "completed"}
