@@ -18,6 +18,7 @@ _WORD = re.compile(r"[\w.:/+=|-]*")
 # Calls, their results, and what else is known to have texts of its own that are no answer's.
 _OTHERS = re.compile(r".*_(call|use|request|output|result|update)|compaction|mcp_list_tools|item_reference|program")
 _WORDS = ("text", "thinking", "refusal", "summary", "transcript")
+_HEAD = ("id", "object", "created", "created_at", "model", "role", "status")
 _Part = tuple[object, frozenset[str]]
 
 
@@ -59,6 +60,11 @@ def _is_odd(members: JsonObject, name: str, *expected: type) -> bool:
     return value is not None and not isinstance(value, expected) and has_text(value)
 
 
+def _has_odd_head(message: JsonObject) -> bool:
+    """Whether what names and dates a message is no word or number: it goes out with whatever a verdict leaves."""
+    return any(_is_odd(message, name, str, int, float) for name in _HEAD if name in message)
+
+
 def _any_beside(parts: Iterator[_Part]) -> bool:
     return any(_says_beside(part, known) for part, known in parts)
 
@@ -92,7 +98,7 @@ _PARTS = frozenset({"text", "output_text", "refusal"})
 
 def chat_says_beside(payload: JsonObject) -> bool:
     """Whether a chunk, or a whole completion, says anything where nobody reads it."""
-    return any(_choice_says_beside(choice) for choice in as_list(payload.get("choices")))
+    return _has_odd_head(payload) or any(map(_choice_says_beside, as_list(payload.get("choices"))))
 
 
 def _choice_says_beside(choice: object) -> bool:
@@ -201,7 +207,7 @@ def messages_say_beside(payload: JsonObject, name: str) -> bool:
 
 
 def _content_says_beside(message: JsonObject) -> bool:
-    if _is_odd(message, "content", list, str):
+    if _has_odd_head(message) or _is_odd(message, "content", list, str):
         return True
     return any(_known_says_beside(part, _BLOCKS) or _is_no_text(part) for part in as_list(message.get("content")))
 
@@ -282,7 +288,11 @@ def responses_say_beside(payload: JsonObject, name: str) -> bool:
 
 
 def _output_says_beside(response: JsonObject) -> bool:
-    return _is_odd(response, "text", dict) or any(map(_item_says_beside, as_list(response.get("output"))))
+    return (
+        _has_odd_head(response)
+        or _is_odd(response, "text", dict)
+        or any(map(_item_says_beside, as_list(response.get("output"))))
+    )
 
 
 def _item_says_beside(item: object) -> bool:
