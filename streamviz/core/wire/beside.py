@@ -16,7 +16,7 @@ from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 # Ids, times, versions, addresses of models, and whatever is opaque.
 _WORD = re.compile(r"[\w.:/+=|-]*")
 # Calls, their results, and what else is known to have texts of its own that are no answer's.
-_OTHERS = re.compile(r".*_(call|use|request|output|result|update)|compaction|mcp_list_tools|item_reference|program")
+_OTHERS = re.compile(r".*_(call|use|request|output|result|update)|mcp_list_tools|item_reference|program")
 _WORDS = ("text", "thinking", "refusal", "summary", "transcript")
 _HEAD = ("id", "object", "created", "created_at", "model", "role", "status")
 _Part = tuple[object, frozenset[str]]

@@ -134,6 +134,7 @@ def test_what_has_another_type_than_its_format_has_contradicts(format: str, put:
         ("openai_chat", {**chat({"content": "All is well."}), "created": [TEXT]}),
         ("anthropic_messages", {"type": "message", "content": [], "model": {"a": TEXT}}),
         ("openai_responses", {"object": "response", "output": [], "created_at": [CALL]}),
+        ("openai_responses", item(type="compaction", id="c", summary=[{"type": "compaction", "text": TEXT}])),
         ("anthropic_messages", {"type": "message_start", "message": TEXT}),
         ("anthropic_messages", {"type": "message_start", "message": {"id": "m", "content": {"text": TEXT}}}),
         ("anthropic_messages", {"type": "message", "content": {"text": TEXT}}),
