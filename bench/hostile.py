@@ -209,7 +209,8 @@ async def _attack(
 ) -> list[float]:
     """How long each of the hostile calls took."""
     body = {"model": f"openai/hostile-{number}", "stream": not case.is_whole, "messages": [], **case.fields}
-    data, took = json.dumps(body).encode(), []
+    data = json.dumps(body).encode()
+    took: list[float] = []
     while not took or time.monotonic() < until:
         began = time.monotonic()
         await client.post("/v1/chat/completions", content=data, headers={**headers, "content-type": "application/json"})

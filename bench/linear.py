@@ -16,8 +16,8 @@ from bench import linear_policies
 from streamviz.core.aggregator import Chunk
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
-from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject
+from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
 from streamviz.core.sse import SSEParser
 from streamviz.core.wire import AGGREGATORS
@@ -119,7 +119,7 @@ async def take(wire_format: str, data: bytes) -> None:
     """The way of a stream through the core, a socket read at a time."""
     parser, aggregator = SSEParser(), AGGREGATORS[wire_format]()
     processor = StreamProcessor(_callback(wire_format, aggregator.head), aggregator)
-    context = StreamingContext("bench", lambda: 0)
+    context = ChainContext("bench", lambda: 0)
     for start in range(0, len(data), READ):
         events = parser.feed(data[start : start + READ])
         await processor.take([Chunk(0, 0, event.raw, event.data, event.name) for event in events], context)

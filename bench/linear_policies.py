@@ -13,10 +13,11 @@ from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.chain import PolicyChain
 from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject, encode
-from streamviz.core.judgements import ModelSaid
-from streamviz.core.policy import ActivePolicy, Mode, Policy
+from streamviz.core.judgements import ChainContext, ModelSaid
+from streamviz.core.policy import ActivePolicy, Policy
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Mode
 from streamviz.core.wire import AGGREGATORS, COMPOSERS
 from streamviz.policies import build
 
@@ -208,10 +209,10 @@ def chunks(format: str, stream: str, count: int) -> list[Chunk]:
     return made
 
 
-async def take(format: str, stream: Sequence[Chunk], policy: Policy) -> StreamingContext:
+async def take(format: str, stream: Sequence[Chunk], policy: Policy) -> ChainContext:
     """A stream through the chain; judges answer once all has come, one after the other."""
     aggregator = AGGREGATORS[format]()
-    context = StreamingContext("bench", lambda: 0, ModelCall(format, {"model": "m"}), state=aggregator.state)
+    context = ChainContext("bench", lambda: 0, ModelCall(format, {"model": "m"}), state=aggregator.state)
     active = ActivePolicy(policy, "bench", 1, 1, Mode.ENFORCE)
     chain = PolicyChain([active], COMPOSERS[format](aggregator.head))
     processor = StreamProcessor(chain.on_chunk, aggregator, is_enforcing=True)

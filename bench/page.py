@@ -7,7 +7,6 @@ main thread is busy without a pause, and what memory the page takes over five mi
 import argparse
 import json
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -123,4 +122,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -135,7 +135,7 @@ def _pages(client: Any) -> dict[str, Callable[[], Any]]:
         f"histogram: sessions {name}": partial(ask, "/sessions/histogram/?", query, **{"HX-Request": "true"})
         for name, query in asked.items()
     }
-    return sessions | histograms | {name: partial(ask, "", path) for name, path in others.items()}
+    return {**sessions, **histograms, **{name: partial(ask, "", path) for name, path in others.items()}}
 
 
 def _long_stream() -> Any:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streamviz.core.sse import SSEParser
-from streamviz.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
+from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
 
 OPENAI_CHAT = Path(__file__).resolve().parent.parent.parent / "shared" / "streams" / "openai_chat"
 

@@ -85,6 +85,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         self.has_end_mark = False
         self.head: json_value.JsonObject = {}
         self.body: json_value.JsonObject = {}
+        self._head_before: json_value.JsonObject = {}
         self._seen = False
         self._told = 0
         self._started: Counter[tuple[BlockKind, int]] = Counter()
@@ -100,7 +101,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         state.begin_chunk(chunk.seq, chunk.received_at)
         # A whole answer is all data.
         is_whole = chunk.raw == chunk.data
-        if not is_whole and is_ambiguous(chunk.raw, chunk.data):
+        if not is_whole and self._is_ambiguous(chunk):
             self._contradict("an event may be taken for another")
         if chunk.data:
             if chunk.data.startswith(DONE):
@@ -108,6 +109,11 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
             else:
                 self._read_data(chunk.data, chunk.name, is_whole)
         return state.events
+
+    def forget(self) -> None:
+        """Nothing of the latest chunk is to go out: the head is what it was before it."""
+        self.head.clear()
+        self.head.update(self._head_before)
 
     def close(self) -> list[StreamEvent]:
         """The end of input: completes and seals every block. Where a choice has no finish_reason it is truncated."""
@@ -135,8 +141,13 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     def _read(self, payload: json_value.JsonObject, name: str) -> None:
         """Find the events in one payload."""
 
+    def _is_ambiguous(self, chunk: ChunkT) -> bool:
+        """Whether clients may find something else in an event than is read here."""
+        return is_ambiguous(chunk.raw, chunk.data)
+
     def _says_beside(self, payload: json_value.JsonObject, name: str) -> bool:
-        """Whether a payload has text, or a call, where `_read` does not look."""
+        """Whether a payload has text, or a call, where `_read` does not look. What it tells of the answer itself is in
+        the state then."""
         return False
 
     def _leave_off(self) -> None:
@@ -160,6 +171,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
             self._emit(StreamFailed("upstream sent a chunk that is not a JSON object", kind=MALFORMED_CHUNK))
 
     def _read_payload(self, payload: json_value.JsonObject, name: str) -> None:
+        self._head_before = self.head.copy()
         try:
             self._read(payload, name)
             if self._says_beside(payload, name):
@@ -220,9 +232,9 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         if not block.is_sealed:
             self._emit(BlockSealed(block.ordinal))
 
-    def _use(self, usage: object) -> None:
+    def _use(self, usage: object, tier: object = None) -> None:
         if isinstance(usage, dict):
-            self._emit(UsageUpdated(usage))
+            self._emit(UsageUpdated(usage, json_value.as_text(tier)))
 
     def _finish(self, reason: str, choice: int = 0) -> None:
         self._emit(StreamFinished(reason, choice))

@@ -1,7 +1,7 @@
 """Blocks and the state of a stream: what events add up to."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from streamviz.core.calls import FREE_TEXT, Runner, runner_of
 from streamviz.core.errors import IllegalTransition
@@ -18,6 +18,7 @@ from streamviz.core.events import (
     StreamFinished,
     UsageUpdated,
 )
+from streamviz.core.tokens import Tokens, tokens_of
 
 
 @dataclass(slots=True, eq=False)
@@ -189,14 +190,23 @@ def new_block(event: BlockStarted, seq: int, at: int) -> StreamBlock:
     return block
 
 
+class Told(NamedTuple):
+    """A text that no block has: of an id, a count, an error. `is_word` says that it is a single word, or a number."""
+
+    text: str
+    is_word: bool
+
+
 @dataclass(slots=True, eq=False)
 class StreamState:
     """A stream as far as it has come.
 
     `events`, `just_completed` and `just_sealed` are what the latest chunk brought; several blocks can complete
-    in one chunk. `finish_reasons` is by choice. `usage` is the last that upstream sent, never a sum. `length` counts
-    the characters of all blocks, `begun` the blocks, `tool_calls` those of them that are calls. `contradiction` is what
-    upstream first said in two ways, empty where it did not; `fault` is at what streamviz itself first failed.
+    in one chunk. `finish_reasons` is by choice. `usage` is the last that upstream sent, never a sum, and
+    `service_tier` the tier that it named beside it. `length` counts the characters of all blocks, `begun` the blocks,
+    `tool_calls` those of them that are calls. `contradiction` is what upstream first said in two ways, or may not say,
+    empty where it did not; `fault` is at what streamviz itself first failed. `beside` is what the latest chunk told of
+    the answer itself that no chunk told before. `is_suspect` is set where there is a `failure`, contradiction or fault.
     """
 
     blocks: list[StreamBlock] = field(default_factory=list)
@@ -204,15 +214,18 @@ class StreamState:
     events: list[StreamEvent] = field(default_factory=list)
     finish_reasons: dict[int, str] = field(default_factory=dict)
     usage: dict[str, object] | None = None
+    service_tier: str = ""
     failure: StreamFailed | None = None
     contradiction: str = ""
     fault: str = ""
+    is_suspect: bool = False
     is_truncated: bool = False
     last_seq: int = 0
     last_at: int = 0
     length: int = 0
     begun: int = 0
     tool_calls: int = 0
+    beside: list[Told] = field(default_factory=list)
     # By ordinal: thousands of calls can come in one chunk, and each may be opened again in it.
     _just_completed: dict[int, StreamBlock] = field(default_factory=dict)
     _just_sealed: list[StreamBlock] = field(default_factory=list)
@@ -232,9 +245,16 @@ class StreamState:
             return self.finish_reasons.get(0)
         return self.finish_reasons[min(self.finish_reasons)]
 
+    @property
+    def tokens(self) -> Tokens:
+        """The tokens as upstream told them, in the normal form."""
+        return tokens_of(self.usage, self.service_tier)
+
     def begin_chunk(self, seq: int, at: int) -> None:
         """Another chunk is about to be taken in; `at` is when it came (µs since the epoch)."""
         self.events = []
+        if self.beside:
+            self.beside = []
         if self._just_completed:
             self._just_completed = {}
         if self._just_sealed:
@@ -258,14 +278,17 @@ class StreamState:
                 block.seal()
                 self._just_sealed.append(block)
             case UsageUpdated():
-                self.usage = event.usage
+                self.usage, self.service_tier = event.usage, event.tier
             case StreamFinished():
                 self.finish_reasons[event.choice] = event.reason
             case StreamFailed(kind=kind) if kind == PROCESSING_ERROR:
+                self.is_suspect = True
                 self.fault = self.fault or event.message
             case StreamFailed(kind=kind) if kind == CONTRADICTION:
+                self.is_suspect = True
                 self.contradiction = self.contradiction or event.message
             case StreamFailed():
+                self.is_suspect = True
                 self.failure = event
 
     def _start(self, event: BlockStarted) -> None:

@@ -5,8 +5,9 @@ from typing import ClassVar
 from streamviz.core.context import StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import Policy, Verdict
+from streamviz.core.policy import Policy
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Verdict
 
 
 class CannotRun(Policy):

@@ -9,12 +9,23 @@ from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.chunk_gate import ChunkGate
 from streamviz.core.composer import Composer
 from streamviz.core.context import StreamingContext
-from streamviz.core.events import BlockCompleted, BlockDelta, BlockKind, BlockStarted, StreamEvent
-from streamviz.core.judgements import Answer, Hold, Judgement, Subject
-from streamviz.core.judging import Judging, checked, words
-from streamviz.core.policy import ActivePolicy, Bounded, Consult, Decision, Mode, Policy, Rest, Verdict, no_rest
+from streamviz.core.envelope_judging import EnvelopeJudging
+from streamviz.core.events import (
+    CONTRADICTION,
+    BlockCompleted,
+    BlockDelta,
+    BlockKind,
+    BlockStarted,
+    StreamEvent,
+    StreamFailed,
+)
+from streamviz.core.hooks import Failed, called, verdict_of
+from streamviz.core.judgements import Answer, ChainContext, Hold, Judgement, Subject
+from streamviz.core.judging import Judging
+from streamviz.core.policy import ActivePolicy, Bounded, Consult, Policy, Rest, no_rest
 from streamviz.core.release import Change, Release
 from streamviz.core.running import SLICE, RunningText, whole_verdict
+from streamviz.core.verdicts import Decision, Mode, Verdict
 
 _STEPS_A_REST = 50
 
@@ -50,6 +61,7 @@ class PolicyChain:
         self._raised: dict[int, list[tuple[ActivePolicy, BaseException]]] = {}
         # The last running text of each kind and choice.
         self._last_texts: dict[tuple[BlockKind, int], RunningText] = {}
+        self._envelope = EnvelopeJudging(policies)
         self._gate = ChunkGate(policies, within)
         self._finishing = [active for active in policies if type(active.policy).on_finish is not Policy.on_finish]
         # Whether taking a chunk in may take long: a policy looks at the chunks itself, and may await anything.
@@ -70,7 +82,7 @@ class PolicyChain:
             return False
         return self._release.is_holding or (self.may_wait and self._gate.is_holding)
 
-    async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
+    async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: ChainContext) -> None:
         """Called once a chunk, after `state` has taken it in; with None once more at the end of input."""
         sent = len(context.outbox)
         if not self._has_failed:
@@ -91,7 +103,10 @@ class PolicyChain:
             self._steps = 0
             await self._rest()
 
-    async def _take(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
+    async def _take(self, chunk: Chunk | None, state: StreamState, context: ChainContext) -> None:
+        if state.beside and (why := await self._envelope.forbidden(state.beside, context, self._rest)):
+            state.apply(StreamFailed(why, kind=CONTRADICTION))
+            return
         await self._take_events(state, context)
         for number, block in enumerate(state.just_sealed):
             if number:
@@ -105,7 +120,7 @@ class PolicyChain:
         if chunk is None:
             self._finish(state, context)
 
-    async def _take_events(self, state: StreamState, context: StreamingContext) -> None:
+    async def _take_events(self, state: StreamState, context: ChainContext) -> None:
         for event in state.events:
             await self._step()
             if isinstance(event, BlockDelta):
@@ -118,14 +133,14 @@ class PolicyChain:
             elif isinstance(event, BlockCompleted) and self._release.running:
                 self._read_on(event.ordinal, "", True, context)
 
-    def answer(self, number: int, answer: Answer, state: StreamState, context: StreamingContext) -> None:
+    def answer(self, number: int, answer: Answer, state: StreamState, context: ChainContext) -> None:
         """The answer to a question; what it allows is in the outbox afterwards. One that came late is passed over."""
         try:
             self._take_answer(number, answer, state, context)
         except Exception as error:
             self._fail(error, state, context)
 
-    def _take_answer(self, number: int, answer: Answer, state: StreamState, context: StreamingContext) -> None:
+    def _take_answer(self, number: int, answer: Answer, state: StreamState, context: ChainContext) -> None:
         question = context.questions.pop(number, None)
         judging = None if question is None or question.ordinal is None else self._judgings.get(question.ordinal)
         if question is None or judging is None:
@@ -136,7 +151,7 @@ class PolicyChain:
         self._go_on(judging, context)
         self._pump(state, context)
 
-    def abandon(self, context: StreamingContext) -> None:
+    def abandon(self, context: ChainContext) -> None:
         """The client is gone, or upstream cannot be read on: note what was found in texts that are not over."""
         context.end_holds()
         if self._has_failed:
@@ -144,7 +159,7 @@ class PolicyChain:
         for ordinal in list(self._release.running):
             self._close_text(ordinal, context)
 
-    def _fail(self, error: Exception, state: StreamState, context: StreamingContext) -> None:
+    def _fail(self, error: Exception, state: StreamState, context: ChainContext) -> None:
         """Nothing more can be judged: that is the stream's failure, and counts as one of each policy."""
         self._has_failed = True
         state.apply(processing_error("policies could not be run", error))
@@ -155,12 +170,12 @@ class PolicyChain:
             Judgement(active, None, active.failed(why), at, 0, why, Subject.STREAM) for active in self._policies
         ]
 
-    def _pump(self, state: StreamState, context: StreamingContext) -> None:
+    def _pump(self, state: StreamState, context: ChainContext) -> None:
         self._release.pump(state, context)
         if context.is_terminated:
             self.abandon(context)
 
-    def _begin(self, block: StreamBlock, context: StreamingContext) -> None:
+    def _begin(self, block: StreamBlock, context: ChainContext) -> None:
         holders = tuple(active.name for active in self._enforcing if self._holds(active, block))
         if holders:
             self._release.undecided.add(block.ordinal)
@@ -176,25 +191,25 @@ class PolicyChain:
 
     def _holds(self, active: ActivePolicy, block: StreamBlock) -> bool:
         """A policy that fails to say holds, unless it fails open."""
-        try:
-            return active.scope.may_apply(block) and bool(active.policy.holds(block))
-        except BaseException as error:  # As with any hook: its failure, not the stream's.
-            self._raised.setdefault(block.ordinal, []).append((active, error))
-            return not active.fail_open
+        said = called(active.policy.holds, block) if active.scope.may_apply(block) else False
+        return self._noted(said, active, block, not active.fail_open)
 
     def _watches(self, active: ActivePolicy, block: StreamBlock) -> bool:
         """A policy that fails to say watches, so that its failure is found and noted."""
-        try:
-            return active.scope.may_apply(block) and bool(active.policy.watches(block))
-        except BaseException as error:  # As above.
-            self._raised.setdefault(block.ordinal, []).append((active, error))
-            return True
+        said = called(active.policy.watches, block) if active.scope.may_apply(block) else False
+        return self._noted(said, active, block, True)
 
-    def _read_on(self, ordinal: int, text: str, is_whole: bool, context: StreamingContext) -> None:
+    def _noted(self, said: object, active: ActivePolicy, block: StreamBlock, otherwise: bool) -> bool:
+        if isinstance(said, Failed):
+            self._raised.setdefault(block.ordinal, []).append((active, said.error))
+            return otherwise
+        return bool(said)
+
+    def _read_on(self, ordinal: int, text: str, is_whole: bool, context: ChainContext) -> None:
         if (running := self._release.running.get(ordinal)) is not None:
             running.feed(text, is_whole, context)
 
-    async def _read_slices(self, event: BlockDelta, context: StreamingContext) -> None:
+    async def _read_slices(self, event: BlockDelta, context: ChainContext) -> None:
         """Of a long text each slice may take some ms."""
         if len(event.text) <= SLICE:
             self._read_on(event.ordinal, event.text, False, context)
@@ -203,7 +218,7 @@ class PolicyChain:
             self._read_on(event.ordinal, event.text[at : at + SLICE], False, context)
             await self._rest()
 
-    def _bound(self, block: StreamBlock, context: StreamingContext) -> None:
+    def _bound(self, block: StreamBlock, context: ChainContext) -> None:
         """A held block grows: has it grown too much? Each policy says so once."""
         for active in list(self._bounds[block.ordinal]):
             judgement = _too_much(active, block, context)
@@ -216,7 +231,7 @@ class PolicyChain:
                 self._cut_off(block, judgement, context)
                 return
 
-    def _cut_off(self, block: StreamBlock, judgement: Judgement, context: StreamingContext) -> None:
+    def _cut_off(self, block: StreamBlock, judgement: Judgement, context: ChainContext) -> None:
         """The stream ends where a held block began."""
         halt = replace(judgement.verdict, decision=Decision.HALT)
         self._deny(block.ordinal, Change(judgement.policy, halt, block), context)
@@ -224,7 +239,7 @@ class PolicyChain:
         del self._bounds[block.ordinal]
         self._cut.add(block.ordinal)
 
-    def _judge(self, block: StreamBlock, context: StreamingContext) -> None:
+    def _judge(self, block: StreamBlock, context: ChainContext) -> None:
         self._bounds.pop(block.ordinal, None)
         if block.ordinal in self._cut:
             return
@@ -248,7 +263,7 @@ class PolicyChain:
         self._go_on(judging, context)
 
     def _say(
-        self, active: ActivePolicy, block: StreamBlock, *, running: RunningText | None, context: StreamingContext
+        self, active: ActivePolicy, block: StreamBlock, *, running: RunningText | None, context: ChainContext
     ) -> Verdict | Consult | None:
         """What a policy makes of a whole block."""
         if running is not None and running.is_read_by(active):
@@ -259,7 +274,7 @@ class PolicyChain:
                 raise error
         return judge_block(active, block, context)
 
-    def _close_text(self, ordinal: int, context: StreamingContext) -> None:
+    def _close_text(self, ordinal: int, context: ChainContext) -> None:
         """A running text is over: what its policies found goes on the record."""
         running = self._release.running[ordinal]
         if not running.is_noted:
@@ -267,7 +282,7 @@ class PolicyChain:
             client_had = running.block.length - self._release.waiting_text(ordinal)
             context.judgements += running.judgements(context, client_had)
 
-    def _go_on(self, judging: Judging[StreamBlock], context: StreamingContext) -> None:
+    def _go_on(self, judging: Judging[StreamBlock], context: ChainContext) -> None:
         ordinal = judging.subject.ordinal
         was_settled = judging.is_settled
         judging.advance(context)
@@ -286,12 +301,12 @@ class PolicyChain:
             self._deny(ordinal, Change(judging.replaced_by, verdict, judging.subject), context)
         self._release.undecided.discard(ordinal)
 
-    def _deny(self, ordinal: int, change: Change, context: StreamingContext) -> None:
+    def _deny(self, ordinal: int, change: Change, context: ChainContext) -> None:
         self._release.change(ordinal, change)
         context.holds[ordinal].is_denied = True
 
     async def _pass_gate(
-        self, chunk: Chunk | None, events: Sequence[StreamEvent], state: StreamState, context: StreamingContext
+        self, chunk: Chunk | None, events: Sequence[StreamEvent], state: StreamState, context: ChainContext
     ) -> None:
         passed = await self._gate.pass_on(chunk, events, state, context)
         for item in passed.items:
@@ -302,14 +317,10 @@ class PolicyChain:
         if passed.halt is not None:
             self._release.add_halt(*passed.halt)
 
-    def _finish(self, state: StreamState, context: StreamingContext) -> None:
+    def _finish(self, state: StreamState, context: ChainContext) -> None:
         for active in self._finishing:
-            began, failure = context.now(), ""
-            try:
-                verdict = checked(active.policy.on_finish(state, context))
-            except BaseException as error:  # As with any hook: its failure, not the stream's.
-                failure = words(error)
-                verdict = active.failed(failure)
+            began = context.now()
+            verdict, failure = verdict_of(active, active.policy.on_finish, state, context)
             if verdict is not None:
                 at = context.now()
                 context.judgements.append(Judgement(active, None, verdict, at, at - began, failure, Subject.STREAM))
@@ -320,16 +331,12 @@ def _bounds(active: ActivePolicy, block: StreamBlock) -> bool:
     return active.by_hand is None and active.scope.may_apply(block)
 
 
-def _too_much(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Judgement | None:
+def _too_much(active: ActivePolicy, block: StreamBlock, context: ChainContext) -> Judgement | None:
     """What a policy says of a held block that grows; None where that is not to halt."""
-    began, failure = context.now(), ""
-    try:
-        verdict = checked(active.policy.on_held(block, context))
-        if verdict is None or verdict.decision is not Decision.HALT:
-            return None
-    except BaseException as error:  # As with any hook: its failure, not the stream's.
-        failure = words(error)
-        verdict = active.failed(failure)
+    began = context.now()
+    verdict, failure = verdict_of(active, active.policy.on_held, block, context)
+    if verdict is None or (not failure and verdict.decision is not Decision.HALT):
+        return None
     at = context.now()
     return Judgement(active, block.ordinal, verdict, at, at - began, failure)
 

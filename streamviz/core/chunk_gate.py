@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
-from streamviz.core.context import Frame, StreamingContext
+from streamviz.core.context import Frame
 from streamviz.core.events import StreamEvent
-from streamviz.core.judgements import Judgement, Subject
-from streamviz.core.judging import require_in_time, words
-from streamviz.core.policy import ActivePolicy, Bounded, Decision, Mode, Verdict, has_on_chunk
+from streamviz.core.hooks import require_in_time, words
+from streamviz.core.judgements import ChainContext, Judgement, Subject
+from streamviz.core.policy import ActivePolicy, Bounded, has_on_chunk
+from streamviz.core.verdicts import Decision, Mode, Verdict
 
 
 class Passing(NamedTuple):
@@ -34,7 +35,7 @@ class _Door:
     def __init__(self, active: ActivePolicy) -> None:
         self.active = active
         self.withheld: dict[int, Passing] = {}
-        self.context: StreamingContext | None = None
+        self.context: ChainContext | None = None
         self.has_failed = False
         self.halt: Verdict | None = None
 
@@ -55,7 +56,7 @@ class ChunkGate:
         return any(door.withheld and door.active.mode is Mode.ENFORCE for door in self._doors)
 
     async def pass_on(
-        self, chunk: Chunk | None, events: Sequence[StreamEvent], state: StreamState, context: StreamingContext
+        self, chunk: Chunk | None, events: Sequence[StreamEvent], state: StreamState, context: ChainContext
     ) -> Passed:
         """What goes on now that this chunk (None: the end of input) has come."""
         arriving = [Passing(chunk, events)]
@@ -70,7 +71,7 @@ class ChunkGate:
             arriving = sent
         return Passed(arriving, None)
 
-    async def _show(self, door: _Door, item: Passing, state: StreamState, context: StreamingContext) -> list[Passing]:
+    async def _show(self, door: _Door, item: Passing, state: StreamState, context: ChainContext) -> list[Passing]:
         if door.has_failed or door.halt is not None or item.frame is not None:
             return [item]
         own = door.context = door.context or replace(context, outbox=[])
@@ -91,7 +92,7 @@ class ChunkGate:
         return [*sent, item] if item.chunk is None else sent
 
 
-def _fail(door: _Door, failure: str, began: int, context: StreamingContext) -> list[Passing]:
+def _fail(door: _Door, failure: str, began: int, context: ChainContext) -> list[Passing]:
     verdict = door.active.failed(failure)
     if verdict.decision is not Decision.ALLOW:
         verdict = door.halt = Verdict(Decision.HALT, verdict.reason, verdict.text)
@@ -101,7 +102,7 @@ def _fail(door: _Door, failure: str, began: int, context: StreamingContext) -> l
     return withheld if door.halt is None else []
 
 
-def _note_withheld(door: _Door, context: StreamingContext) -> None:
+def _note_withheld(door: _Door, context: ChainContext) -> None:
     if door.withheld and door.halt is None:
         first = min(door.withheld)
         reason = f"{len(door.withheld)} chunks were not sent on, the first of them chunk {first}."
@@ -109,7 +110,7 @@ def _note_withheld(door: _Door, context: StreamingContext) -> None:
         _note(door, Verdict(Decision.REPLACE, reason, evidence=evidence), context.now(), context)
 
 
-def _note(door: _Door, verdict: Verdict, began: int, context: StreamingContext, failure: str = "") -> None:
+def _note(door: _Door, verdict: Verdict, began: int, context: ChainContext, failure: str = "") -> None:
     at = context.now()
     context.judgements.append(Judgement(door.active, None, verdict, at, at - began, failure, Subject.STREAM))
 

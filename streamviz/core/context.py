@@ -1,18 +1,14 @@
-"""What a stream's policies and its driver share."""
+"""What a stream's policies have of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.request import ModelCall
-
-if TYPE_CHECKING:
-    from streamviz.core.judgements import Hold, Judgement, NotRun, Question
-    from streamviz.core.policy import Policy
+from streamviz.core.tokens import Tokens
 
 UPSTREAM = "upstream"
 
@@ -59,10 +55,10 @@ class SessionCounts:
         self.unpriced += spent.unpriced
 
 
-Price = Callable[[int, int], float | None]
+Price = Callable[[Tokens], float | None]
 
 
-def unknown_price(input_tokens: int, output_tokens: int) -> float | None:
+def unknown_price(tokens: Tokens) -> float | None:
     return None
 
 
@@ -70,11 +66,9 @@ def unknown_price(input_tokens: int, output_tokens: int) -> float | None:
 class StreamingContext:
     """What a stream's policies share. `now` gives µs since the epoch.
 
-    `send` and `terminate` fill `outbox` and set `is_terminated`; the driver of the stream acts on them, and on
-    `questions`, by number: it has them answered and tells the chain. `halted_by` names the policy that ended it.
-    `price` gives what so many input and output tokens cost (US dollars, None where that is not known); `began_at` is
-    when the request came (µs since the epoch). `masked` is what may be kept of blocks, by ordinal, once that is known.
-    `request` is the request as it goes upstream. `owner` is whose it is: where many wait, owners take turns.
+    `send` and `terminate` fill `outbox` and set `is_terminated`; the driver of the stream acts on them. `price` gives
+    what tokens cost (US dollars, None where that is not known); `began_at` is when the request came (µs since the
+    epoch). `request` is the request as it goes upstream. `owner` is whose it is: where many wait, owners take turns.
     """
 
     run_id: str
@@ -86,15 +80,8 @@ class StreamingContext:
     began_at: int = 0
     owner: str = ""
     outbox: list[Frame] = field(default_factory=list)
-    judgements: "list[Judgement]" = field(default_factory=list)
-    holds: "dict[int, Hold]" = field(default_factory=dict)
-    questions: "dict[int, Question]" = field(default_factory=dict)
-    not_run: "list[NotRun]" = field(default_factory=list)
-    masked: dict[int, str] = field(default_factory=dict)
     is_terminated: bool = False
-    halted_by: str = ""
-    _number: int = 0
-    _memory: "dict[Policy, dict[str, object]]" = field(default_factory=dict)
+    _memory: dict[object, dict[str, object]] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -113,16 +100,6 @@ class StreamingContext:
         """Nothing more is read from upstream, nor sent to the client."""
         self.is_terminated = True
 
-    def end_holds(self) -> None:
-        """The stream is over: nothing is kept back any more."""
-        for hold in self.holds.values():
-            hold.ended_at = self.now() if hold.ended_at is None else hold.ended_at
-
-    def next_number(self) -> int:
-        """A number for the next question."""
-        self._number += 1
-        return self._number
-
-    def memory_of(self, policy: "Policy") -> dict[str, object]:
+    def memory_of(self, policy: object) -> dict[str, object]:
         """What a policy remembers of this stream; empty at first."""
         return self._memory.setdefault(policy, {})

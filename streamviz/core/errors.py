@@ -4,7 +4,7 @@ StreamvizError
 ├── AggregationError          an aggregator was used out of turn
 │   ├── AlreadyComplete       a chunk after the end of input, or after build()
 │   └── NothingAggregated     build() before any chunk
-├── IllegalTransition         a block was moved to a state that its present state does not lead to
+├── IllegalTransition         a block or a stream was moved to a state that its present state does not lead to
 ├── PolicyParametersError     parameters that a policy's kind does not accept
 └── ClientFacingError         what the client is told, in its own wire format
     ├── RequestError          the request was at fault (4xx)
@@ -32,7 +32,7 @@ class NothingAggregated(AggregationError):
 
 
 class IllegalTransition(StreamvizError):
-    """A block was moved to a state that its present state does not lead to."""
+    """A block or a stream was moved to a state that its present state does not lead to."""
 
 
 class PolicyParametersError(StreamvizError):

@@ -65,9 +65,10 @@ class BlockSealed(msgspec.Struct, frozen=True, gc=False, tag="block_sealed"):
 
 
 class UsageUpdated(msgspec.Struct, frozen=True, tag="usage_updated"):
-    """The tokens used so far, as upstream counts and words them."""
+    """The tokens used so far, as upstream counts and words them; `tier` is the service tier named beside them."""
 
     usage: dict[str, object]
+    tier: str = ""
 
 
 class StreamFinished(msgspec.Struct, frozen=True, gc=False, tag="stream_finished"):

@@ -1,9 +1,11 @@
 """What became of a stream's policies: verdicts as they are recorded, holds, open questions, and who did not run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from streamviz.core.policy import ActivePolicy, Consult, Decision, Mode, Verdict, Work
+from streamviz.core.context import StreamingContext
+from streamviz.core.policy import ActivePolicy, Consult, Work
+from streamviz.core.verdicts import Decision, Mode, Verdict
 
 
 class Subject(StrEnum):
@@ -128,3 +130,30 @@ class NotRun:
     version: int
     mode: Mode
     why: str
+
+
+@dataclass(slots=True)
+class ChainContext(StreamingContext):
+    """A stream's context with the books of its policies, which chain and driver keep.
+
+    `questions` go by number: the driver has them answered and tells the chain. `halted_by` names the policy that ended
+    the stream. `masked` is what may be kept of blocks, by ordinal, once that is known.
+    """
+
+    judgements: list[Judgement] = field(default_factory=list)
+    holds: dict[int, Hold] = field(default_factory=dict)
+    questions: dict[int, Question] = field(default_factory=dict)
+    not_run: list[NotRun] = field(default_factory=list)
+    masked: dict[int, str] = field(default_factory=dict)
+    halted_by: str = ""
+    _number: int = 0
+
+    def end_holds(self) -> None:
+        """The stream is over: nothing is kept back any more."""
+        for hold in self.holds.values():
+            hold.ended_at = self.now() if hold.ended_at is None else hold.ended_at
+
+    def next_number(self) -> int:
+        """A number for the next question."""
+        self._number += 1
+        return self._number

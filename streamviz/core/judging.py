@@ -1,14 +1,14 @@
 """The verdicts on one subject, a block or a request, in the policies' order."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from streamviz.core.blocks import StreamBlock
-from streamviz.core.context import StreamingContext
-from streamviz.core.json_value import encode
+from streamviz.core.hooks import Failed, called, checked, require_in_time
 from streamviz.core.judgements import (
     Answer,
+    ChainContext,
     InParts,
     Judged,
     Judgement,
@@ -18,8 +18,9 @@ from streamviz.core.judgements import (
     Subject,
     Unanswered,
 )
-from streamviz.core.policy import ALLOW, ActivePolicy, Consult, Decision, Mode, TakesLong, Verdict, Work
+from streamviz.core.policy import ActivePolicy, Consult, TakesLong, Work
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Decision, Mode, Verdict
 
 SubjectT = TypeVar("SubjectT", bound=StreamBlock | ModelCall)
 Hook = Callable[[ActivePolicy, SubjectT], Verdict | Consult | None]
@@ -71,7 +72,7 @@ class Judging(Generic[SubjectT]):
         self._opinions: list[_Opinion | None] = [None] * len(policies)
         self._next = 0
 
-    def advance(self, context: StreamingContext) -> None:
+    def advance(self, context: ChainContext) -> None:
         """Go on as far as the verdicts that are in allow."""
         while not self.is_settled and self._next < len(self._policies):
             self._form_opinions(context)
@@ -84,7 +85,7 @@ class Judging(Generic[SubjectT]):
             self._next += 1
         self.is_settled = True
 
-    def answer(self, question: Question, answer: Answer, context: StreamingContext) -> None:
+    def answer(self, question: Question, answer: Answer, context: ChainContext) -> None:
         """The answer to a question that was asked here; `advance` goes on from it."""
         for at, (active, opinion) in enumerate(zip(self._policies, self._opinions, strict=True)):
             if opinion is not None and opinion.question is question:
@@ -95,14 +96,14 @@ class Judging(Generic[SubjectT]):
                     # A shadow's, which nobody waited for.
                     self._record(active, opinion, context)
 
-    def _note_until(self, context: StreamingContext) -> None:
+    def _note_until(self, context: ChainContext) -> None:
         """When what is still open will be decided without an answer."""
         hold = None if self.ordinal is None else context.holds.get(self.ordinal)
         if hold is not None:
             asked = [opinion.question for opinion in self._opinions if opinion is not None]
             hold.until = max((each.given_up_at for each in asked if each and each.is_awaited), default=None)
 
-    def _form_opinions(self, context: StreamingContext) -> None:
+    def _form_opinions(self, context: ChainContext) -> None:
         """Ask every policy that was not asked yet, but none behind a verdict that ends it."""
         for at in range(self._next, len(self._policies)):
             active, opinion = self._policies[at], self._opinions[at]
@@ -114,20 +115,24 @@ class Judging(Generic[SubjectT]):
             if self._acts(active, opinion.verdict) and active.by_hand is None and not self._waits_before(at):
                 return
 
-    def _form(self, opinion: _Opinion, active: ActivePolicy, context: StreamingContext) -> None:
-        try:
-            said = self._hook(active, self.subject)
-            if isinstance(said, Consult):
-                self._ask(opinion, active, active.time_limit, context, consult=said)
-            else:
-                opinion.verdict = checked(said)
-                require_in_time(active, context.now() - opinion.began)
-        except TakesLong:
-            work = Work(active.policy, self.subject, context)
-            self._ask(opinion, active, active.time_limit, context, work=work)
-        except BaseException as error:  # A policy may be anybody's code, and even exit: its failure, not the stream's.
-            opinion.failure = words(error)
-            opinion.verdict = active.failed(opinion.failure)
+    def _form(self, opinion: _Opinion, active: ActivePolicy, context: ChainContext) -> None:
+        said = called(self._said, active, opinion.began, context)
+        if isinstance(said, Consult):
+            self._ask(opinion, active, active.time_limit, context, consult=said)
+        elif not isinstance(said, Failed):
+            opinion.verdict = said
+        elif isinstance(said.error, TakesLong):
+            self._ask(opinion, active, active.time_limit, context, work=Work(active.policy, self.subject, context))
+        else:
+            opinion.verdict, opinion.failure = active.failed(said.words), said.words
+
+    def _said(self, active: ActivePolicy, began: int, context: ChainContext) -> Verdict | Consult | None:
+        said = self._hook(active, self.subject)
+        if isinstance(said, Consult):
+            return said
+        verdict = checked(said)
+        require_in_time(active, context.now() - began)
+        return verdict
 
     def _waits_before(self, at: int) -> bool:
         return any(own is not None and own.question is not None for own in self._opinions[self._next : at])
@@ -137,7 +142,7 @@ class Judging(Generic[SubjectT]):
         opinion: _Opinion,
         active: ActivePolicy,
         seconds: float,
-        context: StreamingContext,
+        context: ChainContext,
         consult: Consult | None = None,
         verdict: Verdict | None = None,
         work: Work | None = None,
@@ -150,7 +155,7 @@ class Judging(Generic[SubjectT]):
         self._note_until(context)
         return question
 
-    def _take(self, active: ActivePolicy, opinion: _Opinion, context: StreamingContext) -> bool:
+    def _take(self, active: ActivePolicy, opinion: _Opinion, context: ChainContext) -> bool:
         """Record a verdict and let it act. False where a person has to be asked first."""
         verdict = opinion.verdict
         if verdict is None or not self._acts(active, verdict):
@@ -176,23 +181,21 @@ class Judging(Generic[SubjectT]):
         is_asked = active.by_hand is not None and self._counts and self.ordinal is not None
         return is_asked and not opinion.is_by_hand and verdict.decision is not Decision.REPLACE
 
-    def _ask_a_person(
-        self, active: ActivePolicy, opinion: _Opinion, verdict: Verdict, context: StreamingContext
-    ) -> None:
+    def _ask_a_person(self, active: ActivePolicy, opinion: _Opinion, verdict: Verdict, context: ChainContext) -> None:
         assert active.by_hand is not None
         assert self.ordinal is not None
         question = self._ask(opinion, active, active.by_hand.seconds, context, verdict=verdict)
         hold = context.holds[self.ordinal]
         hold.asks, hold.reason, hold.otherwise = question.number, verdict.reason, active.by_hand.otherwise
 
-    def _forget_later(self, context: StreamingContext) -> None:
+    def _forget_later(self, context: ChainContext) -> None:
         """What later policies think of what is no more."""
         for at in range(self._next + 1, len(self._opinions)):
             opinion, self._opinions[at] = self._opinions[at], None
             if opinion is not None and opinion.question is not None:
                 context.questions.pop(opinion.question.number, None)
 
-    def _record(self, active: ActivePolicy, opinion: _Opinion, context: StreamingContext) -> None:
+    def _record(self, active: ActivePolicy, opinion: _Opinion, context: ChainContext) -> None:
         if opinion.verdict is None:
             return
         at = opinion.at or context.now()
@@ -227,15 +230,17 @@ def _answer(opinion: _Opinion, active: ActivePolicy, question: Question, answer:
 
 def _read(consult: Consult | None, answer: Answer) -> tuple[Verdict | None, str]:
     """What a part of a question makes of its answer, and why it failed where it did."""
-    try:
-        if consult is None or not isinstance(answer, ModelSaid):
-            raise TimeoutError(answer.why if isinstance(answer, Unanswered) else "no model answered")
-        verdict = checked(consult.read(answer.text))
-        if verdict is None:
-            raise TypeError("no verdict came of the answer")
-    except BaseException as error:
-        return None, words(error)
-    return verdict, ""
+    said = called(_verdict_in, consult, answer)
+    return (None, said.words) if isinstance(said, Failed) else (said, "")
+
+
+def _verdict_in(consult: Consult | None, answer: Answer) -> Verdict:
+    if consult is None or not isinstance(answer, ModelSaid):
+        raise TimeoutError(answer.why if isinstance(answer, Unanswered) else "no model answered")
+    verdict = checked(consult.read(answer.text))
+    if verdict is None:
+        raise TypeError("the answer has no verdict in it")
+    return verdict
 
 
 def _strictest(opinions: list[tuple[Verdict | None, str]], active: ActivePolicy) -> tuple[Verdict | None, str]:
@@ -245,40 +250,6 @@ def _strictest(opinions: list[tuple[Verdict | None, str]], active: ActivePolicy)
             return verdict, failure
     failures = [failure for _, failure in opinions if failure]
     return (active.failed(failures[0]), failures[0]) if failures else opinions[0]
-
-
-def words(error: BaseException) -> str:
-    """What an error says, with its kind."""
-    return f"{type(error).__name__}: {error}"
-
-
-def require_in_time(active: ActivePolicy, took: int) -> None:
-    """Raises TimeoutError where a hook has taken longer (µs) than its policy may. Nothing can stop it before."""
-    if took > active.time_limit * 1_000_000:
-        raise TimeoutError(f"it took {took / 1_000_000:.1f} s, longer than {active.time_limit:g} s")
-
-
-def checked(said: object) -> Verdict | None:
-    """Raises TypeError or ValueError where a policy gave something else than None or a verdict that can be carried out
-    and recorded."""
-    if said is None or said is ALLOW:
-        return None if said is None else ALLOW
-    if not isinstance(said, Verdict):
-        raise TypeError(f"a policy gives a Verdict or None, not {type(said).__name__}")
-    _require(said.decision, Decision, "decision")
-    _require(said.reason, str, "reason")
-    _require(said.text, str, "text")
-    _require(said.evidence, Mapping, "evidence")
-    if said.request is not None:
-        _require(said.request, dict, "request")
-    if said.evidence:
-        encode(dict(said.evidence))
-    return said
-
-
-def _require(value: object, kind: type, name: str) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"the {name} of a verdict is a {kind.__name__}, not a {type(value).__name__}")
 
 
 def _by_hand(verdict: Verdict, decision: Decision, by: str) -> Verdict:

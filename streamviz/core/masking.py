@@ -2,12 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-from streamviz.core.blocks import StreamBlock
+from streamviz.core.blocks import StreamBlock, Told
 from streamviz.core.chain import judge_block, revised
-from streamviz.core.context import StreamingContext
-from streamviz.core.judgements import Answer, Judged
-from streamviz.core.judging import checked, words
-from streamviz.core.policy import ActivePolicy, Consult, Decision, Mode, Rest, TakesLong, Work, no_rest
+from streamviz.core.envelope_judging import found_beside
+from streamviz.core.hooks import Failed, called, checked
+from streamviz.core.judgements import Answer, ChainContext, Judged
+from streamviz.core.policy import ActivePolicy, Consult, Rest, TakesLong, Work, no_rest
+from streamviz.core.verdicts import Decision, Mode, Verdict
+from streamviz.core.wire.beside import is_word
 
 Elsewhere = Callable[[Work, float], Awaitable[Answer]]
 
@@ -22,10 +24,8 @@ def kept_text(text: str, policies: Iterable[ActivePolicy]) -> str:
     cannot tell."""
     for active in policies:
         if active.mode is Mode.ENFORCE and text:
-            try:
-                text = active.policy.kept(text)
-            except BaseException:  # As with any hook: its failure, not the stream's.
-                return ""
+            kept = called(active.policy.kept, text)
+            text = "" if isinstance(kept, Failed) else kept
     return text
 
 
@@ -34,7 +34,27 @@ def kept_values(values: Mapping[str, str], policies: Sequence[ActivePolicy]) -> 
     return {name: kept for name, text in values.items() if (kept := kept_text(text, policies))}
 
 
-def masked_text(block: StreamBlock, policies: Iterable[ActivePolicy], context: StreamingContext) -> str:
+def told_text(text: str, policies: Iterable[ActivePolicy]) -> str:
+    """What a client may be told, and the record keep, of a text that comes with an answer and is in no block: as above,
+    and nothing where one of `policies` finds there what it looks for in answers."""
+    policies = list(policies)
+    kept = kept_text(text, policies)
+    return "" if any(_forbids(active, kept) for active in policies) else kept
+
+
+def told_values(values: Mapping[str, str], policies: Sequence[ActivePolicy]) -> dict[str, str]:
+    """The same of texts by name, such as headers, without those of which nothing is left."""
+    return {name: told for name, text in values.items() if (told := told_text(text, policies))}
+
+
+def _forbids(active: ActivePolicy, text: str) -> bool:
+    if active.mode is not Mode.ENFORCE:
+        return False
+    found = called(found_beside, active.policy, Told(text, is_word(text)))
+    return not active.fail_open if isinstance(found, Failed) else bool(found)
+
+
+def masked_text(block: StreamBlock, policies: Iterable[ActivePolicy], context: ChainContext) -> str:
     """The text, or the arguments, of a block as `policies` leave it; empty where one of them cannot tell.
 
     Raises TakesLong.
@@ -49,7 +69,7 @@ def masked_text(block: StreamBlock, policies: Iterable[ActivePolicy], context: S
 
 
 async def mask_all(
-    policies: Sequence[ActivePolicy], context: StreamingContext, judge: Elsewhere, rest: Rest = no_rest
+    policies: Sequence[ActivePolicy], context: ChainContext, judge: Elsewhere, rest: Rest = no_rest
 ) -> None:
     """Put what may be kept of all blocks of a stream that is over into its context; `judge` does what takes long."""
     for block in context.state.blocks:
@@ -58,7 +78,7 @@ async def mask_all(
 
 
 async def _masked_elsewhere(
-    block: StreamBlock, policies: Iterable[ActivePolicy], context: StreamingContext, judge: Elsewhere
+    block: StreamBlock, policies: Iterable[ActivePolicy], context: ChainContext, judge: Elsewhere
 ) -> str:
     for active in policies:
         if active.scope.applies(block):
@@ -73,14 +93,19 @@ async def _masked_elsewhere(
     return block.text
 
 
-def _said(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Judged:
-    try:
-        said = judge_block(active, block, context)
-        return Judged(None if isinstance(said, Consult) else checked(said))
-    except TakesLong:
-        raise
-    except BaseException as error:  # As with any hook: its failure, not the stream's.
-        return Judged(None, words(error))
+def _said(active: ActivePolicy, block: StreamBlock, context: ChainContext) -> Judged:
+    """Raises TakesLong."""
+    said = called(_verdict, active, block, context)
+    if not isinstance(said, Failed):
+        return Judged(said)
+    if isinstance(said.error, TakesLong):
+        raise said.error
+    return Judged(None, said.words)
+
+
+def _verdict(active: ActivePolicy, block: StreamBlock, context: ChainContext) -> Verdict | None:
+    said = judge_block(active, block, context)
+    return None if isinstance(said, Consult) else checked(said)
 
 
 def _left(block: StreamBlock, said: Judged) -> StreamBlock:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
+SIMULATOR = "simulator"
 SIMULATOR_PREFIX = "sim/"
 
 

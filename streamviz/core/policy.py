@@ -1,8 +1,7 @@
-"""Policies, their verdicts, and what they ask for."""
+"""Policies, and what they ask for."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import ClassVar, NamedTuple
 
@@ -14,45 +13,10 @@ from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Decision, Mode, Verdict
 
 DEFAULT_SECONDS = 30.0
 LOOK_BACK = 2000
-
-
-class Mode(StrEnum):
-    """Whether a policy runs, and whether its verdicts count."""
-
-    OFF = "off"
-    SHADOW = "shadow"
-    ENFORCE = "enforce"
-
-
-class Decision(StrEnum):
-    """What a policy decides about a block, a request or a stream."""
-
-    ALLOW = "allow"
-    REPLACE = "replace"
-    DENY = "deny"
-    HALT = "halt"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A policy's decision.
-
-    `reason` is for people. `text` is what the client gets: in place of the block where it is denied, as the block's
-    text or arguments where it is replaced, as the last words where the stream is halted. `request` is the request that
-    goes upstream where a request is replaced. `evidence` says what was found and where; it never holds a secret.
-    """
-
-    decision: Decision
-    reason: str = ""
-    text: str = ""
-    evidence: Mapping[str, object] = field(default_factory=dict)
-    request: JsonObject | None = None
-
-
-ALLOW = Verdict(Decision.ALLOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +130,12 @@ class Policy:
         """What may be kept, and told, of a text beside a request and its answer: a header, a session's name, an error
         that upstream answered with."""
         return text
+
+    def found_beside(self, text: str, is_word: bool) -> str:
+        """What there is of what it looks for in a text that no block has: an id, a count, an error, what an answer
+        repeats of its request. Empty where there is nothing. Nothing can be replaced there: what is found ends the
+        stream. `is_word` says that it is a single word, or a number. A long text comes in pieces."""
+        return ""
 
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | Consult | None:
         """Before the call. None where the policy has no say in it."""

@@ -4,14 +4,14 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
-from streamviz.core.context import StreamingContext
 from streamviz.core.events import CONTRADICTION, MALFORMED_CHUNK, PROCESSING_ERROR, StreamFailed
 from streamviz.core.json_value import JsonObject
+from streamviz.core.judgements import ChainContext
 
-OnChunk = Callable[[Chunk | None, StreamState, StreamingContext], Awaitable[None]]
+OnChunk = Callable[[Chunk | None, StreamState, ChainContext], Awaitable[None]]
 
 
-async def pass_through(chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
+async def pass_through(chunk: Chunk | None, state: StreamState, context: ChainContext) -> None:
     """The callback of a stream on which no policy acts."""
     if chunk is not None:
         context.send(chunk)
@@ -40,13 +40,16 @@ class StreamProcessor:
     def broken_by(self) -> StreamFailed | None:
         """What makes that nobody can judge a chunk: it cannot be read, or may be read in two ways. Neither it nor what
         follows goes on. None while there was none."""
-        failure = self.state.failure
+        state = self._aggregator.state
+        if not state.is_suspect:
+            return None
+        failure = state.failure
         if failure is not None and failure.kind == MALFORMED_CHUNK:
             return failure
-        if self._is_enforcing and self.state.fault:
-            return StreamFailed(self.state.fault, kind=PROCESSING_ERROR)
-        if self._is_enforcing and self.state.contradiction:
-            return StreamFailed(self.state.contradiction, kind=CONTRADICTION)
+        if self._is_enforcing and state.fault:
+            return StreamFailed(state.fault, kind=PROCESSING_ERROR)
+        if self._is_enforcing and state.contradiction:
+            return StreamFailed(state.contradiction, kind=CONTRADICTION)
         return None
 
     @property
@@ -54,23 +57,25 @@ class StreamProcessor:
         """Whether nothing more is taken in, because of such a chunk."""
         return self.broken_by is not None
 
-    async def take(self, chunks: Iterable[Chunk], context: StreamingContext) -> None:
+    async def take(self, chunks: Iterable[Chunk], context: ChainContext) -> None:
         """Take in chunks that came together, until the context is terminated or the stream is broken."""
         state = self._aggregator.state
         for chunk in chunks:
-            if context.is_terminated or self.is_broken:
+            if context.is_terminated or (state.is_suspect and self.is_broken):
                 return
             self._aggregator.aggregate(chunk)
-            if not self.is_broken:
+            if not (state.is_suspect and self.is_broken):
                 await self._on_chunk(chunk, state, context)
+            if state.is_suspect and self.is_broken:
+                self._aggregator.forget()
 
-    async def end(self, context: StreamingContext) -> None:
+    async def end(self, context: ChainContext) -> None:
         """The end of input, or of reading it."""
         self._aggregator.close()
         if not context.is_terminated:
             await self._on_chunk(None, self._aggregator.state, context)
 
-    async def process(self, incoming: AsyncIterable[Chunk], context: StreamingContext) -> None:
+    async def process(self, incoming: AsyncIterable[Chunk], context: ChainContext) -> None:
         """Take in all of `incoming`, then its end; what is to be sent is in the context's outbox."""
         async for chunk in incoming:
             await self.take((chunk,), context)

@@ -8,7 +8,7 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.calls import Runner, runner_of
 from streamviz.core.composer import Composer
-from streamviz.core.context import Frame, StreamingContext
+from streamviz.core.context import Frame
 from streamviz.core.events import (
     BlockCompleted,
     BlockDelta,
@@ -18,8 +18,10 @@ from streamviz.core.events import (
     StreamEvent,
     StreamFinished,
 )
-from streamviz.core.policy import ActivePolicy, Decision, Verdict
+from streamviz.core.judgements import ChainContext
+from streamviz.core.policy import ActivePolicy
 from streamviz.core.running import RunningText
+from streamviz.core.verdicts import Decision, Verdict
 
 
 class Change(NamedTuple):
@@ -82,7 +84,7 @@ class Release:
         """How much of a block (characters) the client does not have yet."""
         return self._waiting[ordinal]
 
-    def add(self, chunk: Chunk | None, events: Sequence[StreamEvent], context: StreamingContext) -> None:
+    def add(self, chunk: Chunk | None, events: Sequence[StreamEvent], context: ChainContext) -> None:
         """A chunk with what it says, behind all that waits; as nearly always it is text that need not, and goes."""
         if (chunk is None and not events) or (not self._pending and self._pass_text(chunk, events, context)):
             return
@@ -99,7 +101,7 @@ class Release:
         """The end of the stream, behind all that waits."""
         self._pending.append(_Item(None, halt=(active, verdict)))
 
-    def pump(self, state: StreamState, context: StreamingContext) -> None:
+    def pump(self, state: StreamState, context: ChainContext) -> None:
         """Send all that need not wait."""
         while self._pending and not context.is_terminated:
             item = self._pending[0]
@@ -123,7 +125,7 @@ class Release:
             if context.holds:
                 _end_holds(item.events, context)
 
-    def _pass_text(self, chunk: Chunk | None, events: Sequence[StreamEvent], context: StreamingContext) -> bool:
+    def _pass_text(self, chunk: Chunk | None, events: Sequence[StreamEvent], context: ChainContext) -> bool:
         """Send the next chunk where it is a piece of running text and all of that may go as it came."""
         if chunk is None or len(events) != 1 or self._is_rewriting:
             return False
@@ -183,7 +185,7 @@ class Release:
         found = self._text_in(events).items() if self.running else ()
         return {ordinal for ordinal, length in found if self.running[ordinal].is_changed_within(length)}
 
-    def _send_untouched(self, item: _Item, context: StreamingContext) -> None:
+    def _send_untouched(self, item: _Item, context: ChainContext) -> None:
         for event in item.events:
             match event:
                 case BlockStarted():
@@ -200,7 +202,7 @@ class Release:
         if item.chunk is not None:
             context.send(item.chunk)
 
-    def _send_changed(self, item: _Item, state: StreamState, context: StreamingContext) -> None:
+    def _send_changed(self, item: _Item, state: StreamState, context: ChainContext) -> None:
         self._begin_to_write()
         if item.chunk is not None and self._composer.keeps(item.chunk):
             context.send(item.chunk)
@@ -239,7 +241,7 @@ class Release:
     def _is_edited(self, ordinal: int) -> bool:
         return ordinal in self._edited or ordinal in self._changes
 
-    def _carry(self, item: _Item, said: Sequence[StreamEvent], touched: Set[int], context: StreamingContext) -> bool:
+    def _carry(self, item: _Item, said: Sequence[StreamEvent], touched: Set[int], context: ChainContext) -> bool:
         """Send upstream's own frames where the composer can."""
         chunk = item.chunk
         if chunk is None:
@@ -253,7 +255,7 @@ class Release:
                 context.send_made(raw, self._origin)
         return frames is not None
 
-    def _compose(self, events: Sequence[StreamEvent], context: StreamingContext) -> None:
+    def _compose(self, events: Sequence[StreamEvent], context: ChainContext) -> None:
         for raw in self._composer.compose(events):
             context.send_made(raw, self._origin)
 
@@ -332,7 +334,7 @@ class Release:
         verdict: Verdict,
         before: list[StreamEvent],
         state: StreamState,
-        context: StreamingContext,
+        context: ChainContext,
     ) -> None:
         """End the stream legally, with a last word that names the policy. What has ended cannot be halted any more."""
         choices = {block.choice for block in state.blocks} | {0}
@@ -357,7 +359,7 @@ def _is_for_client(event: BlockStarted) -> bool:
     return event.kind is BlockKind.TOOL_CALL and runner_of(event.label) is Runner.CLIENT
 
 
-def _end_holds(events: Iterable[StreamEvent], context: StreamingContext) -> None:
+def _end_holds(events: Iterable[StreamEvent], context: ChainContext) -> None:
     for event in events:
         if isinstance(event, BlockStarted):
             hold = context.holds.get(event.ordinal)

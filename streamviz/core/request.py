@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 
 from streamviz.core.calls import LEGACY_CALL, name_of
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
-
-# Where each format has what was said before: the turns, and the words that stand over them.
-_TURNS = {"openai_chat": "messages", "anthropic_messages": "messages", "openai_responses": "input"}
-_STANDING = {"anthropic_messages": "system", "openai_responses": "instructions"}
+from streamviz.core.wire import OPENAI_CHAT, WIRE_FORMATS
+from streamviz.core.wire.gemini_requests import declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +44,19 @@ class ModelCall:
     @property
     def turns(self) -> list[Turn]:
         """All that the model is to read, in order."""
-        standing = self.fields.get(_STANDING.get(self.wire_format, ""))
+        standing, said = self._read()
         turns = [Turn("system", tuple(texts_in(standing)))] if standing else []
-        said = self.fields.get(_TURNS.get(self.wire_format, "messages"))
         if isinstance(said, str):
             return [*turns, Turn("user", (said,))]
-        return turns + [turn for item in as_list(said) for turn in _turns_of(as_object(item))]
+        if filled_in := as_object(self.fields.get("prompt")).get("variables"):
+            turns.append(Turn("user", tuple(texts_in(filled_in))))
+        return turns + [turn for item in as_list(said) for turn in _turns_of(item)]
 
     @property
     def length(self) -> int:
         """Characters of all that the model is to read."""
-        standing = self.fields.get(_STANDING.get(self.wire_format, ""))
-        said = self.fields.get(_TURNS.get(self.wire_format, "messages"))
-        items = [{**item, "role": None} if isinstance(item, dict) else None for item in as_list(said)]
+        standing, said = self._read()
+        items = [{**item, "role": None} if isinstance(item, dict) else item for item in as_list(said)]
         return sum(map(len, texts_in([standing, items or said])))
 
     @property
@@ -87,6 +85,11 @@ class ModelCall:
         stem = "" if label == LEGACY_CALL else "mcp" if label.startswith("mcp_") else name_of(label)
         return name in self.tool_names or bool(stem and any(kind.startswith(stem) for kind in kinds))
 
+    def _read(self) -> tuple[object, object]:
+        """What the model is to read: the words that stand over the turns, and the turns."""
+        known = WIRE_FORMATS.get(self.wire_format, OPENAI_CHAT)
+        return self.fields.get(known.system), self.fields.get(known.turns)
+
     def _tools(self) -> Iterator[JsonObject]:
         """What each tool is told by, those of namespaces too."""
         level = [*as_list(self.fields.get("tools")), *as_list(self.fields.get("functions"))]
@@ -94,21 +97,30 @@ class ModelCall:
             own = as_object(tool.get("function")) or as_object(tool.get("custom")) or tool
             yield {"type": tool.get("type"), **own}
             yield from (as_object(inner) for inner in as_list(tool.get("tools")))
+            yield from declared(tool)
 
 
-def _turns_of(item: JsonObject) -> Iterator[Turn]:
-    """One item; a user's message of Anthropic's format can hold results of tools beside the user's own words."""
+def _turns_of(said: object) -> Iterator[Turn]:
+    """One item; a user's message of Anthropic's format can hold results of tools beside the user's own words. A bare
+    text is the user's."""
+    item = {"role": "user", "content": said} if isinstance(said, str) else as_object(said)
     role = as_text(item.get("role")) or ("tool" if "output" in item else "assistant")
-    role = {"developer": "system", "function": "tool"}.get(role, role)
-    content = item.get("content")
-    own: list[object] = [{key: value for key, value in item.items() if key not in ("role", "content", "type", "id")}]
+    role = {"developer": "system", "function": "tool", "model": "assistant"}.get(role, role)
+    content = item.get("content", item.get("parts"))
+    read = ("role", "content" if "content" in item else "parts", "type", "id")
+    own: list[object] = [{key: value for key, value in item.items() if key not in read}]
     for part in as_list(content) or [content]:
         if as_object(part).get("type") == "tool_result":
             yield Turn("tool", tuple(texts_in(as_object(part).get("content"))))
+        elif "functionResponse" in as_object(part):
+            yield Turn("tool", tuple(texts_in(part)))
         else:
             own.append(part)
-    if texts := tuple(text for value in own for text in texts_in(value)):
+    if texts := tuple(texts_in(own)):
         yield Turn(role, texts)
+
+
+_NO_TEXTS = frozenset(("type", "id", "tool_call_id", "tool_use_id"))
 
 
 def texts_in(value: object) -> Iterator[str]:
@@ -119,6 +131,6 @@ def texts_in(value: object) -> Iterator[str]:
         if isinstance(item, str):
             yield item
         elif isinstance(item, dict):
-            level += [item[key] for key in reversed(item) if key not in ("type", "id", "tool_call_id", "tool_use_id")]
+            level += [value for key, value in reversed(item.items()) if key not in _NO_TEXTS]
         elif isinstance(item, list):
             level += reversed(item)

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from functools import partial
 
-from streamviz.core.context import StreamingContext
-from streamviz.core.judgements import Answer
+from streamviz.core.judgements import Answer, ChainContext
 from streamviz.core.judging import Judging
-from streamviz.core.policy import ActivePolicy, Consult, Policy, Verdict
+from streamviz.core.policy import ActivePolicy, Consult, Policy
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Verdict
 
 
 class RequestJudging:
     """Runs the policies that have a say in requests. `call` is the request as it is to go upstream."""
 
-    def __init__(self, policies: Sequence[ActivePolicy], call: ModelCall, context: StreamingContext) -> None:
+    def __init__(self, policies: Sequence[ActivePolicy], call: ModelCall, context: ChainContext) -> None:
         asked = [active for active in policies if type(active.policy).on_request is not Policy.on_request]
         self._context = context
         self._judging = Judging(call, asked, partial(_judge, context=context), _revised, ordinal=None, counts=True)
@@ -40,7 +40,7 @@ class RequestJudging:
             self._judging.advance(self._context)
 
 
-def _judge(active: ActivePolicy, call: ModelCall, *, context: StreamingContext) -> Verdict | Consult | None:
+def _judge(active: ActivePolicy, call: ModelCall, *, context: ChainContext) -> Verdict | Consult | None:
     return active.policy.on_request(call, context)
 
 

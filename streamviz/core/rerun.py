@@ -7,13 +7,14 @@ from typing import NamedTuple
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.chain import PolicyChain
-from streamviz.core.context import Frame, Price, StreamingContext, unknown_price
-from streamviz.core.judgements import Answer, Judgement, Question, Unanswered
-from streamviz.core.policy import ActivePolicy, Bounded, Rest, Verdict, no_rest
+from streamviz.core.context import Frame, Price, unknown_price
+from streamviz.core.judgements import Answer, ChainContext, Judgement, Question, Unanswered
+from streamviz.core.policy import ActivePolicy, Bounded, Rest, no_rest
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.sse import SSEParser
+from streamviz.core.verdicts import Verdict
 from streamviz.core.wire import AGGREGATORS, BODY_COMPOSERS, COMPOSERS
 
 Asking = Callable[[Question], Awaitable[Answer]]
@@ -70,7 +71,7 @@ async def rerun(
     chunks = recording.chunks
     now = [chunks[0].received_at if chunks else 0]
     aggregator = AGGREGATORS[recording.call.wire_format]()
-    context = StreamingContext("rerun", lambda: now[0], recording.call, state=aggregator.state, began_at=now[0])
+    context = ChainContext("rerun", lambda: now[0], recording.call, state=aggregator.state, began_at=now[0])
     context.price = recording.price
     made = Rerun(aggregator.state, context.judgements)
     judging = RequestJudging(policies, recording.call, context)
@@ -102,13 +103,13 @@ async def rerun(
     return made
 
 
-async def _answer(context: StreamingContext, made: Rerun, ask: Asking, tell: Callable[[int, Answer], None]) -> None:
+async def _answer(context: ChainContext, made: Rerun, ask: Asking, tell: Callable[[int, Answer], None]) -> None:
     for number, question in list(context.questions.items()):
         made.asked += question.work is None
         tell(number, await ask(question))
 
 
-def _collect(context: StreamingContext, made: Rerun, chunks: Sequence[Chunk], now: int) -> None:
+def _collect(context: ChainContext, made: Rerun, chunks: Sequence[Chunk], now: int) -> None:
     for frame in context.outbox:
         if frame.seq is not None:
             made.longest_wait = max(made.longest_wait, now - chunks[frame.seq - chunks[0].seq].received_at)

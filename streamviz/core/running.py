@@ -8,9 +8,10 @@ import msgspec
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import StreamingContext
-from streamviz.core.judgements import Judgement
-from streamviz.core.judging import checked, require_in_time, words
-from streamviz.core.policy import ActivePolicy, Decision, Edit, Mode, Reading, Tail, Verdict
+from streamviz.core.hooks import Failed, called, checked, require_in_time
+from streamviz.core.judgements import ChainContext, Judgement
+from streamviz.core.policy import ActivePolicy, Edit, Reading, Tail
+from streamviz.core.verdicts import Decision, Mode, Verdict
 
 _CONTEXT = 1
 _SHOWN_SPANS = 20
@@ -49,7 +50,7 @@ class _Stage:
         self._took = 0
         self._found_at = 0
 
-    def feed(self, pieces: Sequence[Piece], is_whole: bool, context: StreamingContext) -> list[Piece]:
+    def feed(self, pieces: Sequence[Piece], is_whole: bool, context: ChainContext) -> list[Piece]:
         """The pieces that may go now that these came."""
         if self._end and pieces:
             self._reopen(self._end)
@@ -75,7 +76,7 @@ class _Stage:
         self._has_before = bool(self._waiting) and _is_before(self._waiting[0])
         return [piece for piece in gone if not _is_before(piece)]
 
-    def _feed_one(self, piece: Piece, is_whole: bool, context: StreamingContext) -> list[Piece]:
+    def _feed_one(self, piece: Piece, is_whole: bool, context: ChainContext) -> list[Piece]:
         """As nearly always: nothing waits, and nothing is found."""
         text = self._before + piece.text
         reading = self._read(Tail(text, len(self._before), is_whole), context)
@@ -86,7 +87,7 @@ class _Stage:
         self._waiting.clear()
         return [piece]
 
-    def _feed_all(self, is_whole: bool, context: StreamingContext) -> list[Piece]:
+    def _feed_all(self, is_whole: bool, context: ChainContext) -> list[Piece]:
         waiting = "".join(piece.text for piece in self._waiting)
         if not waiting:
             return self._all()
@@ -123,7 +124,7 @@ class _Stage:
     def has_changed(self) -> bool:
         return bool(self._counts) and self.active.mode is Mode.ENFORCE
 
-    def judgement(self, block: StreamBlock, context: StreamingContext, client_had: int) -> Judgement:
+    def judgement(self, block: StreamBlock, context: ChainContext, client_had: int) -> Judgement:
         """What it comes to, once the text is over. Where it counts the client had what stood before the first thing
         found; of what a shadow would have changed it had `client_had`."""
         verdict = self.halt or self._verdict()
@@ -132,22 +133,25 @@ class _Stage:
         had = self._found_at if self.active.mode is Mode.ENFORCE else client_had
         return Judgement(self.active, block.ordinal, verdict, context.now(), self._took, self.failure, client_had=had)
 
-    def _read(self, tail: Tail, context: StreamingContext) -> Reading:
-        began = context.now()
-        try:
-            if self._error is not None:
-                raise self._error
-            reading = checked_reading(self._on_delta(self._block, tail, context), tail)
-            took = context.now() - began
-            self._took += took
-            require_in_time(self.active, took)
+    def _read(self, tail: Tail, context: ChainContext) -> Reading:
+        reading = called(self._reading, tail, context)
+        if not isinstance(reading, Failed):
             return reading
-        except BaseException as error:  # As with any hook: its failure, not the stream's.
-            self.failure = words(error)
-            if self.active.fail_open:
-                return Reading(len(tail.text))
-            denied = self.active.failed(self.failure)
-            return Reading(tail.begin, verdict=Verdict(Decision.HALT, denied.reason, denied.text))
+        self.failure = reading.words
+        if self.active.fail_open:
+            return Reading(len(tail.text))
+        denied = self.active.failed(self.failure)
+        return Reading(tail.begin, verdict=Verdict(Decision.HALT, denied.reason, denied.text))
+
+    def _reading(self, tail: Tail, context: ChainContext) -> Reading:
+        began = context.now()
+        if self._error is not None:
+            raise self._error
+        reading = checked_reading(self._on_delta(self._block, tail, context), tail)
+        took = context.now() - began
+        self._took += took
+        require_in_time(self.active, took)
+        return reading
 
     def _verdict(self) -> Verdict:
         if not self._counts:
@@ -220,7 +224,7 @@ class RunningText:
             source -= piece.source
         return False
 
-    def feed(self, text: str, is_whole: bool, context: StreamingContext) -> None:
+    def feed(self, text: str, is_whole: bool, context: ChainContext) -> None:
         """`text` came; with `is_whole` nothing follows it."""
         pieces = [Piece(text, len(text), False)] if text else []
         for stage in self._stages:
@@ -272,7 +276,7 @@ class RunningText:
         """All that may go, for the last words before a halt."""
         return self.take(self._released)[0] if self._released else ""
 
-    def judgements(self, context: StreamingContext, client_had: int) -> list[Judgement]:
+    def judgements(self, context: ChainContext, client_had: int) -> list[Judgement]:
         """What the policies make of the text, once it is over."""
         return [stage.judgement(self.block, context, client_had) for stage in self._stages]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tests.core.clients import Leaf, handed_out, readings
 from tests.core.made_streams import BODIES, STREAMS, Chance
-from tests.core.mutations import mutate
+from tests.core.mutations import ENVELOPE, mutate
 
 FORMATS = ("openai_chat", "anthropic_messages", "openai_responses")
 SSE, JSON = "text/event-stream", "application/json"
@@ -30,11 +30,10 @@ _CALLS = re.compile(
 )
 _TEXT_MEMBERS = frozenset({"content", "refusal", "reasoning_content", "reasoning", "thinking", "logprobs"})
 _CALL_MEMBERS = frozenset({"tool_calls", "function_call", "function", "custom", "parsed_arguments"})
-# What of an answer's envelope repeats the request, and what is cited: no policy judges it.
-_UNREAD = frozenset(
-    "usage tools instructions metadata user error incomplete_details model id citations annotations citation annotation"
-    " logprobs signature stop_sequence stop_details".split()
-)
+# What is cited or signed: no policy judges it.
+_UNREAD = frozenset("citations search_results annotations citation annotation logprobs signature".split())
+# What an answer says of itself: policies for calls find no call in it.
+_ENVELOPE = frozenset(ENVELOPE)
 _PROVIDERS = frozenset(
     "server_tool_use mcp_tool_use mcp_call image_generation_call web_search_call code_interpreter_call"
     " file_search_call".split()
@@ -145,13 +144,13 @@ def calls_of(found: Iterable[Leaf], tool: str) -> list[Leaf]:
         for leaf in found
         if leaf.text == tool
         and leaf.path[-1] == "name"
-        and not (_is_text(leaf) or _is_beside(leaf) or _GIVEN.intersection(leaf.path[:-1]))
+        and not (_is_text(leaf) or _is_of_answer(leaf) or _GIVEN.intersection(leaf.path[:-1]))
     ]
 
 
 def given(found: Iterable[Leaf], mark: str) -> list[Leaf]:
     """Where a client has the mark, but within a text."""
-    return [leaf for leaf in anywhere(found, mark) if not _is_text(leaf)]
+    return [leaf for leaf in anywhere(found, mark) if not _is_text(leaf) and not _is_of_answer(leaf)]
 
 
 def said(found: Iterable[Leaf], mark: str) -> list[Leaf]:
@@ -160,7 +159,7 @@ def said(found: Iterable[Leaf], mark: str) -> list[Leaf]:
 
 
 def anywhere(found: Iterable[Leaf], mark: str) -> list[Leaf]:
-    return [leaf for leaf in found if not _is_beside(leaf) and _has(leaf, mark)]
+    return [leaf for leaf in found if not _UNREAD.intersection(leaf.path) and _has(leaf, mark)]
 
 
 def is_providers(leaf: Leaf) -> bool:
@@ -175,10 +174,10 @@ def _has(leaf: Leaf, mark: str) -> bool:
     return any(mark in reading or mark in reading.casefold() for reading in told)
 
 
-def _is_beside(leaf: Leaf) -> bool:
-    """Whether a text is beside the answer: in a member that no SDK has a field for of an event, or of a response as
-    such, not of anything that it is made of."""
-    if _UNREAD.intersection(leaf.path):
+def _is_of_answer(leaf: Leaf) -> bool:
+    """Whether a text is of an answer as such, not of anything that it is made of: in its envelope, or in a member that
+    no SDK has a field for of an event or of a response."""
+    if _ENVELOPE.intersection(leaf.path) or _UNREAD.intersection(leaf.path):
         return True
     return leaf.known < len(leaf.path) and leaf.path[: leaf.known] in ((), ("response",), ("message",))
 

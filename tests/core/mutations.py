@@ -38,6 +38,9 @@ EVENTS = """response.output_item.added response.output_item.done response.conten
     content_block_start content_block_delta content_block_stop message_start message_delta message_stop ping
     completion brand_new""".split()
 _HEADS = "type object index id role output_index content_index summary_index item_id call_id status name".split()
+ENVELOPE = """id object model created created_at system_fingerprint service_tier provider usage stop_reason
+    stop_sequence finish_reason stop_details incomplete_details error metadata instructions user tools item_id status
+    previous_response_id role note text_format container prompt_cache_key""".split()
 _ODD: list[object] = [None, 0, 1, 2, 7, -1, "0", "1", 1.0, True, "", "other", [], {}, "call_ok", "assistant", "user"]
 
 
@@ -97,6 +100,15 @@ def _hidden(chance: Chance, is_call: bool) -> Any:
 def _second_carrier(pieces: Pieces, chance: Chance, is_call: bool) -> None:
     _, found = _opened(pieces, chance)
     chance.choice(found)[chance.choice(CARRIERS)] = _hidden(chance, is_call)
+
+
+def _in_envelope(pieces: Pieces, chance: Chance, is_call: bool) -> None:
+    """What an answer says of itself says what is forbidden, or some more besides."""
+    _, found = _opened(pieces, chance)
+    heads = [each for each in found if not {"id", "model", "choices", "usage", "index"}.isdisjoint(each)] or found
+    mark = chance.mark
+    made = [mark, mark, f"See {mark} for all else.", [mark], {"a": mark}, {mark: 1}, {"reason": mark}, {"type": mark}]
+    chance.choice(heads)[chance.choice(ENVELOPE)] = chance.choice(made)
 
 
 def _renamed(pieces: Pieces, chance: Chance, is_call: bool) -> None:
@@ -265,7 +277,8 @@ def _more_choices(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 
 _MUTATIONS: list[Callable[[Pieces, Chance, bool], None]] = [
-    _second_carrier, _second_carrier, _second_carrier, _renamed, _renamed, _wrapped, _false_head, _false_head,
+    _second_carrier, _second_carrier, _second_carrier, _in_envelope, _in_envelope,
+    _renamed, _renamed, _wrapped, _false_head, _false_head,
     _false_event, _new_event, _new_chunk, _nested_copy, _more_items, _differing, _deltas_differ, _as_text, _repeated,
     _swapped, _dropped, _late, _other_place, _more_choices,
 ]  # fmt: skip

@@ -16,13 +16,14 @@ from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock,
 from streamviz.core.calls import is_ordinary
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
-from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import ActivePolicy, Decision, Mode, Policy, Rest, Verdict, no_rest
+from streamviz.core.judgements import ChainContext
+from streamviz.core.policy import ActivePolicy, Policy, Rest, no_rest
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.sse import SSEParser
 from streamviz.core.summary import summary
+from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
 from tests.recordings import RECORDINGS
@@ -162,7 +163,7 @@ class Opinion(Policy):
     def holds(self, block: StreamBlock) -> bool:
         return block.kind in self._kinds
 
-    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
+    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Verdict | None:
         if block.kind not in self._kinds:
             return None
         self.judged.append(block.text)
@@ -193,7 +194,7 @@ class About(Policy):
     def holds(self, block: StreamBlock) -> bool:
         return block.ordinal == self._ordinal
 
-    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
+    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Verdict | None:
         return self._verdict if block.ordinal == self._ordinal else None
 
 
@@ -212,7 +213,7 @@ class Run:
         rest: Rest = no_rest,
     ) -> None:
         ticks = itertools.count(1_000_000)
-        self.context = StreamingContext("run-1", lambda: next(ticks))
+        self.context = ChainContext("run-1", lambda: next(ticks))
         self.chain = PolicyChain(policies, composer or OpenAIChatComposer(dict(HEAD)), rest=rest)
         aggregator = aggregator or OpenAIChatAggregator()
         self.processor = StreamProcessor(self.chain.on_chunk, aggregator, is_enforcing=self.chain.is_enforcing)

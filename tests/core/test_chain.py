@@ -15,7 +15,8 @@ from streamviz.core.context import UPSTREAM
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ModelSaid
-from streamviz.core.policy import ActivePolicy, Decision, Mode, Verdict
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
 from streamviz.policies import build
 from tests.core.sdk import Reader

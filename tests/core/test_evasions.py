@@ -1,7 +1,7 @@
 """Nothing that a policy forbids is in what the SDKs hand out, however upstream tells it.
 
-EVASIONS says how many are made for each kind of policy, 60 by default. What is shown of one that passes is made as
-short as it can be.
+EVASIONS says how many are made for each kind of policy, 60 by default, EVASIONS_FROM the first one's number. What is
+shown of one that passes is made as short as it can be.
 """
 
 import os
@@ -16,18 +16,18 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
-from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, decode
-from streamviz.core.judgements import Answer, ModelSaid
-from streamviz.core.policy import Decision, Policy, Verdict
+from streamviz.core.judgements import Answer, ChainContext, ModelSaid
+from streamviz.core.policy import Policy
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.request import ModelCall
 from streamviz.core.sse import BOM
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire import AGGREGATORS, BODY_COMPOSERS, COMPOSERS
 from streamviz.evaluation.tasks import answer_in, carry_out, encoded, task_in, task_of
+from streamviz.exchange.beginnings import are_events, has_events
 from streamviz.policies import build
-from streamviz.proxy.beginnings import are_events, has_events
 from tests.core.clients import Leaf
 from tests.core.evasions import (
     FORMATS,
@@ -54,6 +54,7 @@ pytestmark = [
 ]
 
 NUMBER = int(os.environ.get("EVASIONS", "60"))
+FIRST = int(os.environ.get("EVASIONS_FROM", "0"))
 
 
 class NoShell(Policy):
@@ -65,7 +66,7 @@ class NoShell(Policy):
     def holds(self, block: StreamBlock) -> bool:
         return block.kind is BlockKind.TOOL_CALL
 
-    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
+    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Verdict | None:
         is_it = isinstance(block, ToolCallStreamBlock) and block.name == TOOL
         return Verdict(Decision.DENY, "no shell", "[no]") if is_it else None
 
@@ -114,7 +115,7 @@ async def client_of(made: Evasion, policies: list[Policy], chance: random.Random
     is_body = not are_events(beginning, made.kind == SSE, made.is_streaming)
     aggregator = AGGREGATORS[format]()
     tools: JsonObject = {"model": "m", "tools": _tools(format)}
-    context = StreamingContext("run", lambda: 0, ModelCall(format, tools), state=aggregator.state)
+    context = ChainContext("run", lambda: 0, ModelCall(format, tools), state=aggregator.state)
     composer: Composer = BODY_COMPOSERS[format](_head(made.data)) if is_body else COMPOSERS[format](aggregator.head)
     chain = PolicyChain([active(policy, name=policy.kind) for policy in policies], composer)
     processor = StreamProcessor(chain.on_chunk, aggregator, is_enforcing=chain.is_enforcing)
@@ -150,7 +151,7 @@ def _tools(format: str) -> list[object]:
     return [{"type": "function", "name": "list", "parameters": schema}]
 
 
-def answer(chain: PolicyChain, context: StreamingContext, aggregator: Aggregator[Chunk, JsonObject]) -> None:
+def answer(chain: PolicyChain, context: ChainContext, aggregator: Aggregator[Chunk, JsonObject]) -> None:
     """A judge that knows the tool by its name, and a process that judges as the policy itself does."""
     while context.questions:
         number, question = next(iter(context.questions.items()))
@@ -193,7 +194,7 @@ async def shortest(made: Evasion, kind: str, number: int) -> Evasion:
 @pytest.mark.parametrize("kind", KINDS)
 async def test_nothing_that_is_forbidden_is_in_what_the_sdk_hands_out(kind: str) -> None:
     aim, meant = KINDS[kind][0], 0
-    for number in range(NUMBER):
+    for number in range(FIRST, FIRST + NUMBER):
         made, had = _evasion(FORMATS[number % 3], number, aim.is_call, aim.tool, aim.mark)
         if not aim.found(had):
             continue  # it is in nothing that the client has

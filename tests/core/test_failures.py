@@ -7,9 +7,10 @@ import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState
-from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind, StreamEvent
-from streamviz.core.policy import Consult, Decision, Edit, Mode, Policy, Reading, Tail, Verdict
+from streamviz.core.judgements import ChainContext
+from streamviz.core.policy import Consult, Edit, Policy, Reading, Tail
+from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
 from tests.core.support import HEAD, Run, active, call, calls, chunks, delta, deny_names
 
@@ -51,27 +52,27 @@ class RaisesInWatches(Base):
 
 
 class RaisesInDelta(Watching):
-    def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
+    def on_delta(self, block: StreamBlock, tail: Tail, context: ChainContext) -> Reading:
         raise RuntimeError("it broke")
 
 
 class RaisesInBlock(Holding):
-    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | Consult | None:
+    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Verdict | Consult | None:
         raise RuntimeError("it broke")
 
 
 class RaisesInHeld(Holding):
-    def on_held(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
+    def on_held(self, block: StreamBlock, context: ChainContext) -> Verdict | None:
         raise RuntimeError("it broke")
 
 
 class ExitsInBlock(Holding):
-    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | Consult | None:
+    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Verdict | Consult | None:
         raise SystemExit("it broke")
 
 
 class RaisesInChunk(Base):
-    async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
+    async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: ChainContext) -> None:
         raise RuntimeError("it broke")
 
 
@@ -107,7 +108,7 @@ async def test_a_hook_of_a_shadow_that_raises_changes_nothing(policy: type[Base]
 
 async def test_a_hook_that_raises_at_the_end_is_noted() -> None:
     class RaisesAtTheEnd(Base):
-        def on_finish(self, state: StreamState, context: StreamingContext) -> Verdict | None:
+        def on_finish(self, state: StreamState, context: ChainContext) -> Verdict | None:
             raise RuntimeError("it broke")
 
     it = await Run([active(RaisesAtTheEnd())]).finish(CALL)
@@ -126,7 +127,7 @@ ODD_VERDICTS = [
 @pytest.mark.parametrize("verdict", ODD_VERDICTS)
 async def test_a_verdict_that_cannot_be_carried_out_is_a_failure(verdict: Verdict) -> None:
     class Odd(Holding):
-        def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | Consult | None:
+        def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Verdict | Consult | None:
             return verdict
 
     it = await Run([active(Odd())]).finish(CALL)
@@ -143,7 +144,7 @@ async def test_a_verdict_that_cannot_be_carried_out_is_a_failure(verdict: Verdic
 )  # fmt: skip
 async def test_a_reading_that_cannot_be_carried_out_is_a_failure(reading: Reading) -> None:
     class Odd(Watching):
-        def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
+        def on_delta(self, block: StreamBlock, tail: Tail, context: ChainContext) -> Reading:
             return reading
 
     it = await Run([active(Odd())]).finish(TEXT)

@@ -6,24 +6,12 @@ from typing import Any
 import pytest
 
 from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
-from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.judgements import InParts, ModelSaid, PersonDecided, Subject, Unanswered
-from streamviz.core.policy import (
-    ActivePolicy,
-    BlockScope,
-    ByHand,
-    Consult,
-    Decision,
-    Edit,
-    Mode,
-    Policy,
-    Reading,
-    Tail,
-    Verdict,
-)
+from streamviz.core.judgements import ChainContext, InParts, ModelSaid, PersonDecided, Subject, Unanswered
+from streamviz.core.policy import ActivePolicy, BlockScope, ByHand, Consult, Edit, Policy, Reading, Tail
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
+from streamviz.core.verdicts import Decision, Mode, Verdict
 from tests.core.sdk import Reader
 from tests.core.support import Opinion, Run, active, call, calls, chunks, delta, deny_names, told
 
@@ -40,7 +28,7 @@ class Judge(Policy):
     def holds(self, block: StreamBlock) -> bool:
         return block.kind in self._kinds
 
-    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Consult | None:
+    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Consult | None:
         if block.kind not in self._kinds:
             return None
         self.asked.append(block.text)
@@ -212,7 +200,7 @@ async def test_a_judge_that_fails_denies_or_allows_as_its_fail_mode_says(
 class LongJudge(Judge):
     """Asks in three parts."""
 
-    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Consult | None:
+    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Consult | None:
         part = Consult("judge", "judge it", block.text, read)
         return Consult("judge", "judge it", block.text, read, (part, part))
 
@@ -341,11 +329,11 @@ async def test_a_call_whose_name_comes_late_is_held_until_it_is_known() -> None:
 
 async def test_a_policy_can_judge_a_whole_stream_for_the_record() -> None:
     class AtTheEnd(Policy):
-        def on_finish(self, state: StreamState, context: StreamingContext) -> Verdict:
+        def on_finish(self, state: StreamState, context: ChainContext) -> Verdict:
             return Verdict(Decision.DENY, f"{len(state.blocks)} blocks")
 
     class Broken(Policy):
-        def on_finish(self, state: StreamState, context: StreamingContext) -> Verdict:
+        def on_finish(self, state: StreamState, context: ChainContext) -> Verdict:
             raise RuntimeError("it broke")
 
     it = await Run([active(AtTheEnd({})), active(Broken({}))]).finish(TWO)
@@ -359,11 +347,11 @@ class OnRequest(Policy):
     def __init__(self, decide: Callable[[ModelCall], Verdict | Consult | None]) -> None:
         self._decide = decide
 
-    def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | Consult | None:
+    def on_request(self, request: ModelCall, context: ChainContext) -> Verdict | Consult | None:
         return self._decide(request)
 
 
-def requests(*decide: Callable[[ModelCall], Verdict | Consult | None]) -> tuple[RequestJudging, StreamingContext]:
+def requests(*decide: Callable[[ModelCall], Verdict | Consult | None]) -> tuple[RequestJudging, ChainContext]:
     context = Run([]).context
     policies = [active(OnRequest(each), name=f"rule-{number}") for number, each in enumerate(decide)]
     return RequestJudging(policies, ModelCall("openai_chat", {"model": "m"}), context), context
@@ -434,7 +422,7 @@ class Exits(Policy):
         if hook == self._hook:
             raise self._error
 
-    def on_request(self, request: ModelCall, context: StreamingContext) -> None:
+    def on_request(self, request: ModelCall, context: ChainContext) -> None:
         self._say("on_request")
 
     def holds(self, block: StreamBlock) -> bool:
@@ -445,17 +433,17 @@ class Exits(Policy):
         self._say("watches")
         return block.kind is BlockKind.CONTENT
 
-    def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
+    def on_delta(self, block: StreamBlock, tail: Tail, context: ChainContext) -> Reading:
         self._say("on_delta")
         return Reading(len(tail.text))
 
-    def on_held(self, block: StreamBlock, context: StreamingContext) -> None:
+    def on_held(self, block: StreamBlock, context: ChainContext) -> None:
         self._say("on_held")
 
-    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> None:
+    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> None:
         self._say("on_block_complete")
 
-    def on_finish(self, state: StreamState, context: StreamingContext) -> None:
+    def on_finish(self, state: StreamState, context: ChainContext) -> None:
         self._say("on_finish")
 
 
@@ -505,7 +493,7 @@ async def test_a_hook_that_took_longer_than_it_may_has_failed(hook: str) -> None
 )  # fmt: skip
 async def test_a_reading_that_makes_no_sense_is_a_failure(said: Any) -> None:
     class Odd(Exits):
-        def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
+        def on_delta(self, block: StreamBlock, tail: Tail, context: ChainContext) -> Reading:
             return said
 
     it = await Run([active(Odd("", Gone()))]).finish(chunks(delta(content="some text"), delta(finish="stop"), "[DONE]"))

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from streamviz.core.context import StreamingContext
-from streamviz.core.judgements import Answer, Judged, Unanswered
+from streamviz.core.judgements import Answer, ChainContext, Judged, Unanswered
 from streamviz.core.masking import mask_all, masked_text, masking
-from streamviz.core.policy import ActivePolicy, BlockScope, Decision, Mode, TakesLong, Verdict, Work
+from streamviz.core.policy import ActivePolicy, BlockScope, TakesLong, Work
+from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.policies import build_short
 from streamviz.policies.redact import Redact
 from streamviz.policies.text_rule import TextRule
@@ -32,19 +32,19 @@ def redact(mode: Mode = Mode.ENFORCE, scope: BlockScope | None = None, **paramet
 )
 def test_a_block_is_kept_as_the_policies_leave_it(payload: Any, masked: str) -> None:
     state = aggregate(payload, delta(finish="stop"))
-    context = StreamingContext("s", lambda: 0, state=state)
+    context = ChainContext("s", lambda: 0, state=state)
     assert masked_text(state.blocks[0], [redact()], context) == masked
 
 
 def test_arguments_that_cannot_be_masked_are_not_kept() -> None:
     state = aggregate(calls(call(0, "c1", "save", '{"key": "\\u0041KIAIOSFODNN7EXAMPLE')), delta(finish="tool_calls"))
-    assert masked_text(state.blocks[0], [redact()], StreamingContext("s", lambda: 0, state=state)) == ""
+    assert masked_text(state.blocks[0], [redact()], ChainContext("s", lambda: 0, state=state)) == ""
 
 
 def test_a_block_outside_the_scope_is_kept_as_it_is() -> None:
     state = aggregate(delta(content=SECRET), delta(finish="stop"))
     elsewhere = redact(scope=BlockScope(kinds=frozenset({"thinking"})))
-    assert masked_text(state.blocks[0], [elsewhere], StreamingContext("s", lambda: 0, state=state)) == SECRET
+    assert masked_text(state.blocks[0], [elsewhere], ChainContext("s", lambda: 0, state=state)) == SECRET
 
 
 def test_only_what_is_in_force_and_masks_answers_counts() -> None:
@@ -56,7 +56,7 @@ def test_only_what_is_in_force_and_masks_answers_counts() -> None:
 async def test_what_takes_long_is_masked_elsewhere() -> None:
     long = f"{SECRET} {'x' * 5_000}"
     state = aggregate(delta(content=long), calls(call(0, "c1", "save", f'{{"key": "{SECRET}"}}')), delta(finish="stop"))
-    context = StreamingContext("s", lambda: 0, state=state)
+    context = ChainContext("s", lambda: 0, state=state)
     redacting = ActivePolicy(build_short("redact", {}), "redact", 1, 1, Mode.ENFORCE)
     asked = []
 
@@ -74,7 +74,7 @@ async def test_what_takes_long_is_masked_elsewhere() -> None:
 @pytest.mark.parametrize("answer", [Judged(None, "Died"), Unanswered("too long")])
 async def test_of_what_nobody_could_mask_nothing_is_kept(answer: Answer) -> None:
     state = aggregate(delta(content="x" * 5_000), delta(finish="stop"))
-    context = StreamingContext("s", lambda: 0, state=state)
+    context = ChainContext("s", lambda: 0, state=state)
 
     async def judge(work: Work, seconds: float) -> Answer:
         return answer

@@ -15,15 +15,18 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
-from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import decode, encode
-from streamviz.core.judgements import ModelSaid
-from streamviz.core.policy import ActivePolicy, Consult, Decision, Mode, Policy, Verdict
+from streamviz.core.json_value import JsonObject, as_object, decode, encode
+from streamviz.core.judgements import ChainContext, ModelSaid
+from streamviz.core.policy import ActivePolicy, Consult, Policy
 from streamviz.core.processor import StreamProcessor, pass_through
+from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.core.wire import AGGREGATORS
 from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
 from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
+from streamviz.core.wire.gemini_body_composer import GeminiBodyComposer
+from streamviz.core.wire.gemini_composer import GeminiComposer
 from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
 from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
@@ -34,11 +37,12 @@ from tests.core.wire import legal
 from tests.core.wire.official import compose, payloads, read_back, told_of
 from tests.core.wire.official import take_in as take_in_format
 
-FORMATS = ("openai_chat", "anthropic_messages", "openai_responses")
+FORMATS = ("openai_chat", "anthropic_messages", "openai_responses", "gemini")
 COMPOSERS: dict[str, type[Any]] = {
     "openai_chat": OpenAIChatComposer,
     "anthropic_messages": AnthropicMessagesComposer,
     "openai_responses": OpenAIResponsesComposer,
+    "gemini": GeminiComposer,
 }
 GONE, NO, STOP = "[gone]", "[no]", "[stop]"
 CHANGED = '{"changed": true}'
@@ -53,7 +57,7 @@ class Slow(Policy):
     def holds(self, block: StreamBlock) -> bool:
         return block.kind is BlockKind.TOOL_CALL
 
-    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Consult | None:
+    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Consult | None:
         if block.kind is not BlockKind.TOOL_CALL:
             return None
         decision = Decision.DENY if block.ordinal in self._against else Decision.ALLOW
@@ -112,7 +116,7 @@ def plan(state: StreamState, chance: random.Random) -> Plan:
 
 class Result(NamedTuple):
     tape: bytes
-    context: StreamingContext
+    context: ChainContext
 
 
 async def through(
@@ -121,7 +125,7 @@ async def through(
     """The client's tape, the answers of judges coming at any time and in any order."""
     aggregator = AGGREGATORS[format]()
     composer: Composer = COMPOSERS[format](aggregator.head)
-    context = StreamingContext("run", lambda: 0, state=aggregator.state)
+    context = ChainContext("run", lambda: 0, ModelCall(format, _asked(stream)), state=aggregator.state)
     chain = PolicyChain(list(policies), composer)
     processor = StreamProcessor(chain.on_chunk if policies else pass_through, aggregator)
 
@@ -141,6 +145,12 @@ async def through(
     while context.questions:
         answer(0.5)
     return Result(b"".join(frame.raw for frame in context.outbox), context)
+
+
+def _asked(stream: Sequence[Chunk]) -> JsonObject:
+    """The request, as far as the answer repeats it."""
+    payloads = (as_object(decode(chunk.data)) for chunk in stream if chunk.data and chunk.data.startswith(b"{"))
+    return next((as_object(payload["response"]) for payload in payloads if "response" in payload), {})
 
 
 def assert_as_planned(format: str, data: bytes, state: StreamState, made: Plan, tape: bytes) -> None:
@@ -222,7 +232,7 @@ def is_sound(format: str, data: bytes, state: StreamState) -> bool:
 
 
 def sample(format: str) -> list[Path]:
-    return recorded(format)[:: {"openai_chat": 9, "anthropic_messages": 5, "openai_responses": 4}[format]]
+    return recorded(format)[:: {"openai_chat": 9, "anthropic_messages": 5, "openai_responses": 4, "gemini": 3}[format]]
 
 
 @needs_recordings
@@ -323,6 +333,7 @@ async def test_halted_streams_end_legally(format: str, made: list[Any], seed: in
     client = read_back(format, tape)
     legal.check(format, payloads(tape))
     endings = {"openai_chat": "content_filter", "anthropic_messages": "refusal", "openai_responses": "incomplete"}
+    endings["gemini"] = "SAFETY"
     assert client.finish_reason == endings[format]
 
 
@@ -340,6 +351,7 @@ BODIES: dict[str, type[Any]] = {
     "openai_chat": OpenAIChatBodyComposer,
     "anthropic_messages": AnthropicMessagesBodyComposer,
     "openai_responses": OpenAIResponsesBodyComposer,
+    "gemini": GeminiBodyComposer,
 }
 
 
@@ -348,7 +360,7 @@ async def verdicts_on(
 ) -> tuple[list[tuple[Any, ...]], bytes]:
     """What the policies say, each judge being answered at once, and what the client gets."""
     aggregator = AGGREGATORS[format]()
-    context = StreamingContext("run", lambda: 0, state=aggregator.state)
+    context = ChainContext("run", lambda: 0, state=aggregator.state)
     chain = PolicyChain(policies, composer)
     processor = StreamProcessor(chain.on_chunk, aggregator)
     await processor.take(stream, context)

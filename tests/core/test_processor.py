@@ -7,12 +7,13 @@ import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
-from streamviz.core.context import Frame, StreamingContext
+from streamviz.core.context import Frame
 from streamviz.core.errors import IllegalTransition
 from streamviz.core.events import CONTRADICTION, MALFORMED_CHUNK, PROCESSING_ERROR
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import Mode
+from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
+from streamviz.core.verdicts import Mode
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from tests.core.support import (
     Run,
@@ -31,8 +32,8 @@ from tests.core.support import (
 STREAM = chunks(delta(content="a"), delta(content="b"), calls(call(0, "x", "f", "{}")))
 
 
-def processor(on_chunk: OnChunk) -> tuple[StreamProcessor, StreamingContext]:
-    return StreamProcessor(on_chunk, OpenAIChatAggregator()), StreamingContext("run-1", lambda: 0)
+def processor(on_chunk: OnChunk) -> tuple[StreamProcessor, ChainContext]:
+    return StreamProcessor(on_chunk, OpenAIChatAggregator()), ChainContext("run-1", lambda: 0)
 
 
 async def incoming(stream: Iterable[Chunk]) -> AsyncIterator[Chunk]:
@@ -43,7 +44,7 @@ async def incoming(stream: Iterable[Chunk]) -> AsyncIterator[Chunk]:
 async def test_it_calls_back_once_a_chunk_and_once_at_the_end() -> None:
     seen: list[tuple[int | None, list[str]]] = []
 
-    async def on_chunk(chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
+    async def on_chunk(chunk: Chunk | None, state: StreamState, context: ChainContext) -> None:
         seen.append((None if chunk is None else chunk.seq, [block.text for block in state.blocks]))
 
     run, context = processor(on_chunk)
@@ -55,7 +56,7 @@ async def test_it_calls_back_once_a_chunk_and_once_at_the_end() -> None:
 async def test_the_callback_at_the_end_sees_what_only_the_end_completed() -> None:
     completed: list[list[int]] = []
 
-    async def on_chunk(chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
+    async def on_chunk(chunk: Chunk | None, state: StreamState, context: ChainContext) -> None:
         completed.append([block.ordinal for block in state.just_completed])
 
     run, context = processor(on_chunk)
@@ -72,7 +73,7 @@ async def test_pass_through_sends_every_chunk_as_it_came() -> None:
 async def test_after_terminate_nothing_more_is_taken_nor_called() -> None:
     seen: list[int] = []
 
-    async def on_chunk(chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
+    async def on_chunk(chunk: Chunk | None, state: StreamState, context: ChainContext) -> None:
         assert chunk is not None
         seen.append(chunk.seq)
         if chunk.seq == 1:
@@ -142,7 +143,7 @@ async def test_a_block_that_begins_in_such_a_chunk_goes_nowhere() -> None:
 
 async def test_with_shadows_and_with_no_policy_it_goes_on_and_the_stream_is_marked() -> None:
     shadowed = await doubted(Mode.SHADOW).finish(DOUBTED)
-    plain, context = StreamProcessor(pass_through, Doubter()), StreamingContext("run-1", lambda: 0)
+    plain, context = StreamProcessor(pass_through, Doubter()), ChainContext("run-1", lambda: 0)
     await plain.process(incoming(DOUBTED), context)
     for state, frames in ((shadowed.processor.state, shadowed.context.outbox), (plain.state, context.outbox)):
         assert [frame.raw for frame in frames] == [chunk.raw for chunk in DOUBTED]
@@ -194,7 +195,7 @@ ODD = chunks(delta(content="a"), {**delta(content="b"), "odd": 1}, delta(content
 
 
 async def test_a_chunk_at_which_the_aggregator_fails_goes_on_where_nothing_acts() -> None:
-    run, context = StreamProcessor(pass_through, Faulty()), StreamingContext("run-1", lambda: 0)
+    run, context = StreamProcessor(pass_through, Faulty()), ChainContext("run-1", lambda: 0)
     await run.process(incoming(ODD), context)
     assert context.outbox == [Frame(chunk.raw, chunk.seq) for chunk in ODD]
     assert not run.is_broken
@@ -204,7 +205,7 @@ async def test_a_chunk_at_which_the_aggregator_fails_goes_on_where_nothing_acts(
 
 
 async def test_a_chunk_at_which_the_aggregator_fails_does_not_go_on_unjudged() -> None:
-    run, context = StreamProcessor(pass_through, Faulty(), is_enforcing=True), StreamingContext("run-1", lambda: 0)
+    run, context = StreamProcessor(pass_through, Faulty(), is_enforcing=True), ChainContext("run-1", lambda: 0)
     await run.process(incoming(ODD), context)
     assert context.outbox == [Frame(ODD[0].raw, 0)]
     assert run.broken_by is not None

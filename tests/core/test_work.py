@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from streamviz.core.context import StreamingContext
-from streamviz.core.judgements import Judged, Question, Unanswered
-from streamviz.core.policy import ALLOW, Decision, Mode, TakesLong, Verdict
+from streamviz.core.judgements import ChainContext, Judged, Question, Unanswered
+from streamviz.core.policy import TakesLong
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
+from streamviz.core.verdicts import ALLOW, Decision, Mode, Verdict
 from streamviz.policies import build_short
 from tests.core.support import Run, active, call, calls, chunks, delta
 
@@ -117,7 +117,7 @@ async def test_what_is_short_is_judged_at_once(kind: str) -> None:
 )
 @pytest.mark.parametrize("size", [20_000, 32_000_000])
 def test_a_long_request_is_put_off(kind: str, parameters: dict[str, Any], size: int) -> None:
-    context = StreamingContext("r", lambda: 0)
+    context = ChainContext("r", lambda: 0)
     messages = [{"role": "user", "content": "hi"}]
     call = ModelCall("openai_chat", {"model": "m", "messages": messages}, size)
     judging = RequestJudging([active(build_short(kind, parameters))], call, context)

@@ -1,35 +1,36 @@
-"""One module a wire format: an aggregator that reads it and a composer that writes it."""
-
-from collections.abc import Callable
+"""The wire formats: for each an aggregator that reads it, composers that write it, and what else is to be known."""
 
 from streamviz.core.aggregator import Aggregator, Chunk
-from streamviz.core.composer import Composer
 from streamviz.core.json_value import JsonObject
-from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
-from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
-from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
-from streamviz.core.wire.gemini import GeminiAggregator
-from streamviz.core.wire.openai_chat import OpenAIChatAggregator
-from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
-from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
-from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
-from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
-from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
+from streamviz.core.wire.formats import (
+    ANTHROPIC_MESSAGES,
+    EMBEDDINGS,
+    GEMINI,
+    OPENAI_CHAT,
+    OPENAI_RESPONSES,
+    PASSED_THROUGH,
+)
+from streamviz.core.wire_format import WireFormat
 
+__all__ = [
+    "AGGREGATORS",
+    "ANTHROPIC_MESSAGES",
+    "BODY_COMPOSERS",
+    "COMPOSERS",
+    "EMBEDDINGS",
+    "GEMINI",
+    "OPENAI_CHAT",
+    "OPENAI_RESPONSES",
+    "PASSED_THROUGH",
+    "WIRE_FORMATS",
+]
+
+# Those that clients speak to us, by their names.
+_ALL = (OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_RESPONSES, GEMINI, EMBEDDINGS, PASSED_THROUGH)
+WIRE_FORMATS: dict[str, WireFormat] = {known.name: known for known in _ALL}
 AGGREGATORS: dict[str, type[Aggregator[Chunk, JsonObject]]] = {
-    "openai_chat": OpenAIChatAggregator,
-    "anthropic_messages": AnthropicMessagesAggregator,
-    "openai_responses": OpenAIResponsesAggregator,
-    "gemini": GeminiAggregator,
+    name: known.aggregator for name, known in WIRE_FORMATS.items()
 }
-# Of the formats that clients speak to us: made with the message's own fields for a stream, with the whole answer else.
-COMPOSERS: dict[str, Callable[[JsonObject], Composer]] = {
-    "openai_chat": OpenAIChatComposer,
-    "anthropic_messages": AnthropicMessagesComposer,
-    "openai_responses": OpenAIResponsesComposer,
-}
-BODY_COMPOSERS: dict[str, Callable[[JsonObject], Composer]] = {
-    "openai_chat": OpenAIChatBodyComposer,
-    "anthropic_messages": AnthropicMessagesBodyComposer,
-    "openai_responses": OpenAIResponsesBodyComposer,
-}
+# For a stream they are made with the message's own fields, for a body with the whole answer.
+COMPOSERS = {name: known.composer for name, known in WIRE_FORMATS.items()}
+BODY_COMPOSERS = {name: known.body_composer for name, known in WIRE_FORMATS.items()}

@@ -13,6 +13,7 @@ from streamviz.core.wire.anthropic_messages_calls import arguments_of, is_call, 
 from streamviz.core.wire.anthropic_messages_message import build_message, parts_of
 from streamviz.core.wire.arguments import as_arguments
 from streamviz.core.wire.beside import messages_say_beside
+from streamviz.core.wire.envelope import Envelope
 
 KINDS = {
     "text": BlockKind.CONTENT,
@@ -52,6 +53,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
 
     def clear(self) -> None:
         super().clear()
+        self._envelope = Envelope()
         self.head: JsonObject = {}
         self._usage: JsonObject = {}
         self._unsealed: dict[int, StreamBlock] = {}
@@ -66,7 +68,9 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._with_input: set[int] = set()
 
     def _says_beside(self, payload: JsonObject, name: str) -> bool:
-        return messages_say_beside(payload, name)
+        self._envelope.read_message(payload, as_text(payload.get("type")) or name)
+        self.state.beside = self._envelope.take()
+        return self._envelope.is_odd or messages_say_beside(payload, name)
 
     def _read(self, payload: JsonObject, name: str) -> None:
         word = as_text(payload.get("type")) or name

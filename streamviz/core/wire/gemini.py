@@ -13,10 +13,11 @@ from streamviz.core.calls import name_of
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
 from streamviz.core.wire.arguments import as_arguments
+from streamviz.core.wire.envelope import Envelope
+from streamviz.core.wire.gemini_beside import DESCRIPTIONS, has_other_lines, is_out_of_place, says_beside
 from streamviz.core.wire.gemini_message import build_message
 
-# What describes a part and is not its content.
-_DESCRIPTIONS = ("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution")
+_CODE = ("executableCode", "executable_code")
 
 
 @dataclass(slots=True)
@@ -24,6 +25,7 @@ class _Candidate:
     """What is open in one candidate."""
 
     number: int
+    is_over: bool = False
     text: StreamBlock | None = None
     call: StreamBlock | None = None
     unsealed: list[StreamBlock] = field(default_factory=list)
@@ -37,6 +39,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
 
     def clear(self) -> None:
         super().clear()
+        self._envelope = Envelope()
         self.head: JsonObject = {}
         self._candidates: dict[int, _Candidate] = {}
         self._parts: dict[int, JsonObject] = {}
@@ -47,6 +50,8 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
             payload = wrapped
         self.head.update({key: value for key, value in payload.items() if key not in ("candidates", "error")})
         for position, candidate in enumerate(self._few(objects(payload.get("candidates")))):
+            if is_out_of_place(candidate, position):
+                self._contradict("a candidate is not in its place")
             self._read_candidate(candidate, position)
         self._use(payload.get("usageMetadata"))
         if error := payload.get("error"):
@@ -65,10 +70,19 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         for part in self._few(objects(as_object(payload.get("content")).get("parts"))):
             self._read_part(candidate, part)
         if reason := as_text(payload.get("finishReason")):
+            candidate.is_over = True
             for block in candidate.unsealed:
                 self._end(block)
             candidate.text, candidate.call, candidate.unsealed = None, None, []
             self._finish(reason, number)
+
+    def _is_ambiguous(self, chunk: Chunk) -> bool:
+        return has_other_lines(chunk.raw) or super()._is_ambiguous(chunk)
+
+    def _says_beside(self, payload: JsonObject, name: str) -> bool:
+        self._envelope.read_gemini(payload)
+        self.state.beside = self._envelope.take()
+        return self._envelope.is_odd or says_beside(payload)
 
     def _read_part(self, candidate: _Candidate, part: JsonObject) -> None:
         is_text, call = isinstance(part.get("text"), str), part.get("functionCall")
@@ -76,8 +90,8 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
             self._read_text(candidate, part)
         if isinstance(call, dict):
             self._read_call(candidate, call, part)
-        labels = [key for key in part if key not in _DESCRIPTIONS]
-        own_calls = [label for label in labels if _is_own_call(label, part[label])]
+        labels = [key for key in part if key not in DESCRIPTIONS]
+        own_calls = [label for label in labels if is_own_call(label, part[label])]
         for label in own_calls:
             self._read_own_call(candidate, label, part)
         if labels and not is_text and not isinstance(call, dict) and not own_calls:
@@ -116,6 +130,9 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         goes_on = call.get("willContinue") is True
         pieces = self._pieces.setdefault(block.ordinal, [])
         pieces += objects(call.get("partialArgs"))
+        if pieces:
+            # Clients put them together each in its own way, and no policy reads them.
+            self._contradict("the arguments of a call come in pieces")
         is_whole = bool(name) and not goes_on and not pieces
         self._grow(block, as_arguments(call.get("args", {} if is_whole else None)))
         if not goes_on:
@@ -126,6 +143,8 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         self, candidate: _Candidate, kind: BlockKind, part: JsonObject, *, id: str = "", name: str = "", label: str = ""
     ) -> StreamBlock:
         """Start a block; what was open in the candidate is complete then."""
+        if candidate.is_over:
+            self._contradict("a candidate goes on behind its end")
         if candidate.unsealed:
             self._complete(candidate.unsealed[-1])
         candidate.text = candidate.call = None
@@ -138,8 +157,8 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         return build_message(self.state, self.head, self._parts, self._pieces)
 
 
-def _is_own_call(label: str, said: object) -> bool:
+def is_own_call(label: str, said: object) -> bool:
     """Whether a part that is no function call says a call: by its name, or by what it has."""
     if label == "functionCall" or not isinstance(said, dict):
         return False
-    return label == "executableCode" or label.endswith("Call") or ("name" in said and "args" in said)
+    return label in _CODE or label.endswith(("Call", "_call")) or ("name" in said and "args" in said)

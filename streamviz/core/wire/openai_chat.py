@@ -13,6 +13,7 @@ from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
 from streamviz.core.wire.beside import chat_says_beside
+from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, Places, legacy_piece, piece_of
 from streamviz.core.wire.openai_chat_message import build_message
 from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, thinking_in
@@ -50,6 +51,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
 
     def clear(self) -> None:
         super().clear()
+        self._envelope = Envelope()
         self._choices: dict[int, _Choice] = {}
         # Filled in by the first chunk that has an id; a composer that continues the stream shares it.
         self.head: JsonObject = {}
@@ -60,7 +62,9 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._as_objects: set[int] = set()
 
     def _says_beside(self, payload: JsonObject, name: str) -> bool:
-        return chat_says_beside(payload)
+        self._envelope.read_chat(payload)
+        self.state.beside = self._envelope.take()
+        return self._envelope.is_odd or chat_says_beside(payload)
 
     def _read(self, payload: JsonObject, name: str) -> None:
         if not self._has_id:
@@ -226,6 +230,9 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             block = self._find_call(choice, piece.place, piece.id, piece.name, position)
             name = piece.name
             if block is None:
+                if piece.place in choice.calls and not choice.calls[piece.place].is_sealed:
+                    # Whoever adds up by index adds it to that one, where the vendor's SDK raises too.
+                    self._contradict("a call has the index of another")
                 block, name = self._start_call(choice, piece), ""
                 choice.calls[position if piece.place is None else piece.place] = block
             self._grow_call(choice, block, piece, name)
@@ -305,9 +312,9 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     def _read_usage(self, payload: JsonObject) -> None:
         if isinstance(usage := payload.get("usage"), dict):
             self._has_own_usage = True
-            self._use(usage)
+            self._use(usage, payload.get("service_tier"))
         elif not self._has_own_usage:
-            self._use(as_object(payload.get("x_groq")).get("usage"))
+            self._use(as_object(payload.get("x_groq")).get("usage"), payload.get("service_tier"))
 
     def _build(self) -> JsonObject:
         return build_message(self.state, self.head)

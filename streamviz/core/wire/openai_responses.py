@@ -26,7 +26,9 @@ class OpenAIResponsesAggregator(TextReader):
     """
 
     def _says_beside(self, payload: JsonObject, name: str) -> bool:
-        return responses_say_beside(payload, name)
+        self._envelope.read_response(payload, (as_text(payload.get("type")) or name).removeprefix("response."))
+        self.state.beside = self._envelope.take()
+        return self._envelope.is_odd or responses_say_beside(payload, name)
 
     def _read(self, payload: JsonObject, name: str) -> None:
         kind = as_text(payload.get("type")) or name
@@ -70,7 +72,7 @@ class OpenAIResponsesAggregator(TextReader):
 
     def _read_response(self, response: JsonObject, word: str) -> None:
         self.head.update({key: value for key, value in response.items() if _is_of_head(key, value)})
-        self._use(response.get("usage"))
+        self._use(response.get("usage"), response.get("service_tier"))
         status = word if word in _ENDED else as_text(response.get("status"))
         is_ended = status in _ENDED
         output = response.get("output")
@@ -85,11 +87,11 @@ class OpenAIResponsesAggregator(TextReader):
             self._count(int(is_more))
             is_more = True
             self._tell_item(item or self._start_item(position, payload), payload, is_whole=is_ended)
+        self._check_output_text(response)
         if is_ended:
             self._end_response(response, status)
 
     def _end_response(self, response: JsonObject, status: str) -> None:
-        self._check_output_text(response)
         if error := response.get("error"):
             self._fail(error)
         for item in list(self._unsealed.values()):

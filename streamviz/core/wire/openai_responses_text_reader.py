@@ -3,6 +3,7 @@
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_text
+from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.openai_responses_calls import (
     CALLS,
     given_name,
@@ -42,6 +43,7 @@ class TextReader(ItemReader):
 
     def clear(self) -> None:
         super().clear()
+        self._envelope = Envelope()
         self.items: dict[int, JsonObject] = {}
         self._known: KnownItems[Item] = KnownItems()
         self._unsealed: dict[int, Item] = {}

@@ -79,6 +79,13 @@ _WRITTEN = {
         Ending.FILTERED: "incomplete",
         Ending.FAILED: "failed",
     },
+    GEMINI: {
+        Ending.STOP: "STOP",
+        Ending.CALLS: "STOP",
+        Ending.LENGTH: "MAX_TOKENS",
+        Ending.FILTERED: "SAFETY",
+        Ending.FAILED: "OTHER",
+    },
 }
 
 
@@ -115,6 +122,8 @@ def translate_usage(usage: JsonObject, source: str, target: str) -> JsonObject:
             output_tokens=output,
             cache_read_input_tokens=cached,
         )
+    if target == GEMINI:
+        return _gemini(whole, output, cached, counts.reasoning_tokens)
     total = counts.total_tokens if whole is None or output is None else whole + output
     read = _known(cached_tokens=cached) or None
     thought = _known(reasoning_tokens=counts.reasoning_tokens) or None
@@ -123,6 +132,17 @@ def translate_usage(usage: JsonObject, source: str, target: str) -> JsonObject:
     else:
         names = ("input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details")
     return _known(**dict(zip(names, (whole, output, read, thought), strict=True)), total_tokens=total)
+
+
+def _gemini(whole: int | None, output: int | None, cached: int | None, thought: int | None) -> JsonObject:
+    """Its output is without the thinking."""
+    return _known(
+        promptTokenCount=whole,
+        candidatesTokenCount=None if output is None else max(0, output - (thought or 0)),
+        totalTokenCount=None if whole is None or output is None else whole + output,
+        thoughtsTokenCount=thought,
+        cachedContentTokenCount=cached,
+    )
 
 
 def _sum(first: int | None, *others: int | None) -> int | None:

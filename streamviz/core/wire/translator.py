@@ -10,21 +10,13 @@ from streamviz.core.blocks import StreamState
 from streamviz.core.composer import Composer
 from streamviz.core.events import CONTRADICTION, BlockDelta, BlockStarted, StreamEvent, StreamFailed
 from streamviz.core.json_value import JsonObject
-from streamviz.core.wire import AGGREGATORS
-from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
-from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
-from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
-from streamviz.core.wire.translation import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
+from streamviz.core.wire import AGGREGATORS, WIRE_FORMATS
+from streamviz.core.wire.translation import OPENAI_RESPONSES
 
 
 def translating_composer(source: str, target: str, head: JsonObject) -> Composer:
     """A composer that writes all of a stream of the format `source` in the format `target`."""
-    if target == OPENAI_CHAT:
-        return OpenAIChatComposer(head, source)
-    if target == ANTHROPIC_MESSAGES:
-        return AnthropicMessagesComposer(head, source)
-    assert target == OPENAI_RESPONSES, f"nothing is composed in {target}"
-    return OpenAIResponsesComposer(head, source=source)
+    return WIRE_FORMATS[target].composer(head, source=source)
 
 
 @dataclass(slots=True)

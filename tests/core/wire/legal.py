@@ -4,11 +4,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+_KINDS = {"text", "functionCall", "executableCode", "codeExecutionResult", "inlineData", "toolCall", "toolResponse"}
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 def check(format: str, payloads: Sequence[Any]) -> None:
-    {"anthropic_messages": check_messages, "openai_responses": check_responses}.get(format, check_chat)(payloads)
+    checks = {"anthropic_messages": check_messages, "openai_responses": check_responses, "gemini": check_gemini}
+    checks.get(format, check_chat)(payloads)
 
 
 def check_chat(payloads: Sequence[Any]) -> None:
@@ -21,6 +23,22 @@ def check_chat(payloads: Sequence[Any]) -> None:
             if call["index"] == count:
                 assert call["type"] == "function"
                 known[choice["index"]] = count + 1
+
+
+def check_gemini(payloads: Sequence[Any]) -> None:
+    """Each candidate is in its place, has parts of one kind each, and ends once; behind an error comes nothing else."""
+    ended: set[int] = set()
+    for number, payload in enumerate(payloads):
+        if "error" in payload:
+            assert all("error" in later for later in payloads[number:])
+            continue
+        for place, candidate in enumerate(payload.get("candidates", [])):
+            assert candidate.get("index", place) == place
+            parts = [part for part in candidate.get("content", {}).get("parts", []) if part.get("text") != ""]
+            assert not (parts and place in ended)
+            assert all(len(_KINDS & part.keys()) == 1 for part in parts)
+            if "finishReason" in candidate:
+                ended.add(place)
 
 
 def check_messages(payloads: Sequence[Any]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from anthropic._models import construct_type as construct_anthropic
 from anthropic.lib.streaming._messages import accumulate_event
 from anthropic.types import RawMessageStreamEvent
+from google.genai.types import GenerateContentResponse
 from openai import omit
 from openai._models import construct_type as construct_openai
 from openai.lib.streaming.chat import ChatCompletionStreamState
@@ -18,7 +19,7 @@ from streamviz.core.calls import Runner
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockKind, StreamEvent
 from streamviz.core.json_value import JsonObject
-from streamviz.core.wire import AGGREGATORS
+from streamviz.core.wire import AGGREGATORS, GEMINI
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
@@ -49,7 +50,9 @@ def take_in(format: str, data: bytes) -> tuple[Any, list[StreamEvent]]:
 def compose(aggregator: Any, events: list[StreamEvent], source: str, target: str) -> bytes:
     """The stream that says `events` in the format `target`."""
     composer: Composer
-    if target == "openai_chat":
+    if target == GEMINI.name:
+        composer = GEMINI.composer(aggregator.head if source == target else HEAD, source=source)
+    elif target == "openai_chat":
         composer = OpenAIChatComposer({**HEAD, "created": 1}, source)
     elif target == "anthropic_messages":
         own = isinstance(aggregator, AnthropicMessagesAggregator)
@@ -98,7 +101,8 @@ def _without_errors(data: bytes) -> list[Any]:
 
 def read_back(format: str, data: bytes) -> Told:
     """What the SDK's accumulator makes of a stream; errors its client raises before they get there."""
-    return {"openai_chat": _chat, "anthropic_messages": _anthropic, "openai_responses": _responses}[format](data)
+    readers = {"openai_chat": _chat, "anthropic_messages": _anthropic, "openai_responses": _responses}
+    return {**readers, "gemini": _gemini}[format](data)
 
 
 def _chat(data: bytes) -> Told:
@@ -151,4 +155,22 @@ def _responses(data: bytes) -> Told:
         calls,
         response["status"],
         sum(item["type"] not in known for item in items),
+    )
+
+
+def _gemini(data: bytes) -> Told:
+    """The SDK adds nothing up: its callers join what each chunk's first candidate says."""
+    # As the SDK reads an answer: it passes over what it does not know.
+    chunks = [GenerateContentResponse._from_response(response=each, kwargs={}) for each in _without_errors(data)]
+    first = [chunk.candidates[0] for chunk in chunks if chunk.candidates and not chunk.candidates[0].index]
+    parts = [part for each in first if each.content for part in each.content.parts or []]
+    texts = [part for part in parts if part.text is not None]
+    calls = [(call.id or "", call.name or "", call.args or {}) for part in parts if (call := part.function_call)]
+    others = [part for part in parts if part.text is None and part.function_call is None]
+    return Told(
+        "".join(part.text or "" for part in texts if not part.thought),
+        "".join(part.text or "" for part in texts if part.thought),
+        calls,
+        next((str(each.finish_reason.value) for each in reversed(first) if each.finish_reason), None),
+        len(others),
     )

@@ -8,7 +8,7 @@ import pytest
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState, ToolCallStreamBlock
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import Decision, Verdict
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
 from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from streamviz.core.chain import PolicyChain
-from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import Decision, Verdict
+from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import StreamProcessor
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
 from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
@@ -34,7 +34,7 @@ async def through(tape: bytes, ordinal: int, verdict: Verdict = DENIED, body: Js
     """The client's tape where one block is denied, or replaced."""
     aggregator = AnthropicMessagesAggregator()
     composer = AnthropicMessagesComposer(aggregator.head) if body is None else AnthropicMessagesBodyComposer(body)
-    context = StreamingContext("run", lambda: 0)
+    context = ChainContext("run", lambda: 0)
     processor = StreamProcessor(PolicyChain([active(About(ordinal, verdict))], composer).on_chunk, aggregator)
     await processor.take(parse(tape) if body is None else chunks(body), context)
     await processor.end(context)

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from streamviz.core.chain import PolicyChain
-from streamviz.core.context import StreamingContext
 from streamviz.core.events import (
     BlockDelta,
     BlockKind,
@@ -16,6 +15,7 @@ from streamviz.core.events import (
     StreamFailed,
     StreamFinished,
 )
+from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
@@ -37,7 +37,7 @@ async def through(stream: Any, *names: str, body: Any = None) -> bytes:
     """The client's tape where calls with these names are denied."""
     aggregator = AnthropicMessagesAggregator()
     composer = AnthropicMessagesComposer(aggregator.head) if body is None else AnthropicMessagesBodyComposer(body)
-    context = StreamingContext("run", lambda: 0)
+    context = ChainContext("run", lambda: 0)
     processor = StreamProcessor(PolicyChain([active(deny_names(*names))], composer).on_chunk, aggregator)
     await processor.take(stream, context)
     await processor.end(context)

@@ -9,7 +9,7 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import Decision, Verdict
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
 from streamviz.core.wire.openai_chat_message import build_message
 from tests.core.support import (

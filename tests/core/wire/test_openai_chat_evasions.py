@@ -3,16 +3,16 @@
 import json
 from typing import Any
 
-import litellm
 import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import Decision, Verdict
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
 from streamviz.policies import build
+from streamviz.upstream.lite import litellm
 from tests.core.support import (
     HEAD,
     About,

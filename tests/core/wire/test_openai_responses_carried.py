@@ -18,10 +18,10 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
-from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import Decision, Verdict
+from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import StreamProcessor
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
@@ -67,7 +67,7 @@ async def through(stream: Sequence[Chunk], ordinal: int, decision: Decision, bod
     composer: Composer = OpenAIResponsesComposer(aggregator.head)
     if body is not None:
         composer = OpenAIResponsesBodyComposer(body)
-    context = StreamingContext("run", lambda: 0, state=aggregator.state)
+    context = ChainContext("run", lambda: 0, state=aggregator.state)
     chain = PolicyChain([active(Opinion(decide, ALL_KINDS))], composer)
     processor = StreamProcessor(chain.on_chunk, aggregator, is_enforcing=True)
     await processor.take(stream, context)

@@ -5,8 +5,8 @@ from typing import Any
 
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
-from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamFailed
+from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
@@ -50,7 +50,7 @@ def text(index: int, said: str) -> list[dict[str, Any]]:
 
 async def drive(stream: Any, aggregator: OpenAIResponsesAggregator, composer: Composer, *names: str) -> bytes:
     """The client's tape where calls with these names are denied."""
-    context = StreamingContext("run", lambda: 0)
+    context = ChainContext("run", lambda: 0)
     processor = StreamProcessor(PolicyChain([active(deny_names(*names))], composer).on_chunk, aggregator)
     await processor.take(stream, context)
     await processor.end(context)

@@ -16,10 +16,10 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
-from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import Decision, Verdict
+from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import StreamProcessor
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
@@ -124,7 +124,7 @@ def against_poison(block: StreamBlock) -> Verdict | None:
 async def through(stream: list[Chunk], body: Any = None) -> bytes:
     """What the client gets of a stream, or of the answer `body` that did not stream."""
     aggregator = OpenAIResponsesAggregator()
-    context = StreamingContext("run", lambda: 0, state=aggregator.state)
+    context = ChainContext("run", lambda: 0, state=aggregator.state)
     composer: Composer = OpenAIResponsesComposer(aggregator.head) if body is None else OpenAIResponsesBodyComposer(body)
     policy = active(Opinion(against_poison, list(BlockKind)))
     chain = PolicyChain([policy], composer)

@@ -16,7 +16,7 @@ from tests.core.wire import legal
 from tests.core.wire.official import compose, payloads, take_in, told_of
 
 FORMATS = tuple(AGGREGATORS)
-CLIENT_FORMATS = ("openai_chat", "anthropic_messages", "openai_responses")
+CLIENT_FORMATS = ("openai_chat", "anthropic_messages", "openai_responses", "gemini")
 
 pytestmark = needs_recordings
 

@@ -7,10 +7,10 @@ import pytest
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.chain import PolicyChain
-from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import Decision, Verdict
+from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import StreamProcessor
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire import AGGREGATORS, COMPOSERS
 from tests.core.support import About, active, needs_recordings, parse, recorded
 from tests.core.wire.test_recorded import scramble
@@ -20,17 +20,17 @@ DENIED = Verdict(Decision.DENY, "no", "[denied]")
 pytestmark = needs_recordings
 
 
-async def through(format: str, stream: list[Chunk], ordinal: int) -> StreamingContext:
+async def through(format: str, stream: list[Chunk], ordinal: int) -> ChainContext:
     aggregator: Aggregator[Chunk, JsonObject] = AGGREGATORS[format]()
     chain = PolicyChain([active(About(ordinal, DENIED))], COMPOSERS[format](aggregator.head))
-    context = StreamingContext("run", lambda: 0)
+    context = ChainContext("run", lambda: 0)
     processor = StreamProcessor(chain.on_chunk, aggregator)
     await processor.take(stream, context)
     await processor.end(context)
     return context
 
 
-@pytest.mark.parametrize("format", ["openai_chat", "anthropic_messages"])
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic_messages", "gemini"])
 @pytest.mark.parametrize("seed", range(2))
 async def test_what_is_scrambled_goes_through(format: str, seed: int) -> None:
     rng = random.Random(seed)
@@ -39,7 +39,7 @@ async def test_what_is_scrambled_goes_through(format: str, seed: int) -> None:
         stream = [scrambled(chunk, rng) for chunk in parse(data_of(path))[:120]]
         context = await through(format, stream, rng.randrange(4))
         denied += any(b"[denied]" in frame.raw for frame in context.outbox)
-    assert denied > 50
+    assert denied > (25 if format == "gemini" else 50)
 
 
 def data_of(path: Any) -> bytes:

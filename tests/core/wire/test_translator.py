@@ -9,7 +9,7 @@ from tests.core.support import call, calls, chunks, delta
 from tests.core.wire import legal
 from tests.core.wire.official import payloads, read_back
 
-CLIENT_FORMATS = ("anthropic_messages", "openai_responses")
+CLIENT_FORMATS = ("anthropic_messages", "openai_responses", "gemini")
 
 
 def translated(target: str, *stream: Any, names: dict[str, str] | None = None) -> bytes:
@@ -17,12 +17,18 @@ def translated(target: str, *stream: Any, names: dict[str, str] | None = None) -
     return b"".join(map(translator.take, chunks(*stream))) + translator.end()
 
 
-@pytest.mark.parametrize("target", CLIENT_FORMATS)
+@pytest.mark.parametrize("target", ["anthropic_messages", "openai_responses"])
 def test_it_takes_over_who_the_message_is(target: str) -> None:
     first = payloads(translated(target, delta(content="Hi"), delta(finish="stop")))[0]
     message = first.get("message") or first["response"]
     assert (message["id"], message["model"]) == ("chatcmpl-1", "m")
     assert message.get("created_at", 1) == 1
+
+
+def test_it_takes_over_who_the_message_is_for_gemini() -> None:
+    first, last = payloads(translated("gemini", delta(content="Hi"), delta(finish="stop")))
+    assert (first["responseId"], first["modelVersion"]) == ("chatcmpl-1", "m")
+    assert last["candidates"] == [{"content": {"role": "model", "parts": []}, "finishReason": "STOP", "index": 0}]
 
 
 @pytest.mark.parametrize("target", CLIENT_FORMATS)

@@ -1,0 +1,102 @@
+"""What policies for texts make of an answer's envelope: ids, counts, errors, what it repeats of its request."""
+
+from collections.abc import Iterator, Sequence
+
+from streamviz.core.blocks import Told
+from streamviz.core.hooks import Failed, called, require_in_time
+from streamviz.core.judgements import ChainContext, Judgement, Subject
+from streamviz.core.policy import ActivePolicy, Policy, Rest
+from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Decision, Mode, Verdict
+
+# So much is read at once, with this much of what came before it.
+_SLICE = 4_000
+_OVERLAP = 1_000
+# What an answer repeats of these is no envelope.
+_NOT_REPEATED = frozenset({"messages", "input"})
+_RESTS_AFTER = 50
+
+
+class EnvelopeJudging:
+    """Has policies read each text of one stream's envelope.
+
+    Nothing can be replaced there, so that what an enforcing policy finds ends the stream. What upstream repeats of the
+    request, as it was sent, is the client's own.
+    """
+
+    def __init__(self, policies: Sequence[ActivePolicy]) -> None:
+        self._readers = [active for active in policies if _reads(active)]
+        self._asked: frozenset[str] | None = None
+
+    async def forbidden(self, told: Sequence[Told], context: ChainContext, rest: Rest) -> str:
+        """What keeps the chunk that told this from the client, in words; empty where nothing does."""
+        for number, each in enumerate(told, 1):
+            for active in list(self._readers):
+                if (judgement := self._judge(active, each, context)) is None:
+                    continue
+                self._readers.remove(active)
+                context.judgements.append(judgement)
+                if active.mode is Mode.ENFORCE and judgement.verdict.decision is not Decision.ALLOW:
+                    return f"policy {active.name} forbids what upstream says beside its answer"
+            if number % _RESTS_AFTER == 0 or len(each.text) > _SLICE:
+                await rest()
+        return ""
+
+    def _judge(self, active: ActivePolicy, told: Told, context: ChainContext) -> Judgement | None:
+        began = context.now()
+        found = called(self._found, active, told, context)
+        at = context.now()
+        if isinstance(found, Failed):
+            verdict, failure = active.failed(found.words), found.words
+        elif found:
+            reason = f"Found a {found} in what names, counts or dates the answer, or in an error."
+            verdict, failure = Verdict(Decision.HALT, reason, evidence={"label": found}), ""
+        else:
+            return None
+        return Judgement(active, None, verdict, at, at - began, failure, Subject.STREAM)
+
+    def _found(self, active: ActivePolicy, told: Told, context: ChainContext) -> str:
+        if len(told.text) > _SLICE and self._is_asked(told.text, context.request):
+            return ""
+        began = context.now()
+        found = found_beside(active.policy, told)
+        require_in_time(active, context.now() - began)
+        return "" if found and self._is_asked(told.text, context.request) else found
+
+    def _is_asked(self, text: str, request: ModelCall) -> bool:
+        """Whether the request has this very text, or it names the model that was called."""
+        if self._asked is None:
+            said = [value for name, value in request.fields.items() if name not in _NOT_REPEATED]
+            names = {each for name in request.names for each in (name, name.partition("/")[2])}
+            self._asked = texts_in(said) | names
+        return text in self._asked
+
+
+def found_beside(policy: Policy, told: Told) -> str:
+    """What a policy finds in a text of the envelope. Raises what the policy raises."""
+    return next(filter(None, (policy.found_beside(piece, told.is_word) for piece in _pieces(told.text))), "")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for at in range(0, max(1, len(text)), _SLICE):
+        yield text[max(0, at - _OVERLAP) : at + _SLICE]
+
+
+def _reads(active: ActivePolicy) -> bool:
+    return type(active.policy).found_beside is not Policy.found_beside and not active.scope.tools
+
+
+def texts_in(values: Sequence[object]) -> frozenset[str]:
+    """All texts within JSON values, names of members too."""
+    found: set[str] = set()
+    level = list(values)
+    while level:
+        match level.pop():
+            case str(text):
+                found.add(text)
+            case dict(members):
+                level += members
+                level += members.values()
+            case list(items):
+                level += items
+    return frozenset(found)

@@ -1,0 +1,13 @@
+"""How a stream ended."""
+
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """How a stream ended, as we saw it."""
+
+    COMPLETED = "completed"
+    HALTED = "halted"
+    UPSTREAM_ERROR = "upstream_error"
+    CLIENT_DISCONNECTED = "client_disconnected"
+    INTERRUPTED = "interrupted"

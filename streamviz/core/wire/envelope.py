@@ -1,0 +1,267 @@
+"""What an answer says of itself: ids and names, counts, reasons, errors, what it repeats of its request.
+
+No block has it, and every client does. What names or counts has to be a word or a number, or upstream contradicts
+itself; policies for texts read the rest, each text of it once, however many chunks repeat it.
+"""
+
+import re
+
+from streamviz.core.blocks import Told
+from streamviz.core.calls import may_be_call
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.wire import beside
+
+_NOTHING: frozenset[str] = frozenset()
+
+
+def _names(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+# What is no text whatever it holds: a name or a count.
+_NAMED = _names(
+    "id object type role status model provider created created_at completed_at finish_reason native_finish_reason"
+    " stop_reason system_fingerprint service_tier usage incomplete_details container item_id call_id tool_use_id"
+    " previous_response_id reasoning usageMetadata finishReason modelVersion responseId createTime"
+)
+_NAME = re.compile(r"[!#-z|~]{0,1000}|[\d :.,TZ+-]{0,40}")
+# Models and providers go by several words.
+_TITLED = frozenset({"model", "provider"})
+_TITLE = re.compile(r"(?=.{0,64}$)[\w.:/@()&+-]+(?: [\w.:/@()&+-]+){0,4}")
+_OPAQUE = _names("signature thought_signature encrypted_content")
+# In fewer digits there is nothing that anybody looks for.
+_LARGE = 10**11
+# How much is remembered of what a stream has told (characters, and some for each text), and of texts in pieces.
+_ROOM = 500_000
+_JOINED = 1_000
+_MOST_JOINED = 100
+
+_CHUNK = _names("choices citations search_results")
+_CHOICE = _names("delta message logprobs text")
+_SAID = _names(
+    "content refusal reasoning_content reasoning thinking audio images annotations citations thinking_blocks"
+    " provider_metadata reasoning_details tool_calls function_call provider_specific_fields"
+)
+_TEXTS = _names("content refusal reasoning_content reasoning thinking")
+_SPECIFIC = _SAID | _names("signature")
+_CALL = _names("function custom arguments")
+_GIVEN = _names("arguments input")
+# Of a call no two pieces may differ in these.
+_TOLD_APART = _names("id index type name")
+_PIECES = {
+    "audio": _names("transcript data"),
+    "reasoning_details": _names("text summary data"),
+    "content": _names("text refusal thinking annotations image_url input_audio audio file url data"),
+}
+# Of what is of no known type: what names it, and what it belongs to.
+_OF_UNKNOWN = ("id", "type", "role", "status", "name", "call_id", "tool_use_id", "server_name", "server_label")
+_BLOCKS = {kind: known - _names("id name server_name caller") for kind, known in beside.BLOCKS.items()}
+_ITEMS = {kind: known - _names("name call_id caller") for kind, known in beside.ITEMS.items()}
+_MESSAGE = _names("content")
+_DELTA = _names("delta")
+_EVENT = _names("message content_block content delta")
+_DELTA_EVENT = beside.DELTA_EVENT - {"obfuscation"}
+_RESPONSE = _names("output output_text")
+_GEMINI = _names("candidates response")
+_CANDIDATE = _names(
+    "content citationMetadata groundingMetadata groundingAttributions urlContextMetadata logprobsResult"
+)
+_PARTS = _names("parts")
+_ENCRYPTED = _OPAQUE | _names("data")
+_ARGUMENTS = _names("args partialArgs")
+
+
+class Envelope:
+    """What one stream says of itself; `is_odd` says whether anything that names or counts in it was neither a word nor
+    a number."""
+
+    def __init__(self) -> None:
+        self._words: set[str] = set()
+        self._texts: set[str] = set()
+        self._room = _ROOM
+        self._joined: dict[tuple[object, ...], str] = {}
+        self._new: list[Told] = []
+        self.is_odd = False
+
+    def take(self) -> list[Told]:
+        """What the last chunk told that was not told before."""
+        new, self._new = self._new, []
+        return new
+
+    def read_chat(self, payload: JsonObject) -> None:
+        self._members(payload, _CHUNK if isinstance(payload.get("choices"), list | None) else _NOTHING)
+        for choice in as_list(payload.get("choices")):
+            if isinstance(choice, dict):
+                self._members(choice, _CHOICE)
+                number = choice.get("index")
+                for name in ("delta", "message"):
+                    if said := choice.get(name):
+                        self._read_delta(as_object(said), number)
+
+    def read_message(self, payload: JsonObject, kind: str) -> None:
+        if kind == "content_block_delta":
+            self._members(payload, _DELTA)
+            self._part(payload.get("delta"), beside.DELTAS)
+            return
+        self._members(payload, _EVENT)
+        for name in _EVENT:
+            if isinstance(value := payload.get(name), str):
+                self._member(name, value)
+        message = as_object(payload.get("message"))
+        self._members(as_object(payload.get("delta")), _NOTHING)
+        self._members(message, _MESSAGE)
+        self._part(payload.get("content_block"), _BLOCKS)
+        for part in (*as_list(payload.get("content")), *as_list(message.get("content"))):
+            self._part(part, _BLOCKS)
+
+    def read_response(self, payload: JsonObject, kind: str) -> None:
+        if "output" in payload and "type" not in payload:
+            self._response(payload)
+            return
+        known = _DELTA_EVENT if kind.endswith(".delta") else beside.RESPONSE_EVENTS.get(kind, _NOTHING)
+        self._members(payload, _NOTHING if kind == "error" else known)
+        if item := payload.get("item"):
+            self._item(item)
+        if part := payload.get("part"):
+            self._part(part, beside.TEXT_PARTS)
+        if response := payload.get("response"):
+            self._response(as_object(response))
+
+    def read_gemini(self, payload: JsonObject) -> None:
+        self._members(payload, _GEMINI)
+        for candidate in as_list(payload.get("candidates")):
+            members = as_object(candidate)
+            self._members(members, _CANDIDATE)
+            content = as_object(members.get("content"))
+            self._members(content, _PARTS)
+            for part in as_list(content.get("parts")):
+                self._members(as_object(as_object(part).get("functionCall")), _ARGUMENTS)
+        if isinstance(inner := payload.get("response"), dict):
+            self.read_gemini(inner)
+
+    # Parts of an answer
+
+    def _read_delta(self, delta: JsonObject, choice: object) -> None:
+        for name, value in delta.items():
+            if name in _SAID:
+                if isinstance(value, list | dict):
+                    self._read_said(name, value, choice)
+                elif name not in _TEXTS and value:
+                    self._member(name, value)
+            elif value is not None and not (value == "assistant" and name in ("role", "name")):
+                self._beside({name: value}, _NOTHING, choice)
+
+    def _read_said(self, name: str, value: list[object] | JsonObject, choice: object) -> None:
+        """Read what says more than a text."""
+        pieces = [as_object(piece) for piece in (value if isinstance(value, list) else (value,))]
+        if name in ("tool_calls", "function_call"):
+            for call in pieces:
+                self._read_call(call, choice)
+        elif name == "provider_specific_fields":
+            self._beside(as_object(value), _SPECIFIC, choice, name)
+        elif known := _PIECES.get(name):
+            for piece in pieces:
+                self._members(piece, known)
+
+    def _read_call(self, call: JsonObject, choice: object) -> None:
+        self._beside(call, _CALL, choice, "call", call.get("index"))
+        for name in ("function", "custom"):
+            self._beside(as_object(call.get(name)), _GIVEN, choice, name, call.get("index"))
+
+    def _response(self, response: JsonObject) -> None:
+        self._members(response, _RESPONSE)
+        for item in as_list(response.get("output")):
+            self._item(item)
+
+    def _item(self, item: object) -> None:
+        self._part(item, _ITEMS)
+        members = as_object(item)
+        if members.get("type") in ("message", "reasoning"):
+            for name in ("content", "summary"):
+                for part in as_list(members.get(name)):
+                    self._part(part, beside.TEXT_PARTS)
+
+    def _part(self, part: object, kinds: dict[str, frozenset[str]]) -> None:
+        """Read an object whose members depend on its type."""
+        members = as_object(part)
+        kind = as_text(members.get("type"))
+        known = kinds.get(kind)
+        if known is not None:
+            self._members(members, known)
+        elif members and not beside.has_own_texts(kind) and not may_be_call(members):
+            self._members(members, _ENCRYPTED)
+        elif members:
+            self._members({name: members[name] for name in _OF_UNKNOWN if name in members}, _NOTHING)
+
+    # Members
+
+    def _members(self, members: JsonObject, but: frozenset[str]) -> None:
+        words = self._words
+        for name, value in members.items():
+            if name in but:
+                continue
+            if name in words:
+                if isinstance(value, str):
+                    if value in words:
+                        continue  # as in nearly every chunk
+                elif value is None or (isinstance(value, int | float) and -_LARGE < value < _LARGE):
+                    continue
+            self._member(name, value)
+
+    def _member(self, name: str, value: object) -> None:
+        self._tell(name, None)
+        form = None
+        if name in _NAMED:
+            form = _TITLE if name in _TITLED and isinstance(value, str) else _NAME
+        level = [value]
+        while level:
+            match level.pop():
+                case str(text):
+                    self._tell(text, form)
+                case dict(members):
+                    level += members
+                    level += (inner for key, inner in members.items() if key not in _OPAQUE)
+                case list(items):
+                    level += items
+                case int() | float() as number if not -_LARGE < number < _LARGE:
+                    self._tell(str(abs(int(number))), None)
+
+    def _tell(self, text: str, form: re.Pattern[str] | None) -> None:
+        if text in self._words:
+            return
+        is_word = beside.is_word(text)
+        if not is_word and form is not None and not (_NAME.fullmatch(text) or form.fullmatch(text)):
+            self.is_odd = True
+        told = self._words if is_word else self._texts
+        if text in told:
+            return
+        self._new.append(Told(text, is_word))
+        self._room -= len(text) + 100
+        if self._room > 0:
+            told.add(text)
+
+    # What clients add up
+
+    def _beside(self, members: JsonObject, known: frozenset[str], *place: object) -> None:
+        self._members(members, known)
+        for name, value in members.items():
+            if name not in known and (name not in _TOLD_APART or not place[1:]):
+                self._join(value, *place, name)
+
+    def _join(self, value: object, *place: object) -> None:
+        """SDKs put together the texts that a delta has in one place, whatever that is called."""
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                if name not in _OPAQUE:
+                    self._join(inner, *place, name)
+        elif isinstance(value, list):
+            for number, inner in enumerate(value):
+                self._join(inner, *place, number)
+        elif isinstance(value, str) and value:
+            before = self._joined.get(place, "")
+            if not before and len(self._joined) >= _MOST_JOINED:
+                self.is_odd = True
+                return
+            joined = self._joined[place] = (before + value)[-_JOINED:]
+            if before:
+                self._new.append(Told(joined, beside.is_word(joined)))

@@ -1,0 +1,169 @@
+"""Requests of Gemini's generateContent in the words of OpenAI's chat, for providers that speak no other.
+
+What the answer does not depend on is left out; what would change it, and cannot be said there, is refused.
+"""
+
+from streamviz.core.errors import RequestError
+from streamviz.core.json_value import JsonObject, as_json_text, as_list, as_object, as_text, objects
+from streamviz.core.wire.arguments import as_arguments
+from streamviz.core.wire.gemini_requests import as_json_schema, declared
+
+_CONFIG = {
+    "temperature": "temperature",
+    "topP": "top_p",
+    "topK": "top_k",
+    "maxOutputTokens": "max_tokens",
+    "stopSequences": "stop",
+    "candidateCount": "n",
+    "presencePenalty": "presence_penalty",
+    "frequencyPenalty": "frequency_penalty",
+    "seed": "seed",
+}
+_OTHERWISE = frozenset({"responseMimeType", "responseSchema", "responseJsonSchema", "thinkingConfig"})
+_MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
+_TOOL = ("functionDeclarations", "function_declarations")
+
+
+def as_chat(request: JsonObject) -> JsonObject:
+    """The fields of a chat request. Raises RequestError (400) for what cannot be said there."""
+    chat: JsonObject = {"messages": _messages(request), **_config(as_object(request.get("generationConfig")))}
+    if request.get("cachedContent"):
+        raise _unsayable("cachedContent")
+    if tools := [tool for each in objects(request.get("tools")) for tool in _tools(each)]:
+        chat["tools"] = tools
+        chat |= _choice(as_object(as_object(request.get("toolConfig")).get("functionCallingConfig")))
+    return {**chat, "stream": request.get("stream") is True}
+
+
+def _messages(request: JsonObject) -> list[JsonObject]:
+    system = [as_text(part.get("text")) for part in objects(as_object(request.get("systemInstruction")).get("parts"))]
+    messages: list[JsonObject] = [{"role": "system", "content": "\n\n".join(system)}] if any(system) else []
+    ids = _Ids()
+    for content in objects(request.get("contents")):
+        parts = objects(content.get("parts"))
+        if as_text(content.get("role")) == "model":
+            messages.append(_answer(parts, ids))
+        else:
+            messages += _question(parts, ids)
+    return messages
+
+
+class _Ids:
+    """The ids of calls, which results are matched by in chat and may be without in this format."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._open: list[tuple[str, str]] = []
+
+    def of_call(self, call: JsonObject) -> str:
+        self._count += 1
+        id = as_text(call.get("id")) or f"call_{self._count}"
+        self._open.append((as_text(call.get("name")), id))
+        return id
+
+    def of_result(self, result: JsonObject) -> str:
+        """The id of the call that this answers: the one it names, else the first of its name with no result yet."""
+        name = as_text(result.get("name"))
+        id = as_text(result.get("id")) or next((id for known, id in self._open if known == name), name)
+        self._open = [each for each in self._open if each[1] != id]
+        return id
+
+
+def _answer(parts: list[JsonObject], ids: _Ids) -> JsonObject:
+    texts, calls = list[str](), list[JsonObject]()
+    for part in parts:
+        if part.get("thought") is True:
+            continue
+        if isinstance(call := part.get("functionCall", part.get("function_call")), dict):
+            function = {"name": as_text(call.get("name")), "arguments": as_arguments(call.get("args", {}))}
+            calls.append({"id": ids.of_call(call), "type": "function", "function": function})
+        elif isinstance(part.get("text"), str):
+            texts.append(as_text(part["text"]))
+        else:
+            raise _unsayable(_label(part))
+    message: JsonObject = {"role": "assistant", "content": "".join(texts) or None}
+    return {**message, "tool_calls": calls} if calls else message
+
+
+def _question(parts: list[JsonObject], ids: _Ids) -> list[JsonObject]:
+    results, said = list[JsonObject](), list[JsonObject]()
+    for part in parts:
+        if isinstance(result := part.get("functionResponse", part.get("function_response")), dict):
+            content = as_json_text(result.get("response", {}))
+            results.append({"role": "tool", "tool_call_id": ids.of_result(result), "content": content})
+        else:
+            said.append(_said(part))
+    return [*results, {"role": "user", "content": said}] if said else results
+
+
+def _said(part: JsonObject) -> JsonObject:
+    if isinstance(part.get("text"), str):
+        return {"type": "text", "text": part["text"]}
+    data = as_object(part.get("inlineData", part.get("inline_data")))
+    kind = as_text(data.get("mimeType", data.get("mime_type")))
+    if not kind.startswith("image/"):
+        raise _unsayable(_label(part))
+    return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{as_text(data.get('data'))}"}}
+
+
+def _label(part: JsonObject) -> str:
+    return next(iter(part), "part")
+
+
+def _config(config: JsonObject) -> JsonObject:
+    chat: JsonObject = {}
+    for name, value in config.items():
+        known = _camel(name)
+        if known in _CONFIG:
+            chat[_CONFIG[known]] = value
+        elif known not in _OTHERWISE:
+            raise _unsayable(f"generationConfig.{name}")
+    said = {_camel(name): value for name, value in config.items()}
+    schema = said.get("responseJsonSchema") or as_json_schema(said.get("responseSchema"))
+    if schema:
+        chat["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    elif said.get("responseMimeType") == "application/json":
+        chat["response_format"] = {"type": "json_object"}
+    level = as_object(said.get("thinkingConfig"))
+    if effort := as_text(level.get("thinkingLevel", level.get("thinking_level"))).lower():
+        chat["reasoning_effort"] = effort
+    return chat
+
+
+def _tools(tool: JsonObject) -> list[JsonObject]:
+    if other := next((name for name in tool if name not in _TOOL), ""):
+        raise _unsayable(f"tools.{other}")
+    described = objects(tool.get(_TOOL[0], tool.get(_TOOL[1])))
+    return [
+        {
+            "type": "function",
+            "function": {
+                **{name: value for name, value in made.items() if name != "type"},
+                **({"description": own["description"]} if "description" in own else {}),
+            },
+        }
+        for made, own in zip(declared(tool), described, strict=True)
+    ]
+
+
+def _choice(config: JsonObject) -> JsonObject:
+    names = [as_text(name) for name in as_list(config.get("allowedFunctionNames"))]
+    if len(names) == 1:
+        return {"tool_choice": {"type": "function", "function": {"name": names[0]}}}
+    if names:
+        raise _unsayable("toolConfig.functionCallingConfig.allowedFunctionNames")
+    mode = as_text(config.get("mode"))
+    return {"tool_choice": _MODES[mode]} if mode in _MODES else {}
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _unsayable(name: str) -> RequestError:
+    message = (
+        f"`{name}` cannot be said to this model's provider, which does not speak Gemini's format. Leave it out, or call"
+        " a model `gemini/…`."
+    )
+    return RequestError(400, message, code="unsupported_parameter", param=name)

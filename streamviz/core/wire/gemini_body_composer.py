@@ -1,0 +1,91 @@
+"""Writing Gemini's generateContent: a whole answer anew, from upstream's own."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
+from streamviz.core.body_composer import BodyComposer
+from streamviz.core.events import BlockKind, StreamFailed
+from streamviz.core.json_value import JsonObject, encode, objects
+from streamviz.core.wire.gemini import GeminiAggregator
+from streamviz.core.wire.gemini_composer import FINISH_HALTED, error_of
+from streamviz.core.wire.gemini_parts import call_part, kept_candidate, kept_top, number_of, owners_of, parts_of
+
+
+class GeminiBodyComposer(BodyComposer):
+    """Writes a whole answer anew from upstream's own, `body`: parts that no policy touched stay as they are."""
+
+    finish_without_calls: ClassVar[Mapping[str, str]] = {}
+    finish_halted = FINISH_HALTED
+
+    def _anew(self, state: StreamState) -> JsonObject:
+        return _Answer(self._body, state).written()
+
+    def fail(self, failure: StreamFailed) -> bytes:
+        return encode(error_of(failure))
+
+
+class _Answer:
+    """An answer as it came and as it is to go."""
+
+    def __init__(self, body: JsonObject, state: StreamState) -> None:
+        self._body = body
+        self._state = state
+        aggregator = GeminiAggregator()
+        data = encode(body)
+        self._candidates = objects(body.get("candidates"))
+        self._owners = owners_of(self._candidates, aggregator.aggregate(Chunk(0, 0, data, data)))
+        self._own = aggregator.state.blocks
+        self._written: set[int] = set()
+
+    def written(self) -> JsonObject:
+        candidates = [self._candidate(candidate, position) for position, candidate in enumerate(self._candidates)]
+        is_changed = not all(map(self._is_same, self._own))
+        return {**kept_top(self._body, is_changed), "candidates": candidates}
+
+    def _is_same(self, own: StreamBlock) -> bool:
+        """Whether a block goes out as upstream sent it; a policy may have ended the answer before it."""
+        blocks = self._state.blocks
+        return own.ordinal < len(blocks) and _said(blocks[own.ordinal]) == _said(own)
+
+    def _candidate(self, candidate: JsonObject, position: int) -> JsonObject:
+        number = number_of(candidate, position)
+        own = [block for block in self._own if block.choice == number]
+        if self._owners is not None and all(map(self._is_same, own)) and not self._more(number):
+            return candidate
+        kept = kept_candidate(candidate, self._state.finish_reasons.get(number), is_changed=True)
+        owners = self._owners[position] if self._owners is not None else []
+        parts: list[JsonObject] = []
+        for part, ordinals in zip(parts_of(candidate), owners, strict=False):
+            parts += self._part(part, ordinals)
+        parts += [part for block in self._more(number) for part in self._anew(block)]
+        return {**kept, "content": {"role": "model", "parts": parts}}
+
+    def _more(self, number: int) -> list[StreamBlock]:
+        """What a policy says behind all of upstream's, and all where it is not known which part is what."""
+        known = 0 if self._owners is None else len(self._own)
+        return [block for block in self._state.blocks[known:] if block.choice == number]
+
+    def _part(self, part: JsonObject, ordinals: Sequence[int]) -> list[JsonObject]:
+        if all(self._is_same(self._own[ordinal]) for ordinal in ordinals):
+            return [part] if ordinals else []
+        blocks = [self._state.blocks[ordinal] for ordinal in ordinals if ordinal < len(self._state.blocks)]
+        return [made for block in blocks for made in self._anew(block)]
+
+    def _anew(self, block: StreamBlock) -> list[JsonObject]:
+        """A block that is said anew, once; a text can have been of several parts."""
+        if block.ordinal in self._written:
+            return []
+        self._written.add(block.ordinal)
+        if isinstance(block, ToolCallStreamBlock):
+            return [call_part(block.id, block.name, block.label, block.text)]
+        if isinstance(block, OtherStreamBlock):
+            return [call_part("", "", block.label, block.text)]
+        thought: JsonObject = {"thought": True} if block.kind is BlockKind.THINKING else {}
+        return [{"text": block.text, **thought}]
+
+
+def _said(block: StreamBlock) -> tuple[str, ...]:
+    name = block.name if isinstance(block, ToolCallStreamBlock) else ""
+    return block.kind, block.text, name

@@ -1,0 +1,41 @@
+"""Errors as Google's APIs tell them: https://google.aip.dev/193."""
+
+from streamviz.core.json_value import JsonObject
+
+_STATUSES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+_CODES = {status: code for code, status in _STATUSES.items()} | {
+    "authentication_error": 401,
+    "permission_error": 403,
+    "invalid_request_error": 400,
+    "not_found_error": 404,
+    "rate_limit_error": 429,
+    "overloaded_error": 503,
+    "upstream_error": 503,
+}
+
+
+def error_body(message: str, code: int, reason: str | None = None) -> JsonObject:
+    """Google's error object, for a status of HTTP's; `reason` says why in one word."""
+    status = _STATUSES.get(code) or ("INVALID_ARGUMENT" if code < 500 else "UNAVAILABLE")
+    error: JsonObject = {"code": code, "message": message, "status": status}
+    if reason:
+        kind = "type.googleapis.com/google.rpc.ErrorInfo"
+        error["details"] = [{"@type": kind, "reason": reason.upper(), "domain": "streamviz"}]
+    return {"error": error}
+
+
+def code_of(kind: str) -> int:
+    """HTTP's status for a kind of error of any format."""
+    return _CODES.get(kind, 500)

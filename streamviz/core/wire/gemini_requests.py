@@ -1,0 +1,54 @@
+"""Requests of Gemini's generateContent, whose model and kind of answer are said in the path."""
+
+from collections.abc import Iterator
+
+from streamviz.core.errors import RequestError
+from streamviz.core.json_value import JsonObject, as_object, objects
+
+# Google takes both ways to write a member. Those that this project reads are written in one.
+_ONE_NAME = {
+    "system_instruction": "systemInstruction",
+    "generation_config": "generationConfig",
+    "safety_settings": "safetySettings",
+    "tool_config": "toolConfig",
+    "cached_content": "cachedContent",
+}
+
+
+def as_call(body: JsonObject, model: str, *, is_streaming: bool) -> JsonObject:
+    """The request with the model, and whether it asks for a stream, among its fields, like those of other formats.
+
+    Raises RequestError (400) where it says something twice.
+    """
+    fields: JsonObject = {"model": model, "stream": is_streaming}
+    for name, value in body.items():
+        known = _ONE_NAME.get(name, name)
+        if known in fields and known not in ("model", "stream"):
+            raise RequestError(400, f"`{known}` is said twice.", code="invalid_type", param=known)
+        fields.setdefault(known, value)
+    contents = fields.get("contents")
+    if isinstance(contents, dict):
+        # Google takes one thing for a list of one.
+        fields["contents"] = [contents]
+    return fields
+
+
+def declared(tool: JsonObject) -> Iterator[JsonObject]:
+    """The functions that a tool of this format declares, in the words of the others."""
+    for function in objects(tool.get("functionDeclarations", tool.get("function_declarations"))):
+        schema = function.get("parametersJsonSchema", function.get("parameters_json_schema"))
+        if schema is None and "parameters" in function:
+            schema = as_json_schema(function["parameters"])
+        yield {"type": "function", "name": function.get("name"), **({} if schema is None else {"parameters": schema})}
+
+
+def as_json_schema(schema: object) -> object:
+    """OpenAPI's words for types, which Google has in capitals, as those of JSON Schema."""
+    if isinstance(schema, list):
+        return [as_json_schema(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made: JsonObject = {name: as_json_schema(value) for name, value in as_object(schema).items()}
+    if isinstance(kind := made.get("type"), str):
+        made["type"] = [kind.lower(), "null"] if made.get("nullable") is True else kind.lower()
+    return made

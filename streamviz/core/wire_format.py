@@ -1,0 +1,105 @@
+"""What a wire format is: all that the rest of the project has to know of one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.bounds import Bounds
+from streamviz.core.composer import Composer
+from streamviz.core.errors import ClientFacingError, UpstreamError
+from streamviz.core.json_value import JsonObject, as_index, as_object, encode
+from streamviz.core.request_parts import ReadItem
+
+
+class MakeComposer(Protocol):
+    """Makes what writes a stream: `head` has the message's own fields, `source` names the format of the events where
+    that is another."""
+
+    def __call__(self, head: JsonObject, *, source: str = ...) -> Composer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """How a provider of the format takes its credential, and the headers that each call to it has."""
+
+    header: str = "authorization"
+    prefix: str = "Bearer "
+    always: Mapping[str, str] = field(default_factory=dict)
+
+    def headers(self, key: str, header: str = "") -> dict[str, str]:
+        """The headers of a call with this credential, or with none; in another `header` where that is given."""
+        if not key:
+            return {**self.always}
+        if not header:
+            return {**self.always, self.header: f"{self.prefix}{key}"}
+        return {**self.always, header: f"Bearer {key}" if header == "authorization" else key}
+
+
+@dataclass(frozen=True, slots=True)
+class WireFormat:
+    """One format, by its name in the record.
+
+    Clients send calls to `path`. Upstream they go to `upstream_path` below a base URL: as they are to `providers`, of
+    which `vendor` is the one whose own format it is. `parameters` are those that may be translated for others.
+    """
+
+    name: str
+    path: str
+    upstream_path: str
+    vendor: str
+    providers: frozenset[str]
+    # Where a request has what was said before, and the words that stand over it ("" where among the turns).
+    turns: str
+    system: str
+    may_be_text: bool
+    parameters: frozenset[str]
+    # The fields that bound an answer's tokens, and the one that says how many answers there are.
+    most_output: tuple[str, ...]
+    answers: str
+    aggregator: type[Aggregator[Chunk, JsonObject]]
+    composer: MakeComposer
+    body_composer: Callable[[JsonObject], Composer]
+    error_body: Callable[[ClientFacingError], JsonObject]
+    # What one of a request's turns says.
+    parts_of: ReadItem
+    credential: Credential = field(default_factory=Credential)
+
+    def new_aggregator(self, bounds: Bounds) -> Aggregator[Chunk, JsonObject]:
+        """One that takes no more than `bounds` allow."""
+        return self.aggregator(run_id=self.path, most_blocks=bounds.blocks, most_values=bounds.values)
+
+    def error_answer(self, error: ClientFacingError) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body that tell of an error. What a provider said in JSON goes on as it said it."""
+        headers = {"content-type": "application/json"}
+        if isinstance(error, UpstreamError) and error.body.lstrip()[:1] == b"{":
+            return error.status, {**headers, **error.headers}, error.body
+        return error.status, {**error.headers, **headers}, encode(self.error_body(error))
+
+    @property
+    def base_path(self) -> str:
+        """What base URLs of the format end with, as its vendor's do."""
+        return self.path.removesuffix(self.upstream_path)
+
+    def url(self, base_url: str) -> str:
+        """Where calls go at a base URL, whether that names the version or not where the path does."""
+        base_url = base_url.rstrip("/")
+        if self.upstream_path.startswith("/v1/"):
+            base_url = base_url.removesuffix("/v1")
+        return base_url + self.upstream_path
+
+    def most_tokens(self, request: JsonObject) -> int | None:
+        """The most tokens that a request lets each of its answers have; None where it does not say."""
+        asked = [most for path in self.most_output if (most := _number_at(request, path))]
+        return max(asked) if asked else None
+
+    def answers_asked(self, request: JsonObject) -> int:
+        """How many answers a request asks for."""
+        return max(1, (_number_at(request, self.answers) if self.answers else 1) or 1)
+
+
+def _number_at(request: JsonObject, path: str) -> int | None:
+    *parents, last = path.split(".")
+    for name in parents:
+        request = as_object(request.get(name))
+    return as_index(request.get(last))

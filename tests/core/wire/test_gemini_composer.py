@@ -1,0 +1,175 @@
+"""Writing Gemini's generateContent: what verdicts change, and what is kept beside that; read back by Google's SDK."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from google import genai
+from google.genai import errors, types
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.composer import Composer
+from streamviz.core.events import StreamFailed
+from streamviz.core.json_value import encode
+from streamviz.core.policy import Policy
+from streamviz.core.verdicts import Decision, Verdict
+from streamviz.core.wire.gemini import GeminiAggregator
+from streamviz.core.wire.gemini_body_composer import GeminiBodyComposer
+from streamviz.core.wire.gemini_composer import GeminiComposer
+from streamviz.policies import build
+from tests.core.support import About, Run, active, call, calls, chunks, deny_names, take_in
+from tests.core.wire import legal
+from tests.core.wire.official import payloads
+
+CALL = {"functionCall": {"name": "rm", "args": {"path": "/"}, "id": "c1"}, "thoughtSignature": "cm0="}
+KEPT = {"functionCall": {"name": "ls", "args": {"path": "/srv"}}, "thoughtSignature": "bHM="}
+TOP = {"modelVersion": "gemini-3", "responseId": "r1", "usageMetadata": {"totalTokenCount": 3}}
+
+
+def said(*parts: Any, finish: str = "", **more: Any) -> dict[str, Any]:
+    ends = {"finishReason": finish} if finish else {}
+    return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, **ends, "index": 0, **more}], **TOP}
+
+
+async def streamed(policy: Policy, *payloads: object) -> Run:
+    aggregator = GeminiAggregator()
+    run = Run([active(policy)], GeminiComposer(aggregator.head), aggregator)
+    return await run.finish(chunks(*payloads))
+
+
+async def whole(policy: Policy, payload: dict[str, Any]) -> Any:
+    aggregator, body = GeminiAggregator(), encode(payload)
+    run = Run([active(policy)], GeminiBodyComposer(payload), aggregator)
+    await run.finish([Chunk(0, 0, body, body)])
+    return json.loads(run.tape)
+
+
+def parts_of(payload: Any) -> list[Any]:
+    return [part for candidate in payload["candidates"] for part in candidate["content"]["parts"]]
+
+
+def sdk(answer: bytes) -> Iterator[types.GenerateContentResponse]:
+    """What Google's client makes of a stream."""
+    kind = {"content-type": "text/event-stream"}
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, content=answer, headers=kind))
+    options = types.HttpOptions(base_url="http://upstream.test", client_args={"transport": transport})
+    client = genai.Client(api_key="none", http_options=options)
+    yield from client.models.generate_content_stream(model="m", contents="?")
+
+
+async def test_a_denied_call_leaves_the_one_beside_it_as_it_came() -> None:
+    run = await streamed(deny_names("rm"), said({"text": "Well."}), said(CALL, KEPT, finish="STOP"))
+    first, second = payloads(run.tape)
+    assert first == said({"text": "Well."})
+    assert parts_of(second) == [{"text": "[not allowed]"}, KEPT]
+    assert second["usageMetadata"] == TOP["usageMetadata"]
+    assert second["candidates"][0]["finishReason"] == "STOP"
+    read = list(sdk(run.tape))
+    assert "".join(chunk.text or "" for chunk in read) == "Well.[not allowed]"
+    assert [call.name for chunk in read for call in chunk.function_calls or []] == ["ls"]
+
+
+async def test_a_replaced_call_is_said_without_the_signature_over_what_it_was() -> None:
+    policy = About(0, Verdict(Decision.REPLACE, "", '{"path": "/srv/x"}'))
+    run = await streamed(policy, said(CALL, finish="STOP"))
+    [payload] = payloads(run.tape)
+    assert parts_of(payload) == [{"functionCall": {"id": "c1", "name": "rm", "args": {"path": "/srv/x"}}}]
+
+
+async def test_where_nothing_is_changed_the_bytes_are_upstreams() -> None:
+    stream = [said({"text": "a", "thought": True}), said(KEPT, finish="STOP", groundingMetadata={"x": ["a b"]})]
+    run = await streamed(deny_names("rm"), *stream)
+    assert run.tape == b"".join(chunk.raw for chunk in chunks(*stream))
+
+
+async def test_what_repeats_a_text_goes_with_it() -> None:
+    rule = build("text_rule", {"patterns": ["secret"], "replacement": "[x]"})
+    repeats = {"groundingSupports": [{"segment": {"text": "a secret"}}]}
+    stream = [said({"text": "a sec"}), said({"text": "ret b"}), said(finish="STOP", groundingMetadata=repeats)]
+    run = await streamed(rule, *stream)
+    read = list(sdk(run.tape))
+    assert "".join(chunk.text or "" for chunk in read) == "a [x] b"
+    assert b"secret" not in run.tape
+    assert b"grounding" not in run.tape
+
+
+async def test_a_halted_stream_ends_legally() -> None:
+    rule = build("text_rule", {"patterns": ["secret"], "action": "halt", "text": "[stop]"})
+    run = await streamed(rule, said({"text": "a secret"}), said({"text": "more"}, finish="STOP"))
+    legal.check("gemini", payloads(run.tape))
+    last = list(sdk(run.tape))[-1]
+    assert last.candidates is not None
+    assert last.candidates[0].finish_reason is types.FinishReason.SAFETY
+    assert b"secret" not in run.tape
+
+
+async def test_another_kind_of_part_is_said_again_as_it_was() -> None:
+    code = {"executableCode": {"language": "PYTHON", "code": "1"}}
+    image = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
+    run = await streamed(deny_names("rm"), said(CALL), said(code, image, finish="STOP"))
+    assert parts_of(payloads(run.tape)[1]) == [code, image]
+
+
+async def test_a_denied_call_in_a_whole_answer() -> None:
+    body = await whole(deny_names("rm"), said({"text": "Well."}, CALL, KEPT, finish="STOP", avgLogprobs=-0.1))
+    assert parts_of(body) == [{"text": "Well."}, {"text": "[not allowed]"}, KEPT]
+    assert body["candidates"][0]["finishReason"] == "STOP"
+    assert {name: body[name] for name in TOP} == TOP
+
+
+async def test_text_of_several_parts_of_a_whole_answer_is_said_anew_once() -> None:
+    rule = build("text_rule", {"patterns": ["secret"], "replacement": "[x]"})
+    body = await whole(rule, said({"text": "a sec"}, {"text": "ret b"}, KEPT, finish="STOP"))
+    assert parts_of(body) == [{"text": "a [x] b"}, KEPT]
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "status"),
+    [
+        (StreamFailed("no", "permission_error"), 403, "PERMISSION_DENIED"),
+        (StreamFailed("no", "UNAVAILABLE", "503"), 503, "UNAVAILABLE"),
+        (StreamFailed("no", "new", "denied_by_policy"), 500, "INTERNAL"),
+    ],
+)
+def test_googles_client_raises_what_broke_a_stream(failure: StreamFailed, code: int, status: str) -> None:
+    composer: Composer = GeminiComposer({})
+    answer = chunks(said({"text": "a"}))[0].raw + composer.keep_alive() + composer.fail(failure)
+    with pytest.raises(errors.APIError) as raised:
+        list(sdk(answer))
+    assert (raised.value.code, raised.value.status, raised.value.message) == (code, status, "no")
+
+
+EVASIONS = {
+    "a member in snake_case": said({"function_call": {"name": "rm", "args": {}}}),
+    "another member beside a text": said({"text": "a", "other": "some words"}),
+    "a call beside a text": said({"text": "a", **KEPT}),
+    "words in the envelope": {**said({"text": "a"}), "words": "some words"},
+    "words in a candidate": said({"text": "a"}, words="some words"),
+    "a text that is none": said({"text": ["some words"]}),
+    "arguments that are none": said({"functionCall": {"name": "ls", "args": "some words"}}),
+    "arguments in pieces": said({"functionCall": {"name": "ls", "partialArgs": [{"jsonPath": "$.a"}]}}),
+    "a thought that is perhaps one": said({"text": "a", "thought": "some words"}),
+    "a candidate out of its place": said({"text": "a"}, index=1),
+    "data of its own": 'x\n{"candidates": [{"content": {"parts": [{"text": "some words"}]}}]}',
+    "a comment": '{"candidates": []}\n: comment',
+}
+
+
+@pytest.mark.parametrize("payload", EVASIONS.values(), ids=EVASIONS)
+async def test_what_clients_may_read_otherwise_is_held_back(payload: Any) -> None:
+    run = await streamed(deny_names("rm"), said({"text": "a"}), payload)
+    assert payloads(run.tape) == [said({"text": "a"})]
+    assert run.processor.is_broken
+
+
+async def test_a_candidate_that_goes_on_behind_its_end_is_held_back() -> None:
+    run = await streamed(deny_names("rm"), said({"text": "a"}, finish="STOP"), said({"text": "b"}))
+    assert b'"b"' not in run.tape
+
+
+def test_a_call_that_is_cut_off_is_none() -> None:
+    composer = GeminiComposer({}, source="openai_chat")
+    aggregator = take_in(chunks(calls(call(0, "c", "rm", '{"path": "/'))))
+    assert composer.compose(aggregator.state.events) == []

@@ -1,0 +1,110 @@
+"""Requests of Gemini's generateContent: what policies read in them, and the same in the words of chat."""
+
+from typing import Any
+
+import pytest
+
+from streamviz.core.errors import RequestError
+from streamviz.core.request import ModelCall
+from streamviz.core.wire.gemini_as_chat import as_chat
+from streamviz.core.wire.gemini_requests import as_call
+
+
+def user(*parts: Any) -> dict[str, Any]:
+    return {"role": "user", "parts": list(parts)}
+
+
+def model(*parts: Any) -> dict[str, Any]:
+    return {"role": "model", "parts": list(parts)}
+
+
+CALL = {"functionCall": {"name": "f", "args": {"a": 1}}}
+RESULT = {"functionResponse": {"name": "f", "response": {"b": "two"}}}
+
+
+def test_the_path_decides_over_the_body() -> None:
+    asked = as_call({"model": "other", "stream": False, "contents": []}, "gemini/m", is_streaming=True)
+    assert asked == {"model": "gemini/m", "stream": True, "contents": []}
+
+
+def test_members_have_one_name_each() -> None:
+    asked = as_call({"system_instruction": 1, "generation_config": 2, "contents": user()}, "m", is_streaming=False)
+    assert asked["systemInstruction"] == 1
+    assert asked["contents"] == [user()]
+    with pytest.raises(RequestError) as raised:
+        as_call({"system_instruction": 1, "systemInstruction": 2}, "m", is_streaming=False)
+    assert raised.value.status == 400
+
+
+def test_policies_read_all_turns() -> None:
+    said = [user({"text": "Hi"}), model(CALL, {"text": "ok"}), user(RESULT, {"text": "And?"})]
+    asked = {"systemInstruction": {"parts": [{"text": "Be."}]}, "contents": said}
+    turns = ModelCall("gemini", asked).turns
+    assert [(turn.role, turn.texts) for turn in turns] == [
+        ("system", ("Be.",)), ("user", ("Hi",)), ("assistant", ("f", "ok")), ("tool", ("f", "two")), ("user", ("And?",))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["functionDeclarations", "function_declarations"])
+def test_policies_know_the_tools(name: str) -> None:
+    schema = {"type": "OBJECT", "properties": {"type": {"type": "STRING", "nullable": True}}}
+    call = ModelCall("gemini", {"tools": [{name: [{"name": "f", "parameters": schema}, {"name": "g"}]}]})
+    want = {"type": "object", "properties": {"type": {"type": ["string", "null"], "nullable": True}}}
+    assert call.tool_schemas == {"f": want}
+    assert call.offers("f")
+    assert call.offers("g")
+
+
+def test_turns_in_chat() -> None:
+    image = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
+    thought = {"text": "hm", "thought": True}
+    chat: Any = as_chat(
+        {
+            "systemInstruction": {"parts": [{"text": "Be."}, {"text": "Do."}]},
+            "contents": [user({"text": "Hi"}, image), model(thought, CALL, CALL), user(RESULT, RESULT, {"text": "?"})],
+            "generationConfig": {"maxOutputTokens": 5, "top_p": 0.5, "responseMimeType": "application/json"},
+            "safetySettings": [],
+        }
+    )
+    system, first, answer, one, two, last = chat["messages"]
+    assert system == {"role": "system", "content": "Be.\n\nDo."}
+    assert first["content"][1] == {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    assert answer["content"] is None
+    ids = [call["id"] for call in answer["tool_calls"]]
+    assert len(set(ids)) == 2
+    assert [one["tool_call_id"], two["tool_call_id"]] == ids
+    assert last == {"role": "user", "content": [{"type": "text", "text": "?"}]}
+    assert (chat["max_tokens"], chat["top_p"], chat["response_format"]) == (5, 0.5, {"type": "json_object"})
+
+
+@pytest.mark.parametrize(
+    ("config", "want"),
+    [
+        ({"mode": "ANY"}, "required"),
+        ({"mode": "NONE"}, "none"),
+        ({"mode": "ANY", "allowedFunctionNames": ["f"]}, {"type": "function", "function": {"name": "f"}}),
+    ],
+)
+def test_the_choice_of_tools_in_chat(config: Any, want: Any) -> None:
+    tools = [{"functionDeclarations": [{"name": "f", "description": "d"}]}]
+    chat = as_chat({"contents": [], "tools": tools, "toolConfig": {"functionCallingConfig": config}})
+    assert chat["tool_choice"] == want
+    assert chat["tools"] == [{"type": "function", "function": {"name": "f", "description": "d"}}]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"cachedContent": "c"},
+        {"tools": [{"googleSearch": {}}]},
+        {"generationConfig": {"speechConfig": {}}},
+        {"contents": [user({"fileData": {"fileUri": "u"}})]},
+        {"contents": [model({"executableCode": {}})]},
+        {"tools": [{"functionDeclarations": [{"name": "f"}]}],
+         "toolConfig": {"functionCallingConfig": {"allowedFunctionNames": ["a", "b"]}}},
+    ],
+)  # fmt: skip
+def test_what_chat_has_no_words_for_is_refused(asked: Any) -> None:
+    with pytest.raises(RequestError) as raised:
+        as_chat(asked)
+    assert (raised.value.status, raised.value.code) == (400, "unsupported_parameter")
