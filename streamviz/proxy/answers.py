@@ -10,14 +10,14 @@ from streamviz.core.errors import UpstreamError
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.policy import Consult
-from streamviz.proxy.driver import Helpers
-from streamviz.proxy.formats import OPENAI_CHAT
+from streamviz.core.wire import OPENAI_CHAT
+from streamviz.exchange.stream import LiveStream
+from streamviz.proxy.asking import Helpers
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
 from streamviz.upstream.answer import Answer, BoundedAnswer
 from streamviz.upstream.raw import open_raw
 from streamviz.upstream.targets import Lane, Target
-from streamviz.upstream.translated import open_translated
 
 
 async def open_answer(
@@ -27,9 +27,33 @@ async def open_answer(
     return BoundedAnswer(await _opened(worker, request, target, client_headers), settings.ANSWER_BOUNDS)
 
 
+async def open_counted(
+    worker: Worker, stream: LiveStream, request: ModelRequest, target: Target, client_headers: Mapping[str, str]
+) -> Answer:
+    """Send a client's request, asking for usage where that would not be told else. Raises UpstreamError as above.
+
+    A provider that does not take the question is not asked again.
+    """
+    if not worker.asking.asks(target, request.fields):
+        answer = await open_answer(worker, request, target, client_headers)
+        stream.left_out = answer.left_out
+        return answer
+    try:
+        answer = await open_answer(worker, request.asking_for_usage(), target, client_headers)
+    except UpstreamError as error:
+        if not worker.asking.is_refused(target, error):
+            raise
+        return await open_answer(worker, request, target, client_headers)
+    stream.hides_usage, stream.left_out = True, answer.left_out
+    return answer
+
+
 async def _opened(worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]) -> Answer:
     if target.lane is Lane.RAW:
-        return await open_raw(worker.client, target, request.body_for(target.model), client_headers)
+        where, body = request.upstream(target)
+        return await open_raw(worker.client, where, body, client_headers)
+    from streamviz.upstream.translated import open_translated  # loaded where it is needed: upstream/loading.py
+
     most_blocks = settings.ANSWER_BOUNDS.blocks
     return await open_translated(target, request.fields, settings.UPSTREAM_SILENCE_SECONDS, most_blocks)
 
@@ -54,7 +78,7 @@ async def consult(worker: Worker, question: Consult) -> str:
         body = b"".join([piece async for piece in answer])
     finally:
         answer.close()
-    aggregator = OPENAI_CHAT.aggregator(settings.ANSWER_BOUNDS)
+    aggregator = OPENAI_CHAT.new_aggregator(settings.ANSWER_BOUNDS)
     aggregator.aggregate(Chunk(0, 0, body, body))
     aggregator.close()
     if aggregator.state.failure is not None:

@@ -1,4 +1,4 @@
-"""The ASGI application of everything under /v1/."""
+"""The ASGI application of all that clients of models call."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -7,9 +7,15 @@ from functools import partial
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 
 from streamviz.core.errors import ClientFacingError, InternalError, RequestError
-from streamviz.proxy import count_tokens, http, model_list
+from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, OPENAI_CHAT, OPENAI_RESPONSES
+from streamviz.proxy import cors, count_tokens, http, model_list
 from streamviz.proxy.calls import model_call
-from streamviz.proxy.formats import WIRE_FORMATS, format_of
+from streamviz.proxy.embeddings import embeddings
+from streamviz.proxy.gemini import gemini_call
+from streamviz.proxy.pass_through import pass_through
+from streamviz.proxy.passage import METHODS
+from streamviz.proxy.paths import canonical, format_of, is_gemini_call
+from streamviz.proxy.refusals import refused
 from streamviz.proxy.worker import Worker, worker
 
 log = logging.getLogger(__name__)
@@ -18,14 +24,28 @@ Endpoint = Callable[[Worker, HTTPScope, ASGIReceiveCallable, ASGISendCallable], 
 
 ENDPOINTS: dict[str, tuple[str, Endpoint]] = {
     model_list.PATH: ("GET", model_list.model_list),
-    count_tokens.PATH: ("POST", count_tokens.token_count),
-    **{known.path: ("POST", partial(model_call, known)) for known in WIRE_FORMATS},
+    EMBEDDINGS.path: ("POST", embeddings),
+    count_tokens.PATH: ("POST", partial(count_tokens.token_count, ANTHROPIC_MESSAGES)),
+    **{
+        known.path: ("POST", partial(model_call, known))
+        for known in (OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_RESPONSES)
+    },
 }
+GEMINI_CALL: tuple[str, Endpoint] = ("POST", gemini_call)
 ONE_MODEL: tuple[str, Endpoint] = ("GET", model_list.one_model)
 
 
 async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
     """Answer one request. Every error is told in the client's wire format, as long as no answer has begun."""
+    scope = {**scope, "path": canonical(scope["path"])}
+    header = partial(http.header, scope)
+    if cors.is_preflight(scope["method"], header):
+        await http.respond(send, 204, cors.preflight_headers(header), b"")
+        return
+    if allowed := cors.headers_for(header):
+        send = http.adding(send, allowed)
+    if scope["method"] == "HEAD":
+        send = http.without_body(send)
     answering = http.Answering(send)
     try:
         await _endpoint(scope)(worker, scope, receive, answering)
@@ -44,17 +64,24 @@ async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGI
 
 
 async def _tell(scope: HTTPScope, send: ASGISendCallable, error: ClientFacingError) -> None:
-    wire_format = format_of(scope["path"], speaks_anthropic=bool(http.header(scope, b"anthropic-version")))
-    await http.respond(send, *wire_format.error_answer(error))
+    wire_format = format_of(scope["path"], partial(http.header, scope))
+    status, headers, body = wire_format.error_answer(error)
+    await http.respond(send, status, {**headers, **refused(scope, scope["path"], error)}, body)
 
 
 def _endpoint(scope: HTTPScope) -> Endpoint:
     path = scope["path"].rstrip("/")
-    found = ONE_MODEL if path.startswith(f"{model_list.PATH}/") else ENDPOINTS.get(path)
+    found = GEMINI_CALL if is_gemini_call(path) and scope["method"] not in ("GET", "HEAD") else _other(path)
+    if found is None and path.startswith("/v1/") and scope["method"] in METHODS:
+        return pass_through
     if found is None:
         raise RequestError(404, f"There is no {scope['path']} here.", kind="not_found_error", code="unknown_url")
     method, endpoint = found
-    if method != scope["method"]:
+    if method != scope["method"] and (method, scope["method"]) != ("GET", "HEAD"):
         message = f"{scope['path']} takes {method}, not {scope['method']}."
         raise RequestError(405, message, code="method_not_allowed", headers={"allow": method})
     return endpoint
+
+
+def _other(path: str) -> tuple[str, Endpoint] | None:
+    return ONE_MODEL if path.startswith(f"{model_list.PATH}/") else ENDPOINTS.get(path)

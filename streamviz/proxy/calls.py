@@ -1,57 +1,68 @@
 """Model calls: POST /v1/chat/completions, /v1/messages and /v1/responses."""
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.conf import settings
 
-from streamviz.bounded import rest
-from streamviz.core.blocks import StreamState
-from streamviz.core.context import SessionCounts, StreamingContext
-from streamviz.core.errors import ClientFacingError, InternalError, NotRecorded, RequestError, UpstreamError
-from streamviz.core.judgements import Subject
-from streamviz.core.masking import mask_all, masking
+from streamviz.bounded import rest, within
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.context import SessionCounts
+from streamviz.core.errors import ClientFacingError, RequestError
+from streamviz.core.json_value import JsonObject
+from streamviz.core.judgements import ChainContext, Subject
+from streamviz.core.masking import kept_values, mask_all
 from streamviz.core.model_names import model_names
-from streamviz.core.policy import ActivePolicy, Decision, Mode
+from streamviz.core.outcome import Outcome
 from streamviz.core.request import ModelCall
-from streamviz.lifespan import WHY
-from streamviz.live.streams import LiveStream
+from streamviz.core.verdicts import Decision, Mode
+from streamviz.core.wire_format import WireFormat
+from streamviz.exchange.exchange import Exchange
+from streamviz.exchange.reading import Means
+from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import http, recording
-from streamviz.proxy.answers import helpers, open_answer
+from streamviz.proxy.answers import helpers, open_counted
 from streamviz.proxy.clock import Clock
-from streamviz.proxy.formats import WireFormat
-from streamviz.proxy.relay import Relay
+from streamviz.proxy.driver import Driver
+from streamviz.proxy.leaving import until_over
+from streamviz.proxy.passing import end_to_end
 from streamviz.proxy.requests import ModelRequest, read_request
 from streamviz.proxy.said import Said, said_of
-from streamviz.proxy.spending import amounts_of, spent_by
-from streamviz.proxy.worker import LAST_WORDS_SECONDS, Worker
+from streamviz.proxy.spending import add_up, amounts_of, spent_by
+from streamviz.proxy.worker import Worker
+from streamviz.records.configuration import KnownKey
 from streamviz.records.ids import uuid7
-from streamviz.records.models import Outcome
-from streamviz.records.standing import KnownKey
+from streamviz.records.masked import Masked
 from streamviz.upstream.other_models import require_one_model
 from streamviz.upstream.prices import price
 from streamviz.upstream.targets import Lane, Target
-from streamviz.upstream.translated import require_translatable
-
-log = logging.getLogger(__name__)
-
-# Headers of the formats themselves, which the provider is to see.
-PASSED_ON = (b"anthropic-version", b"anthropic-beta", b"openai-beta")
 
 # To read so much takes some ms, and so does each step after it.
 LONG_BODY_BYTES = 100_000
 
-# Many clients leave on seeing a stream's last word. What upstream gets to end its response after that.
-END_SECONDS = 2.0
-
-# Tells the client that its stream ends, and has it recorded so.
-Say = Callable[[], Coroutine[None, None, None]]
 FindTarget = Callable[[ModelRequest], Awaitable[Target]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """One call: what was asked, and what carries it out."""
+
+    worker: Worker
+    driver: Driver
+    said: Said
+    asked: ModelRequest
+    find: FindTarget
+    client_headers: Mapping[str, str]
+
+    @property
+    def exchange(self) -> Exchange:
+        return self.driver.exchange
+
+    @property
+    def stream(self) -> LiveStream:
+        return self.driver.exchange.stream
 
 
 async def model_call(
@@ -69,48 +80,45 @@ async def model_call(
         await rest()
     find = partial(target_of, worker, wire_format, scope, key)
     target = await find(request)
-    aggregator = wire_format.aggregator(settings.ANSWER_BOUNDS)
+    aggregator = wire_format.new_aggregator(settings.ANSWER_BOUNDS)
     said = said_of(wire_format, scope, request)
-    stream = _open_stream(worker, said, scope, request, target, key, aggregator.state, clock, requested_at)
-    chosen = worker.standing.policies_for(stream.context.request.models, key.name)
+    stream = _open_stream(worker, said, scope, request, target, key, aggregator, clock, requested_at)
+    chosen = worker.configuration.policies_for(stream.context.request.models, key.name)
     stream.context.not_run += chosen.not_run
-    observers = replace(worker.observers, clock=clock).masked_by(masking(chosen.active), stream.context)
-    relay = Relay(stream, wire_format, aggregator, chosen.active, observers, helpers(worker), send, worker.floods)
+    means = Means(settings.ANSWER_BOUNDS, within, rest)
+    exchange = Exchange(stream, wire_format, aggregator, chosen.active, means)
+    send = http.adding(send, {"x-streamviz-stream": str(stream.id)})
+    driver = Driver(exchange, worker.observers, helpers(worker), send, worker.floods)
+    call = _Call(worker, driver, said, request, find, end_to_end(scope))
     try:
-        await _open(worker, stream, relay, said, request, chosen.active)
+        await _open(call)
     except BaseException:
-        _give_back(worker, stream, relay)
+        _give_back(call)
         raise
     try:
-        carry = partial(_carry, worker, stream, relay, said, request, find, client_headers(scope))
-        call = _carry_recorded(relay, carry)
-        await _until_client_leaves(call, receive, stream, relay, worker)
+        await until_over(_carry(call), receive, driver, worker)
     finally:
-        _leave(worker, stream, relay)
+        _leave(call)
 
 
-async def _open(
-    worker: Worker,
-    stream: LiveStream,
-    relay: Relay,
-    said: Said,
-    request: ModelRequest,
-    policies: Sequence[ActivePolicy],
-) -> None:
+async def _open(call: _Call) -> None:
     """Reserve what the stream may come to, judge its request as far as that needs nobody else, and show it."""
-    await _reserve(worker, stream, policies)
-    judging = relay.judge(stream.context.request)
-    if judging.is_settled and (judging.denied or judging.call.model == request.model):
-        said.keep(stream, request.replaced_by(judging.call), relay.policies)
+    stream, exchange = call.stream, call.exchange
+    _mask(call)
+    await _reserve(call)
+    judging = exchange.judge(stream.context.request)
+    if judging.is_settled and (judging.denied or judging.call.model == call.asked.model):
+        call.said.keep(stream, call.asked.replaced_by(judging.call), exchange.policies)
     else:
-        said.keep_meanwhile(stream, worker.standing.policies_of_all())
-    relay.record(recording.opened(stream))
-    worker.observers.feed.opened(stream)
+        call.said.keep_meanwhile(stream, call.worker.configuration.policies_of_all())
+    call.driver.record(recording.opened(stream))
+    call.worker.observers.feed.opened(stream)
 
 
-def client_headers(scope: HTTPScope) -> dict[str, str]:
-    """The headers of the request that the provider is to see."""
-    return {name.decode(): value for name in PASSED_ON if (value := http.header(scope, name))}
+def _mask(call: _Call) -> None:
+    """The record does not get what policies of this stream mask in its answer."""
+    recorder, masking = call.worker.observers.recorder, call.exchange.masking
+    call.driver.recorder = Masked(recorder, masking, call.stream.context) if masking else recorder
 
 
 async def target_of(
@@ -122,10 +130,12 @@ async def target_of(
         message = f"The API key {key.name} is not for the model `{request.model}`. See GET /v1/models."
         raise RequestError(403, message, kind="permission_error", code="model_not_allowed", param="model")
     if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
-        target = target.with_key(credentials[0])
+        target = target.with_key(*credentials[0])
     target.require_key()
     require_one_model(request.fields)
     if target.lane is Lane.TRANSLATED:
+        from streamviz.upstream.translated import require_translatable  # loaded where it is needed
+
         require_translatable(target, request.fields)
     return target
 
@@ -137,17 +147,18 @@ def _open_stream(
     request: ModelRequest,
     target: Target,
     key: KnownKey,
-    state: StreamState,
+    aggregator: Aggregator[Chunk, JsonObject],
     clock: Clock,
     requested_at: int,
 ) -> LiveStream:
     wire_format = said.wire_format
-    session = worker.sessions.find(request.fields, wire_format.turns, key.name, said.session)
     client = scope["client"]
     stream_id = uuid7()
+    session_id, place = worker.sessions.begin(stream_id, said, request.fields, key.name, requested_at, aggregator)
+    state = aggregator.state
     return LiveStream(
         id=stream_id,
-        session_id=session.id,
+        session_id=session_id,
         session_label="",
         key_id=key.id,
         key_name=key.name,
@@ -159,7 +170,7 @@ def _open_stream(
         provider=target.provider,
         requested_at=requested_at,
         state=state,
-        context=StreamingContext(
+        context=ChainContext(
             str(stream_id),
             clock.now,
             ModelCall(
@@ -168,96 +179,79 @@ def _open_stream(
                 len(request.body),
                 model_names(request.model, target.provider, target.model),
             ),
-            worker.sessions.counts(session.id, requested_at),
+            worker.sessions.counts(session_id, requested_at),
             state,
             price=partial(price, target.model, target.provider),
             began_at=requested_at,
-            owner=str(key.id or session.id),
+            owner=str(key.id or session_id),
         ),
         client=client[0] if client else "",
+        place=place,
     )
 
 
-async def _carry_recorded(relay: Relay, carry: Callable[[], Awaitable[None]]) -> None:
-    """Carry a call; where it cannot be recorded any more, or streamviz fails at it, it ends, legally."""
+async def _carry(call: _Call) -> None:
+    """Have the request judged to its end, send it where it goes, and carry the answer."""
+    exchange, life = call.exchange, call.stream.life
     try:
-        await carry()
-    except NotRecorded as error:
-        await relay.break_off(error)
-    except http.CannotEnd:
-        raise
-    except Exception:
-        log.exception("a stream broke off")
-        await relay.break_off(InternalError())
-
-
-async def _carry(
-    worker: Worker,
-    stream: LiveStream,
-    relay: Relay,
-    said: Said,
-    asked: ModelRequest,
-    find: FindTarget,
-    client_headers: dict[str, str],
-) -> None:
-    relay.require_record()
-    try:
-        target = await _settle(worker, stream, relay, asked, find)
-        request = _record_settled(stream, relay, said, asked)
-        if target is None:
+        target = await _settle(call)
+        request = _record_settled(call)
+        if target is None or life.is_ending:
+            await call.driver.carry_out()
             return
-        answer = await open_answer(worker, request, target, relay.kept(client_headers))
+        exchange.forwarded()
+        headers = kept_values(call.client_headers, exchange.policies)
+        answer = await open_counted(call.worker, call.stream, request, target, headers)
     except ClientFacingError as error:
-        _record_settled(stream, relay, said, asked)
-        await relay.refuse(error)
-        return
-    try:
-        await relay.carry(answer)
-    except UpstreamError as error:
-        await relay.refuse(error)
-    finally:
-        answer.close()
+        _record_settled(call)
+        if not life.is_ending:
+            exchange.refused(error)
+        await call.driver.carry_out()
+    else:
+        await call.driver.carry(answer)
 
 
-def _record_settled(stream: LiveStream, relay: Relay, said: Said, asked: ModelRequest) -> ModelRequest:
+def _record_settled(call: _Call) -> ModelRequest:
     """The request as policies left it, which the record gets where it was open until now what that would be."""
-    request = asked.replaced_by(stream.context.request)
+    stream = call.stream
+    request = call.asked.replaced_by(stream.context.request)
     if not stream.request:
-        said.keep(stream, request, relay.policies)
-        relay.record(recording.opened(stream))
+        call.said.keep(stream, request, call.exchange.policies)
+        call.driver.record(recording.opened(stream))
     return request
 
 
-async def _settle(
-    worker: Worker, stream: LiveStream, relay: Relay, asked: ModelRequest, find: FindTarget
-) -> Target | None:
-    """Have the request judged to its end, and give where it goes; None where it was denied and the client knows.
+async def _settle(call: _Call) -> Target | None:
+    """Have the request judged to its end, and give where it goes; None where it does not go upstream.
 
     A policy may name another model. Then the policies of that model judge the request, and its answer. Those that
     changed the request have had their say, so this comes to an end. Raises RequestError where there is no such model.
     """
-    model = asked.model
-    while await relay.judged():
-        call = stream.context.request
-        target = await find(asked.replaced_by(call))
-        if call.model == model:
+    context, model = call.stream.context, call.asked.model
+    while True:
+        await call.driver.settle()
+        if call.stream.life.is_ending or not call.exchange.judged():
+            return None
+        target = await call.find(call.asked.replaced_by(context.request))
+        if context.request.model == model:
             return target
-        model = call.model
-        await _reserve(worker, stream, _call_instead(worker, stream, relay, target))
-        relay.judge(stream.context.request, _changed_it(stream))
-    return None
+        model = context.request.model
+        _call_instead(call, target)
+        await _reserve(call)
+        call.exchange.judge(context.request, _changed_it(call.stream))
 
 
-def _call_instead(worker: Worker, stream: LiveStream, relay: Relay, target: Target) -> Sequence[ActivePolicy]:
-    """Another model is called than the client asked for, so other policies are in force: these."""
-    context, call = stream.context, stream.context.request
+def _call_instead(call: _Call, target: Target) -> None:
+    """Another model is called than the client asked for, so other policies are in force."""
+    stream, context = call.stream, call.stream.context
     stream.upstream_model, stream.provider = target.model, target.provider
     context.price = partial(price, target.model, target.provider)
-    context.request = replace(call, names=model_names(call.model, target.provider, target.model))
-    chosen = worker.standing.policies_for(context.request.models, stream.key_name)
+    names = model_names(context.request.model, target.provider, target.model)
+    context.request = replace(context.request, names=names)
+    chosen = call.worker.configuration.policies_for(context.request.models, stream.key_name)
     context.not_run[:] = chosen.not_run
-    relay.adopt(chosen.active, worker.observers.recorder)
-    return chosen.active
+    call.exchange.adopt(chosen.active)
+    _mask(call)
 
 
 def _changed_it(stream: LiveStream) -> set[str]:
@@ -269,101 +263,57 @@ def _changed_it(stream: LiveStream) -> set[str]:
     }
 
 
-def _left(stream: LiveStream, why: str) -> None:
-    """The client is gone: say how much of upstream's answer it was sent, and `why` where it did not just leave."""
-    passed = stream.passed_seqs
-    how_far = f"after chunk {passed[-1]}" if passed else "before the answer began"
-    stream.outcome = Outcome.CLIENT_DISCONNECTED
-    stream.error = f"{why}; it was cut off {how_far}" if why else f"the client left {how_far}"
-
-
-async def _until_client_leaves(
-    call: Coroutine[None, None, None],
-    receive: ASGIReceiveCallable,
-    stream: LiveStream,
-    relay: Relay,
-    worker: Worker,
-) -> None:
-    """Run `call` to its end, or until the client leaves, a person cancels or the server stops: upstream is closed at
-    once then."""
-    running = asyncio.ensure_future(call)
-    leaving = asyncio.ensure_future(receive())
-    stopping: asyncio.Future[Say] = asyncio.get_running_loop().create_future()
-    stream.cancel = partial(_cancelled, stopping, relay)
-    worker.end_with_key(stream, partial(_stop, stopping, relay.revoked))
-    try:
-        with worker.stopped_by(partial(_stop, stopping, relay.stopped)):
-            await asyncio.wait((running, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
-        stream.cancel = None
-        if leaving.done() and relay.has_sent_all:
-            await asyncio.wait((running,), timeout=END_SECONDS)
-        if running.done():
-            running.result()
-        elif leaving.done():
-            _left(stream, _why(leaving))
-            await worker.floods.take()  # many may leave at once, and it takes a while to close a long stream
-        else:
-            await _cancel(running, leaving, stopping.result()())
-    except asyncio.CancelledError:
-        # The server has waited long enough: for an application whose client has left, or for all when it stops.
-        if leaving.done() and not stream.outcome:
-            _left(stream, _why(leaving))
-        raise
-    finally:
-        worker.over(stream)
-        for task in (running, leaving):
-            task.cancel()
-        await asyncio.gather(running, leaving, return_exceptions=True)
-
-
-def _why(leaving: "asyncio.Future[Any]") -> str:
-    """Why the server says that the client is gone; nothing where it just left."""
-    return str(leaving.result().get(WHY, ""))
-
-
-def _stop(stopping: "asyncio.Future[Say]", say: Say) -> bool:
-    """Have a stream end with these words; False where it does so already, or is over."""
-    if stopping.done():
-        return False
-    stopping.set_result(say)
-    return True
-
-
-def _cancelled(stopping: "asyncio.Future[Say]", relay: Relay, by: str) -> bool:
-    return _stop(stopping, partial(relay.cancelled, by))
-
-
-async def _cancel(
-    running: "asyncio.Future[None]", leaving: "asyncio.Future[Any]", last_words: Coroutine[None, None, None]
-) -> None:
-    """Stop carrying, then tell the client, who may have left or be reading nothing."""
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    telling = asyncio.ensure_future(last_words)
-    await asyncio.wait((telling, leaving), timeout=LAST_WORDS_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-    telling.cancel()
-    [failure] = await asyncio.gather(telling, return_exceptions=True)
-    if isinstance(failure, http.CannotEnd):
-        raise failure
-
-
-async def _reserve(worker: Worker, stream: LiveStream, policies: Sequence[ActivePolicy]) -> None:
+async def _reserve(call: _Call) -> None:
     """Where a policy goes by what the session has come to, ask that, and reserve what this stream may add.
 
     No client waits for a shadow, which goes by what this worker knows.
     """
-    if any(active.policy.counts_session and active.mode is Mode.ENFORCE for active in policies):
+    stream = call.stream
+    if any(active.policy.counts_session and active.mode is Mode.ENFORCE for active in call.exchange.policies):
         amounts = amounts_of(stream.context.request, stream.upstream_model, stream.provider)
         stream.has_reserved = True  # even if the answer is not waited for
-        stream.context.session = await worker.tallies.reserve(stream.session_id, stream.id, amounts)
+        stream.context.session = await call.worker.tallies.reserve(stream.session_id, stream.id, amounts)
 
 
-def _give_back(worker: Worker, stream: LiveStream, relay: Relay) -> None:
+def _give_back(call: _Call) -> None:
     """The stream never began: nobody else will settle what it reserved."""
-    if stream.has_reserved:
-        worker.tallies.settle(stream.session_id, stream.id, SessionCounts())
-    relay.driver.close()
-    relay.let_go()
+    if call.stream.has_reserved:
+        call.worker.tallies.settle(call.stream.session_id, call.stream.id, SessionCounts())
+    call.worker.sessions.forget(call.stream)
+    call.driver.forget()
+
+
+def _leave(call: _Call) -> None:
+    """The client has all that it gets. Where a shadow still waits for a judge, or blocks are to be masked, the record
+    waits for it too."""
+    call.worker.sessions.ended(call.stream)
+    if call.exchange.has_questions or call.exchange.masking:
+        call.worker.run_behind(_close_later(call))
+    else:
+        _close(call)
+
+
+async def _close_later(call: _Call) -> None:
+    try:
+        await call.driver.finish_shadows()
+        await mask_all(call.exchange.masking, call.stream.context, call.worker.pool.judge, rest)
+    finally:
+        _close(call)
+
+
+def _close(call: _Call) -> None:
+    """Whatever a policy does at that, the stream is closed, and what it reserved is settled."""
+    stream = call.stream
+    try:
+        call.driver.close()
+    finally:
+        assert stream.ended_at is not None
+        if call.exchange.masking:
+            call.worker.sessions.ended(stream)
+        add_up(stream)
+        _count(call.worker, stream)
+        call.driver.record(recording.closed(stream, stream.ended_at))
+        call.worker.observers.feed.closed(stream)
 
 
 def _count(worker: Worker, stream: LiveStream) -> None:
@@ -373,41 +323,3 @@ def _count(worker: Worker, stream: LiveStream) -> None:
     if stream.has_reserved:
         is_denied = stream.outcome == Outcome.HALTED and not stream.received_at
         worker.tallies.settle(stream.session_id, stream.id, SessionCounts() if is_denied else spent)
-
-
-def _leave(worker: Worker, stream: LiveStream, relay: Relay) -> None:
-    """The client has all that it gets. Where a shadow still waits for a judge, or blocks are to be masked, the record
-    waits for it too."""
-    stream.ended_at = stream.context.now()
-    stream.context.end_holds()
-    is_over = stream.outcome in (Outcome.COMPLETED, Outcome.HALTED)
-    if (is_over and relay.driver.has_questions) or relay.masking:
-        worker.run_behind(_close_later(worker, stream, relay, asks=is_over))
-    else:
-        _abandon(worker, stream, relay)
-
-
-def _abandon(worker: Worker, stream: LiveStream, relay: Relay) -> None:
-    """Whatever a policy does at that, the stream is closed, and what it reserved is settled."""
-    try:
-        relay.abandon()
-    finally:
-        _close_stream(worker, stream, relay)
-
-
-async def _close_later(worker: Worker, stream: LiveStream, relay: Relay, *, asks: bool) -> None:
-    try:
-        if asks:
-            await relay.driver.finish_shadows()
-        await mask_all(relay.masking, stream.context, worker.pool.judge, rest)
-    finally:
-        _abandon(worker, stream, relay)
-
-
-def _close_stream(worker: Worker, stream: LiveStream, relay: Relay) -> None:
-    stream.outcome = stream.outcome or Outcome.INTERRUPTED
-    assert stream.ended_at is not None
-    _count(worker, stream)
-    relay.record(recording.closed(stream, stream.ended_at))
-    worker.observers.feed.closed(stream)
-    relay.let_go()

@@ -9,32 +9,37 @@ from urllib.parse import unquote
 from asgiref.typing import HTTPScope
 
 from streamviz.core.errors import ClientFacingError
+from streamviz.core.wire import WIRE_FORMATS
 from streamviz.proxy import http
-from streamviz.proxy.formats import WIRE_FORMATS, format_of
+from streamviz.proxy.cors import headers_for
+from streamviz.proxy.paths import canonical, format_of, is_gemini_call, is_ours
+from streamviz.proxy.refusals import refused
+from streamviz.proxy.unpacking import require_known
 from streamviz.proxy.worker import Worker
 
-# As streamviz/gate.py has them, which only a server may import: it makes the process's event loop Twisted's.
+# As streamviz/serving/gate.py has them, which only a server may import: it makes the process's event loop Twisted's.
 Headers = list[tuple[bytes, bytes]]
 Passage = Callable[[int], bytes | None]
 # No form of the pages is longer.
 MOST_OF_A_FORM = 8 * 1024 * 1024
-_RECORDED = frozenset(known.path for known in WIRE_FORMATS)
+_RECORDED = frozenset(known.path for known in WIRE_FORMATS.values())
 
 
 def passage(worker: Worker, target: bytes, headers: Headers) -> Passage:
     """Looks at a request's head, and gives what refuses its body by length: any at all, where the head is wrong."""
-    path = unquote(target.partition(b"?")[0].decode("latin-1"))
-    if not path.startswith("/v1/"):
+    named, _, query = target.partition(b"?")
+    path = canonical(unquote(named.decode("latin-1")))
+    if not is_ours(path):
         return _form
-    scope = cast(HTTPScope, {"headers": headers})
+    scope = cast(HTTPScope, {"headers": headers, "path": path, "query_string": query})
     try:
         worker.authenticate(scope)
-        http.require_plain(http.header(scope, b"content-encoding"))
-        if path.rstrip("/") in _RECORDED:
+        require_known(http.header(scope, b"content-encoding"))
+        if path.rstrip("/") in _RECORDED or is_gemini_call(path):
             worker.require_record()
     except ClientFacingError as error:
-        refused = _told(error, path, scope)
-        return lambda length: refused
+        answer = _told(error, path, scope)
+        return lambda length: answer
     return partial(_call, path, scope)
 
 
@@ -51,8 +56,9 @@ def _call(path: str, scope: HTTPScope, length: int) -> bytes | None:
 
 
 def _told(error: ClientFacingError, path: str, scope: HTTPScope) -> bytes:
-    wire_format = format_of(path, speaks_anthropic=bool(http.header(scope, b"anthropic-version")))
-    return _response(*wire_format.error_answer(error))
+    header = partial(http.header, scope)
+    status, headers, body = format_of(path, header).error_answer(error)
+    return _response(status, {**headers, **refused(scope, path, error), **headers_for(header)}, body)
 
 
 def _response(status: int, headers: dict[str, str], body: bytes) -> bytes:

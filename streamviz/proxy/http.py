@@ -1,10 +1,21 @@
 """The little of HTTP that the endpoints need, on plain ASGI."""
 
-from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, HTTPScope
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+from urllib.parse import parse_qs
+
+from asgiref.typing import ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, ASGISendEvent, HTTPScope
 from django.conf import settings
 
-from streamviz.core.bounds import MIB
-from streamviz.core.errors import RequestError
+from streamviz.proxy.paths import is_gemini
+from streamviz.proxy.unpacking import require_known, too_large, unpacked
+
+# Anthropic's, Azure's and Google's.
+_KEY_HEADERS = (b"x-api-key", b"api-key", b"x-goog-api-key")
+
+
+# Gives a request's header, the empty text where it has none.
+Header = Callable[[bytes], str]
 
 
 class CannotEnd(Exception):
@@ -28,6 +39,29 @@ class Answering:
         await self._send(event)
 
 
+def adding(send: ASGISendCallable, headers: Mapping[str, str]) -> ASGISendCallable:
+    """An application's `send` that puts these headers into the head of the answer."""
+    added = [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
+
+    async def take(event: ASGISendEvent) -> None:
+        if event["type"] == "http.response.start":
+            event = {**event, "headers": [*event["headers"], *added]}
+        await send(event)
+
+    return take
+
+
+def without_body(send: ASGISendCallable) -> ASGISendCallable:
+    """An application's `send` for a request that asks for the head alone."""
+
+    async def take(event: ASGISendEvent) -> None:
+        if event["type"] == "http.response.body":
+            event = {**event, "body": b""}
+        await send(event)
+
+    return take
+
+
 def header(scope: HTTPScope, name: bytes) -> str:
     """A request header's value, the empty text when it was not sent."""
     for key, value in scope["headers"]:
@@ -36,36 +70,56 @@ def header(scope: HTTPScope, name: bytes) -> str:
     return ""
 
 
-def credentials(scope: HTTPScope) -> list[str]:
-    """What the client sent as a credential: bearer tokens, and Anthropic's `x-api-key`. Some clients send several."""
-    found: list[str] = []
+class Credential(NamedTuple):
+    """What a client sent as one, and the header that it came in; a key in the query counts as in Google's."""
+
+    secret: str
+    header: str
+
+
+def credentials(scope: HTTPScope) -> list[Credential]:
+    """What the client sent: bearer tokens, keys in the vendors' headers, and Google's in the query. Some clients send
+    several."""
+    found: list[tuple[str, str]] = []
     for name, value in scope["headers"]:
         if name == b"authorization":
             scheme, _, token = value.decode("latin-1").partition(" ")
-            found += [token.strip()] if scheme.lower() == "bearer" else []
-        elif name == b"x-api-key":
-            found.append(value.decode("latin-1").strip())
-    return [credential for credential in found if credential]
+            found += [(token, "authorization")] if scheme.lower() == "bearer" else []
+        elif name in _KEY_HEADERS:
+            found.append((value.decode("latin-1"), name.decode()))
+    if is_gemini(scope["path"]):
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        found += [(key, "x-goog-api-key") for key in query.get("key", ())]
+    return [Credential(secret.strip(), header) for secret, header in found if secret.strip()]
+
+
+def without_encoding(scope: HTTPScope) -> HTTPScope:
+    """The same request with its body unpacked."""
+    headers = [(name, value) for name, value in scope["headers"] if name != b"content-encoding"]
+    return {**scope, "headers": headers}
+
+
+def receiving(body: bytes, receive: ASGIReceiveCallable) -> ASGIReceiveCallable:
+    """`receive` of a request whose body has been read, and is this one now."""
+    given: list[ASGIReceiveEvent] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def take() -> ASGIReceiveEvent:
+        return given.pop() if given else await receive()
+
+    return take
 
 
 def require_length(length: int) -> None:
     """Raises RequestError (413) for a body of more bytes than may be."""
     if length > settings.MAX_REQUEST_BYTES:
-        raise RequestError(
-            413, f"The request is larger than {settings.MAX_REQUEST_BYTES / MIB:g} MiB.", code="too_large"
-        )
-
-
-def require_plain(encoding: str) -> None:
-    """Raises RequestError (415) for a body that is compressed: nobody knows how long it is."""
-    if encoding and encoding.lower() != "identity":
-        raise RequestError(415, "A request must not be compressed.", code="unsupported_encoding")
+        raise too_large()
 
 
 async def read_body(scope: HTTPScope, receive: ASGIReceiveCallable) -> bytes:
-    """The whole request body. Raises RequestError past the limit (413) or where it is compressed (415), ClientGone when
-    the client leaves."""
-    require_plain(header(scope, b"content-encoding"))
+    """The whole request body, unpacked. Raises RequestError past the limit (413) or where it is compressed in a way
+    that nobody knows (415) or wrongly (400), ClientGone when the client leaves."""
+    encoding = header(scope, b"content-encoding")
+    require_known(encoding)
     pieces: list[bytes] = []
     size = 0
     while True:
@@ -76,7 +130,7 @@ async def read_body(scope: HTTPScope, receive: ASGIReceiveCallable) -> bytes:
         require_length(size)
         pieces.append(message["body"])
         if not message["more_body"]:
-            return b"".join(pieces)
+            return await unpacked(b"".join(pieces), encoding)
 
 
 async def start(send: ASGISendCallable, status: int, headers: dict[str, str]) -> None:

@@ -9,6 +9,7 @@ from django.conf import settings
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_object, as_text, decode, encode, objects
 from streamviz.core.model_names import matching
+from streamviz.core.wire import OPENAI_CHAT
 from streamviz.proxy import http
 from streamviz.proxy.worker import Worker
 from streamviz.upstream.targets import SIMULATOR_PREFIX, configured_models
@@ -21,7 +22,7 @@ async def model_list(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCalla
     """Routes, the models of providers that have a credential and the simulator's scenarios, as far as the key goes."""
     key = worker.authenticate(scope)
     providers = await asyncio.to_thread(configured_models)
-    known = dict.fromkeys([*worker.standing.routes, *providers, *await _scenarios(worker)])
+    known = dict.fromkeys([*worker.configuration.routes, *providers, *await _scenarios(worker)])
     names = [name for name in known if not key.models or matching((name,), key.models)]
     ends = {"has_more": False, "first_id": names[0] if names else None, "last_id": names[-1] if names else None}
     await http.respond(send, 200, _JSON, encode({"object": "list", "data": [_model(name) for name in names], **ends}))
@@ -31,7 +32,7 @@ async def one_model(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallab
     """A model that can be called, listed or not. Raises RequestError (404) for any other."""
     key = worker.authenticate(scope)
     name = scope["path"].removeprefix(f"{PATH}/")
-    target = await worker.target_for(name, "openai_chat")
+    target = await worker.target_for(name, OPENAI_CHAT.name)
     if not key.may_call(name, target.provider, target.model):
         message = f"The model `{name}` does not exist for this key. See GET {PATH}."
         raise RequestError(404, message, kind="not_found_error", code="model_not_found", param="model")

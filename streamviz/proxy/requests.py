@@ -1,15 +1,24 @@
 """Reading a client's request. What is wrong with it is told in a RequestError, which names the parameter."""
 
 import gc
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 import msgspec
 from django.conf import settings
 
 from streamviz.core.errors import RequestError
-from streamviz.core.json_value import JsonObject, as_text, encode, has_more_values
+from streamviz.core.json_value import JsonObject, as_object, as_text, encode, has_more_values
 from streamviz.core.request import ModelCall
-from streamviz.proxy.formats import WireFormat
+from streamviz.core.wire import GEMINI
+from streamviz.core.wire_format import WireFormat
+from streamviz.upstream.targets import Target
+
+
+def gemini_path(model: str, method: str) -> str:
+    """What stands behind the address of Google's models: the one that is called, and what it is to do."""
+    return f"/{quote(model, safe='')}:{method}"
+
 
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _values = msgspec.json.Decoder(dict[str, object])
@@ -36,6 +45,24 @@ class ModelRequest:
         raw["model"] = msgspec.Raw(encode(model))
         return encode(raw)
 
+    def upstream(self, target: Target) -> tuple[Target, bytes]:
+        """Where the request goes on the raw lane, and in what words."""
+        if target.wire_format != GEMINI.name:
+            return target, self.body_for(target.model)
+        method = "streamGenerateContent?alt=sse" if self.is_streaming else "generateContent"
+        return target.at(gemini_path(target.model, method)), self.without("model", "stream")
+
+    def without(self, *names: str) -> bytes:
+        """The request without these fields; every other keeps its bytes."""
+        raw = _fields.decode(self.body)
+        return encode({name: value for name, value in raw.items() if name not in names})
+
+    def asking_for_usage(self) -> "ModelRequest":
+        """The same, asking a chat provider how many tokens its stream took."""
+        options = {**as_object(self.fields.get("stream_options")), "include_usage": True}
+        raw = _fields.decode(self.body) | {"stream_options": msgspec.Raw(encode(options))}
+        return replace(self, body=encode(raw), fields={**self.fields, "stream_options": options})
+
     def replaced_by(self, call: ModelCall) -> "ModelRequest":
         """The request as policies left it; fields that they did not touch keep their bytes."""
         fields = call.fields
@@ -49,21 +76,27 @@ class ModelRequest:
         return ModelRequest(encode(raw), fields, as_text(fields.get("model")), self.is_streaming)
 
 
-def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
-    """Raises RequestError for what is no request of this format (400) or has too many values (413); the rest is the
-    provider's to judge."""
+def decoded(body: bytes) -> JsonObject:
+    """The object that a request is. Raises RequestError where it is none (400) or has too many values (413)."""
     most = settings.ANSWER_BOUNDS.values
     if has_more_values(body, most):
         raise RequestError(413, f"The request has more than {most} JSON values (MAX_VALUES).", code="too_large")
     try:
-        fields = _decoded(body)
+        return _decoded(body)
     except msgspec.ValidationError as error:
         raise RequestError(400, f"The request body must be a JSON object: {error}", code="invalid_json") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RequestError(400, f"The request body is not valid JSON: {error}", code="invalid_json") from error
+
+
+def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
+    """Raises RequestError for what is no request of this format (400) or has too many values (413); the rest is the
+    provider's to judge."""
+    fields = decoded(body)
     model = fields.get("model")
     if not isinstance(model, str) or not model.strip():
         raise _wrong("model", "a text that names a model")
+    _require_own_names(fields, wire_format)
     _require_turns(fields, wire_format)
     is_streaming = fields.get("stream")
     if not isinstance(is_streaming, bool | None):
@@ -80,13 +113,22 @@ def _decoded(body: bytes) -> JsonObject:
         gc.enable()
 
 
+def _require_own_names(fields: JsonObject, wire_format: WireFormat) -> None:
+    """A provider that reads names in any case would take what policies do not. Of models `require_one_model` sees."""
+    known = {"stream", *wire_format.parameters} - {"model"}
+    spelled = {name.lower(): name for name in known}
+    for name in fields.keys() - known:
+        if own := spelled.get(name.lower()):
+            raise RequestError(400, f"`{name}` is no parameter, `{own}` is.", code="unknown_parameter", param=name)
+
+
 def _require_turns(fields: JsonObject, wire_format: WireFormat) -> None:
     turns = fields.get(wire_format.turns)
-    if wire_format.turns == "messages":
-        if not isinstance(turns, list):
-            raise _wrong("messages", "a list of messages")
-    elif not isinstance(turns, str | list | None):
-        raise _wrong(wire_format.turns, "a text or a list of items")
+    if wire_format.may_be_text:
+        if not isinstance(turns, str | list | None):
+            raise _wrong(wire_format.turns, "a text or a list of items")
+    elif not isinstance(turns, list):
+        raise _wrong(wire_format.turns, "a list of messages")
 
 
 def _wrong(parameter: str, expected: str) -> RequestError:

@@ -1,5 +1,6 @@
 """What a request says beside what goes upstream: how its client calls the session, and itself."""
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
@@ -8,20 +9,31 @@ from asgiref.typing import HTTPScope
 
 from streamviz.core.masking import kept_text
 from streamviz.core.policy import ActivePolicy
-from streamviz.live.streams import LiveStream
+from streamviz.core.wire_format import WireFormat
+from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import http
-from streamviz.proxy.formats import WireFormat
+from streamviz.proxy.labels import label_of
 from streamviz.proxy.requests import ModelRequest
-from streamviz.proxy.session_names import name_of
-from streamviz.proxy.sessions import label_of
+from streamviz.proxy.session_names import is_helper, name_of
+
+# Version, trace, span and flags, by W3C's Trace Context.
+_TRACE_PARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 class Said(NamedTuple):
-    """As the client said it: `session` is empty where it named none."""
+    """As the client said it: `session` is empty where it named none, `trace` where it is in none.
+
+    `client` is the address and the port of its connection; `is_retry` that it sends the request again, `is_helper` that
+    a sub-agent asks.
+    """
 
     wire_format: WireFormat
     session: str
     user_agent: str
+    client: tuple[str, int] = ("", 0)
+    trace: str = ""
+    is_retry: bool = False
+    is_helper: bool = False
 
     def keep(self, stream: LiveStream, request: ModelRequest, policies: Sequence[ActivePolicy]) -> None:
         """What is kept is the request as it goes upstream: of what a policy masks in it, or would mask in the rest,
@@ -39,5 +51,15 @@ class Said(NamedTuple):
 
 def said_of(wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Said:
     """What this request says."""
-    named = name_of(partial(http.header, scope), request.fields)
-    return Said(wire_format, named, http.header(scope, b"user-agent"))
+    header = partial(http.header, scope)
+    address, port = scope["client"] or ("", 0)
+    trace = _TRACE_PARENT.match(header(b"traceparent"))
+    return Said(
+        wire_format,
+        name_of(header, request.fields),
+        header(b"user-agent"),
+        (address, port or 0),
+        trace[1] if trace else "",
+        header(b"x-stainless-retry-count").strip() not in ("", "0"),
+        is_helper(header),
+    )

@@ -1,40 +1,99 @@
 """What clients call their sessions: in headers and fields of their own, looked up in one order.
 
-The client's own header comes first, then what it says in the body. What each client sends was seen on the wire.
+The client's own word comes first, as headers and then in the body; what was made for something else, as the name of a
+cache is, comes last and counts only where it is one of a kind. What each client sends was seen on the wire.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject, as_object, as_text, decode
 
-# By preference: ours, Claude Code's, Codex's (the server has its older `session_id` under this name), opencode's two.
-HEADERS = (
-    b"x-session-id",
-    b"x-claude-code-session-id",
-    b"session-id",
-    b"x-opencode-session",
-    b"x-session-affinity",
-)
+Header = Callable[[bytes], str]
+
 _LONGEST_USER_ID = 10_000
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})$")
+_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_RUN = re.compile(r"[0-9A-Za-z]{16,}")
 
 
-def name_of(header: Callable[[bytes], str], request: JsonObject) -> str:
+class Row(NamedTuple):
+    """A place where a session's name may be, who puts it there, and how it is read."""
+
+    place: str
+    whose: str
+    read: Callable[[Header, JsonObject], str]
+
+
+def _header(name: str) -> Callable[[Header, JsonObject], str]:
+    return lambda header, _: header(name.encode())
+
+
+def _codex(header: Header, _: JsonObject) -> str:
+    """Codex's header; the server has the older name `session_id` under this one. It names the session of all agents;
+    where it is but the thread's, as in older ones, the thread that began this one names that of both."""
+    session, parent = header(b"session-id"), header(b"x-codex-parent-thread-id")
+    is_threads = header(b"thread-id") in ("", session)
+    return parent if session and parent.strip() and is_threads else session
+
+
+def _metadata(request: JsonObject) -> JsonObject:
+    return as_object(request.get("metadata"))
+
+
+def _conversation(_: Header, request: JsonObject) -> str:
+    told = request.get("conversation")
+    return as_text(told) or as_text(as_object(told).get("id"))
+
+
+def _cache_key(_: Header, request: JsonObject) -> str:
+    """Many share a key that names a prompt, or an application; one that was made at random is a conversation's."""
+    key = as_text(request.get("prompt_cache_key"))
+    return key if is_made(key) else ""
+
+
+TABLE = (
+    # A sub-agent of opencode's has a session of its own, and says in which other it runs.
+    Row("header `x-parent-session-id`", "opencode's sub-agents", _header("x-parent-session-id")),
+    Row("header `x-session-id`", "anybody; opencode", _header("x-session-id")),
+    Row("header `x-claude-code-session-id`", "Claude Code", _header("x-claude-code-session-id")),
+    Row("header `session-id` or `session_id`", "Codex", _codex),
+    Row("header `x-opencode-session`", "opencode", _header("x-opencode-session")),
+    Row("header `x-session-affinity`", "opencode", _header("x-session-affinity")),
+    Row("body `metadata.session_id`", "anybody", lambda _, body: as_text(_metadata(body).get("session_id"))),
+    Row(
+        "body `metadata.user_id`: `…_session_<uuid>`, or JSON with `session_id`",
+        "Claude Code",
+        lambda _, body: _in_user_id(as_text(_metadata(body).get("user_id"))),
+    ),
+    Row(
+        "body `client_metadata.session_id`",
+        "Codex",
+        lambda _, body: as_text(as_object(body.get("client_metadata")).get("session_id")),
+    ),
+    Row("body `conversation`: an id, or an object with `id`", "OpenAI's SDKs", _conversation),
+    Row("body `prompt_cache_key`, where it is an id", "Codex, opencode, others", _cache_key),
+)
+_HELPER_HEADERS = (b"x-claude-code-agent-id", b"x-openai-subagent", b"x-codex-parent-thread-id", b"x-parent-session-id")
+
+
+def name_of(header: Header, request: JsonObject) -> str:
     """The session's name as the client gives it, empty where it gives none. `header` looks one up in the request."""
-    return next((name for told in _told(header, request) if (name := told.strip())), "")
+    return next((name for row in TABLE if (name := row.read(header, request).strip())), "")
 
 
-def _told(header: Callable[[bytes], str], request: JsonObject) -> Iterator[str]:
-    for name in HEADERS:
-        yield header(name)
-    metadata = as_object(request.get("metadata"))
-    yield as_text(metadata.get("session_id"))
-    yield _in_user_id(as_text(metadata.get("user_id")))
-    yield as_text(as_object(request.get("client_metadata")).get("session_id"))
-    conversation = request.get("conversation")
-    yield as_text(conversation) or as_text(as_object(conversation).get("id"))
-    yield as_text(request.get("prompt_cache_key"))
+def is_helper(header: Header) -> bool:
+    """Whether the client says that a sub-agent asks."""
+    return any(header(name).strip() for name in _HELPER_HEADERS)
+
+
+def is_made(name: str) -> bool:
+    """Whether a name was made by a program, for one thing alone: it has a UUID in it, or a long run of letters and
+    digits."""
+    if _UUID.search(name) is not None:
+        return True
+    return any(not (run.isalpha() or run.isdigit()) for run in _RUN.findall(name[:1_000]))
 
 
 def _in_user_id(user_id: str) -> str:

@@ -1,56 +1,74 @@
-"""Which session a stream belongs to."""
+"""Which session a stream belongs to, and where it stands in it."""
 
 import hashlib
-import re
 from collections import OrderedDict
-from dataclasses import dataclass
 from uuid import UUID, uuid5
 
+from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.context import SessionCounts
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, encode
+from streamviz.core.json_value import JsonObject
+from streamviz.exchange.stream import LiveStream
+from streamviz.proxy.conversations import Conversations, Known
+from streamviz.proxy.marks import Marks, tools_of
+from streamviz.proxy.said import Said
 from streamviz.records.ids import uuid7
+from streamviz.records.links import MOST_ASKED, Kind, Place, Relation, few, kind_of
 
 _LABELLED = UUID("6f1c6d4e-4d5b-4b5e-9f0a-5a1f6d1f7a10")
 _REMEMBERED = 10_000
-_LABEL_CHARACTERS = 60
-_SAID_CHARACTERS = 4_000
-_MOST_WRAPPED = 20
-# What agents put before a person's words: `<system-reminder>…</system-reminder>`, `<environment_context>…`.
-_OPENING = re.compile(r"\s*<([A-Za-z]{1,20}[-_][A-Za-z_-]{1,40})>")
-
-
-@dataclass(frozen=True, slots=True)
-class SessionName:
-    """A session's id, and what the client calls it; empty where it does not."""
-
-    id: UUID
-    label: str
+_OF_TRACE = 8
 
 
 class Sessions:
     """Finds the session of each request.
 
-    A client that names it (`session_names`) decides. Else a request that continues a conversation belongs where that
-    began, told by key and opening messages; any other starts a new session.
+    A client that names it (`session_names`) decides. Else a request belongs where the stream does that it goes on from,
+    which is told by what it repeats of that (`marks`), never by how it begins: many begin alike. A trace holds what is
+    left together; any other request starts a new session.
+
+    What this worker does not remember, the record may: the writer looks there for what a stream `asked` in vain.
+    `secret` is the installation's.
     """
 
-    def __init__(self) -> None:
-        self._conversations: OrderedDict[bytes, SessionName] = OrderedDict()
+    def __init__(self, secret: str) -> None:
+        self._secret = hashlib.sha256(f"streamviz conversations {secret}".encode()).digest()
+        self._conversations = Conversations()
         self._counts: OrderedDict[UUID, SessionCounts] = OrderedDict()
 
-    def find(self, request: JsonObject, turns: str, key_name: str, named: str) -> SessionName:
-        """`turns` is the request's field that holds the conversation, `named` what the client calls the session."""
-        if named:
-            return SessionName(uuid5(_LABELLED, f"{key_name}\n{named}"), named)
-        messages = _messages(request.get(turns))
-        opening = _opening(messages)
-        fingerprint = hashlib.sha256(encode([key_name, opening])).digest()
-        continues = len(messages) > len(opening)
-        session = self._conversations.get(fingerprint) if continues else None
-        if session is None:
-            session = SessionName(uuid7(), "")
-        self._remember(fingerprint, session)
-        return session
+    def begin(
+        self,
+        stream_id: UUID,
+        said: Said,
+        request: JsonObject,
+        key_name: str,
+        requested_at: int,
+        answer: Aggregator[Chunk, JsonObject],
+    ) -> tuple[UUID, Place]:
+        """The session of a stream that begins, and its place there. `answer` is what it will have of upstream."""
+        marks = Marks(self._secret, key_name, request, said.wire_format.turns)
+        told = (stream_id, key_name, requested_at, *said.client, said.user_agent)
+        one = Known(*told, tools_of(request), marks, answer)
+        named = self.named(key_name, said.session) if said.session else None
+        place = self._placed(one, named, said)
+        if named is not None:
+            one.session = named
+        elif place.parent is None:
+            one.session = _of_trace(key_name, said.trace) if said.trace else uuid7()
+        one.parent, one.relation = place.parent, place.relation
+        self._conversations.remember(one)
+        return one.session, place
+
+    def named(self, key_name: str, name: str) -> UUID:
+        """The session that a key's clients call so; a new one where they do not."""
+        return uuid5(_LABELLED, f"{key_name}\n{name}") if name else uuid7()
+
+    def ended(self, stream: LiveStream) -> None:
+        """The client has all that it gets of a stream. To be told again once it is known what policies mask of it."""
+        stream.place.marks = self._conversations.ended(stream)
+
+    def forget(self, stream: LiveStream) -> None:
+        """The stream never began."""
+        self._conversations.forget(stream.id)
 
     def counts(self, session_id: UUID, now: int) -> SessionCounts:
         """What the session's streams in this worker add up to; `now` is in µs since the epoch."""
@@ -62,57 +80,27 @@ class Sessions:
         self._counts.move_to_end(session_id)
         return counts
 
-    def _remember(self, fingerprint: bytes, session: SessionName) -> None:
-        self._conversations[fingerprint] = session
-        self._conversations.move_to_end(fingerprint)
-        if len(self._conversations) > _REMEMBERED:
-            self._conversations.popitem(last=False)
+    def move(self, stream_id: UUID, old: UUID, new: UUID) -> set[UUID]:
+        """A stream was found to belong to another session, with all that goes on from it: these."""
+        return self._conversations.move(stream_id, old, new)
+
+    def _placed(self, one: Known, named: UUID | None, said: Said) -> Place:
+        asked = one.marks.asked(is_named=named is not None, is_retry=said.is_retry, agent=said.user_agent)
+        chosen = self._conversations.find(one, asked, named)
+        repeats = any(kind_of(mark) is not Kind.ERRAND for mark in chosen.asked)
+        if chosen.parent is None and repeats and self._conversations.catch_up(one.key_name):
+            chosen = self._conversations.find(one, chosen.asked, named)
+        if chosen.parent is None and named is not None and one.marks.is_beginning:
+            caller = self._conversations.find_caller(one, named, is_helper=said.is_helper)
+            relation = Relation.SUBAGENT if caller is not None or said.is_helper else ""
+            chosen = chosen._replace(parent=caller, relation=relation)
+        if chosen.parent is not None:
+            one.session = chosen.parent.session
+        parent = chosen.parent.stream if chosen.parent is not None else None
+        return Place(parent, chosen.relation, named is not None, few(chosen.asked, MOST_ASKED))
 
 
-def label_of(request: JsonObject, turns: str) -> str:
-    """What people read in place of a session's id where the client gave it no name: how the conversation began.
-
-    It is kept, so it is to be made of the request as policies left it.
-    """
-    return _label(_opening(_messages(request.get(turns))))
-
-
-def _messages(turns: object) -> list[JsonObject]:
-    """The turns of a conversation; OpenAI's responses may have a bare text for one."""
-    if isinstance(turns, str):
-        return [{"role": "user", "content": turns}]
-    return [as_object(turn) for turn in as_list(turns)]
-
-
-def _opening(messages: list[JsonObject]) -> list[JsonObject]:
-    """The messages up to the model's first answer; in OpenAI's responses that can be an item with no role."""
-    for position, message in enumerate(messages):
-        if message.get("role") not in ("user", "system", "developer"):
-            return messages[:position]
-    return messages
-
-
-def _label(opening: list[JsonObject]) -> str:
-    """The beginning of what the user asked, without what an agent put before it."""
-    for message in opening:
-        if message.get("role") != "user":
-            continue
-        content = message.get("content")
-        parts = [as_text(as_object(part).get("text")) for part in as_list(content)] or [as_text(content)]
-        words = " ".join(_said(part) for part in parts).split()
-        if words:
-            label = " ".join(words[:_LABEL_CHARACTERS])
-            return label if len(label) <= _LABEL_CHARACTERS else f"{label[: _LABEL_CHARACTERS - 1]}…"
-    return ""
-
-
-def _said(text: str) -> str:
-    """What is left of a text behind an agent's own elements; not more than a few are looked at."""
-    at = 0
-    for _ in range(_MOST_WRAPPED):
-        opening = _OPENING.match(text, at)
-        end = -1 if opening is None else text.find(f"</{opening[1]}>", opening.end())
-        if opening is None or end < 0:
-            break
-        at = end + len(opening[1]) + 3
-    return text[at : at + _SAID_CHARACTERS]
+def _of_trace(key_name: str, trace: str) -> UUID:
+    """The same for all of a trace, and no name of the client's, which is a UUID of another version."""
+    digest = uuid5(_LABELLED, f"trace\n{key_name}\n{trace}").int
+    return UUID(int=digest & ~(0xF << 76) | (_OF_TRACE << 76))

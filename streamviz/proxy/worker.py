@@ -13,24 +13,25 @@ from django.conf import settings
 from streamviz.core.errors import RequestError, Unavailable
 from streamviz.descriptors import Descriptors
 from streamviz.evaluation.pool import Pool
+from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import feed
-from streamviz.live.streams import LiveStream
 from streamviz.proxy import http
-from streamviz.proxy.clock import Clock
-from streamviz.proxy.relay import Observers
+from streamviz.proxy.observers import Observers
 from streamviz.proxy.sessions import Sessions
 from streamviz.proxy.turns import Turns
 from streamviz.records.backlog import Watch, backlog
+from streamviz.records.configuration import Configuration, KnownKey, KnownRoute
 from streamviz.records.database import conninfo
 from streamviz.records.journal.journal import Journal
-from streamviz.records.privacy import Discretion
+from streamviz.records.moves import Move, follow
+from streamviz.records.privacy import PrivateRecorder
 from streamviz.records.recorder import Recorder
 from streamviz.records.rules import Privacy
-from streamviz.records.standing import KnownKey, Standing
 from streamviz.records.tallies import Tallies
-from streamviz.upstream.lite import send_only_what_is_asked
+from streamviz.upstream.asking import Asking
+from streamviz.upstream.loading import is_needed, load
 from streamviz.upstream.raw import new_client
-from streamviz.upstream.targets import SIMULATOR_PREFIX, RoutePlan, Target, resolve, simulator_plan
+from streamviz.upstream.targets import SIMULATOR_PREFIX, RoutePlan, Target, resolve, simulator_target
 
 # Pieces of what comes faster than any model sends, in a round of the event loop.
 FLOODS_A_ROUND = 3
@@ -50,14 +51,15 @@ class Worker:
     client: aiohttp.ClientSession
 
     def __init__(self) -> None:
-        self.standing = Standing()
-        self.sessions = Sessions()
+        self.configuration = Configuration()
+        self.sessions = Sessions(settings.SECRET_KEY)
         self.turns = Turns()
         self.tallies = Tallies(conninfo)
         self.floods = Turns(FLOODS_A_ROUND)
         self._descriptors = Descriptors()
         self.pool = Pool(settings.POLICY_PROCESSES, settings.POLICY_MEMORY_MB)
         self._targets: dict[tuple[str, str], Target] = {}
+        self.asking = Asking()
         self._reloads = 0
         self._calls: set[asyncio.Task[object]] = set()
         self._endings: set[Callable[[], object]] = set()
@@ -68,19 +70,20 @@ class Worker:
 
     async def start(self) -> None:
         """Called once, in the event loop, before the first request."""
-        send_only_what_is_asked()
         self.client = new_client(settings.UPSTREAM_SILENCE_SECONDS)
         self.journal = Journal(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
-        self.observers = Observers(self._recorder(), feed, Clock())
+        self.observers = Observers(self._recorder(), feed)
         self.run_behind(self._write_what_is_owed())
         self.run_behind(self._watch_journal())
-        self.standing.on_reload += [self.forget_targets, self._end_revoked]
-        await self.standing.start(conninfo)
+        self.run_behind(follow(conninfo, self._moved))
+        self.configuration.on_reload += [self.forget_targets, self._end_revoked]
+        await self.configuration.start(conninfo)
         await self.tallies.start()
-        # LiteLLM's first look-up of a model takes half a second, which no client is to wait for.
-        await self.target_for(f"{SIMULATOR_PREFIX}content", "openai_chat")
+        if self._needs_litellm():
+            load()  # no client is to wait for that
+        self.configuration.on_reload.append(self._load_for_routes)
         self.pool.warm()
-        # What is loaded by now stays. Left to the collector, LiteLLM's tables alone cost pauses of tens of ms.
+        # What is loaded by now stays.
         gc.collect()
         gc.freeze()
         # A stream's objects free themselves: looking for circles after each 700 of them cost 5 % and pauses of 2 ms.
@@ -88,7 +91,9 @@ class Worker:
 
     def _recorder(self) -> Recorder:
         privacy: Privacy = settings.PRIVACY
-        return self.journal if privacy.keeps_all else Discretion(self.journal, privacy, self.standing.key_name)
+        return (
+            self.journal if privacy.keeps_all else PrivateRecorder(self.journal, privacy, self.configuration.key_name)
+        )
 
     async def drain(self, seconds: float) -> None:
         """Wait until the streams that run have ended, at most so long; then end those that have not."""
@@ -120,7 +125,7 @@ class Worker:
         await asyncio.gather(*self._behind, return_exceptions=True)
         self.pool.close()
         await self.tallies.stop()
-        await self.standing.stop()
+        await self.configuration.stop()
         await self.client.close()
         self.journal.close()
 
@@ -136,6 +141,13 @@ class Worker:
         if (task := asyncio.current_task()) is not None:
             self._calls.add(task)
             task.add_done_callback(self._calls.discard)
+
+    def _moved(self, move: Move) -> None:
+        """Streams that are shown here belong to another session than was known when they began."""
+        for stream_id in self.sessions.move(move.stream, move.old, move.new):
+            if (stream := feed.get(stream_id)) is not None:
+                stream.session_id, stream.session_label = move.new, move.label or stream.session_label
+                feed.changed(stream)
 
     def require_record(self) -> None:
         """Raises Unavailable where a stream could not be recorded, or would be ended at once."""
@@ -179,8 +191,9 @@ class Worker:
         Where clients send their provider's credential in its usual place, our own key comes in `x-streamviz-key`.
         """
         own = http.header(scope, b"x-streamviz-key").strip()
-        secrets = [own] if own else [] if settings.CLIENT_CREDENTIALS else http.credentials(scope)
-        key = next((key for secret in secrets if (key := self.standing.key_for(secret))), None)
+        sent = [] if own or settings.CLIENT_CREDENTIALS else http.credentials(scope)
+        secrets = [own] if own else [credential.secret for credential in sent]
+        key = next((key for secret in secrets if (key := self.configuration.key_for(secret))), None)
         if key is None:
             words = "The API key is not known here, or was revoked." if secrets else "No API key was sent."
             place = "x-streamviz-key: <key>" if settings.CLIENT_CREDENTIALS else "Authorization: Bearer <key>"
@@ -192,7 +205,7 @@ class Worker:
         """Call `end` when the key of a running stream is revoked, at once where it was meanwhile."""
         if stream.key_id is not None:
             self._with_key[stream.id] = (stream.key_id, end)
-            if not self.standing.is_in_use(stream.key_id):
+            if not self.configuration.is_in_use(stream.key_id):
                 end()
 
     def over(self, stream: LiveStream) -> None:
@@ -201,16 +214,19 @@ class Worker:
 
     def _end_revoked(self) -> None:
         for key_id, end in list(self._with_key.values()):
-            if not self.standing.is_in_use(key_id):
+            if not self.configuration.is_in_use(key_id):
                 end()
 
     async def target_for(self, model: str, wire_format: str) -> Target:
         """Where `model` is served to clients of a wire format. Raises RequestError where that is nowhere."""
+        route = self.configuration.routes.get(model)
+        if route is None and model.startswith(SIMULATOR_PREFIX):
+            return simulator_target(model, wire_format, settings.SIMULATOR_URL)
         target = self._targets.get((model, wire_format))
         if target is None:
             # The first look-up of a model reads LiteLLM's tables, which takes long: other clients must not wait for it.
             reloads = self._reloads
-            target = await asyncio.to_thread(resolve, model, wire_format, self._plan(model, wire_format))
+            target = await asyncio.to_thread(_resolved, model, wire_format, route)
             if len(self._targets) >= _KEPT_TARGETS:
                 self._targets.clear()
             if reloads == self._reloads:  # else the routes are others by now
@@ -222,12 +238,19 @@ class Worker:
         self._reloads += 1
         self._targets.clear()
 
-    def _plan(self, model: str, wire_format: str) -> RoutePlan | None:
-        if route := self.standing.routes.get(model):
-            return RoutePlan(route.target, route.base_url, route.credential)
-        if model.startswith(SIMULATOR_PREFIX):
-            return simulator_plan(model, wire_format, settings.SIMULATOR_URL)
-        return None
+    def _needs_litellm(self) -> bool:
+        return is_needed(has_routes=bool(self.configuration.routes), brings_credentials=settings.CLIENT_CREDENTIALS)
+
+    def _load_for_routes(self) -> None:
+        """The first route may have been set: its first call is not to wait for LiteLLM."""
+        if self._needs_litellm():
+            self.run_behind(asyncio.to_thread(load))
+
+
+def _resolved(model: str, wire_format: str, route: KnownRoute | None) -> Target:
+    load()
+    plan = None if route is None else RoutePlan(route.target, route.base_url, route.credential)
+    return resolve(model, wire_format, plan)
 
 
 worker = Worker()

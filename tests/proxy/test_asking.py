@@ -3,9 +3,10 @@
 import asyncio
 
 from streamviz.core.judgements import InParts, ModelSaid, Question, Unanswered
-from streamviz.core.policy import ALLOW, ActivePolicy, Consult, Mode, Verdict, Work
+from streamviz.core.policy import ActivePolicy, Consult, Work
+from streamviz.core.verdicts import ALLOW, Mode, Verdict
 from streamviz.policies import build
-from streamviz.proxy.driver import Helpers, asked
+from streamviz.proxy.asking import Helpers, asked
 
 
 def question(*texts: str, seconds: float = 30) -> Question:

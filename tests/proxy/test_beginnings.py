@@ -9,17 +9,16 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from streamviz.core.policy import Mode
+from streamviz.core.verdicts import Mode
+from streamviz.exchange.beginnings import are_events, has_events
 from streamviz.live.feed import Feed
 from streamviz.policies import build
 from streamviz.proxy import asgi
-from streamviz.proxy.beginnings import Begun, are_events, has_events
-from streamviz.proxy.clock import Clock
-from streamviz.proxy.relay import Observers
+from streamviz.proxy.observers import Observers
 from streamviz.proxy.worker import Worker
+from streamviz.records.configuration import KnownKey, KnownRoute, ScopedPolicy
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
-from streamviz.records.standing import KnownKey, KnownRoute, ScopedPolicy
 from streamviz.upstream.raw import new_client
 from tests.core.sdk import Reader
 from tests.core.support import active
@@ -76,14 +75,14 @@ async def upstream() -> AsyncIterator[Upstream]:
 @pytest.fixture
 async def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, upstream: Upstream) -> AsyncIterator[Worker]:
     made = Worker()
-    made.standing.keys[digest(KEY)] = KnownKey(1, "a-key")
-    made.standing.key_ids = frozenset([1])
-    made.standing.routes["openai"] = KnownRoute("openai/x", upstream.url, "")
+    made.configuration.keys[digest(KEY)] = KnownKey(1, "a-key")
+    made.configuration.key_ids = frozenset([1])
+    made.configuration.routes["openai"] = KnownRoute("openai/x", upstream.url, "")
     rule = active(build("text_rule", {"patterns": [SECRET], "in": ["content"]}))
-    made.standing.policies = (ScopedPolicy("rule", 1, Mode.ENFORCE, (), (), rule),)
+    made.configuration.policies = (ScopedPolicy("rule", 1, Mode.ENFORCE, (), (), rule),)
     made.client = new_client(silence_seconds=30)
     made.journal = Journal(tmp_path, ROOM)
-    made.observers = Observers(cast(Any, Kept()), Feed(), Clock())
+    made.observers = Observers(cast(Any, Kept()), Feed())
     monkeypatch.setattr(asgi, "worker", made)
     yield made
     await made.client.close()
@@ -145,7 +144,7 @@ async def test_events_that_nobody_asked_for_are_not_handed_on(worker: Worker, up
     status, body = await asked(False)
     assert (status, SECRET.encode() in body) == (502, False)
     assert "asks for none" in json.loads(body)["error"]["message"]
-    worker.standing.policies = ()
+    worker.configuration.policies = ()
     assert await asked(False) == (200, b"".join(upstream.pieces))
 
 
@@ -174,13 +173,3 @@ def test_the_beginning_says_what_it_is(beginning: bytes, says_so: bool, are_aske
 def test_a_body_with_a_line_of_data_has_events() -> None:
     assert has_events(b'{"a": "\ndata: {}\n"}')
     assert not has_events(b'{\n  "data": 5,\n  "event": "x"\n}')
-
-
-async def test_looking_takes_nothing_away() -> None:
-    async def reads() -> AsyncIterator[bytes]:
-        for piece in (b"\xef\xbb\xbf", b" \n", b"{", b"}"):
-            yield piece
-
-    begun = Begun(reads())
-    assert await begun.look() == b"{"
-    assert b"".join([piece async for piece in begun]) == b"\xef\xbb\xbf \n{}"

@@ -1,9 +1,11 @@
 """Upstream's errors quote what they were sent: what policies mask is masked in them too."""
 
 from streamviz.core.errors import RequestError, UpstreamError
-from streamviz.core.policy import ActivePolicy, Mode
+from streamviz.core.masking import told_values
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.verdicts import Mode
+from streamviz.exchange.errors import kept_error
 from streamviz.policies import build
-from streamviz.proxy.relay import kept_error
 
 KEY = "AKIAIOSFODNN7EXAMPLE"
 
@@ -33,6 +35,25 @@ def test_what_has_nothing_in_it_stays_the_same() -> None:
     assert kept_error(shown, redacting(Mode.SHADOW)) is shown
     ours = RequestError(400, KEY)
     assert kept_error(ours, redacting()) is ours
+
+
+def test_what_may_not_be_said_in_an_answer_is_not_said_in_an_error() -> None:
+    rule = build("text_rule", {"patterns": ["tell nobody"], "action": "halt"})
+    policies = [ActivePolicy(rule, "text", 1, 1, Mode.ENFORCE)]
+    error = UpstreamError(400, "Please tell nobody.", headers={"request-id": "please tell nobody"}, body=b"tell nobody")
+    told = kept_error(error, policies)
+    assert isinstance(told, UpstreamError)
+    assert (told.message, told.body, told.headers) == ("", b"", {})
+    assert kept_error(refused("bad key", b"bad key"), policies).message == "bad key"
+
+
+def test_of_an_answers_headers_only_those_go_on_that_say_nothing_of_the_kind() -> None:
+    headers = {"x-request-id": "r-1", "request-id": KEY, "ratelimit-policy": "100;w=60"}
+    told = {"x-request-id": "r-1", "request-id": "[api key removed]", "ratelimit-policy": "100;w=60"}
+    assert told_values(headers, redacting()) == told
+    answers_only = [ActivePolicy(build("redact", {"in": ["content"]}), "redact", 1, 1, Mode.ENFORCE)]
+    assert told_values(headers, answers_only) == {"x-request-id": "r-1", "ratelimit-policy": "100;w=60"}
+    assert told_values(headers, redacting(Mode.SHADOW)) == headers
 
 
 def test_a_body_that_is_too_long_to_be_masked_is_left_out() -> None:

@@ -11,15 +11,14 @@ import pytest
 
 from streamviz.live.feed import Feed
 from streamviz.proxy import asgi, http
-from streamviz.proxy.clock import Clock
 from streamviz.proxy.early import passage
-from streamviz.proxy.relay import Observers
+from streamviz.proxy.observers import Observers
 from streamviz.proxy.worker import Worker
+from streamviz.records.configuration import KnownKey, KnownRoute
 from streamviz.records.journal import room
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
 from streamviz.records.recorder import AnyEntry, StreamClosed, StreamOpened
-from streamviz.records.standing import KnownKey, KnownRoute
 from tests.records.support import ROOM
 
 KEY = "sv-a-key"
@@ -54,13 +53,13 @@ class Broken:
 @pytest.fixture
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
     made = Worker()
-    made.standing.keys[digest(KEY)] = KnownKey(1, "a-key")
-    made.standing.key_ids = frozenset([1])
+    made.configuration.keys[digest(KEY)] = KnownKey(1, "a-key")
+    made.configuration.key_ids = frozenset([1])
     for name in ("openai", "anthropic"):
-        made.standing.routes[name] = KnownRoute(f"{name}/x", "http://127.0.0.1:1", "")
+        made.configuration.routes[name] = KnownRoute(f"{name}/x", "http://127.0.0.1:1", "")
     made.client = cast(Any, Broken())
     made.journal = Journal(tmp_path, ROOM)
-    made.observers = Observers(cast(Any, Kept()), Feed(), Clock())
+    made.observers = Observers(cast(Any, Kept()), Feed())
     monkeypatch.setattr(asgi, "worker", made)
     yield made
     made.journal.close()

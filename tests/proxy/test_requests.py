@@ -5,7 +5,7 @@ import json
 import pytest
 
 from streamviz.core.errors import RequestError
-from streamviz.proxy.formats import OPENAI_CHAT
+from streamviz.core.wire import OPENAI_CHAT
 from streamviz.proxy.requests import read_request
 from streamviz.upstream.other_models import require_one_model
 

@@ -10,20 +10,20 @@ import pytest
 
 from streamviz.core.context import SessionCounts
 from streamviz.core.errors import RequestError
-from streamviz.core.policy import ActivePolicy, Mode
+from streamviz.core.policy import ActivePolicy
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Mode
+from streamviz.core.wire import OPENAI_CHAT
 from streamviz.live.feed import Feed
 from streamviz.policies import build
 from streamviz.proxy.calls import model_call
-from streamviz.proxy.clock import Clock
-from streamviz.proxy.formats import OPENAI_CHAT
-from streamviz.proxy.relay import Observers
+from streamviz.proxy.observers import Observers
 from streamviz.proxy.spending import amounts_of
 from streamviz.proxy.worker import Worker
+from streamviz.records.configuration import KnownKey, KnownRoute, ScopedPolicy
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
 from streamviz.records.recorder import AnyEntry, StreamOpened
-from streamviz.records.standing import KnownKey, KnownRoute, ScopedPolicy
 from streamviz.records.tallies import Amounts
 from tests.records.support import ROOM
 
@@ -65,11 +65,11 @@ class Full:
 @pytest.fixture
 def worker(tmp_path: Path) -> Any:
     made = Worker()
-    made.standing.keys[digest(KEY)] = KnownKey(1, "a-key")
-    made.standing.key_ids = frozenset([1])
-    made.standing.routes["m"] = KnownRoute("openai/x", "http://127.0.0.1:1", "")
+    made.configuration.keys[digest(KEY)] = KnownKey(1, "a-key")
+    made.configuration.key_ids = frozenset([1])
+    made.configuration.routes["m"] = KnownRoute("openai/x", "http://127.0.0.1:1", "")
     made.journal = Journal(tmp_path, ROOM)
-    made.observers = Observers(cast(Any, Full()), Feed(), Clock())
+    made.observers = Observers(cast(Any, Full()), Feed())
     made.tallies = cast(Any, Books())
     limited(made, Mode.ENFORCE)
     yield made
@@ -79,7 +79,7 @@ def worker(tmp_path: Path) -> Any:
 def limited(worker: Worker, mode: Mode) -> None:
     """All sessions are limited, in this mode."""
     active = ActivePolicy(build("limits", {"session": {"streams": 3}}), "limits", 1, 1, mode)
-    worker.standing.policies = [ScopedPolicy("limits", 1, mode, (), (), active)]
+    worker.configuration.policies = [ScopedPolicy("limits", 1, mode, (), (), active)]
 
 
 async def call(worker: Worker, **fields: object) -> None:

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from streamviz.core.json_value import JsonObject
-from streamviz.proxy.session_names import name_of
+from streamviz.proxy.session_names import TABLE, is_helper, name_of
+from tests.services import ROOT
 
 UUID = "54c1eb09-bc4c-4d2f-98eb-6d2ab2d5e2fe"
 
@@ -39,6 +41,63 @@ def test_a_header_names_it(header: bytes) -> None:
 )
 def test_a_field_names_it(request_: JsonObject) -> None:
     assert _name(**request_) == UUID
+
+
+def test_each_row_of_the_table_goes_before_those_behind_it() -> None:
+    """All are given, and taken away one after another."""
+    headers = {
+        b"x-parent-session-id": "opencode's parent",
+        b"x-session-id": "ours",
+        b"x-claude-code-session-id": "claude code's",
+        b"session-id": "codex's",
+        b"x-opencode-session": "opencode's",
+        b"x-session-affinity": "opencode's other",
+    }
+    fields: dict[str, Any] = {
+        "metadata": {"session_id": "anybody's", "user_id": json.dumps({"session_id": "claude code's older"})},
+        "client_metadata": {"session_id": "codex's other"},
+        "conversation": {"id": "openai's"},
+        "prompt_cache_key": UUID,
+    }
+    found = []
+    for header in list(headers):
+        found.append(_name(headers, **fields))
+        del headers[header]
+    for name in ("metadata", "metadata", "client_metadata", "conversation", "prompt_cache_key"):
+        found.append(_name(**fields))
+        if name == "metadata" and "session_id" in fields[name]:
+            del fields[name]["session_id"]
+        else:
+            del fields[name]
+    assert (len(set(found)), len(found)) == (len(TABLE), len(TABLE))
+    assert found[:2] == ["opencode's parent", "ours"]
+    assert found[-1] == UUID
+    assert _name(headers, **fields) == ""
+
+
+def test_the_table_is_documented_as_it_is() -> None:
+    rows = "".join(f"| {row.place} | {row.whose} |\n" for row in TABLE)
+    assert rows in (ROOT / "docs" / "clients.md").read_text()
+
+
+def test_a_session_of_codexs_is_that_of_all_its_agents() -> None:
+    root, child = UUID, UUID[::-1]
+    assert _name({b"session-id": root, b"thread-id": root}) == root
+    assert _name({b"session-id": root, b"thread-id": child, b"x-codex-parent-thread-id": root}) == root
+    older = {b"session-id": child, b"x-codex-parent-thread-id": root, b"x-openai-subagent": "review"}
+    assert _name(older) == root
+    assert is_helper(lambda name: older.get(name, ""))
+    assert not is_helper(lambda _: "")
+
+
+@pytest.mark.parametrize("key", ["support-bot-v2", "my_app:prompts:2026-11-23", "thread_17", "a" * 40, "1" * 40])
+def test_a_cache_that_many_may_share_names_no_session(key: str) -> None:
+    assert _name(prompt_cache_key=key) == ""
+
+
+@pytest.mark.parametrize("key", [UUID, f"chat-{UUID}", "ses_4f1c2ba0affe1Ab3dEf6hIj9kL", "0123456789abcdef01234567"])
+def test_a_cache_of_one_conversation_names_it(key: str) -> None:
+    assert _name(prompt_cache_key=key) == key
 
 
 def test_headers_go_before_fields_and_each_before_those_behind_it() -> None:

@@ -1,34 +1,150 @@
-"""What people read in place of a session's id."""
+"""Where a request belongs: what proves that, and what does not."""
+
+from typing import Any
 
 import pytest
 
-from streamviz.proxy.sessions import label_of
+from streamviz.core.judgements import Judgement
+from streamviz.core.verdicts import Decision, Verdict
+from streamviz.proxy.conversations import Conversations
+from streamviz.proxy.sessions import Sessions
+from tests.conversations.agents import Call
+from tests.conversations.providers import Ids, Json, Said, chat_results, chat_turn
+from tests.conversations.worker import Host, Streamed
+from tests.core.support import active, deny_names
 
-REMINDER = "<system-reminder>\nToday is Friday.\n</system-reminder>"
+LONG = "The build fails since the clock moved: retry.py reads it before it is there. " * 4
 
 
-def _said(*texts: str) -> dict[str, object]:
-    return {"messages": [{"role": "user", "content": [{"type": "text", "text": text} for text in texts]}]}
+def _chat(*messages: Json, answer: Said, **more: Any) -> Call:
+    return Call("openai_chat", {"model": "m", "messages": list(messages)}, answer, **more)
+
+
+def _user(text: str) -> Json:
+    return {"role": "user", "content": text}
+
+
+def _model(text: str) -> Json:
+    return {"role": "assistant", "content": text}
+
+
+def _next(host: Host, *messages: Json, port: int = 1) -> Streamed:
+    return host.take(_chat(*messages, answer=Said("Well.")), port)
+
+
+def _is_after(streamed: Streamed, parent: Streamed) -> bool:
+    place = streamed.stream.place
+    is_linked = (place.parent, place.relation) == (parent.stream.id, "turn")
+    assert (streamed.stream.session_id == parent.stream.session_id) == is_linked
+    return is_linked
+
+
+@pytest.fixture
+def host() -> Host:
+    return Host(Ids())
+
+
+def test_a_client_that_asks_on_before_its_stream_is_over_goes_on_from_it(host: Host) -> None:
+    first, aggregator = host.begin(_chat(_user("Why?"), answer=Said(LONG)), 1)
+    host.answer(first, aggregator)
+    assert _is_after(_next(host, _user("Why?"), _model(LONG), _user("And?")), first)
 
 
 @pytest.mark.parametrize(
-    "texts",
-    [
-        ("Mend the build",),
-        (REMINDER, "Mend the build"),
-        (f"{REMINDER}\n{REMINDER} Mend the build",),
-        ("<environment_context>\n<cwd>/home</cwd>\n</environment_context>", "Mend  the\nbuild"),
-    ],
+    ("before", "is_proof"),
+    [(["Why?"], True), (["Another question, of another conversation, at some length.", "OK", "Why?"], False)],
 )
-def test_a_label_is_a_persons_first_words(texts: tuple[str, ...]) -> None:
-    assert label_of(_said(*texts), "messages") == "Mend the build"
+def test_few_words_prove_nothing_in_the_middle_of_another_conversation(
+    host: Host, before: list[str], is_proof: bool
+) -> None:
+    first = host.take(_chat(_user("Why?"), answer=Said("OK")), 1)
+    turns = [(_model if number % 2 else _user)(text) for number, text in enumerate(before)]
+    assert _is_after(_next(host, *turns, _model("OK"), _user("go on")), first) is is_proof
 
 
-def test_words_come_from_the_first_message_that_has_any() -> None:
-    items = [*_said(REMINDER)["messages"], {"role": "user", "content": "Mend the build"}]
-    assert label_of({"input": items}, "input") == "Mend the build"
+def test_a_long_answer_is_proof_whatever_its_client_made_of_the_question(host: Host) -> None:
+    first = host.take(_chat(_user("Why?\n\nAlways answer in English."), answer=Said(LONG)), 1)
+    assert _is_after(_next(host, _user("Why?"), _model(LONG), _user("And?")), first)
 
 
-@pytest.mark.parametrize("text", ["<b>bold</b> words", "<system-reminder> that never ends", "<a-b></c-d>"])
-def test_what_is_no_element_of_an_agent_stays(text: str) -> None:
-    assert label_of(_said(text), "messages") == text
+def test_an_answer_that_the_client_left_out_is_bridged_by_the_one_before(host: Host) -> None:
+    first = host.take(_chat(_user("Why?"), answer=Said(LONG)), 1)
+    said = [_user("Why?"), _model(LONG), _user("And?")]
+    host.take(_chat(*said, answer=Said("Because."), fails=True), 1)
+    assert _next(host, *said, _user("Are you there?")).stream.session_id == first.stream.session_id
+
+
+def test_the_same_words_with_calls_of_their_own_are_another_run(host: Host) -> None:
+    answer = Said("", (("bash", {"command": "make test && make lint && make build && make run"}),))
+    runs = [host.take(_chat(_user("Mend it."), answer=answer), port) for port in (1, 1)]
+    for run in runs:
+        said = [_user("Mend it."), chat_turn(run.body), *chat_results(run.body, "ok")]
+        assert _is_after(_next(host, *said), run)
+
+
+def test_ids_that_a_provider_counts_prove_nothing() -> None:
+    host = Host(Ids(are_counted=True))
+    host.take(_chat(_user("Mend it."), answer=Said("", (("bash", {"command": "ls"}),))), 1)
+    call = {"id": "call_0", "type": "function", "function": {"name": "rm", "arguments": "{}"}}
+    other = _next(host, _user("Other."), {"role": "assistant", "tool_calls": [call]}, _user("Go on."))
+    assert (other.stream.place.parent, other.stream.place.relation) == (None, "")
+
+
+def test_what_the_client_got_in_place_of_a_call_is_what_it_repeats(host: Host) -> None:
+    call = _chat(_user("Mend it."), answer=Said("I'll see.", (("rm", {"path": "/"}),)))
+    first, aggregator = host.begin(call, 1)
+    verdict = Verdict(Decision.DENY, text=f"rm is not allowed here. {LONG}")
+    first.stream.context.judgements.append(Judgement(active(deny_names("rm")), 1, verdict, 0, 0))
+    host.end(first, aggregator)
+    said = [_user("Mend it."), _model(f"I'll see.{verdict.text}"), _user("And?")]
+    assert _is_after(_next(host, *said), first)
+
+
+def test_what_policies_mask_is_known_as_the_client_has_it(host: Host) -> None:
+    first, aggregator = host.begin(_chat(_user("Whose?"), answer=Said(f"It is Bob's. {LONG}")), 1)
+    host.end(first, aggregator)
+    masked = f"It is [name]'s. {LONG}"
+    first.stream.context.masked[0] = masked
+    host.sessions.ended(first.stream)
+    assert _is_after(_next(host, _user("Whose?"), _model(masked), _user("And?")), first)
+
+
+def test_marks_are_numbers_that_other_secrets_and_keys_do_not_give(host: Host) -> None:
+    first = host.take(_chat(_user("Why?"), answer=Said(LONG)), 1)
+    assert all(-(2**63) <= mark < 2**63 for mark in first.stream.place.marks)
+    other = Host(Ids())
+    other.sessions = Sessions("of another installation")
+    second = other.take(_chat(_user("Why?"), answer=Said(LONG)), 1)
+    assert not set(first.stream.place.marks) & set(second.stream.place.marks)
+
+
+def test_a_moved_session_takes_along_what_goes_on_from_it(host: Host) -> None:
+    first = host.take(_chat(_user("Why?"), answer=Said(LONG)), 1)
+    said = [_user("Why?"), _model(LONG), _user("And?")]
+    second = _next(host, *said)
+    other = _next(host, _user("Something else."))
+    new = other.stream.session_id
+    moved = host.sessions.move(first.stream.id, first.stream.session_id, new)
+    assert moved == {first.stream.id, second.stream.id}
+    third = _next(host, *said, _model("Well."), _user("So?"))
+    assert (third.stream.session_id, third.stream.place.parent) == (new, second.stream.id)
+
+
+def test_memory_is_bounded_and_what_is_forgotten_leaves_nothing(host: Host) -> None:
+    host.sessions._conversations = known = Conversations(most=10)
+    for number in range(50):
+        host.take(_chat(_user(f"Question {number}"), answer=Said(f"{number} {LONG}")), 1)
+    assert len(known._known) == 10
+    assert {id for ids in known._by_mark.values() for id in ids} == set(known._known)
+    assert len(known._in_session) <= 11
+    assert not known._running
+
+
+def test_a_trace_holds_together_what_nothing_else_does(host: Host) -> None:
+    def traced(text: str, trace: str) -> Streamed:
+        headers = {"traceparent": f"00-{trace * 32}-{'1' * 16}-01"}
+        return host.take(_chat(_user(text), answer=Said("OK"), headers=headers), 1)
+
+    one, two, other = traced("First", "a"), traced("Second", "a"), traced("Second", "b")
+    assert one.stream.session_id == two.stream.session_id != other.stream.session_id
+    assert one.stream.session_id.version == 8

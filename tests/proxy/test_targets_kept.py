@@ -7,7 +7,7 @@ import pytest
 
 from streamviz.proxy import worker as module
 from streamviz.proxy.worker import Worker
-from streamviz.records.standing import KnownRoute
+from streamviz.records.configuration import KnownRoute
 from streamviz.upstream.targets import RoutePlan, Target, resolve
 
 
@@ -22,10 +22,10 @@ async def test_a_target_of_a_route_that_was_changed_meanwhile_is_not_kept(monkey
 
     monkeypatch.setattr(module, "resolve", slow)
     worker = Worker()
-    worker.standing.routes["m"] = KnownRoute("openai/x", "http://127.0.0.1:1", "")
+    worker.configuration.routes["m"] = KnownRoute("openai/x", "http://127.0.0.1:1", "")
     first = asyncio.create_task(worker.target_for("m", "openai_chat"))
     await begun.wait()
-    worker.standing.routes["m"] = KnownRoute("openai/x", "http://127.0.0.1:2", "")
+    worker.configuration.routes["m"] = KnownRoute("openai/x", "http://127.0.0.1:2", "")
     worker.forget_targets()
     may_end.set()
     assert (await first).base_url == "http://127.0.0.1:1"

@@ -1,0 +1,64 @@
+"""What clients are told where a stream does not come to its own end."""
+
+from collections.abc import Sequence
+
+from streamviz.core.errors import ClientFacingError, RequestError, Unavailable, UpstreamError
+from streamviz.core.events import MALFORMED_CHUNK, StreamFailed
+from streamviz.core.masking import told_text, told_values
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.verdicts import Verdict
+from streamviz.records.recorder import CANCELLED
+
+UNASKED = "upstream answered with events to a request that asks for none"
+TWOFOLD = "upstream answered with something that can be read as events and as JSON"
+UNFINISHED = StreamFailed("upstream closed the stream before it was finished", "upstream_error")
+# Longer ones would take too long to be masked.
+_LONGEST_ERROR = 20_000
+
+
+def denial(active: ActivePolicy, verdict: Verdict) -> RequestError:
+    """What a client is told whose request a policy denied."""
+    message = verdict.text or f"The request was denied by policy {active.name}."
+    return RequestError(403, message, kind="permission_error", code="denied_by_policy")
+
+
+def cancellation() -> RequestError:
+    """A person stopped the stream."""
+    return RequestError(403, CANCELLED, code="cancelled")
+
+
+def revocation() -> RequestError:
+    """The key was revoked that the stream was asked for with."""
+    return RequestError(401, "The API key was revoked.", kind="authentication_error", code="invalid_api_key")
+
+
+def stop() -> Unavailable:
+    """The server stops, and waits no longer."""
+    return Unavailable("streamviz was stopped")
+
+
+def kept_error(error: ClientFacingError, policies: Sequence[ActivePolicy]) -> ClientFacingError:
+    """What may be recorded and told of an error: upstream's quote what they are about, so what policies mask is masked
+    in them too, and what they forbid in an answer is left out."""
+    if not policies or not isinstance(error, UpstreamError):
+        return error
+    body = error.body.decode("utf-8", "replace")
+    message = told_text(error.message[:_LONGEST_ERROR], policies)
+    said = told_text(body, policies) if len(body) <= _LONGEST_ERROR else ""
+    headers = told_values(error.headers, policies)
+    if (message, said, headers) == (error.message, body, error.headers):
+        return error
+    kind = told_text(error.kind, policies) or "upstream_error"
+    return UpstreamError(error.status, message, kind=kind, headers=headers, body=said.encode())
+
+
+def why_unreadable(failure: StreamFailed | None) -> str:
+    """Why a whole answer is none."""
+    if failure is None or failure.kind == MALFORMED_CHUNK:
+        return "upstream answered with something that is not JSON"
+    return failure.message
+
+
+def failed(error: ClientFacingError) -> StreamFailed:
+    """The same as it is told in the middle of a stream."""
+    return StreamFailed(error.message, error.kind, error.code or "")

@@ -1,0 +1,400 @@
+"""One call, from its request to its last word: what happens comes in, what is to be done about it goes out."""
+
+from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
+from functools import partial
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.chain import PolicyChain
+from streamviz.core.context import UPSTREAM, Frame
+from streamviz.core.errors import ClientFacingError, NotRecorded, UpstreamError
+from streamviz.core.events import PROCESSING_ERROR, StreamFailed
+from streamviz.core.json_value import JsonObject
+from streamviz.core.judgements import Answer
+from streamviz.core.masking import masking, told_values
+from streamviz.core.outcome import Outcome
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.request import ModelCall
+from streamviz.core.request_judging import RequestJudging
+from streamviz.core.sse import SSEEvent
+from streamviz.core.unasked_usage import UnaskedUsage
+from streamviz.core.wire_format import WireFormat
+from streamviz.exchange import errors
+from streamviz.exchange.commands import Begin, CloseUpstream, Command, CutOff, End, Finish, Record, Respond, Send
+from streamviz.exchange.life import Event, State
+from streamviz.exchange.questions import Questions
+from streamviz.exchange.reading import Means, Reading
+from streamviz.exchange.stream import LiveStream
+from streamviz.exchange.tape import Tape
+from streamviz.exchange.writing import Writing
+from streamviz.records.recorder import OURSELVES
+
+# Clients give up after some 20 s without a byte, and proxies on the way even sooner.
+KEEP_ALIVE_US = 5_000_000
+# A client that takes so long to take what it was sent is not reading.
+_SLOW_US = 250_000
+
+
+class Exchange:
+    """The life of one call. No I/O: its driver tells it what happens, and does what `commands` says after each event.
+
+    The order of things is fixed here: what came is recorded before it is judged, what goes out before it is sent, and
+    whatever happens the client gets a legal end. Policies may await in `advance` alone.
+    """
+
+    def __init__(
+        self,
+        stream: LiveStream,
+        wire_format: WireFormat,
+        aggregator: Aggregator[Chunk, JsonObject],
+        policies: Sequence[ActivePolicy],
+        means: Means,
+    ) -> None:
+        self.stream = stream
+        self.adopt(policies)
+        self._life = stream.life
+        self._context = stream.context
+        self._format = wire_format
+        self._aggregator = aggregator
+        self._tape = Tape(stream)
+        self._questions = Questions(stream.context)
+        self._writing = Writing(wire_format, aggregator, is_streaming=stream.is_streaming)
+        self._new_reading = partial(Reading, stream, aggregator, self._tape, self._writing, means=means)
+        self._reading: Reading | None = None
+        self._chain: PolicyChain | None = None
+        # Whether `advance` may take long, as policies look at the chunks themselves.
+        self.may_wait = False
+        self._request: RequestJudging | None = None
+        self._head = Begin(200, {"content-type": "text/event-stream" if stream.is_streaming else "application/json"})
+        self._end: End | Respond | CutOff | None = End()
+        self._unasked = UnaskedUsage()
+        # Frames of our own, that go before what policies let out.
+        self._made: list[Frame] = []
+        self._is_open = False
+
+    def adopt(self, policies: Sequence[ActivePolicy]) -> None:
+        """These policies are in force: as the request says at first, and anew where another model is called."""
+        self.policies, self.masking = policies, masking(policies)
+
+    # The request.
+
+    def judge(self, call: ModelCall, but: Collection[str] = ()) -> RequestJudging:
+        """Have the policies judge the request, `but` those of these names, as far as that needs nobody else."""
+        asked = [active for active in self.policies if active.name not in but]
+        self._request = RequestJudging(asked, call, self._context)
+        return self._request
+
+    def judged(self) -> bool:
+        """All are heard: the request as it is to go upstream is in the stream's context. False where it was denied."""
+        assert self._request is not None
+        self._context.request = self._request.call
+        if self._request.denied is None:
+            return True
+        active, verdict = self._request.denied
+        self._cut(Event.DENIED, errors.denial(active, verdict), f"{active.name}: {verdict.reason}")
+        return False
+
+    def forwarded(self) -> None:
+        """The request goes upstream."""
+        self._life.step(Event.FORWARDED)
+
+    # The answer.
+
+    def answered(self, status: int, headers: Mapping[str, str]) -> None:
+        """Upstream accepted the request; its answer is to come."""
+        self._life.step(Event.ANSWERED)
+        self._is_open = True
+        self.stream.status = status
+        self._head = Begin(status, told_values(headers, self.policies))
+        self._reading = self._new_reading(policies=self.policies)
+        self._reading.open(headers.get("content-type", ""))
+
+    def received(self, data: bytes) -> None:
+        """Upstream's next bytes. What they complete is judged in `advance`."""
+        if self._reading is not None and self._life.state is State.ANSWERING:
+            self._reading.receive(data)
+            if self._chain is not self._reading.chain:
+                self._know_chain(self._reading.chain)
+
+    def ended(self, error: UpstreamError | None = None) -> None:
+        """Upstream ended its answer, or broke it off, or is not read any more. What that leaves is judged in
+        `advance`."""
+        if self._reading is not None and self._life.state is State.ANSWERING:
+            self._life.step(Event.DRAINED)
+            self._reading.end(error)
+            self._know_chain(self._reading.chain)
+
+    def advance(self) -> Coroutine[None, None, None]:
+        """Have the policies see what came."""
+        assert self._reading is not None
+        return self._reading.advance(self._life)
+
+    def answer(self, number: int, answer: Answer) -> None:
+        """A question was answered; an answer to one that nobody asks any more is passed over."""
+        if not self._questions.take(number):
+            return
+        question = self._context.questions.get(number)
+        if question is not None and question.ordinal is None and self._request is not None:
+            self._request.answer(number, answer)
+        elif self._chain is not None:
+            self._chain.answer(number, answer, self.stream.state, self._context)
+
+    def tick(self) -> None:
+        """Time went by: the client is shown that the connection lives where a policy keeps it waiting."""
+        due = self.keep_alive_at
+        if due is not None and self._context.now() >= due:
+            self._made.append(self._writing.keep_alive())
+
+    # Ends that are not its own. All are legal for the client; of what is held it gets nothing.
+
+    def refused(self, error: ClientFacingError) -> None:
+        """There is no answer: the client is told why, in upstream's words where it said any."""
+        error = errors.kept_error(error, self.policies)
+        if isinstance(error, UpstreamError) and error.body:
+            self._tape.receive([SSEEvent(error.body, None)])
+        self._cut(Event.FAILED, error, error.message)
+
+    def broke(self, error: ClientFacingError) -> None:
+        """It cannot go on, for a reason of our own."""
+        self._cut(Event.BROKE, error, error.message)
+
+    def lost(self) -> None:
+        """What is to go out next is not in the record, and cannot be: it does not go out."""
+        if not self._life.is_over:
+            self.broke(NotRecorded())
+
+    def cancelled(self, by: str) -> None:
+        """A person stopped it."""
+        self._cut(Event.CANCELLED, errors.cancellation(), f"cancelled by {by}")
+
+    def revoked(self) -> None:
+        """The key was revoked that it was asked for with."""
+        self._cut(Event.REVOKED, errors.revocation(), "its key was revoked")
+
+    def stopped(self) -> None:
+        """The server stops, and waits no longer."""
+        self._cut(Event.STOPPED, errors.stop(), "streamviz was stopped")
+
+    def left(self, why: str = "") -> None:
+        """The client is gone; `why` where it did not just leave."""
+        passed = self.stream.passed_seqs
+        how_far = f"after chunk {passed[-1]}" if passed else "before the answer began"
+        if self._over(Event.LEFT) and self._life.outcome is Outcome.CLIENT_DISCONNECTED:
+            self.stream.error = f"{why}; it was cut off {how_far}" if why else f"the client left {how_far}"
+
+    def dropped(self) -> None:
+        """The server lets go of the stream, whoever still waits."""
+        self._over(Event.DROPPED)
+
+    def close(self) -> None:
+        """Nobody is asked any more: what policies found in texts that are not over is noted."""
+        self._context.questions.clear()
+        try:
+            if self._chain is not None:
+                self._chain.abandon(self._context)
+        finally:
+            self._life.step(Event.CLOSED)
+
+    # What is to be done about it.
+
+    def commands(self) -> Iterator[Command]:
+        """What is to be done now. Each is done before the next is asked for; what is left is void once something else
+        happens."""
+        life, stream = self._life, self.stream
+        while not life.is_over:
+            if not self._only_passes:
+                yield from self._about_others()
+                self._come_to_an_end()
+            state, frames = life.state, self._take_frames()
+            if entries := self._tape.take_entries(frames):
+                yield Record(entries)
+                if life.state is not state:
+                    continue  # it could not be kept
+            if not life.has_begun and (frames or self._may_begin):
+                life.step(Event.BEGAN)
+                yield self._head
+            if frames:
+                since = stream.sending_since = self._context.now()
+                yield Send(frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames]))
+                self._note_taken(since)
+                if life.state is State.ANSWERING:
+                    return
+            elif state is State.ENDING or state is State.CUT:
+                yield from self._ends()
+            else:
+                return
+        yield from self._about_others()
+        if entries := self._tape.take_entries():
+            yield Record(entries)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether upstream's next bytes are wanted."""
+        is_answering = self._life.state is State.ANSWERING and not self._context.is_terminated
+        return is_answering and self._reading is not None and not self._reading.is_broken
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the client waits for the answer to a question."""
+        return self._questions.are_awaited
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether anything was asked that is not answered yet."""
+        return bool(self._context.questions)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to wait for but upstream."""
+        return not self._questions.asked and (self._chain is None or not self._chain.is_holding)
+
+    @property
+    def keep_alive_at(self) -> int | None:
+        """When the client is to be shown that the connection lives (µs since the epoch); None while no policy keeps it
+        waiting, and where that cannot be shown: before a whole answer there is only its head, and a request that is
+        denied later needs one of its own."""
+        if self._life.is_ending or not self._keeps_waiting:
+            return None
+        return (self.stream.last_sent_at or self.stream.requested_at) + KEEP_ALIVE_US
+
+    @property
+    def has_sent_all(self) -> bool:
+        """Whether the client has the stream to its last word; only the end of the response may still be to come."""
+        is_whole = self._aggregator.has_end_mark or self._context.is_terminated
+        is_sent = self.stream.sending_since is None and not self._context.outbox
+        return is_whole and is_sent and (self._chain is None or not self._chain.is_holding)
+
+    @property
+    def _keeps_waiting(self) -> bool:
+        if (chain := self._chain) is None:
+            return self.stream.is_streaming and self.is_waiting
+        return self.is_waiting or chain.is_holding or chain.may_wait
+
+    @property
+    def _only_passes(self) -> bool:
+        """Whether there is nothing to do but to pass on what came."""
+        context, reading = self._context, self._reading
+        is_answer = self._life.state is State.ANSWERING and not context.is_terminated
+        is_asked = bool(context.questions or self._questions.asked)
+        return is_answer and not is_asked and reading is not None and reading.refusal is None
+
+    @property
+    def _may_begin(self) -> bool:
+        """Whether the head may go out before anything behind it."""
+        state = self._life.state
+        has_begun = self._reading is not None and self._reading.has_begun
+        return state is State.ENDING or (has_begun and (state is State.ANSWERING or state is State.SETTLING))
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether all that is to come of the answer is judged, and went out unless it goes out whole."""
+        reading = self._reading
+        is_drained = reading is not None and reading.is_drained and not self.is_waiting
+        return is_drained and (not self._context.outbox or (reading is not None and reading.is_whole))
+
+    def _about_others(self) -> Sequence[Command]:
+        """What upstream, models and people are to be told."""
+        news: list[Command] = []
+        if self._is_open and (self._life.state is not State.ANSWERING or self._context.is_terminated):
+            self._is_open = False
+            news.append(CloseUpstream())
+        if self._context.questions or self._questions.asked:
+            news += self._questions.changes()
+        return news
+
+    def _ends(self) -> Iterator[Command]:
+        """The end of the response, which is told once."""
+        if (end := self._end) is not None:
+            self._end = None
+            yield end
+        self._over(Event.SENT)
+        if (outcome := self._life.outcome) is not None:
+            yield Finish(outcome)
+
+    def _take_frames(self) -> list[Frame]:
+        """What goes out together: all that policies let out so far, of a whole answer nothing before it is settled."""
+        made, self._made = self._made, []
+        context, reading, state = self._context, self._reading, self._life.state
+        if not context.outbox or reading is None or reading.is_advancing or state is State.CUT:
+            return made
+        if reading.is_whole and state is not State.ENDING:
+            return made
+        frames, context.outbox = context.outbox, []
+        if self.stream.hides_usage:
+            frames = self._unasked.left_of(frames)
+        if frames and not self.policies:
+            self._writing.passed = frames[-1]
+        return made + frames if made else frames
+
+    def _note_taken(self, since: int) -> None:
+        """The client has taken what it was sent."""
+        self.stream.sending_since = None
+        if (now := self._context.now()) - since > _SLOW_US:
+            self.stream.client_waits.append((since, now))
+
+    def _know_chain(self, chain: PolicyChain | None) -> None:
+        self._chain, self.may_wait = chain, chain is not None and chain.may_wait
+
+    def _come_to_an_end(self) -> None:
+        """The client cannot have the answer, or nothing more comes of it and nothing is held."""
+        reading = self._reading
+        if reading is None or self._life.is_ending:
+            return
+        if reading.refusal is None and self._life.state is State.SETTLING and self._is_settled:
+            self._finish(reading)
+        if (error := reading.refusal) is not None:
+            reading.refusal = None  # it holds what it was raised in
+            self.refused(error)
+
+    def _finish(self, reading: Reading) -> None:
+        stream, state = self.stream, self.stream.state
+        failure = reading.ending()
+        if failure is not None:
+            self._life.step(Event.BROKE if failure.kind == PROCESSING_ERROR else Event.FAILED)
+            stream.error = failure.message
+            self._say_last(failure)
+        elif reading.refusal is None:
+            told = state.failure
+            own_end = Event.COMPLETED if told is None else Event.FAULTED
+            self._life.step(Event.HALTED if self._context.halted_by else own_end)
+            stream.error = told.message if told else state.fault or state.contradiction
+
+    def _cut(self, event: Event, error: ClientFacingError, why: str) -> None:
+        """It ends here: the client is told of `error`, unless it was told of its end before, the record of `why`."""
+        if not self._life.step(event):
+            return
+        self.stream.error, self.stream.status = why, error.status
+        if self._end is None:
+            return
+        reading = self._reading
+        has_last_word = self._life.has_begun and self.has_sent_all and reading is not None and not reading.is_broken
+        self._context.outbox.clear()
+        self._made.clear()
+        if has_last_word:
+            return
+        if not self._life.has_begun:
+            self._answer_whole(error)
+        elif self.stream.is_streaming:
+            self._say_last(errors.failed(error))
+        else:
+            self._end = CutOff(error.message)
+
+    def _answer_whole(self, error: ClientFacingError) -> None:
+        status, headers, body = self._format.error_answer(error)
+        is_upstreams = isinstance(error, UpstreamError) and body == error.body
+        self._tape.send([Frame(body, 0, UPSTREAM) if is_upstreams else Frame(body, None, OURSELVES)])
+        self._end = Respond(status, headers, body)
+
+    def _say_last(self, failure: StreamFailed) -> None:
+        self._made.append(self._writing.last_words(failure, self.stream.id))
+
+    def _over(self, event: Event) -> bool:
+        """The client gets nothing more; False where that was so before."""
+        if not self._life.step(event):
+            return False
+        self.stream.ended_at = self._context.now()
+        self._context.end_holds()
+        if self._life.outcome in (Outcome.COMPLETED, Outcome.HALTED):
+            self._questions.keep_shadows()
+        else:
+            self._context.questions.clear()
+        return True

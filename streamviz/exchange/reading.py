@@ -1,0 +1,207 @@
+"""How upstream's answer is read: as events, which go on as they come, or as one value, which goes on whole."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.bounds import Bounds
+from streamviz.core.chain import PolicyChain
+from streamviz.core.composer import Composer
+from streamviz.core.errors import UpstreamError
+from streamviz.core.events import StreamFailed
+from streamviz.core.json_value import JsonObject
+from streamviz.core.policy import ActivePolicy, Bounded, Rest, no_rest
+from streamviz.core.processor import StreamProcessor, pass_through
+from streamviz.core.sse import SSEEvent, SSEParser
+from streamviz.exchange import errors
+from streamviz.exchange.beginnings import are_events, beginning_of, has_events
+from streamviz.exchange.life import Life, State
+from streamviz.exchange.stream import LiveStream
+from streamviz.exchange.tape import Tape
+from streamviz.exchange.writing import Writing
+
+# To find the end of a long event and to record it takes some ms, and so does what follows.
+_LONG_EVENT_BYTES = 1_000_000
+
+
+class Means(NamedTuple):
+    """What an exchange is lent: how much an answer may be, how long what policies await may take, how work rests."""
+
+    bounds: Bounds
+    within: Bounded | None = None
+    rest: Rest = no_rest
+
+
+class Reading:
+    """One answer, from its first byte until nothing more is read of it.
+
+    What it comes to is in the stream's context; `refusal` says why the client cannot have any of it.
+    """
+
+    def __init__(
+        self,
+        stream: LiveStream,
+        aggregator: Aggregator[Chunk, JsonObject],
+        tape: Tape,
+        writing: Writing,
+        policies: Sequence[ActivePolicy],
+        means: Means,
+    ) -> None:
+        self.chain: PolicyChain | None = None
+        self.refusal: UpstreamError | None = None
+        # Whether nothing goes out before all is there and judged.
+        self.is_whole = False
+        # Whether nothing more of it is wanted, whatever comes.
+        self.is_broken = False
+        self.is_drained = False
+        self.is_advancing = False
+        self._stream = stream
+        self._context = stream.context
+        self._aggregator = aggregator
+        self._tape = tape
+        self._writing = writing
+        self._policies = policies
+        self._means = means
+        self._says_events = False
+        self._pieces: list[bytes] = []
+        self._parser: SSEParser | None = None
+        self._processor: StreamProcessor | None = None
+        self._pending: list[Chunk] = []
+        self._failure: StreamFailed | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it is known to be events, of which the client may have the head."""
+        return self._parser is not None or (self._says_events and self._stream.is_streaming)
+
+    def open(self, content_type: str) -> None:
+        """It is to come, and is of this type, says upstream."""
+        self._says_events = "text/event-stream" in content_type.lower()
+
+    def receive(self, data: bytes) -> None:
+        """Its next bytes."""
+        if self._parser is not None:
+            if events := self._parser.feed(data):
+                self._pending += self._tape.receive(events)
+        elif self._processor is not None:
+            self._pieces.append(data)
+        else:
+            beginning = beginning_of(data, is_first=not self._pieces)
+            self._pieces.append(data)
+            if beginning:
+                self._begin(beginning)
+
+    def end(self, error: UpstreamError | None = None) -> None:
+        """It ends, or breaks off, or is not read any more."""
+        if self._processor is None:
+            self._begin(b"")
+        if error is not None:
+            self._break_off(error)
+        if self._parser is not None:
+            # Half an event would spoil the error that follows: it is recorded, and goes no further.
+            rest = self._chunks(self._parser.close())
+            self._pending += () if self._failure else rest
+        elif self.refusal is None:
+            self._pieces = [b"".join(self._pieces)]
+            self._pending += self._chunks([SSEEvent(self._pieces[0], self._pieces[0])])
+
+    async def advance(self, life: Life) -> None:
+        """Have the policies see what came, and where nothing more comes, that."""
+        chunks, self._pending = self._pending, []
+        processor = self._processor
+        if processor is None or life.is_ending:
+            return
+        self.is_advancing = True
+        try:
+            if chunks:
+                if len(chunks[0].raw) > _LONG_EVENT_BYTES:
+                    await self._means.rest()
+                await processor.take(chunks, self._context)
+                self.is_broken = processor.is_broken
+                if self._parser and self._stream.upstream_first_at is None and self._stream.state.blocks:
+                    self._stream.upstream_first_at = chunks[0].received_at
+            if self._parser is not None:
+                self._means.bounds.require_event(self._parser.waiting)
+        except UpstreamError as error:
+            self._break_off(error)
+        finally:
+            self.is_advancing = False
+        if life.state is State.SETTLING and self.refusal is None:
+            await self._drain(processor)
+
+    async def _drain(self, processor: StreamProcessor) -> None:
+        self.is_advancing = True
+        try:
+            await processor.end(self._context)
+            self.is_drained = True
+        finally:
+            self.is_advancing = False
+
+    def ending(self) -> StreamFailed | None:
+        """All verdicts are in: what is wrong with the answer where upstream did not say so itself. Of a whole one that
+        the client cannot have, `refusal` says why."""
+        assert self._processor is not None
+        if self._parser is None:
+            self._judge_whole(self._processor)
+            return None
+        if self._context.halted_by:
+            return None
+        state = self._stream.state
+        if self._failure is not None:
+            return self._failure
+        if self._processor.is_broken or state.failure is not None or state.fault:
+            return self._processor.broken_by
+        return errors.UNFINISHED if state.is_truncated and not self._aggregator.has_end_mark else None
+
+    def _judge_whole(self, processor: StreamProcessor) -> None:
+        [whole] = self._pieces
+        if self._stream.is_streaming and self._is_enforcing and has_events(whole):
+            self._refuse(UpstreamError(502, errors.TWOFOLD))
+        elif not whole or processor.broken_by is not None:
+            self._refuse(UpstreamError(502, errors.why_unreadable(processor.broken_by)))
+        else:
+            self._stream.upstream_first_at = self._stream.received_at[0]
+
+    def _break_off(self, error: UpstreamError) -> None:
+        """What comes behind upstream's last word does not matter."""
+        if self._parser is None:
+            self._refuse(error)
+        elif not self._aggregator.has_end_mark:
+            self._failure = errors.failed(error)
+            self.is_broken = True
+
+    def _refuse(self, error: UpstreamError) -> None:
+        """Clients that asked for events find no other error."""
+        self.refusal = error
+        self.is_broken = True
+        self._writing.of_an_error(are_events=self._stream.is_streaming)
+
+    def _begin(self, beginning: bytes) -> None:
+        """What it is can be told from how it begins."""
+        is_asked = self._stream.is_streaming
+        if not are_events(beginning, self._says_events, is_asked):
+            self.is_whole = True
+            self._processor = self._made(self._writing.of_body())
+            return
+        self._processor = self._made(self._writing.of_events())
+        if not is_asked and self._is_enforcing:
+            # Clients take it for text, comments and all, which nobody judges.
+            self._refuse(UpstreamError(502, errors.UNASKED))
+            return
+        self._parser = SSEParser()
+        pieces, self._pieces = self._pieces, []
+        for piece in pieces:
+            self._pending += self._chunks(self._parser.feed(piece))
+
+    def _made(self, composer: Composer) -> StreamProcessor:
+        if not self._policies:
+            return StreamProcessor(pass_through, self._aggregator)
+        chain = self.chain = PolicyChain(self._policies, composer, self._means.within, self._means.rest)
+        return StreamProcessor(chain.on_chunk, self._aggregator, is_enforcing=chain.is_enforcing)
+
+    def _chunks(self, events: Sequence[SSEEvent]) -> Sequence[Chunk]:
+        return self._tape.receive(events) if events else ()
+
+    @property
+    def _is_enforcing(self) -> bool:
+        return self.chain is not None and self.chain.is_enforcing

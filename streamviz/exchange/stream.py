@@ -1,0 +1,81 @@
+"""A stream under way, as the worker that runs it knows it."""
+
+import uuid
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from streamviz.core.blocks import StreamState
+from streamviz.core.judgements import ChainContext
+from streamviz.core.tokens import Tokens
+from streamviz.core.verdicts import Decision
+from streamviz.exchange.life import Life, State
+from streamviz.records.links import Place
+
+
+@dataclass(slots=True, eq=False)
+class LiveStream:
+    """All that is known of a stream so far. Its exchange fills it in; the feed and the recorder read it.
+
+    Times are µs since the epoch. `received_at` holds one time a chunk, in order. `passed_seqs` and `passed_at` hold, in
+    upstream's order, the chunks that the client was sent as they came, and when; frames that a policy made are counted
+    in `frame_count` alone.
+    `decide(ordinal, decision, by)` takes a person's word on a block that is held for one; None while nothing is judged.
+    `cancel(by)` stops the stream on a person's word; False where it is too late.
+    `sending_since` is when the client's socket was given what it has not taken yet, `client_waits` from when to when
+    that took long enough to call the client slow.
+    `request` is empty until its policies have settled what goes upstream.
+    `tokens` and `cost` (US dollars) are what it came to, once it is over. `hides_usage`: upstream was asked for usage,
+    which the client did not want. `left_out` names what its provider could not take of the request.
+    `ended_at` is when the client had all that it gets. `state` and `context` are those that the core works on, not
+    copies.
+    """
+
+    id: uuid.UUID
+    session_id: uuid.UUID
+    session_label: str
+    key_id: int | None
+    key_name: str
+    endpoint: str
+    wire_format: str
+    is_streaming: bool
+    requested_model: str
+    requested_at: int
+    state: StreamState
+    context: ChainContext
+    upstream_model: str = ""
+    provider: str = ""
+    client: str = ""
+    user_agent: str = ""
+    request: bytes = b""
+    received_at: "array[int]" = field(default_factory=lambda: array("q"))
+    passed_seqs: "array[int]" = field(default_factory=lambda: array("q"))
+    passed_at: "array[int]" = field(default_factory=lambda: array("q"))
+    frame_count: int = 0
+    last_sent_at: int | None = None
+    upstream_first_at: int | None = None
+    client_first_at: int | None = None
+    ended_at: int | None = None
+    status: int | None = None
+    error: str = ""
+    tokens: Tokens | None = None
+    cost: float | None = None
+    hides_usage: bool = False
+    left_out: tuple[str, ...] = ()
+    sending_since: int | None = None
+    client_waits: list[tuple[int, int]] = field(default_factory=list)
+    has_reserved: bool = False
+    place: Place = field(default_factory=Place)
+    cancel: Callable[[str], bool] | None = None
+    decide: Callable[[int, Decision, str], bool] | None = None
+    life: Life = field(default_factory=Life)
+
+    @property
+    def outcome(self) -> str:
+        """How it ended; empty while it runs."""
+        return self.life.outcome or ""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more can be said of it: policies in shadow may still judge what the client has had."""
+        return self.life.state is State.CLOSED

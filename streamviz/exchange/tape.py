@@ -1,0 +1,86 @@
+"""What the record gets of a stream while it runs: what came, what policies decided, and then what goes out."""
+
+from collections.abc import Iterator, Sequence
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.context import Frame
+from streamviz.core.judgements import Judgement
+from streamviz.core.sse import SSEEvent
+from streamviz.exchange.stream import LiveStream
+from streamviz.records.recorder import OURSELVES, AnyEntry, ChunksReceived, FramesSent, VerdictRecord, VerdictsGiven
+
+
+class Tape:
+    """Numbers what comes and goes, notes when, and makes the entries of it that the record does not have yet."""
+
+    def __init__(self, stream: LiveStream) -> None:
+        self._stream = stream
+        self._entries: list[AnyEntry] = []
+        self._judged = 0
+
+    def receive(self, events: Sequence[SSEEvent]) -> list[Chunk]:
+        """The chunks that came in one read; at least one."""
+        stream = self._stream
+        now = stream.context.now()
+        first = len(stream.received_at)
+        chunks = [Chunk(first + n, now, event.raw, event.data, event.name) for n, event in enumerate(events)]
+        stream.received_at.extend([now] * len(chunks))
+        self._entries.append(ChunksReceived.of(stream.id, chunks))
+        return chunks
+
+    def send(self, frames: Sequence[Frame]) -> None:
+        """These frames go out together, now."""
+        stream = self._stream
+        now = stream.context.now()
+        self._note_verdicts()
+        self._entries.append(FramesSent.of(stream.id, stream.frame_count, now, frames))
+        stream.frame_count += len(frames)
+        stream.last_sent_at = now
+        passed = [frame.seq for frame in frames if frame.seq is not None]
+        stream.passed_seqs.extend(passed)
+        stream.passed_at.extend([now] * len(passed))
+        if stream.client_first_at is None and stream.state.blocks:
+            first = stream.state.blocks[0].first_seq
+            if any(_shows(frame, first) for frame in frames):
+                stream.client_first_at = now
+
+    def take_entries(self, frames: Sequence[Frame] = ()) -> list[AnyEntry]:
+        """What is to be kept before anything else is done; `frames` go out next."""
+        if frames:
+            self.send(frames)
+        else:
+            self._note_verdicts()
+        entries, self._entries = self._entries, []
+        return entries
+
+    def _note_verdicts(self) -> None:
+        judgements = self._stream.context.judgements
+        if len(judgements) > self._judged:
+            given = list(_verdicts(judgements[self._judged :], self._judged))
+            self._entries.append(VerdictsGiven(self._stream.id, given))
+            self._judged = len(judgements)
+
+
+def _shows(frame: Frame, first: int) -> bool:
+    """Whether the client sees something of a block in it; `first` is the first chunk of one."""
+    return frame.origin != OURSELVES if frame.seq is None else frame.seq >= first
+
+
+def _verdicts(judgements: Sequence[Judgement], first: int) -> Iterator[VerdictRecord]:
+    for number, judgement in enumerate(judgements, first):
+        active = judgement.policy
+        yield VerdictRecord(
+            number=number,
+            ordinal=judgement.ordinal,
+            policy_version_id=active.version_id,
+            mode=str(active.mode),
+            decision=str(judgement.verdict.decision),
+            reason=judgement.verdict.reason,
+            failure=judgement.failure,
+            at=judgement.at,
+            took=judgement.took,
+            subject=str(judgement.subject),
+            evidence=dict(judgement.verdict.evidence),
+            by=judgement.by,
+            client_had=judgement.client_had,
+        )

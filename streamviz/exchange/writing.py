@@ -1,0 +1,62 @@
+"""What the client gets that upstream did not say: keep-alives, and the end of a stream that broke."""
+
+import logging
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.composer import Composer
+from streamviz.core.context import Frame
+from streamviz.core.events import StreamFailed
+from streamviz.core.json_value import JsonObject
+from streamviz.core.sse import SSEEvent, SSEParser
+from streamviz.core.wire_format import WireFormat
+from streamviz.records.recorder import OURSELVES
+
+log = logging.getLogger(__name__)
+
+
+class Writing:
+    """The composer of one answer, and what it has to know for the end."""
+
+    def __init__(
+        self, wire_format: WireFormat, aggregator: Aggregator[Chunk, JsonObject], *, is_streaming: bool
+    ) -> None:
+        self._format = wire_format
+        self._aggregator = aggregator
+        self.composer = self.of_events() if is_streaming else self.of_an_error(are_events=False)
+        # The last that went through while the composer was told of nothing, as no policy was there.
+        self.passed: Frame | None = None
+
+    def of_events(self) -> Composer:
+        """Events are to be written from here on."""
+        self.composer = self._format.composer(self._aggregator.head)
+        return self.composer
+
+    def of_body(self) -> Composer:
+        """A whole answer is."""
+        self.composer = self._format.body_composer(self._aggregator.body)
+        return self.composer
+
+    def of_an_error(self, *, are_events: bool) -> Composer:
+        """Nothing of upstream's answer goes out: an error alone, in events where the client asked for them."""
+        self.composer = self._format.composer({}) if are_events else self._format.body_composer({})
+        return self.composer
+
+    def keep_alive(self) -> Frame:
+        return Frame(self.composer.keep_alive(), None, OURSELVES)
+
+    def last_words(self, failure: StreamFailed, stream_id: object) -> Frame:
+        """What ends a broken stream."""
+        try:
+            self._catch_up()
+            raw = self.composer.fail(failure)
+        except Exception:  # What broke the stream can have broken its composer; a new one knows an error's own frames.
+            log.exception("the end of stream %s could not be composed", stream_id)
+            raw = self._format.composer({}).fail(failure)
+        return Frame(raw, None, OURSELVES)
+
+    def _catch_up(self) -> None:
+        """A composer that had nothing to do learns first what went through."""
+        if (passed := self.passed) is not None:
+            [event] = SSEParser().feed(passed.raw) or [SSEEvent(passed.raw, None)]
+            chunk = Chunk(passed.seq or 0, 0, event.raw, event.data, event.name)
+            self.composer.catch_up(self._aggregator, chunk)

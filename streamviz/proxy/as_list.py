@@ -1,0 +1,40 @@
+"""A stream of Gemini's as one JSON list, for clients that ask for no events."""
+
+from asgiref.typing import ASGISendCallable, ASGISendEvent
+
+from streamviz.core.sse import SSEParser
+
+
+class AsList:
+    """An application's `send` that puts the events of a stream as members into one list.
+
+    What means nothing among events, as a keep-alive does, becomes white space.
+    """
+
+    def __init__(self, send: ASGISendCallable) -> None:
+        self._send = send
+        self._parser = SSEParser()
+        self._is_stream = False
+        self._has_begun = False
+
+    async def __call__(self, event: ASGISendEvent) -> None:
+        if event["type"] == "http.response.start":
+            self._is_stream = any(value.startswith(b"text/event-stream") for _, value in event["headers"])
+            if self._is_stream:
+                kept = [each for each in event["headers"] if each[0] != b"content-type"]
+                event = {**event, "headers": [*kept, (b"content-type", b"application/json")]}
+        elif event["type"] == "http.response.body" and self._is_stream:
+            event = {**event, "body": self._written(event["body"], is_last=not event["more_body"])}
+        await self._send(event)
+
+    def _written(self, data: bytes, *, is_last: bool) -> bytes:
+        events = [*self._parser.feed(data), *(self._parser.close() if is_last else ())]
+        written = b"".join(b"\n" if event.data is None else self._member(event.data) for event in events)
+        if not is_last:
+            return written
+        return written + (b"]" if self._has_begun else b"[]")
+
+    def _member(self, data: bytes) -> bytes:
+        before = b",\r\n" if self._has_begun else b"["
+        self._has_begun = True
+        return before + data

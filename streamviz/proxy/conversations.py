@@ -1,0 +1,217 @@
+"""What a worker remembers of its streams' conversations, so that a request finds at once what it goes on from."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from uuid import UUID
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.blocks import StreamState
+from streamviz.core.json_value import JsonObject, as_text
+from streamviz.core.verdicts import Decision, Mode
+from streamviz.exchange.stream import LiveStream
+from streamviz.proxy.marks import Marks
+from streamviz.proxy.transcripts import answers_of
+from streamviz.records.links import FAILED, MOST_LEFT, Asker, Candidate, Chosen, Relation, choose, few
+
+# Streams; each takes some KB.
+_REMEMBERED = 5_000
+_MOST_IN_SESSION = 16
+_MOST_RETRIES = 16
+# Streams that are alike to the letter.
+_MOST_ALIKE = 64
+
+NONE = UUID(int=0)
+Answer = Aggregator[Chunk, JsonObject]
+
+
+@dataclass(slots=True, eq=False)
+class Known:
+    """A stream that is remembered. `session` is empty until it was found, `port` that of its client's connection.
+
+    `turns` is how many go on from it. `answer` is what upstream has said so far, until the stream is over.
+    """
+
+    id: UUID
+    key_name: str
+    requested_at: int
+    client: str
+    port: int
+    agent: str
+    tools: frozenset[str]
+    marks: Marks
+    answer: Answer | None
+    session: UUID = NONE
+    parent: UUID | None = None
+    relation: str = ""
+    turns: int = 0
+    is_retried: bool = False
+    has_failed: bool = False
+    has_calls: bool = False
+    left: list[int] = field(default_factory=list)
+
+    def as_candidate(self) -> Candidate:
+        """What is chosen by. Of one that runs, a client that sends its request again has given it up."""
+        has_failed = self.has_failed or self.answer is not None
+        told = (self.id, self.session, self.requested_at, self.client, self.agent)
+        return Candidate(*told, self.turns, self.is_retried, has_failed, self.port)
+
+
+class Conversations:
+    """The newest streams of this worker, and what each may be known by."""
+
+    def __init__(self, most: int = _REMEMBERED) -> None:
+        self._most = most
+        self._known: OrderedDict[UUID, Known] = OrderedDict()
+        self._running: dict[UUID, Known] = {}
+        self._by_mark: dict[int, list[UUID]] = {}
+        self._in_session: OrderedDict[UUID, list[UUID]] = OrderedDict()
+
+    def find(self, one: Known, asked: Iterable[int], session: UUID | None) -> Chosen:
+        """What a request goes on from; `session` is the one that its client names."""
+        asker = Asker(one.id, session, one.client, one.agent, one.port, partial(self._is_other_agent, one))
+        if (failed := self._failed_on_same_connection(one, session)) is not None:
+            return Chosen(failed, Relation.RETRY, [])
+        return choose(asker, asked, self._candidates)
+
+    def find_caller(self, one: Known, session: UUID, *, is_helper: bool) -> Candidate | None:
+        """For a request that begins anew in a session that its client names: the stream whose call it carries out, or
+        beside which it runs. A `helper` says itself that it is another agent's."""
+        for id in reversed(self._in_session.get(session, ())):
+            other = self._known.get(id)
+            if other is None:
+                continue
+            is_waiting = other.has_calls and not other.turns and one.tools != other.tools
+            if is_waiting or is_helper or _are_others(one.tools, other.tools):
+                return other.as_candidate()
+        return None
+
+    def catch_up(self, key_name: str) -> bool:
+        """Some clients go on as soon as they have an answer's last word, before its stream is over. Whether there is
+        anything new."""
+        said = [
+            (one, answer)
+            for one in self._running.values()
+            if one.key_name == key_name and (answer := one.answer) is not None and answer.state.finish_reasons
+        ]
+        for one, answer in said:
+            self._leave(one, _marks_of(one, answer.state, answer.head))
+        return bool(said)
+
+    def remember(self, one: Known) -> None:
+        """A stream begins; it has its session and its parent."""
+        self._known[one.id] = self._running[one.id] = one
+        self._in_session.setdefault(one.session, []).append(one.id)
+        self._in_session.move_to_end(one.session)
+        del self._in_session[one.session][:-_MOST_IN_SESSION]
+        self._leave(one, [one.marks.request(one.agent)])
+        one.marks.let_go()
+        self._count(one, 1)
+        if len(self._known) > self._most:
+            self._drop(next(iter(self._known)))
+        if len(self._in_session) > self._most:
+            self._in_session.popitem(last=False)
+
+    def ended(self, stream: LiveStream) -> list[int]:
+        """What a stream leaves whose client has all that it gets. To be told again where that is better known."""
+        one = self._known.get(stream.id)
+        if one is None:
+            return []
+        answer, one.answer = one.answer, None
+        head: JsonObject = {}
+        if answer is not None:
+            del self._running[one.id]
+            head = answer.head
+            one.has_calls = stream.state.tool_calls > 0
+            one.has_failed = stream.outcome in FAILED
+            if one.has_failed:
+                self._count(one, -1)
+        self._leave(one, _marks_of(one, stream.state, head, *_changes(stream)))
+        return one.left
+
+    def forget(self, id: UUID) -> None:
+        """A stream never began."""
+        if (one := self._known.get(id)) is not None:
+            self._count(one, -1)
+            self._drop(id)
+
+    def move(self, id: UUID, old: UUID, new: UUID) -> set[UUID]:
+        """A stream was found to belong to another session, with all that goes on from it: these."""
+        moved = {id}
+        for each in self._in_session.get(old, ()):
+            if (one := self._known.get(each)) is not None and (each in moved or one.parent in moved):
+                moved.add(each)
+                one.session = new
+                self._in_session.setdefault(new, []).append(each)
+        return moved
+
+    def _drop(self, id: UUID) -> None:
+        one = self._known.pop(id)
+        self._running.pop(id, None)
+        for mark in one.left:
+            others = [each for each in self._by_mark.get(mark, ()) if each != id]
+            if others:
+                self._by_mark[mark] = others
+            else:
+                self._by_mark.pop(mark, None)
+
+    def _leave(self, one: Known, marks: Iterable[int]) -> None:
+        left = few([*one.left, *marks], MOST_LEFT)
+        for mark in left[len(one.left) :]:
+            alike = self._by_mark.setdefault(mark, [])
+            alike.append(one.id)
+            del alike[:-_MOST_ALIKE]
+        one.left = left
+
+    def _candidates(self, mark: int) -> Iterable[Candidate]:
+        return [self._known[id].as_candidate() for id in self._by_mark.get(mark, ())]
+
+    def _failed_on_same_connection(self, one: Known, session: UUID | None) -> Candidate | None:
+        """The same request, where it failed just now."""
+        for id in reversed(self._by_mark.get(one.marks.request(one.agent), ())):
+            other = self._known[id]
+            is_same = (other.client, other.port) == (one.client, one.port) and session in (None, other.session)
+            if is_same and other.has_failed and not other.is_retried:
+                return other.as_candidate()
+        return None
+
+    def _is_other_agent(self, one: Known, candidate: Candidate) -> bool:
+        """An agent that is to end its work may be given no tools any more."""
+        return bool(one.tools) and _are_others(one.tools, self._known[candidate.stream].tools)
+
+    def _count(self, one: Known, number: int) -> None:
+        """Note at its parent that a stream goes on from that, or does not after all. A retry does so from where the
+        request went on from that failed."""
+        for _ in range(_MOST_RETRIES):
+            parent = self._known.get(one.parent) if one.parent else None
+            if parent is None:
+                return
+            if one.relation != Relation.RETRY:
+                parent.turns += number if one.relation == Relation.TURN else 0
+                return
+            parent.is_retried = number > 0
+            one = parent
+
+
+def _are_others(tools: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether an agent with these tools is another than one with those."""
+    return bool(others) and not tools & others
+
+
+def _marks_of(one: Known, state: StreamState, head: JsonObject, *changes: dict[int, str]) -> list[int]:
+    return one.marks.left(answers_of(state.blocks, *changes), [as_text(head.get("id"))])
+
+
+def _changes(stream: LiveStream) -> tuple[dict[int, str], dict[int, str]]:
+    """What the client has in place of blocks, by ordinal: their other text, and what stands where they were denied."""
+    replaced: dict[int, str] = {}
+    denied: dict[int, str] = {}
+    for each in stream.context.judgements:
+        if each.ordinal is None or each.policy.mode is not Mode.ENFORCE:
+            continue
+        if each.verdict.decision is Decision.DENY:
+            denied[each.ordinal] = each.verdict.text
+        elif each.verdict.decision is Decision.REPLACE and each.verdict.text:
+            replaced[each.ordinal] = each.verdict.text
+    return {**replaced, **stream.context.masked}, denied

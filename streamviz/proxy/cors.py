@@ -1,0 +1,39 @@
+"""Which sites' pages may call models from a browser, and what a browser is told of that."""
+
+from django.conf import settings
+
+from streamviz.proxy import http
+
+_DAY_SECONDS = 86_400
+
+
+def is_preflight(method: str, header: http.Header) -> bool:
+    """Whether a browser asks what it may do."""
+    return method == "OPTIONS" and bool(header(b"origin")) and bool(header(b"access-control-request-method"))
+
+
+def headers_for(header: http.Header) -> dict[str, str]:
+    """What an answer says to a browser whose page is one of those; nothing to any other."""
+    origin = header(b"origin")
+    if not origin or not _is_allowed(origin):
+        return {}
+    return {"access-control-allow-origin": origin, "access-control-expose-headers": "*", "vary": "origin"}
+
+
+def preflight_headers(header: http.Header) -> dict[str, str]:
+    """What a browser may send; nothing where its page is none of those."""
+    allowed = headers_for(header)
+    if not allowed:
+        return {}
+    asked = header(b"access-control-request-headers")
+    methods = {"access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE"}
+    return {
+        **allowed,
+        **methods,
+        **({"access-control-allow-headers": asked} if asked else {}),
+        "access-control-max-age": str(_DAY_SECONDS),
+    }
+
+
+def _is_allowed(origin: str) -> bool:
+    return "*" in settings.CORS_ORIGINS or origin in settings.CORS_ORIGINS

@@ -1,0 +1,46 @@
+"""Gemini's endpoints: POST /v1beta/models/<model>:generateContent, :streamGenerateContent and :countTokens.
+
+What they say in the path becomes a part of the request, which is then a call like those of the other formats.
+"""
+
+from urllib.parse import parse_qs
+
+from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
+
+from streamviz.core.errors import RequestError
+from streamviz.core.json_value import JsonObject, as_object, encode
+from streamviz.core.wire import GEMINI
+from streamviz.core.wire.gemini_requests import as_call
+from streamviz.proxy import count_tokens, http
+from streamviz.proxy.as_list import AsList
+from streamviz.proxy.calls import model_call
+from streamviz.proxy.paths import GEMINI_CALL, GEMINI_METHODS
+from streamviz.proxy.requests import decoded
+from streamviz.proxy.worker import Worker
+
+
+async def gemini_call(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    """Proxy one call. Raises RequestError for a request that never becomes a stream."""
+    found = GEMINI_CALL.fullmatch(scope["path"])
+    if found is None or found["method"] not in GEMINI_METHODS:
+        raise RequestError(404, f"There is no {scope['path']} here.", kind="not_found_error", code="unknown_url")
+    worker.authenticate(scope)
+    body = decoded(await http.read_body(scope, receive))
+    model, is_streaming = _named(worker, found["model"]), found["method"] == "streamGenerateContent"
+    asked = as_call(_counted(body) if found["method"] == "countTokens" else body, model, is_streaming=is_streaming)
+    scope, receive = http.without_encoding(scope), http.receiving(encode(asked), receive)
+    if found["method"] == "countTokens":
+        await count_tokens.token_count(GEMINI, worker, scope, receive, send)
+        return
+    takes_events = parse_qs(scope["query_string"].decode("latin-1")).get("alt") == ["sse"]
+    await model_call(GEMINI, worker, scope, receive, send if takes_events or not is_streaming else AsList(send))
+
+
+def _named(worker: Worker, model: str) -> str:
+    """Clients of this format name models as Google does; any other has its provider's name before it, or a route."""
+    return model if "/" in model or model in worker.configuration.routes else f"{GEMINI.vendor}/{model}"
+
+
+def _counted(body: JsonObject) -> JsonObject:
+    """What is to be counted: turns, or a whole request."""
+    return as_object(body.get("generateContentRequest", body.get("generate_content_request"))) or body

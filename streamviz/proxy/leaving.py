@@ -1,0 +1,102 @@
+"""Running a call until it is over, or until somebody ends it: its client, a person, its key's end, the server's."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+from asgiref.typing import ASGIReceiveCallable
+
+from streamviz.asgi_types import WHY
+from streamviz.core.errors import InternalError
+from streamviz.proxy import http
+from streamviz.proxy.driver import Driver
+from streamviz.proxy.worker import LAST_WORDS_SECONDS, Worker
+
+log = logging.getLogger(__name__)
+
+# Many clients leave on seeing a stream's last word. What upstream gets to end its response after that.
+END_SECONDS = 2.0
+
+# Tells an exchange why it ends.
+Say = Callable[[], None]
+
+
+async def until_over(
+    call: Coroutine[None, None, None], receive: ASGIReceiveCallable, driver: Driver, worker: Worker
+) -> None:
+    """Run `call` to its end, or until the client leaves, a person cancels, the key is revoked or the server stops:
+    upstream is closed at once then. Raises CannotEnd where the client's connection is to be cut."""
+    exchange, stream = driver.exchange, driver.exchange.stream
+    running = asyncio.ensure_future(_guarded(call, driver))
+    leaving = asyncio.ensure_future(receive())
+    stopping: asyncio.Future[Say] = asyncio.get_running_loop().create_future()
+    stream.cancel = lambda by: _stop(stopping, partial(exchange.cancelled, by))
+    worker.end_with_key(stream, partial(_stop, stopping, exchange.revoked))
+    try:
+        with worker.stopped_by(partial(_stop, stopping, exchange.stopped)):
+            await asyncio.wait((running, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stream.cancel = None
+        if leaving.done() and exchange.has_sent_all:
+            await asyncio.wait((running,), timeout=END_SECONDS)
+        if running.done():
+            running.result()
+        elif leaving.done():
+            exchange.left(_why(leaving))
+            await worker.floods.take()  # many may leave at once, and it takes a while to close a long stream
+        else:
+            await _cut_short(driver, running, leaving, stopping.result())
+    except asyncio.CancelledError:
+        # The server has waited long enough: for an application whose client has left, or for all when it stops.
+        if leaving.done():
+            exchange.left(_why(leaving))
+        raise
+    finally:
+        worker.over(stream)
+        await _ended(running, leaving)
+        exchange.dropped()
+        await driver.carry_out()
+    if driver.cut_off:
+        raise http.CannotEnd(driver.cut_off)
+
+
+async def _guarded(call: Coroutine[None, None, None], driver: Driver) -> None:
+    """Where streamviz fails at a call, it ends, legally."""
+    try:
+        await call
+    except Exception:
+        log.exception("a stream broke off")
+        if not driver.exchange.stream.life.is_over:
+            driver.exchange.broke(InternalError())
+        await driver.carry_out()
+
+
+def _why(leaving: "asyncio.Future[Any]") -> str:
+    """Why the server says that the client is gone; nothing where it just left."""
+    return str(leaving.result().get(WHY, ""))
+
+
+def _stop(stopping: "asyncio.Future[Say]", say: Say) -> bool:
+    """Have a stream end for this reason; False where it ends already, or is over."""
+    if stopping.done():
+        return False
+    stopping.set_result(say)
+    return True
+
+
+async def _cut_short(driver: Driver, running: "asyncio.Future[None]", leaving: "asyncio.Future[Any]", say: Say) -> None:
+    """Stop carrying, then tell the client, who may have left or be reading nothing."""
+    await _ended(running)
+    if driver.exchange.stream.life.is_over:
+        return
+    say()
+    telling = asyncio.ensure_future(driver.carry_out())
+    await asyncio.wait((telling, leaving), timeout=LAST_WORDS_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    await _ended(telling)
+
+
+async def _ended(*tasks: "asyncio.Future[Any]") -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

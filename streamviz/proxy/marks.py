@@ -1,0 +1,206 @@
+"""The marks of one request and its answer: what it looks for, and what it leaves for later ones.
+
+An answer is known by what it said together with some of what came before it. How much of that a client still sends
+differs: windows slide, old results are cleared, system prompts change. So there is a mark for the answer with 1, 2, 4
+and 8 turns before it, one for a conversation from its beginning, and one for the answer alone. What little text says
+proves nothing: many answer OK.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, turns_backwards
+from streamviz.records.links import MOST_LEFT, Kind, few, numbered
+
+_STEPS = (1, 2, 4, 8)
+_LAST_STEP = _STEPS[-1]
+# Of a request, turns that are read, and answers that are looked for.
+_MOST_TURNS = 40
+_MOST_ANSWERS = 6
+_MOST_IDS = 16
+# Characters that prove something: of an answer with what came before it, and of an answer alone.
+_TELLING = 60
+_TELLING_ALONE = 200
+_MOST_ERRANDS = 8
+_RUN = re.compile(r"[A-Za-z0-9]{8,}")
+_FEWEST_DISTINCT = 6
+
+
+class _Said(NamedTuple):
+    """A turn, by its digest; `is_by_id` says that its calls have ids that tell it from any other."""
+
+    digest: bytes
+    weight: int
+    ids: tuple[str, ...]
+    is_answer: bool
+    is_by_id: bool
+
+
+class Marks:
+    """Of one request, whose turns are read as they are needed, from the last one on. `secret` is the installation's,
+    `owner` whose marks they are: nobody else's are like them."""
+
+    def __init__(self, secret: bytes, owner: str, fields: JsonObject, turns: str) -> None:
+        self._hash = hashlib.blake2b(owner.encode("utf-8", "replace"), digest_size=16, key=secret)
+        self._fields = fields
+        self._turns = fields.get(turns)
+        self._reading = turns_backwards(self._turns)
+        self._read: list[_Said] = []
+        self._is_whole = False
+        # What came before the turns is at the provider.
+        told = fields.get("previous_response_id"), _previous_message(fields), fields.get("conversation")
+        self._has_more = any(told)
+
+    def asked(self, *, is_named: bool, is_retry: bool, agent: str) -> Iterator[int]:
+        """What this request looks for, the surest first; in a session that the client `named` little proves much."""
+        if is_retry:
+            yield self.request(agent)
+        newest, older = self._answered_ids()
+        yield from (self._mark(Kind.ID, id.encode("utf-8", "replace")) for id in newest)
+        answers = list(self._answers())
+        # Two agents may say the same; the ids of calls were looked for already.
+        by_text = [at for at in answers if is_named or not self._read[at].is_by_id]
+        for at in by_text:
+            yield from self._known_by(at, is_named)
+        # The calls of an answer before the last one only tell where the last, which was text, is not known.
+        yield from (self._mark(Kind.ID, id.encode("utf-8", "replace")) for id in older)
+        for at in by_text:
+            if self._read[at].weight >= (1 if is_named else _TELLING_ALONE):
+                yield self._mark(Kind.ANSWER, self._read[at].digest)
+        if not answers:
+            yield from self._errands()
+
+    def left(self, answers: Iterable[Turn], ids: Iterable[str]) -> list[int]:
+        """What later requests may know these answers by; `ids` are those of the message as a whole."""
+        before = [self._read[at] for at in range(_LAST_STEP) if self._has(at)]
+        marks: list[int] = []
+        for answer in answers:
+            told = self._said(answer)
+            marks += (self._mark(Kind.ID, id.encode("utf-8", "replace")) for id in answer.ids if looks_random(id))
+            marks.append(self._mark(Kind.ANSWER, told.digest))
+            marks += (mark for mark, _ in self._chain(told, before, is_whole=self._is_whole_by(_LAST_STEP)))
+            marks += map(self._errand, answer.errands)
+        told_ids = (self._mark(Kind.ID, id.encode("utf-8", "replace")) for id in ids if id)
+        return few([*told_ids, *marks], MOST_LEFT)
+
+    def request(self, agent: str) -> int:
+        """The same request, sent again by the same program."""
+        told = [self._read[at].digest for at in range(_LAST_STEP) if self._has(at)]
+        whole = b"whole" if self._is_whole_by(_LAST_STEP) else b""
+        model = as_text(self._fields.get("model"))
+        return self._mark(Kind.REQUEST, "\n".join((model, agent)).encode("utf-8", "replace"), whole, *told)
+
+    def let_go(self) -> None:
+        """Keep no more of the request than what its answer's marks are made of."""
+        self._has(_LAST_STEP)
+        self._read = [said._replace(ids=()) for said in self._read[: _LAST_STEP + 1]]
+        self._reading = iter(())
+        self._fields, self._turns = {}, None
+
+    @property
+    def is_beginning(self) -> bool:
+        """Whether the request repeats no answer."""
+        return next(self._answers(), None) is None
+
+    def _answered_ids(self) -> tuple[list[str], list[str]]:
+        """The ids of answers that the request says it goes on from and those of its last answer, and apart from these
+        those of the answers before."""
+        told = (self._fields.get("previous_response_id"), _previous_message(self._fields))
+        newest = [id for each in told if (id := as_text(each))]
+        older: list[str] = []
+        is_newest = True
+        for at in range(_MOST_TURNS):
+            if not self._has(at) or len(newest) + len(older) >= _MOST_IDS:
+                break
+            (newest if is_newest else older).extend(filter(looks_random, self._read[at].ids))
+            is_newest = is_newest and not self._read[at].is_answer
+        return newest, older
+
+    def _answers(self) -> Iterator[int]:
+        """Where the last answers are."""
+        number = 0
+        for at in range(_MOST_TURNS):
+            if number == _MOST_ANSWERS or not self._has(at):
+                return
+            if self._read[at].is_answer:
+                number += 1
+                yield at
+
+    def _known_by(self, at: int, is_named: bool) -> Iterator[int]:
+        """The marks of an answer with what came before it, the most first."""
+        before = [self._read[each] for each in range(at + 1, at + 1 + _LAST_STEP) if self._has(each)]
+        chain = list(self._chain(self._read[at], before, is_whole=self._is_whole_by(at + 1 + _LAST_STEP)))
+        for mark, weight in reversed(chain):
+            if is_named or weight is None or weight >= _TELLING:
+                yield mark
+
+    def _chain(self, answer: _Said, before: list[_Said], *, is_whole: bool) -> Iterator[tuple[int, int | None]]:
+        """The marks of an answer with more and more of what came before it, and how much each stands for: None where
+        that is the conversation from its beginning."""
+        digest, weight = answer.digest, answer.weight
+        for step, turn in enumerate(before, 1):
+            digest, weight = self._digest(digest, turn.digest), weight + turn.weight
+            if step in _STEPS:
+                yield self._mark(Kind.ANSWER, digest), weight
+        if is_whole:
+            yield self._mark(Kind.ANSWER, b"whole", digest), None
+
+    def _errands(self) -> Iterator[int]:
+        """What this agent was told, which may be what another's call says."""
+        texts: list[str] = []
+        for turn in turns_backwards(self._turns):
+            texts += turn.texts[:_MOST_ERRANDS]
+            if len(texts) >= _MOST_ERRANDS:
+                break
+        return (self._errand(text) for text in texts[:_MOST_ERRANDS] if len(text.strip()) >= TELLING_ERRAND)
+
+    def _errand(self, text: str) -> int:
+        return self._mark(Kind.ERRAND, brief(text.strip()).encode("utf-8", "replace"))
+
+    def _has(self, at: int) -> bool:
+        """Whether there is a turn so far from the end."""
+        while len(self._read) <= at and not self._is_whole:
+            turn = next(self._reading, None)
+            if turn is None:
+                self._is_whole = True
+            else:
+                self._read.append(self._said(turn))
+        return at < len(self._read)
+
+    def _is_whole_by(self, at: int) -> bool:
+        """Whether the conversation began less than so many turns ago."""
+        return not (self._has_more or self._has(at))
+
+    def _said(self, turn: Turn) -> _Said:
+        digest = self._digest(b"answer" if turn.is_answer else b"", turn.said)
+        return _Said(digest, turn.weight, tuple(turn.ids), turn.is_answer, any(map(looks_random, turn.call_ids)))
+
+    def _digest(self, *parts: bytes) -> bytes:
+        hash = self._hash.copy()
+        for part in parts:
+            hash.update(len(part).to_bytes(4, "big"))
+            hash.update(part)
+        return hash.digest()
+
+    def _mark(self, kind: Kind, *parts: bytes) -> int:
+        return numbered(kind, self._digest(str(kind.value).encode(), *parts))
+
+
+def tools_of(fields: JsonObject) -> frozenset[str]:
+    """The names of the tools that a request offers; those without a name by their type."""
+    offered = map(as_object, as_list(fields.get("tools")))
+    names = (as_object(each.get("function")).get("name") or each.get("name") or each.get("type") for each in offered)
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def looks_random(id: str) -> bool:
+    """Whether an id can be taken to be one of a kind, and no number or word."""
+    runs = (run for run in _RUN.findall(id[-200:]) if not (run.isalpha() or run.isdigit()))
+    return any(len(set(run)) >= _FEWEST_DISTINCT for run in runs)
+
+
+def _previous_message(fields: JsonObject) -> object:
+    return as_object(fields.get("thread")).get("previous_message_id")

@@ -1,0 +1,229 @@
+"""Everything else that a provider has under /v1: files, batches, images, audio, … It is not read, and a call in the
+record all the same, with its sizes and times; its bodies by a setting."""
+
+import asyncio
+from collections.abc import Coroutine
+from functools import partial
+
+import aiohttp
+from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
+from django.conf import settings
+from yarl import URL
+
+from streamviz.core.blocks import StreamState
+from streamviz.core.errors import UpstreamError
+from streamviz.core.json_value import encode
+from streamviz.core.judgements import ChainContext
+from streamviz.core.masking import kept_text
+from streamviz.core.request import ModelCall
+from streamviz.core.wire import PASSED_THROUGH
+from streamviz.exchange.life import Event
+from streamviz.exchange.stream import LiveStream
+from streamviz.proxy import http, recording
+from streamviz.proxy.clock import Clock
+from streamviz.proxy.passage import Place, place_of, require_unjudged
+from streamviz.proxy.passing import end_to_end
+from streamviz.proxy.session_names import name_of
+from streamviz.proxy.worker import Worker
+from streamviz.records.configuration import KnownKey
+from streamviz.records.ids import uuid7
+from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent
+from streamviz.upstream.answer import BoundedAnswer
+from streamviz.upstream.raw import RawAnswer, passed_on, without
+
+# What is shown by a browser can do nothing there.
+_INERT = {"content-security-policy": "default-src 'none'; sandbox"}
+_WAY = {Event.COMPLETED: (Event.FORWARDED, Event.ANSWERED, Event.DRAINED, Event.COMPLETED)}
+_OWN = ("content-type", "content-disposition")
+
+
+async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    """Pass one request through. Raises RequestError for one that may not be."""
+    clock = Clock()
+    requested_at = clock.now()
+    key = worker.authenticate(scope)
+    require_unjudged(worker, key)
+    worker.admit()
+    body = await http.read_body(scope, receive)
+    place = await place_of(worker, scope, body)
+    stream = _opened(worker, scope, key, place, clock, requested_at)
+    stream.request = _kept_request(scope, body)
+    send = http.adding(send, {"x-streamviz-stream": str(stream.id)})
+    passing = _Passing(worker, stream, clock, send)
+    passing.record(recording.opened(stream))
+    worker.observers.feed.opened(stream)
+    try:
+        await _until_it_ends(passing, worker, passing.carry(scope, place, body), receive)
+    finally:
+        passing.close()
+
+
+class _Passing:
+    """One call under way."""
+
+    def __init__(self, worker: Worker, stream: LiveStream, clock: Clock, send: ASGISendCallable) -> None:
+        self._worker = worker
+        self.stream = stream
+        self._clock = clock
+        self._send = send
+        self._has_begun = False
+        # How it ends: until that is known, the server lets go of it.
+        self.end = Event.DROPPED
+
+    def record(self, entry: AnyEntry) -> None:
+        self._worker.observers.recorder.append(entry)
+        self._worker.observers.recorder.flush()
+
+    async def carry(self, scope: HTTPScope, place: Place, body: bytes) -> None:
+        """Raises UpstreamError, or CannotEnd where the client has a part of the answer by then."""
+        try:
+            await self._carry(scope, place, body)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise self._failed(UpstreamError(502, f"{place.target.provider} could not be reached: {error}")) from error
+        except UpstreamError as error:
+            raise self._failed(error) from error
+
+    async def _carry(self, scope: HTTPScope, place: Place, body: bytes) -> None:
+        headers = {"user-agent": "streamviz", **place.headers, **end_to_end(scope)}
+        if kind := http.header(scope, b"content-type"):
+            headers["content-type"] = kind
+        url = URL(place.url, encoded=True)
+        data = body or None
+        client = self._worker.client
+        response = await client.request(scope["method"], url, data=data, headers=headers, allow_redirects=False)
+        if 300 <= response.status < 400:
+            response.close()
+            raise UpstreamError(502, f"upstream answered {response.status}, a redirect, which is not followed")
+        assert client.timeout.sock_read is not None  # as new_client made it
+        answer = BoundedAnswer(RawAnswer(response, client.timeout.sock_read), settings.ANSWER_BOUNDS)
+        try:
+            await self._answer(answer, response, place.target.key)
+        finally:
+            answer.close()
+
+    async def _answer(self, answer: BoundedAnswer, response: aiohttp.ClientResponse, key: str) -> None:
+        stream = self.stream
+        stream.status = response.status
+        own = {name: response.headers[name] for name in _OWN if name in response.headers}
+        head = {**passed_on(response.headers), **own, **_INERT}
+        if response.status >= 400:
+            # It may quote the credential that it refuses.
+            refusal = without(key, b"".join([piece async for piece in answer]))
+            await self._begin(head)
+            await self._pass(refusal)
+        else:
+            await self._begin(head)
+            async for piece in answer:
+                await self._pass(piece)
+        await http.body(self._send, b"")
+        self.end = Event.COMPLETED if response.status < 400 else Event.FAILED
+
+    async def _begin(self, head: dict[str, str]) -> None:
+        self._has_begun = True
+        await http.start(self._send, self.stream.status or 200, head)
+
+    async def _pass(self, piece: bytes) -> None:
+        """One piece, which is in the record before the client has it."""
+        stream, now = self.stream, self._clock.now()
+        seq = len(stream.received_at)
+        stream.received_at.append(now)
+        stream.upstream_first_at = stream.upstream_first_at or now
+        stream.client_first_at = stream.client_first_at or now
+        raws, sizes = ([piece], []) if settings.STORE_PASSED_THROUGH else ([], [len(piece)])
+        self._worker.observers.recorder.append(ChunksReceived(stream.id, seq, now, raws, sizes))
+        self.record(FramesSent(stream.id, stream.frame_count, now, [seq], []))
+        stream.frame_count += 1
+        stream.passed_seqs.append(seq)
+        stream.passed_at.append(now)
+        stream.last_sent_at = now
+        self._worker.observers.feed.changed(stream)
+        await http.body(self._send, piece, more=True)
+
+    def _failed(self, error: UpstreamError) -> Exception:
+        self.end, self.stream.error = Event.FAILED, error.message
+        if self._has_begun:
+            return http.CannotEnd(error.message)
+        self.stream.status = error.status
+        return error
+
+    def close(self) -> None:
+        stream = self.stream
+        for event in _WAY.get(self.end, (self.end,)):
+            stream.life.step(event)
+        if not stream.life.is_over:
+            stream.life.step(Event.SENT)
+        stream.ended_at = self._clock.now()
+        self.record(recording.closed(stream, stream.ended_at))
+        stream.life.step(Event.CLOSED)
+        self._worker.observers.feed.closed(stream)
+
+
+async def _until_it_ends(
+    passing: _Passing, worker: Worker, call: Coroutine[None, None, None], receive: ASGIReceiveCallable
+) -> None:
+    """Until it is over, its client leaves, its key is revoked, a person cancels it or the server stops."""
+    stream = passing.stream
+    running, leaving = asyncio.ensure_future(call), asyncio.ensure_future(receive())
+    stopping: asyncio.Future[tuple[Event, str]] = asyncio.get_running_loop().create_future()
+    stream.cancel = lambda by: _stop(stopping, Event.CANCELLED, f"cancelled by {by}")
+    worker.end_with_key(stream, partial(_stop, stopping, Event.REVOKED, "its key was revoked"))
+    try:
+        with worker.stopped_by(partial(_stop, stopping, Event.STOPPED, "streamviz was stopped")):
+            await asyncio.wait((running, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            running.result()
+        elif stopping.done():
+            passing.end, stream.error = stopping.result()
+            raise http.CannotEnd(stream.error)
+        else:
+            passing.end, stream.error = Event.LEFT, "the client left"
+    finally:
+        stream.cancel = None
+        worker.over(stream)
+        for task in (running, leaving):
+            task.cancel()
+        await asyncio.gather(running, leaving, return_exceptions=True)
+
+
+def _stop(stopping: "asyncio.Future[tuple[Event, str]]", event: Event, why: str) -> bool:
+    if stopping.done():
+        return False
+    stopping.set_result((event, why))
+    return True
+
+
+def _kept_request(scope: HTTPScope, body: bytes) -> bytes:
+    """What the record has of a request: what was asked and how long it was, and what it said by a setting."""
+    kind = http.header(scope, b"content-type").partition(";")[0]
+    asked: dict[str, object] = {"method": scope["method"], "path": scope["path"], "type": kind, "bytes": len(body)}
+    if settings.STORE_PASSED_THROUGH:
+        asked["body"] = body.decode("utf-8", "replace")
+    return encode(asked)
+
+
+def _opened(
+    worker: Worker, scope: HTTPScope, key: KnownKey, place: Place, clock: Clock, requested_at: int
+) -> LiveStream:
+    header = partial(http.header, scope)
+    policies = worker.configuration.policies_of_all()
+    named = name_of(header, {})
+    state, stream_id, client = StreamState(), uuid7(), scope["client"]
+    call = ModelCall(PASSED_THROUGH.name, {"model": place.model})
+    return LiveStream(
+        id=stream_id,
+        session_id=worker.sessions.named(key.name, named),
+        session_label=kept_text(named, policies),
+        key_id=key.id,
+        key_name=key.name,
+        endpoint=scope["path"],
+        wire_format=PASSED_THROUGH.name,
+        is_streaming=False,
+        requested_model=place.model,
+        upstream_model=place.target.model,
+        provider=place.target.provider,
+        requested_at=requested_at,
+        state=state,
+        context=ChainContext(str(stream_id), clock.now, call, state=state, began_at=requested_at),
+        client=client[0] if client else "",
+        user_agent=kept_text(header(b"user-agent"), policies),
+    )

@@ -1,0 +1,120 @@
+"""Where a request goes that is passed through, and whether it may: to a known provider, below its own address."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode
+
+from asgiref.typing import HTTPScope
+from django.conf import settings
+
+from streamviz.core.errors import RequestError
+from streamviz.core.json_value import as_object, as_text, decode
+from streamviz.core.model_names import SIMULATOR
+from streamviz.core.verdicts import Mode
+from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT
+from streamviz.proxy import http
+from streamviz.proxy.worker import Worker
+from streamviz.records.configuration import KnownKey
+from streamviz.upstream.providers import PROVIDERS
+from streamviz.upstream.targets import Lane, Target
+
+PROVIDER = b"x-streamviz-provider"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+# Nothing that any reader of a path takes for more than a word.
+_PATH = re.compile(r"/v1(?:/(?!\.)[A-Za-z0-9_.~:@=-]+)+/?")
+_MOST_QUERY = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a request goes; `model` is what the client named, a model or a provider."""
+
+    target: Target
+    url: str
+    model: str
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self.target.headers
+
+
+def require_unjudged(worker: Worker, key: KnownKey) -> None:
+    """Raises RequestError (403) where somebody would have to judge what nobody reads here.
+
+    A key for some models opens no other endpoints, which may call any.
+    """
+    if key.models:
+        raise _forbidden(f"The API key {key.name} is for some models only: it opens no other endpoints.", "key_limited")
+    enforced = [active for active in worker.configuration.policies_of(key.name) if active.mode is Mode.ENFORCE]
+    if enforced:
+        message = f"Nothing passes unread with this key while the policy {enforced[0].name} is enforced."
+        raise _forbidden(message, "denied_by_policy")
+
+
+async def place_of(worker: Worker, scope: HTTPScope, body: bytes) -> Place:
+    """Raises RequestError where nobody is named (404), or nobody to whom this may go."""
+    path = _plain_path(scope)
+    model = _named(worker, scope, body)
+    is_anthropic = model.startswith("anthropic/") or bool(http.header(scope, b"anthropic-version"))
+    spoken = ANTHROPIC_MESSAGES if is_anthropic else OPENAI_CHAT
+    target = await worker.target_for(model, spoken.name)
+    if target.provider == SIMULATOR:
+        raise _unknown(path)  # it has nothing else
+    if target.lane is not Lane.RAW:
+        message = f"{target.provider} cannot be passed anything through: it does not speak this format."
+        raise RequestError(400, message, code="provider_not_passed_to")
+    if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
+        target = target.with_key(*credentials[0])
+    target.require_key()
+    root = target.url.removesuffix(spoken.upstream_path)
+    return Place(target, root + path.removeprefix(spoken.base_path) + _query(scope), model)
+
+
+def _plain_path(scope: HTTPScope) -> str:
+    path = scope["path"]
+    if b"%" in scope["raw_path"] or not _PATH.fullmatch(path):
+        raise _unknown(path)
+    return path
+
+
+def _unknown(path: str) -> RequestError:
+    return RequestError(404, f"There is no {path[:200]} here.", kind="not_found_error", code="unknown_url")
+
+
+def _query(scope: HTTPScope) -> str:
+    """What was asked behind the path, written anew."""
+    query = scope["query_string"].decode("latin-1")
+    if len(query) > _MOST_QUERY:
+        raise RequestError(414, "What stands behind the path is too long.", code="too_large")
+    kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "key"]
+    return f"?{urlencode(kept)}" if kept else ""
+
+
+def _named(worker: Worker, scope: HTTPScope, body: bytes) -> str:
+    """The provider that the client names, as one of its models, or a route; else the model in the body."""
+    name = http.header(scope, PROVIDER).strip()
+    if name in worker.configuration.routes:
+        return name
+    if name in PROVIDERS:
+        return f"{name}/any"
+    if name:
+        raise RequestError(404, f"There is no provider `{name[:100]}` here.", code="unknown_provider")
+    if (model := _model_in(scope, body)) is not None:
+        return model
+    path = scope["path"][:200]
+    message = f"There is no {path} here. To pass it through, name a provider in {PROVIDER.decode()}."
+    raise RequestError(404, message, kind="not_found_error", code="unknown_url")
+
+
+def _model_in(scope: HTTPScope, body: bytes) -> str | None:
+    if "json" not in http.header(scope, b"content-type").lower():
+        return None
+    try:
+        return as_text(as_object(decode(body)).get("model")) or None
+    except ValueError:
+        return None
+
+
+def _forbidden(message: str, code: str) -> RequestError:
+    return RequestError(403, message, kind="permission_error", code=code)

@@ -1,0 +1,53 @@
+"""Which paths are the proxy's, whatever a client's base URL has of them, and in which format each is answered."""
+
+import re
+from collections.abc import Callable
+
+from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, WIRE_FORMATS
+from streamviz.core.wire_format import WireFormat
+
+VERSIONS = ("/v1/", "/v1beta/", "/v1alpha/")
+GEMINI_CALL = re.compile(r"/v1(?:beta|alpha)?/models/(?P<model>.+):(?P<method>[A-Za-z]+)")
+GEMINI_METHODS = ("generateContent", "streamGenerateContent", "countTokens")
+# A target in absolute form names the server, which is this one.
+_SERVER = re.compile(r"https?://[^/]*", re.IGNORECASE)
+_REPEATED = re.compile(r"(?:/v1(?:beta|alpha)?)(?=/v1(?:beta|alpha)?/)")
+_UNVERSIONED = re.compile(r"/(?:chat/completions|completions|messages|responses|embeddings|models)(?:/|$)")
+
+
+def canonical(path: str) -> str:
+    """A path with its version once: base URLs are written with it and without."""
+    path = _SERVER.sub("", path, count=1) if path[:1] != "/" else path
+    path = _REPEATED.sub("", path, count=1)
+    return f"/v1{path}" if _UNVERSIONED.match(path) else path
+
+
+def is_ours(path: str) -> bool:
+    """Whether a canonical path is the proxy's, and not a page."""
+    return path.startswith(VERSIONS)
+
+
+def format_of(path: str, header: Callable[[bytes], str]) -> WireFormat:
+    """The format in which a client of this canonical path expects to be answered, errors included.
+
+    Paths that several formats have are answered in the one whose own headers the client sends.
+    """
+    if is_gemini(path):
+        return GEMINI
+    known = next((known for known in WIRE_FORMATS.values() if path.startswith(known.path)), None)
+    if known is not None:
+        return known
+    if header(b"anthropic-version"):
+        return ANTHROPIC_MESSAGES
+    return GEMINI if header(b"x-goog-api-key") or header(b"x-goog-api-client") else OPENAI_CHAT
+
+
+def is_gemini(path: str) -> bool:
+    """Whether a path is one of Gemini's format alone."""
+    return path.startswith(VERSIONS[1:]) or is_gemini_call(path)
+
+
+def is_gemini_call(path: str) -> bool:
+    """Whether a path names a model and what Gemini's format has it do."""
+    found = GEMINI_CALL.fullmatch(path)
+    return found is not None and found["method"] in GEMINI_METHODS

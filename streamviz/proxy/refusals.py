@@ -1,0 +1,23 @@
+"""Requests that are refused before there is a stream: each is a line of the log, with the id that the client gets."""
+
+import logging
+
+from asgiref.typing import HTTPScope
+
+from streamviz.core.errors import ClientFacingError
+from streamviz.proxy import http
+from streamviz.records.ids import uuid7
+
+log = logging.getLogger(__name__)
+_LONGEST_PATH = 200
+
+
+def refused(scope: HTTPScope, path: str, error: ClientFacingError) -> dict[str, str]:
+    """Log a refusal, and give the headers that name it: vendors' SDKs show one or the other. A request id of upstream's
+    stays the client's."""
+    if any(name in error.headers for name in ("request-id", "x-request-id")):
+        return {}
+    id = str(uuid7())
+    client = http.header(scope, b"user-agent")[:_LONGEST_PATH]
+    log.info("refused %s: %d %s %r, of %r", id, error.status, error.code or error.kind, path[:_LONGEST_PATH], client)
+    return {"request-id": id, "x-request-id": id}

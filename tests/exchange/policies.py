@@ -1,0 +1,51 @@
+"""Policies of which the tests of exchanges know what they say."""
+
+from collections.abc import Callable
+
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.context import StreamingContext
+from streamviz.core.events import BlockKind
+from streamviz.core.policy import Consult, Policy
+from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Decision, Verdict
+
+
+class DenyRequests(Policy):
+    kind = "deny_requests"
+    parameters_schema = {}
+
+    def on_request(self, call: ModelCall, context: StreamingContext) -> Verdict:
+        return Verdict(Decision.DENY, "not today")
+
+
+class AskAboutCalls(Policy):
+    """Holds each call until a model has said of it what `read` makes of its answer."""
+
+    kind = "ask_about_calls"
+    parameters_schema = {}
+
+    def __init__(self, read: Callable[[str], Verdict]) -> None:
+        self._read = read
+
+    def holds(self, block: StreamBlock) -> bool:
+        return block.kind is BlockKind.TOOL_CALL
+
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Consult | None:
+        return Consult("m", "", "", self._read) if block.kind is BlockKind.TOOL_CALL else None
+
+
+class AskAboutRequests(Policy):
+    kind = "ask_about_requests"
+    parameters_schema = {}
+
+    def on_request(self, call: ModelCall, context: StreamingContext) -> Consult:
+        return Consult("m", "", "", as_said)
+
+
+def as_said(answer: str) -> Verdict:
+    """The decision that the model names."""
+    return Verdict(Decision(answer), "as the model said", "[as said]")
+
+
+def deny_requests() -> DenyRequests:
+    return DenyRequests({})

@@ -1,0 +1,174 @@
+"""A streamed answer, event by event, and what is to be done about each."""
+
+import pytest
+
+from streamviz.core.bounds import Bounds
+from streamviz.core.errors import InternalError, RequestError, UpstreamError
+from streamviz.core.verdicts import Decision, Verdict
+from tests.core.support import active, call, calls, delta, deny_names
+from tests.exchange.policies import deny_requests
+from tests.exchange.support import EVENTS, JSON, Play, event
+
+HI, STOP, DONE = event(delta(content="hi")), event(delta(finish="stop")), event("[DONE]")
+CALL, CALLED = event(calls(call(0, "c0", "rm", "{}"))), event(delta(finish="tool_calls"))
+
+
+def test_where_no_policy_acts_it_goes_through_read_by_read() -> None:
+    play = Play().opened()
+    assert play.take() == ["begin 200"]
+    play.received(HI[:5])
+    assert play.take() == []
+    play.received(HI[5:])
+    assert play.take() == ["record chunks, frames", f"send {HI.decode()}".rstrip()]
+    play.received(STOP + DONE)
+    assert play.take() == ["record chunks, frames", f"send {(STOP + DONE).decode()}".rstrip()]
+    play.ended()
+    assert play.take() == ["close upstream", "end", "finish completed"]
+
+
+def test_a_denied_call_is_held_judged_and_replaced_before_anything_of_it_goes_out() -> None:
+    play = Play(policies=[active(deny_names("rm"))]).opened()
+    play.received(HI)
+    play.take()
+    play.received(CALL)
+    assert play.take() == ["record chunks"]
+    play.received(CALLED)
+    [record, send] = play.take()
+    assert record == "record chunks, verdicts, frames"
+    assert "[not allowed]" in send
+    assert b"rm" not in play.received(DONE).ended().sent
+    assert play.stream.outcome == "completed"
+
+
+def test_a_policy_that_halts_closes_upstream_before_the_client_is_told() -> None:
+    halts = active(deny_names())
+    halts.policy._decide = lambda block: Verdict(Decision.HALT, "no", "[halted]")  # type: ignore[attr-defined]
+    play = Play(policies=[halts]).opened().received(HI, CALL)
+    play.take()
+    play.received(CALLED)
+    [close, record, send] = play.take()
+    assert (close, record) == ("close upstream", "record chunks, verdicts, frames")
+    assert "[halted]" in send
+    assert not play.exchange.is_reading
+    assert play.ended().take() == ["end", "finish halted"]
+
+
+def test_an_upstream_that_breaks_off_is_told_as_the_last_word() -> None:
+    play = Play().opened().received(HI)
+    play.take()
+    play.ended(UpstreamError(502, "it broke off"))
+    [close, record, send, end, finish] = play.take()
+    assert (close, record, end, finish) == ("close upstream", "record frames", "end", "finish upstream_error")
+    assert "it broke off" in send
+    assert play.stream.error == "it broke off"
+
+
+def test_what_breaks_off_behind_the_last_word_is_no_error() -> None:
+    play = Play().opened().received(HI, STOP, DONE).ended(UpstreamError(502, "it broke off"))
+    assert play.take()[-2:] == ["end", "finish completed"]
+
+
+def test_a_stream_that_upstream_did_not_finish_says_so() -> None:
+    play = Play().opened().received(HI).ended()
+    assert b"before it was finished" in play.sent
+    assert play.stream.outcome == "upstream_error"
+
+
+def test_what_upstream_refuses_is_told_as_it_said_it() -> None:
+    play = Play().asked().forwarded()
+    play.happened("refused", UpstreamError(429, "slow down", body=b'{"error": "slow"}'))
+    assert play.take() == ["record chunks, frames", "respond 429", "finish upstream_error"]
+
+
+def test_a_denied_request_never_goes_upstream() -> None:
+    play = Play(policies=[active(deny_requests())]).asked().forwarded()
+    assert play.take() == ["record verdicts", "record frames", "respond 403", "finish halted"]
+
+
+@pytest.mark.parametrize(
+    ("happens", "details", "outcome", "status"),
+    [
+        ("cancelled", ("alice",), "halted", 403),
+        ("revoked", (), "halted", 401),
+        ("stopped", (), "interrupted", 503),
+        ("broke", (InternalError(),), "interrupted", 500),
+        ("refused", (RequestError(404, "there is none"),), "upstream_error", 404),
+    ],
+)
+def test_who_cuts_it_short_is_told_in_an_answer_or_as_the_last_word(
+    happens: str, details: tuple[object, ...], outcome: str, status: int
+) -> None:
+    before = Play().asked().forwarded().happened(happens, *details)
+    assert before.take() == ["record frames", f"respond {status}", f"finish {outcome}"]
+    amid = Play().opened().received(HI)
+    amid.take()
+    words = amid.happened(happens, *details).take()
+    assert [word.split()[0] for word in words] == ["close", "record", "send", "end", "finish"]
+    assert words[-1] == f"finish {outcome}"
+    assert amid.stream.status == status
+
+
+def test_a_client_that_leaves_closes_upstream_and_gets_nothing_more() -> None:
+    play = Play().opened().received(HI)
+    play.take()
+    play.happened("left", "")
+    assert play.take() == ["close upstream"]
+    assert (play.stream.outcome, play.stream.error) == ("client_disconnected", "the client left after chunk 0")
+    assert play.received(STOP).ended().take() == []
+
+
+def test_what_cannot_be_recorded_does_not_go_out() -> None:
+    play = Play(loses_after=1).opened().received(HI)
+    play.take()
+    play.received(event(delta(content="lost")))
+    words = play.take()
+    assert "lost" not in "".join(words)
+    assert words[-1] == "finish interrupted"
+    assert "cannot be recorded" in play.stream.error
+
+
+def test_before_the_head_that_is_an_answer_of_its_own() -> None:
+    play = Play(loses_after=0, policies=[active(deny_names("rm"))]).opened(JSON)
+    play.received(b'{"choices": []}').ended()
+    assert "respond 503" in play.take()
+
+
+def test_while_a_call_is_held_the_client_hears_that_the_connection_lives() -> None:
+    play = Play(policies=[active(deny_names("rm"))]).opened().received(HI, CALL)
+    play.take()
+    assert play.waited(4.9).take() == []
+    assert play.waited(0.2).take() == ["record frames", "send : keep-alive"]
+    assert play.waited(4.9).take() == []
+    assert play.waited(0.2).take() == ["record frames", "send : keep-alive"]
+
+
+def test_nobody_is_kept_alive_where_no_policy_holds_anything() -> None:
+    play = Play().opened().received(HI)
+    play.take()
+    assert play.exchange.keep_alive_at is None
+    assert play.waited(60).take() == []
+
+
+def test_verdicts_are_on_the_record_before_the_frames_that_they_let_out() -> None:
+    play = Play(policies=[active(deny_names("other"))]).opened().received(CALL)
+    play.take()
+    assert play.received(CALLED).take()[0] == "record chunks, verdicts, frames"
+
+
+def test_an_answer_says_by_its_beginning_what_it_is_however_it_comes() -> None:
+    body = b'\xef\xbb\xbf \n{"id": "1", "choices": []}'
+    play = Play().opened(JSON)
+    play.received(*(body[at : at + 1] for at in range(3, len(body)))).ended()
+    assert play.sent == body[3:]
+    play = Play().opened(EVENTS).received(b"\xef\xbb\xbf", HI, STOP + DONE).ended()
+    assert play.sent == b"\xef\xbb\xbf" + HI + STOP + DONE
+
+
+def test_an_event_that_never_ends_is_cut_off_at_its_limit() -> None:
+    play = Play(bounds=Bounds(2**20, 100, 100, 10_000)).opened().received(HI)
+    play.take()
+    play.received(b'data: {"choices": [{"delta": {"content": "' + b"x" * 100)
+    assert not play.exchange.is_reading
+    play.ended()
+    assert "MAX_EVENT_MB" in " ".join(play.take())
+    assert play.stream.outcome == "upstream_error"

@@ -1,0 +1,44 @@
+"""What a request looks for: of its last answer before anything of those before it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from streamviz.proxy.marks import Marks
+from streamviz.proxy.transcripts import Turn
+
+CALL = {"id": "call_9f31c2a07d5e", "type": "function", "function": {"name": "run_tests", "arguments": "{}"}}
+SAID: list[dict[str, Any]] = [
+    {"role": "user", "content": "Mend the flaky test."},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": CALL["id"], "content": "4 failed"},
+    {"role": "assistant", "content": "It reads the wall clock, which is corrected every minute while the test sleeps."},
+    {"role": "user", "content": "Then mend that."},
+]
+
+
+def marks(said: Iterable[dict[str, Any]]) -> Marks:
+    return Marks(b"secret", "key", {"messages": list(said)}, "messages")
+
+
+def left(said: list[dict[str, Any]]) -> set[int]:
+    """What the stream leaves whose answer is the last of these."""
+    answer = Turn(is_answer=True)
+    if content := said[-1]["content"]:
+        answer.say(content)
+    for call in said[-1].get("tool_calls", ()):
+        answer.call(call["function"]["name"], call["function"]["arguments"], call["id"])
+    return set(marks(said[:-1]).left([answer], ()))
+
+
+def test_a_text_behind_a_call_is_looked_for_before_the_call() -> None:
+    called, told = left(SAID[:2]), left(SAID[:4])
+    for is_named in (False, True):
+        asked = list(marks(SAID).asked(is_named=is_named, is_retry=False, agent=""))
+        found = [at for at, mark in enumerate(asked) if mark in told]
+        assert found
+        assert found[0] < min(at for at, mark in enumerate(asked) if mark in called)
+
+
+def test_the_call_that_a_result_answers_comes_first() -> None:
+    asked = list(marks(SAID[:3]).asked(is_named=False, is_retry=False, agent=""))
+    assert asked[0] in left(SAID[:2])

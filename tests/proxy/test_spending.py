@@ -1,0 +1,76 @@
+"""What a stream came to: as the provider told, else estimated and said to be so, else unknown."""
+
+from typing import Any
+
+import pytest
+
+from streamviz.core.request import ModelCall
+from streamviz.core.tokens import Tokens
+from streamviz.proxy.spending import add_up, spent_by
+from tests.core.support import delta
+from tests.live.support import Running
+
+WORDS = "The harvest is in, and the wine is not bad at all. "
+
+
+def running(text: str = "How are you?", **fields: object) -> Running:
+    it = Running(upstream_model="gpt-4o", provider="openai")
+    messages = [{"role": "user", "content": text}]
+    it.stream.context.request = ModelCall("openai_chat", {"messages": messages, **fields})
+    return it
+
+
+async def test_what_the_provider_told_is_taken() -> None:
+    usage = {"prompt_tokens": 1_000, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 600}}
+    it = running()
+    await it.take(delta(content=WORDS), {**delta(finish="stop"), "usage": usage, "service_tier": "priority"})
+    add_up(it.stream)
+    assert it.stream.tokens == Tokens(1_000, 10, cache_read=600, tier="priority")
+    assert it.stream.cost == pytest.approx(400 * 4.25e-6 + 600 * 2.125e-6 + 10 * 1.7e-5)
+    spent = spent_by(it.stream)
+    assert (spent.output_tokens, spent.cost, spent.is_estimate) == (10, it.stream.cost, False)
+
+
+async def test_what_nobody_told_is_estimated_and_marked() -> None:
+    it = await running(WORDS * 10).take(delta(content=WORDS * 100), delta(finish="stop"))
+    add_up(it.stream)
+    tokens = it.stream.tokens
+    assert tokens is not None
+    assert tokens.is_estimated
+    assert tokens.input == pytest.approx(130, rel=0.1)
+    assert tokens.output == pytest.approx(1_300, rel=0.1)
+    assert it.stream.cost is not None
+    assert spent_by(it.stream).is_estimate
+
+
+async def test_what_was_told_before_the_end_is_no_more_than_a_beginning() -> None:
+    usage = {"prompt_tokens": 77, "completion_tokens": 1}
+    it = await running().take({**delta(content=WORDS * 100), "usage": usage})
+    add_up(it.stream)
+    tokens = it.stream.tokens
+    assert tokens is not None
+    assert (tokens.input, tokens.is_estimated) == (77, True)
+    assert tokens.output == pytest.approx(1_300, rel=0.1)
+
+
+async def test_what_never_began_is_unknown_and_not_zero() -> None:
+    it = running()
+    add_up(it.stream)
+    assert (it.stream.tokens, it.stream.cost) == (Tokens(), None)
+    assert spent_by(it.stream).unpriced == 0
+
+
+async def test_tools_count_and_pictures_do_not() -> None:
+    async def asked(*parts: dict[str, Any], **fields: object) -> int:
+        it = running(**fields)
+        it.stream.context.request.fields["messages"] = [{"role": "user", "content": [*parts]}]
+        await it.take(delta(content="a"), delta(finish="stop"))
+        add_up(it.stream)
+        assert it.stream.tokens is not None
+        return it.stream.tokens.input or 0
+
+    text = {"type": "text", "text": WORDS}
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "iVBORw0K" * 10_000}}
+    tool = {"type": "function", "function": {"name": "search", "description": WORDS * 20}}
+    assert await asked(text, picture) == await asked(text)
+    assert await asked(text, tools=[tool]) > 200 + await asked(text)

@@ -1,0 +1,123 @@
+"""One normal form of what was said, whatever the format and however a client repeats it."""
+
+import pytest
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.json_value import encode
+from streamviz.core.wire import WIRE_FORMATS
+from streamviz.proxy.transcripts import Turn, answers_of, turns_backwards
+from tests.conversations.providers import (
+    BODIES,
+    Ids,
+    Json,
+    Said,
+    chat_turn,
+    messages_turn,
+    without_ids,
+)
+
+SAID = Said("I'll look at it.\n", (("bash", {"command": "ls", "n": 1}), ("read", {"path": "é"})))
+
+
+def _answer(format: str, said: Said) -> tuple[Turn, Json]:
+    body = BODIES[format](said, Ids())
+    raw = encode(body)
+    aggregator = WIRE_FORMATS[format].aggregator()
+    aggregator.aggregate(Chunk(0, 0, raw, raw))
+    aggregator.close()
+    [answer] = answers_of(aggregator.state.blocks)
+    return answer, body
+
+
+def _only(*items: Json) -> Turn:
+    [turn] = turns_backwards(list(items))
+    return turn
+
+
+def _repeated(format: str, body: Json) -> list[list[Json]]:
+    """The ways in which clients of a format repeat an answer."""
+    if format == "openai_chat":
+        turn = chat_turn(body)
+        parts = [{"type": "text", "text": turn["content"]}] if turn["content"] else []
+        return [[turn], [{**turn, "content": parts, "reasoning_content": "Hm."}], [{**turn, "name": "agent"}]]
+    if format == "anthropic_messages":
+        turn = messages_turn(body)
+        cached = [{**part, "cache_control": {"type": "ephemeral"}} for part in turn["content"]]
+        return [[turn], [messages_turn(body, keeps_thinking=False)], [{**turn, "content": cached}]]
+    return [body["output"], without_ids(body["output"]), body["output"][1:]]
+
+
+@pytest.mark.parametrize("format", BODIES)
+@pytest.mark.parametrize("said", [SAID, Said("", SAID.calls), Said("Done."), Said("", (("now", {}),))], ids=str)
+def test_a_client_repeats_what_was_answered(format: str, said: Said) -> None:
+    answer, body = _answer(format, said)
+    for items in _repeated(format, body):
+        turn = _only(*items)
+        assert (turn.is_answer, turn.said) == (True, answer.said)
+        assert turn.weight > 0
+
+
+def test_answers_are_alike_in_all_formats() -> None:
+    assert len({_answer(format, SAID)[0].said for format in BODIES}) == 1
+
+
+def test_what_is_said_otherwise_is_another_turn() -> None:
+    turns = [
+        Said("Done"),
+        Said("Done."),
+        Said("", (("Done.", {}),)),
+        Said("", (("a", {"b": 1}),)),
+        Said("", (("a", {"b": 2}),)),
+    ]
+    assert len({_answer("openai_chat", said)[0].said for said in turns}) == len(turns)
+
+
+def test_of_a_long_text_its_ends_and_its_length_count() -> None:
+    long = "a" * 10_000
+    texts = [long, long + "a", "b" + long[1:], long[1:] + "b"]
+    turns = [_only({"role": "user", "content": text}) for text in texts]
+    assert len({turn.said for turn in turns}) == len(texts)
+    assert all(len(turn.said) < 5_000 for turn in turns)
+
+
+def test_words_of_the_client_are_no_words_of_the_person() -> None:
+    reminder = {"type": "text", "text": "<system-reminder>\nIt is Monday.\n</system-reminder>"}
+    with_it = _only({"role": "user", "content": [reminder, {"type": "text", "text": "Mend it."}]})
+    assert with_it.said == _only({"role": "user", "content": "Mend it."}).said
+
+
+def test_what_stands_over_the_turns_is_none() -> None:
+    told = [{"role": "system", "content": "a"}, {"role": "developer", "content": "b"}, {"role": "user", "content": "c"}]
+    assert [turn.texts for turn in turns_backwards(told)] == [["c"]]
+
+
+def test_images_tell_turns_apart() -> None:
+    def seen(data: str) -> bytes:
+        source = {"type": "base64", "media_type": "image/png", "data": data}
+        return _only({"role": "user", "content": [{"type": "image", "source": source}]}).said
+
+    assert seen("a" * 50_000) != seen("a" * 49_999 + "b")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        None,
+        7,
+        [None, 7, "x", [], {}],
+        [{"role": ["user"], "content": {"a": 1}}, {"type": 7, "content": [[], 7, None, {"type": ["text"]}]}],
+        [
+            {
+                "role": "assistant",
+                "tool_calls": [7, {"function": 7, "id": 7}, {"function": {"name": [], "arguments": [1]}}],
+            }
+        ],
+        [{"role": "user", "content": [{"type": "tool_result", "content": {"a": 1}, "tool_use_id": {}}] * 3}],
+        [{"type": "function_call", "arguments": "{" * 1000, "name": None, "call_id": []}],
+        [{"role": "model", "parts": [{"functionCall": 7, "functionResponse": {"response": {"a": [1]}}, "text": 7}]}],
+        [{"role": "user", "content": "\ud800"}],
+    ],
+    ids=str,
+)
+def test_anything_can_be_read(hostile: object) -> None:
+    assert all(isinstance(turn.said, bytes) for turn in turns_backwards(hostile))
