@@ -8,8 +8,8 @@ import sys
 from collections import deque
 from pathlib import Path
 
+from streamviz.core.hooks import words
 from streamviz.core.judgements import Answer, Judged, Unanswered
-from streamviz.core.judging import words
 from streamviz.core.policy import Work
 from streamviz.evaluation.process import READY, SIZE_BYTES
 from streamviz.evaluation.tasks import Task, answer_in, encoded, task_of

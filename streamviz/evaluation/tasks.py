@@ -11,11 +11,12 @@ from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, To
 from streamviz.core.chain import judge_block
 from streamviz.core.context import SessionCounts, StreamingContext
 from streamviz.core.events import BlockDelta, BlockKind, BlockStarted
+from streamviz.core.hooks import checked, words
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import Judged
-from streamviz.core.judging import checked, words
-from streamviz.core.policy import ActivePolicy, Consult, Mode, Policy, Verdict, Work
+from streamviz.core.policy import ActivePolicy, Consult, Policy, Work
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Mode, Verdict
 from streamviz.policies import build
 
 # To make a policy can take longer than to ask it.

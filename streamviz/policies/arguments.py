@@ -70,7 +70,7 @@ def _read_once(raw: str) -> JsonObject:
         # The library's own words may quote what is there.
         raise ValueError(f"the arguments cannot be read as one JSON object ({_why(error)})") from None
     if not isinstance(value, dict):
-        raise ValueError("the arguments are no JSON object")
+        raise ValueError("the arguments are not a JSON object")
     return value
 
 
@@ -127,7 +127,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Of a key that comes twice one client takes the first value and another the last."""
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("a key comes twice")
+        raise ValueError("a key appears twice")
     return members
 
 

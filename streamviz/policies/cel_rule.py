@@ -8,8 +8,9 @@ from streamviz.core.context import SessionCounts, StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_text
-from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
+from streamviz.core.policy import Policy
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.arguments import read
 from streamviz.policies.expressions import cel
 from streamviz.policies.parameters import check, shortened, texts
@@ -119,7 +120,7 @@ class CelRule(Policy):
         steps = max(1, _longest(values)) ** self._loops
         copied = steps * self._words * self._sums * (size + 1)
         if self._loops and (steps > MOST_STEPS or copied > MOST_COPIED):
-            raise ValueError("what it would have to go through is too long")
+            raise ValueError("its input is too large")
         self.require_short(copied <= _SHORT_COPIED)
         try:
             result = self._program.execute(values)

@@ -25,7 +25,7 @@ class Budget:
         """One is looked at. Raises ValueError where that is one too many."""
         self._left -= 1
         if self._left < 0:
-            raise ValueError(f"there are more than {MOST_MATCHES} places to look at")
+            raise ValueError(f"it has more than {MOST_MATCHES} places to check")
 
 
 class Shape(NamedTuple):

@@ -115,7 +115,7 @@ def forms(text: str) -> Iterator[str]:
             seen.add(plain)
             made, length = made + 1, length + len(plain)
             if made > MOST_FORMS or length > MOST_CHARACTERS:
-                raise ValueError("there is more encoded in it than is looked at")
+                raise ValueError("it has too much encoded content to check")
             yield plain
             below += _decoded(plain)
         level = below

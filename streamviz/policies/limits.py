@@ -4,9 +4,10 @@ from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text
-from streamviz.core.policy import Decision, Policy, Reading, Tail, Verdict
+from streamviz.core.policy import Policy, Reading, Tail
 from streamviz.core.request import ModelCall
-from streamviz.core.usage import CHARACTERS_A_TOKEN, normalise
+from streamviz.core.usage import CHARACTERS_A_TOKEN
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.policies.parameters import check, number
 
 # To look a price up takes a hundred times as long as all else, so it is done once for so many tokens.
@@ -156,10 +157,8 @@ def _is_told(state: StreamState) -> bool:
 
 def _output_tokens(state: StreamState) -> int:
     """As upstream told, else estimated."""
-    usage = normalise(state.usage) if _is_told(state) else None
-    if usage is not None and usage.output_tokens is not None:
-        return usage.output_tokens
-    return state.length // CHARACTERS_A_TOKEN
+    told = state.tokens.output if _is_told(state) else None
+    return state.length // CHARACTERS_A_TOKEN if told is None else told
 
 
 def _cost(context: StreamingContext, memory: dict[str, object]) -> float:
@@ -167,9 +166,9 @@ def _cost(context: StreamingContext, memory: dict[str, object]) -> float:
     said, known = _output_tokens(context.state), memory.get("priced")
     if isinstance(known, tuple) and said - int(known[0]) < PRICED_TOKENS:
         return float(known[1])
-    usage = normalise(context.state.usage)
-    asked = usage.input_tokens if usage is not None else None
-    cost = context.price(_estimate(context, memory) if asked is None else asked, said)
+    told = context.state.tokens
+    asked = _estimate(context, memory) if told.input is None else told.input
+    cost = context.price(told._replace(input=asked, output=said))
     if cost is None:
         raise ValueError(_NO_PRICE)
     memory["priced"] = (said, cost)

@@ -7,8 +7,9 @@ from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text, decode, encode
-from streamviz.core.policy import Consult, Decision, Policy, Verdict
+from streamviz.core.policy import Consult, Policy
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.policies.parameters import check, integer, number, shortened, texts
 
 LONGEST = 50_000
@@ -131,7 +132,7 @@ def _windows(text: str, longest: int, most: int) -> Iterator[str]:
     """Parts of a text that overlap. Raises ValueError where there are too many."""
     step = longest - min(_OVERLAP, longest // 10)
     if longest + step * (most - 1) < len(text):
-        raise ValueError(f"{len(text)} characters are more than are judged in {most} parts of {longest}")
+        raise ValueError(f"{len(text)} characters are too many: a judge gets at most {most} parts of {longest}")
     for start in range(0, len(text) - longest + step, step):
         yield text[start : start + longest]
 

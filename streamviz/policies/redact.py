@@ -9,9 +9,10 @@ from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_text
-from streamviz.core.policy import ALLOW, Decision, Edit, Policy, Reading, Tail, Verdict
+from streamviz.core.policy import Edit, Policy, Reading, Tail
 from streamviz.core.request import ModelCall
 from streamviz.core.running import edited, replaced
+from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.arguments import read, read_json, unescaped
 from streamviz.policies.finder import Budget, Finder, Found
 from streamviz.policies.parameters import TEXT_KINDS, check, texts
@@ -100,6 +101,12 @@ class Redact(Policy):
 
     def kept(self, text: str) -> str:
         return _Masking(self._finder, self._mask).text(text) if "request" in self._in else text
+
+    def found_beside(self, text: str, is_word: bool) -> str:
+        if "content" not in self._in:
+            return ""
+        found, _ = self._finder.find(Tail(text, 0, True))
+        return found[0].label if found else ""
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         found, safe = self._finder.find(tail)

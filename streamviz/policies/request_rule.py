@@ -6,8 +6,10 @@ from typing import NamedTuple
 from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.model_names import matching
-from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
+from streamviz.core.policy import Policy
 from streamviz.core.request import ModelCall, Turn
+from streamviz.core.verdicts import ALLOW, Decision, Verdict
+from streamviz.policies.arguments import unescaped
 from streamviz.policies.parameters import (
     MOST_CHARACTERS,
     MOST_STEPS,
@@ -38,9 +40,9 @@ class RequestRule(Policy):
 
     A request is denied where its model, by any of its names, matches one of `models` (globs, in any case), where the
     name of one of its tools matches one of `tools` (globs), where it has one of `parameters`, or where one of
-    `patterns` (RE2) is in one of its messages; with `roles`, in those of these roles only. Of a request that is not
-    denied, `drop` takes parameters away and `set` gives them a value, also `model`. The client gets `text` as the
-    error's message; where it is empty, a line that names the policy.
+    `patterns` (RE2) is in one of its messages; with `roles`, in those of these roles, or of none that is known. Of a
+    request that is not denied, `drop` takes parameters away and `set` gives them a value, also `model`. The client gets
+    `text` as the error's message; where it is empty, a line that names the policy.
     """
 
     kind = "request_rule"
@@ -124,7 +126,7 @@ class RequestRule(Policy):
         for pattern, each in self._patterns:
             roles, words = texts(each.get("roles")), as_text(each["pattern"])
             for number, turn in enumerate(turns, 1):
-                if (not roles or turn.role in roles) and (match := _found(pattern, turn)):
+                if (not roles or turn.role in roles or turn.role not in _ROLES) and (match := _found(pattern, turn)):
                     evidence = {"message": number, "pattern": words, "start": match.start(), "end": match.end()}
                     return Why(f"Message {number} ({shortened(turn.role, 20)}) matches {words}.", evidence)
         return None
@@ -135,4 +137,6 @@ def _matching(value: str, globs: list[str]) -> str:
 
 
 def _found(pattern: Pattern, turn: Turn) -> Match | None:
-    return next((match for text in turn.texts if (match := pattern.search(encodable(text)))), None)
+    """A match in any text of a turn, also as what reads its escapes has it."""
+    readings = (reading for text in turn.texts for reading in ((text, unescaped(text)) if "\\" in text else (text,)))
+    return next((match for text in readings if (match := pattern.search(encodable(text)))), None)

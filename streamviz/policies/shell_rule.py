@@ -5,7 +5,8 @@ from streamviz.core.context import StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_text
-from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
+from streamviz.core.policy import Policy
+from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.arguments import read
 from streamviz.policies.parameters import check, shortened, texts
 from streamviz.policies.shell.calls import SHELL_TOOLS, Line, is_shell, lines_in
@@ -104,7 +105,7 @@ class ShellRule(Policy):
         self.require_short(block.length <= _SHORT and "for" not in block.arguments)
         lines = lines_in(read(block), of_shell=of_shell)
         if len(lines) > _MOST_LINES:
-            raise ValueError("more commands in a call than are read")
+            raise ValueError("too many commands in one call")
         for line in lines:
             if danger := self._danger(line):
                 return self._verdict(block.name, *danger)
@@ -136,5 +137,5 @@ def _deletable(globs: list[str]) -> list[str]:
     for number, glob in enumerate(globs):
         if glob.startswith(("/", "~", "..")) and is_vital(glob.replace("?", "x")):
             field = f"may_delete.{number}"
-            raise PolicyParametersError(f"{field}: what nobody can do without may never be deleted", field)
+            raise PolicyParametersError(f"{field}: system paths may never be deleted", field)
     return globs

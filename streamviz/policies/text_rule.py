@@ -5,7 +5,8 @@ from bisect import bisect_left
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject, as_text
-from streamviz.core.policy import Decision, Edit, Policy, Reading, Tail, Verdict
+from streamviz.core.policy import Edit, Policy, Reading, Tail
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.policies.finder import Finder, Found, Shape
 from streamviz.policies.folding import folded_with_places
 from streamviz.policies.parameters import TEXT_KINDS, check, integer, texts
@@ -91,6 +92,13 @@ class TextRule(Policy):
 
     def watches(self, block: StreamBlock) -> bool:
         return block.kind in self._in
+
+    def found_beside(self, text: str, is_word: bool) -> str:
+        # Patterns of words would find themselves in random ids and in names of models.
+        if is_word or "content" not in self._in:
+            return ""
+        found, _ = self._found(Tail(text, 0, True))
+        return found[0].label if found else ""
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         found, safe = self._found(tail)

@@ -10,7 +10,8 @@ from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_text, objects
-from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
+from streamviz.core.policy import Policy
+from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.arguments import Arguments, compile_path
 from streamviz.policies.folding import folded, forms
 from streamviz.policies.parameters import (

@@ -18,7 +18,8 @@ from streamviz.core.context import StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text, encode
-from streamviz.core.policy import ALLOW, Decision, Policy, Verdict
+from streamviz.core.policy import Policy
+from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.arguments import read
 from streamviz.policies.parameters import check, compile_pattern, encodable, shortened
 
@@ -129,7 +130,7 @@ def _checked(arguments: object, schema: object) -> ValidationError | None:
         if type(error) is ValueError:
             raise
         # The library's own words quote the arguments, which may hold a secret.
-        raise ValueError("its schema cannot be followed: it refers to nothing, or is none") from None
+        raise ValueError("its schema is invalid or has a broken reference") from None
 
 
 def _keys(value: object) -> Iterator[str]:
@@ -178,7 +179,7 @@ def _additional_properties(
         if key in named or any(_matches(pattern, key) for pattern in patterns):
             continue
         if wanted is False:
-            yield ValidationError("there is more than is allowed")
+            yield ValidationError("it has members that are not allowed")
         else:
             yield from validator.descend(value, wanted, path=key)  # type: ignore[attr-defined]
 
@@ -186,7 +187,7 @@ def _additional_properties(
 def _unique_items(validator: Validator, wanted: object, instance: object, schema: object) -> Iterator[ValidationError]:
     """The library's own compares each with each."""
     if wanted and isinstance(instance, list) and len({_canonical(item) for item in instance}) < len(instance):
-        yield ValidationError("an item comes twice")
+        yield ValidationError("an item appears twice")
 
 
 def _counted(keyword: Keyword) -> Keyword:

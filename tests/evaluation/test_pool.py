@@ -13,8 +13,9 @@ import pytest
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import Answer, Judged, Unanswered
-from streamviz.core.policy import Decision, Work
+from streamviz.core.policy import Work
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Decision
 from streamviz.evaluation.pool import Pool
 from streamviz.policies import build_short
 from tests.policies.support import block, context

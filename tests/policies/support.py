@@ -4,19 +4,20 @@ import itertools
 from typing import Any
 
 from streamviz.core.blocks import StreamBlock, new_block
-from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockDelta, BlockKind, BlockStarted
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import Consult, Policy, Verdict
+from streamviz.core.judgements import ChainContext
+from streamviz.core.policy import Consult, Policy
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Verdict
 from streamviz.policies import build
 from tests.core.support import Run, active, chunks, delta
 
 
-def context(request: JsonObject | None = None, format: str = "openai_chat", **more: Any) -> StreamingContext:
+def context(request: JsonObject | None = None, format: str = "openai_chat", **more: Any) -> ChainContext:
     """A stream that has just begun; its clock goes on by a µs each time it is looked at."""
     ticks = itertools.count(1_000_000)
-    return StreamingContext("run-1", lambda: next(ticks), ModelCall(format, request or {}), **more)
+    return ChainContext("run-1", lambda: next(ticks), ModelCall(format, request or {}), **more)
 
 
 def block(text: str = "", kind: BlockKind = BlockKind.TOOL_CALL, name: str = "", ordinal: int = 0) -> StreamBlock:
@@ -26,14 +27,14 @@ def block(text: str = "", kind: BlockKind = BlockKind.TOOL_CALL, name: str = "",
     return made
 
 
-def judge(policy: Policy, judged: StreamBlock, of: StreamingContext | None = None) -> Verdict:
+def judge(policy: Policy, judged: StreamBlock, of: ChainContext | None = None) -> Verdict:
     """The policy's verdict on a whole block."""
     verdict = policy.on_block_complete(judged, of or context())
     assert isinstance(verdict, Verdict)
     return verdict
 
 
-def ask(policy: Policy, judged: StreamBlock, of: StreamingContext | None = None) -> Consult:
+def ask(policy: Policy, judged: StreamBlock, of: ChainContext | None = None) -> Consult:
     """What the policy asks about a whole block."""
     asked = policy.on_block_complete(judged, of or context())
     assert isinstance(asked, Consult)

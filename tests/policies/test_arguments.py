@@ -6,7 +6,8 @@ import pytest
 
 from streamviz.core.blocks import StreamBlock, new_block
 from streamviz.core.events import BlockDelta, BlockKind, BlockStarted
-from streamviz.core.policy import Decision, Policy
+from streamviz.core.policy import Policy
+from streamviz.core.verdicts import Decision
 from streamviz.policies import build
 from tests.core.support import Run, active, call, calls, chunks, delta
 from tests.policies.support import block, context, judge

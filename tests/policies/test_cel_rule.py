@@ -7,8 +7,8 @@ import pytest
 from streamviz.core.context import SessionCounts
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import Decision, Verdict
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.policies import build
 from tests.core.support import Run, active, call, calls, chunks, delta
 from tests.policies.support import block, context, judge
@@ -93,7 +93,7 @@ def test_a_list_that_is_too_long_for_loops_is_a_failure() -> None:
     short, long = (block(f'{{"list": {[1] * number}}}') for number in (100, 2_000))
     policy = build("cel_rule", {"expression": NESTED})
     assert judge(policy, short).decision is Decision.DENY
-    with pytest.raises(ValueError, match="too long"):
+    with pytest.raises(ValueError, match="too large"):
         judge(policy, long)
     once = build("cel_rule", {"expression": "args.list.all(a, a > 0)"})
     assert judge(once, long).decision is Decision.DENY

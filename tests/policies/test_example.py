@@ -1,11 +1,14 @@
 """The worked example of docs/policies.md: it is what the guide shows, and does what the guide says."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from streamviz.core.policy import Policy
+import streamviz.core.policy
+import streamviz.policy
 from streamviz.policies import build
+from streamviz.policy import Policy
 from tests.core.sdk import Reader
 from tests.core.support import Run, active, chunks, delta
 
@@ -46,3 +49,25 @@ async def test_one_object_serves_many_streams(example: Policy) -> None:
         await it.take(*chunks(delta(content=f"{number} and no end")))
     for number, it in enumerate(runs):
         assert (await it.finish()).tape == chunks(delta(content=f"{number} and no end"))[0].raw
+
+
+async def test_an_apology_of_one_letter_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS / "examples")
+    policy = build("python", {"path": "whole_sentences.WholeSentences", "parameters": {"apology": "!"}})
+    stream = chunks(*(delta(content=text) for text in ("One!", " two", " three.")))
+    assert (await Run([active(policy)]).finish(stream)).tape == b"".join(chunk.raw for chunk in stream)
+
+
+def test_a_policy_needs_nothing_but_the_public_names() -> None:
+    imported = re.findall(r"from (streamviz\S*) import", (DOCS / "examples" / "whole_sentences.py").read_text())
+    assert imported == ["streamviz.policy"]
+
+
+def test_the_public_names_cover_what_the_hooks_take_and_give() -> None:
+    words = {word for hook in vars(Policy).values() for word in _words_of(hook)}
+    assert words & set(vars(streamviz.core.policy)) - {"Awaitable", "Callable"} <= set(streamviz.policy.__all__)
+
+
+def _words_of(hook: object) -> set[str]:
+    told = getattr(hook, "__annotations__", {})
+    return set(re.findall(r"[A-Z]\w+", " ".join(str(each) for each in told.values())))

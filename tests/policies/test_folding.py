@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from streamviz.core.policy import Decision
+from streamviz.core.verdicts import Decision
 from streamviz.policies import build
 from streamviz.policies.folding import folded, folded_with_places, forms
 from tests.core.support import told
@@ -68,7 +68,7 @@ def test_what_is_encoded_is_read(text: str) -> None:
     "text", [json.dumps([f"text number {n}" for n in range(1000)]), "x" * 2_000_000], ids=["many", "long"]
 )
 def test_what_would_be_too_much_is_a_failure(text: str) -> None:
-    with pytest.raises(ValueError, match="more encoded"):
+    with pytest.raises(ValueError, match="too much encoded"):
         list(forms(text))
 
 

@@ -6,17 +6,24 @@ import pytest
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.context import SessionCounts
-from streamviz.core.policy import Decision, Mode, Verdict
 from streamviz.core.request import ModelCall
+from streamviz.core.tokens import Tokens
+from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.policies import build
 from tests.core.sdk import Reader
 from tests.core.support import Opinion, Run, active, call, calls, chunks, delta
 from tests.policies.support import context
 
 
+def price(tokens: Tokens) -> float:
+    assert tokens.input is not None
+    assert tokens.output is not None
+    return tokens.input * 0.0001 + tokens.output * 0.001
+
+
 async def run(stream: dict[str, float], *payloads: object) -> Run:
     it = Run([active(build("limits", {"stream": stream, "text": "[enough]"}))])
-    it.context.price = lambda asked, written: asked * 0.0001 + written * 0.001
+    it.context.price = price
     return await it.finish(chunks(*payloads, delta(finish="stop"), "[DONE]"))
 
 
@@ -77,7 +84,7 @@ def test_a_session_beyond_its_limit_gets_no_more(session: dict[str, float], is_d
 async def test_what_was_asked_costs_too() -> None:
     it = Run([active(build("limits", {"stream": {"cost": 0.01}}))])
     it.context.request = ModelCall("openai_chat", {"messages": [{"role": "user", "content": "x" * 4_000}]})
-    it.context.price = lambda asked, written: asked * 0.0001 + written * 0.001
+    it.context.price = price
     await it.finish(chunks(delta(content="a"), delta(finish="stop"), "[DONE]"))
     assert it.context.judgements[-1].verdict.evidence["reached"] == pytest.approx(0.1)
 
@@ -151,11 +158,11 @@ def test_of_a_session_too_what_is_not_known_is_said() -> None:
 
 
 async def test_a_price_is_looked_up_once_for_some_tokens() -> None:
-    asked: list[int] = []
+    asked: list[int | None] = []
     it = Run([active(build("limits", {"stream": {"cost": 5}}))])
 
-    def price(_: int, written: int) -> float:
-        asked.append(written)
+    def price(tokens: Tokens) -> float:
+        asked.append(tokens.output)
         return 0.0
 
     it.context.price = price

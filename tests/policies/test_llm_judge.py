@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import Consult, Decision
+from streamviz.core.policy import Consult
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Decision
 from streamviz.policies import build
 from tests.policies.support import ask, block, context
 
@@ -74,7 +75,7 @@ def test_every_character_is_in_a_part_and_no_part_is_needless(length: int) -> No
 def test_more_parts_than_are_judged_are_a_failure() -> None:
     rule = {**RULE, "longest": 100, "parts": 3}
     assert len(ask(build("llm_judge", rule), block("x" * 200)).parts) == 3
-    with pytest.raises(ValueError, match="more than are judged"):
+    with pytest.raises(ValueError, match="characters are too many"):
         ask(build("llm_judge", rule), block("x" * 400))
 
 

@@ -6,8 +6,8 @@ import random
 import pytest
 
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import Decision, Verdict
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.policies import build
 from tests.core.support import Run, active, call, calls, chunks, delta, told
 from tests.policies.support import block, context, judge, said

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from streamviz.core.errors import PolicyParametersError
-from streamviz.core.policy import ALLOW, Decision, Verdict
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies import build
 from tests.policies.support import context
 

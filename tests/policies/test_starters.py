@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.policy import Decision
+from streamviz.core.verdicts import Decision
 from streamviz.policies import build
 from streamviz.records.migrations._starters import STARTERS
 from tests.policies.support import block, context

@@ -7,7 +7,7 @@ import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.policy import Decision
+from streamviz.core.verdicts import Decision
 from streamviz.core.wire import AGGREGATORS
 from streamviz.policies import build
 from tests.policies.support import context, judge

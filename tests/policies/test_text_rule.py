@@ -12,7 +12,7 @@ from streamviz.core.blocks import StreamBlock
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import Decision, Mode
+from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
 from streamviz.policies import build
 from tests.core.sdk import Reader

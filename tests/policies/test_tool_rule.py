@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from streamviz import policies
 from streamviz.core.blocks import ContentStreamBlock, StreamBlock, ToolCallStreamBlock
-from streamviz.core.context import StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockDelta
-from streamviz.core.policy import ALLOW, Decision, Verdict
+from streamviz.core.judgements import ChainContext
+from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from tests.core.support import active, call, calls, delta, run, sse, told
 
 RM = {"pattern": r"rm\s+-rf", "path": "$.command"}
@@ -27,7 +27,7 @@ def block(name: str = "run_shell", arguments: str = "{}") -> StreamBlock:
 
 def judge(parameters: dict[str, Any], judged: StreamBlock) -> Verdict | None:
     rule = policies.build("tool_rule", parameters)
-    return rule.on_block_complete(judged, StreamingContext("run-1", lambda: 0))
+    return rule.on_block_complete(judged, ChainContext("run-1", lambda: 0))
 
 
 def denies(parameters: dict[str, Any], arguments: object, name: str = "run_shell") -> bool:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.context import StreamingContext
-from streamviz.core.policy import Decision
+from streamviz.core.judgements import ChainContext
+from streamviz.core.verdicts import Decision
 from streamviz.policies import build
 from tests.policies.support import block, context, judge
 
@@ -19,7 +19,7 @@ SCHEMA = {
 }
 
 
-def declaring(schema: Any = SCHEMA, format: str = "openai_chat") -> StreamingContext:
+def declaring(schema: Any = SCHEMA, format: str = "openai_chat") -> ChainContext:
     tool: dict[str, Any]
     if format == "openai_chat":
         tool = {"type": "function", "function": {"name": "list", "parameters": schema}}
@@ -73,7 +73,7 @@ def test_a_slow_pattern_of_the_clients_takes_no_longer() -> None:
 
 @pytest.mark.parametrize("reference", ["http://127.0.0.1:9/schema", "file:///etc/passwd", "#/$defs/nothing"])
 def test_nothing_is_fetched_that_a_schema_refers_to(reference: str) -> None:
-    with pytest.raises(Exception, match="cannot be followed"):
+    with pytest.raises(Exception, match="schema is invalid"):
         judge(build("tool_schema", {}), block("{}", name="list"), declaring({"$ref": reference}))
 
 
@@ -207,6 +207,6 @@ SECRET = "hunter2secret"
     ids=str,
 )
 def test_a_failure_quotes_neither_arguments_nor_schema(schema: Any) -> None:
-    with pytest.raises(ValueError, match="cannot be followed") as failure:
+    with pytest.raises(ValueError, match="schema is invalid") as failure:
         judge(build("tool_schema", {}), block(json.dumps({"a": SECRET}), name="list"), declaring(schema))
     assert SECRET not in str(failure.value)

@@ -18,7 +18,7 @@ def parse(text: str) -> Node:
     """The root of the tree; `has_error` says whether all of it could be read. Raises ValueError for what is too long or
     would take too long."""
     if len(text) > MOST_CHARACTERS or text.count("<<") > MOST_HERE_DOCUMENTS:
-        raise ValueError("a command that is too long to read")
+        raise ValueError("a command that is too long to parse")
     source = text.encode("utf-8", "replace")
     steps = 0
 
@@ -33,7 +33,7 @@ def parse(text: str) -> Node:
     try:
         return Parser(_BASH).parse(piece, progress_callback=is_too_much).root_node
     except ValueError:
-        raise ValueError("a command that takes too long to read") from None
+        raise ValueError("a command that takes too long to parse") from None
 
 
 def text_of(node: Node) -> str:

@@ -75,7 +75,7 @@ class Reader:
         self._spend(len(script))
         self._parses += 1
         if self._parses > MOST_PARSES or self._depth >= DEEPEST_CODE:
-            raise ValueError("commands within commands that take too long to read")
+            raise ValueError("nested commands that take too long to parse")
         root = grammar.parse(script)
         self.is_whole = self.is_whole and not root.has_error
         self._depth += 1
@@ -88,7 +88,7 @@ class Reader:
         if not words:
             return []
         if len(self.commands) >= MOST_COMMANDS:
-            raise ValueError("more commands than are read")
+            raise ValueError("too many commands")
         self._spend(sum(len(word.text) + len(word.sources) + 1 for word in words))
         command = self._said(Command(tuple(words), flow, self._folder))
         self.commands.append(command)
@@ -118,7 +118,7 @@ class Reader:
         """Raises ValueError where more has been made of what was given than is read."""
         self._room -= characters
         if self._room < 0:
-            raise ValueError("commands that make more text than is read")
+            raise ValueError("commands that expand to too much text")
 
     def _spent(self, word: Word) -> Word:
         self._spend(len(word.text) + len(word.sources) + 1)
@@ -290,7 +290,7 @@ class Reader:
         texts = [value.text] if is_quoted else [text for text in split(value.text) if text]
         self._words += len(texts)
         if self._words > MOST_WORDS:
-            raise ValueError("more words than are read")
+            raise ValueError("too many words")
         return [self._spent(Word(text, value.sources)) for text in texts]
 
     def _value(self, node: Node, depth: int, *, quoted: bool) -> Word:

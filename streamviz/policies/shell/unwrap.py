@@ -367,5 +367,5 @@ def _literals(code: str) -> Iterator[str]:
         if _TELLING.search(text):
             made += 1
             if made > _MOST_LITERALS:
-                raise ValueError("a program with too many texts that may be commands")
+                raise ValueError("a program with too many strings that may be commands")
             yield text
