@@ -5,7 +5,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from streamviz.simulator.endpoints import ENDPOINTS, MESSAGES, Endpoint
+from streamviz.simulator.endpoints import CHAT, ENDPOINTS, GEMINI, MESSAGES, Endpoint
 from streamviz.simulator.ledger import Exchange, Ledger
 from streamviz.simulator.provider import Provider
 from streamviz.simulator.reply import EPOCH, encode
@@ -23,6 +23,8 @@ def make_app(speed: float = 1.0, replay_dir: Path | None = None) -> web.Applicat
     for endpoint in ENDPOINTS:
         app.router.add_post(endpoint.path, _handler(provider.answer, endpoint))
     app.router.add_post("/v1/messages/count_tokens", _handler(provider.count_tokens, MESSAGES))
+    app.router.add_post(GEMINI.path + "/{model:.+}:{method}", _handler(provider.answer_method, GEMINI))
+    app.router.add_post("/v1/embeddings", _handler(provider.embed, CHAT))
     app.router.add_get("/v1/models", _models)
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/_requests", _requests)

@@ -1,9 +1,9 @@
-"""The three endpoints that answer with a model's words, one a wire format."""
+"""The endpoints that answer with a model's words, one a wire format."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from streamviz.simulator import chat, messages, responses
+from streamviz.simulator import chat, gemini, messages, responses
 from streamviz.simulator.errors import ProviderError
 from streamviz.simulator.reply import Frame, JsonObject, Reply
 
@@ -31,3 +31,7 @@ RESPONSES = Endpoint(
     "/v1/responses", "openai_responses", "input", "x-request-id", responses.frames, responses.whole, chat.error_body
 )
 ENDPOINTS = (CHAT, MESSAGES, RESPONSES)
+# Its model and what that is to do are in the path: `/<model>:generateContent`.
+GEMINI = Endpoint(
+    "/v1beta/models", "gemini", "contents", "x-request-id", gemini.frames, gemini.whole, gemini.error_body
+)

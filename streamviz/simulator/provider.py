@@ -3,11 +3,12 @@
 import asyncio
 import hashlib
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from aiohttp import web
 
-from streamviz.simulator.asked import AskedReplay, parse_model
+from streamviz.simulator.asked import Asked, AskedReplay, parse_model
 from streamviz.simulator.endpoints import Endpoint
 from streamviz.simulator.errors import ProviderError
 from streamviz.simulator.ledger import Exchange, Ledger
@@ -16,10 +17,12 @@ from streamviz.simulator.reply import GARBAGE, Frame, JsonObject, Reply, encode
 from streamviz.simulator.request import input_tokens, read_request, seed_of
 from streamviz.simulator.scenarios import write_script
 from streamviz.simulator.sending import MOST_JOINED, Sender
-from streamviz.simulator.steps import ConnectionCut, Cut, Fail, Garbage
+from streamviz.simulator.steps import ConnectionCut, Cut, Fail, Garbage, Script
 
 EVENT_STREAM = "text/event-stream; charset=utf-8"
 JSON = "application/json"
+# To write a script of more takes long enough for other streams to notice.
+LONG_CHUNKS = 2_000
 
 
 class Provider:
@@ -29,22 +32,49 @@ class Provider:
         self.ledger = Ledger()
         self._speed = speed
         self._replay_dir = replay_dir
+        self.floods = asyncio.Lock()
+        self._writing = ThreadPoolExecutor(1)
 
     async def answer(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
         """Answer a request for a message, streaming or not, or with an error in the endpoint's shape."""
         body = await request.read()
         with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
-            talk = _Talk(endpoint, request, self.ledger, exchange, _request_id(body))
+            talk = _Talk(endpoint, request, self, exchange, _request_id(body))
             try:
                 return await self._answer(talk, read_request(body, endpoint.needs))
             except ProviderError as error:
                 return await talk.refuse(error)
 
+    async def answer_method(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+        """Answer a request whose path names the model and what it is to do, as Google's does."""
+        body, method = await request.read(), request.match_info["method"]
+        with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
+            talk = _Talk(endpoint, request, self, exchange, _request_id(body))
+            asked = {"model": request.match_info["model"], "stream": method == "streamGenerateContent"}
+            try:
+                found = read_request(body, "" if method == "countTokens" else endpoint.needs, asked)
+                if method == "countTokens":
+                    return await talk.send(200, JSON, [(0.0, encode({"totalTokens": input_tokens(found)}))])
+                return await self._answer(talk, found)
+            except ProviderError as error:
+                return await talk.refuse(error)
+
+    async def embed(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+        """OpenAI's embeddings of the texts of an `input`: numbers that follow from each."""
+        body = await request.read()
+        with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
+            talk = _Talk(endpoint, request, self, exchange, _request_id(body))
+            try:
+                asked = read_request(body, "input")
+            except ProviderError as error:
+                return await talk.refuse(error)
+            return await talk.send(200, JSON, [(0.0, encode(_embedded(asked)))])
+
     async def count_tokens(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
         """Anthropic's count of the tokens of a prompt."""
         body = await request.read()
         with self.ledger.exchange(request.method, request.path, request.headers, body) as exchange:
-            talk = _Talk(endpoint, request, self.ledger, exchange, _request_id(body))
+            talk = _Talk(endpoint, request, self, exchange, _request_id(body))
             try:
                 count = {"input_tokens": input_tokens(read_request(body, endpoint.needs))}
             except ProviderError as error:
@@ -60,10 +90,16 @@ class Provider:
         seed = seed_of(request) if asked.seed is None else asked.seed
         # With a seed in its name a model answers in the same bytes whatever the prompt, its token count too.
         prompt_tokens = input_tokens(request) if asked.seed is None else 20 + seed % 400
-        reply = Reply(write_script(asked, seed, prompt_tokens, self._speed), model, seed, request)
+        reply = Reply(await self._script(asked, seed, prompt_tokens), model, seed, request)
         if streaming:
             return await talk.send(200, EVENT_STREAM, talk.endpoint.frames(reply))
         return await talk.send_whole(reply)
+
+    async def _script(self, asked: Asked, seed: int, prompt_tokens: int) -> Script:
+        if (asked.chunks or 0) <= LONG_CHUNKS:
+            return write_script(asked, seed, prompt_tokens, self._speed)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._writing, write_script, asked, seed, prompt_tokens, self._speed)
 
     async def _replay(self, talk: "_Talk", asked: AskedReplay, *, streaming: bool) -> web.StreamResponse:
         data = recording(self._replay_dir, talk.endpoint.wire_format, asked)
@@ -76,11 +112,11 @@ class _Talk:
     """One request and the ways to answer it."""
 
     def __init__(
-        self, endpoint: Endpoint, request: web.Request, ledger: Ledger, exchange: Exchange, request_id: str
+        self, endpoint: Endpoint, request: web.Request, provider: Provider, exchange: Exchange, request_id: str
     ) -> None:
         self.endpoint = endpoint
         self._request = request
-        self._ledger = ledger
+        self._provider = provider
         self._exchange = exchange
         self._request_id = request_id
 
@@ -100,7 +136,8 @@ class _Talk:
             self.endpoint.request_id_header: self._request_id,
         }
         response = web.StreamResponse(status=status, headers=head | (headers or {}))
-        await Sender(self._request, response, self._ledger, self._exchange).send(frames, most_joined)
+        ledger, floods = self._provider.ledger, self._provider.floods
+        await Sender(self._request, response, ledger, self._exchange, floods).send(frames, most_joined)
         return response
 
     async def refuse(self, error: ProviderError) -> web.StreamResponse:
@@ -126,6 +163,15 @@ def _whole_frames(endpoint: Endpoint, reply: Reply, delay: float) -> Iterator[Fr
         yield delay, body[: len(body) // 2]
         raise ConnectionCut
     yield delay, body
+
+
+def _embedded(asked: JsonObject) -> JsonObject:
+    said = asked["input"] if isinstance(asked["input"], list) else [asked["input"]]
+    numbers = [[each / 255 for each in hashlib.sha256(encode(text)).digest()] for text in said]
+    data = [{"object": "embedding", "index": at, "embedding": found} for at, found in enumerate(numbers)]
+    tokens = input_tokens(asked)
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "data": data, "model": asked["model"], "usage": usage}
 
 
 def _request_id(body: bytes) -> str:

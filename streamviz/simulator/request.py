@@ -12,37 +12,41 @@ NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that are no JSON, no UTF-8, or nested without end."""
 
 
-def read_request(body: bytes, needed: str) -> JsonObject:
-    """The request's JSON object. Raises ProviderError (400) when it is none, or lacks `model` or the `needed` key."""
+def read_request(body: bytes, needed: str, beside: JsonObject | None = None) -> JsonObject:
+    """The request's JSON object, with what was said `beside` it. Raises ProviderError (400) when it is none, or lacks
+    `model` or the `needed` key."""
     try:
         request: object = msgspec.json.decode(body)
     except NOT_JSON as error:
         raise ProviderError.bad_request(f"The body is not valid JSON: {error}.") from error
     if not isinstance(request, dict):
         raise ProviderError.bad_request("The body is not a JSON object.")
+    request |= beside or {}
     if not isinstance(request.get("model"), str):
         raise ProviderError.bad_request("You must provide a model, as a string.", "model")
-    if needed not in request:
+    if needed and needed not in request:
         raise ProviderError.bad_request(f"Missing required parameter: '{needed}'.", needed)
     return request
 
 
 def seed_of(request: JsonObject) -> int:
-    """A seed from what the user said last and from how many turns there are, in any of the three formats.
+    """A seed from what the user said last and from how many turns there are, in any of the formats.
 
     So an agent that comes back with the results of its tools gets another answer than the one it came from.
     """
-    turns = request.get("messages", request.get("input"))
+    turns = request.get("messages", request.get("input", request.get("contents")))
     if not isinstance(turns, list):
         turns = [{"role": "user", "content": turns}]
-    said = [turn.get("content") for turn in turns if isinstance(turn, dict) and turn.get("role") == "user"]
+    of_user = [turn for turn in turns if isinstance(turn, dict) and turn.get("role") == "user"]
+    said = [turn.get("content", turn.get("parts")) for turn in of_user]
     text = f"{len(turns)} {_text_of(said[-1]) if said else ''}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
 
 
 def input_tokens(request: JsonObject) -> int:
     """About how many tokens the prompt has: what was said, the instructions and the tools."""
-    said = [request.get(key) for key in ("messages", "input", "system", "instructions", "tools")]
+    keys = ("messages", "input", "contents", "system", "instructions", "systemInstruction", "tools")
+    said = [request.get(key) for key in keys]
     return 3 + sum(len(msgspec.json.encode(part)) for part in said if part) // CHARACTERS_A_TOKEN
 
 

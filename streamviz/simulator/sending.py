@@ -13,10 +13,21 @@ MOST_JOINED = 16 * 1024
 
 
 class Sender:
-    """Writes one response. Its head leaves with its first byte, as a provider's does that thinks before it answers."""
+    """Writes one response. Its head leaves with its first byte, as a provider's does that thinks before it answers.
 
-    def __init__(self, request: web.Request, response: web.StreamResponse, ledger: Ledger, exchange: Exchange) -> None:
+    Those that have much to send at once take turns by `floods`: one of them gets on in each round of the event loop.
+    """
+
+    def __init__(
+        self,
+        request: web.Request,
+        response: web.StreamResponse,
+        ledger: Ledger,
+        exchange: Exchange,
+        floods: asyncio.Lock,
+    ) -> None:
         self._request = request
+        self._floods = floods
         self._response = response
         self._ledger = ledger
         self._exchange = exchange
@@ -52,7 +63,8 @@ class Sender:
             self._waiting_size += len(data)
             if self._waiting_size >= most_joined:
                 await self._flush()
-                await asyncio.sleep(0)  # a flood must let other streams, and the news that the client left, through
+                async with self._floods:
+                    await asyncio.sleep(0)  # lets other streams, and the news that the client left, through
 
     async def _flush(self) -> None:
         data = b"".join(self._waiting)

@@ -16,26 +16,26 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     delay: float = 0.0
 
 
-class Speech(Step, frozen=True):
+class Speech(Step, frozen=True, gc=False):
     """A piece of running text."""
 
     kind: ClassVar[SpeechKind]
     text: str
 
 
-class Thinking(Speech, frozen=True):
+class Thinking(Speech, frozen=True, gc=False):
     """A piece of the model's thinking."""
 
     kind = "thinking"
 
 
-class Content(Speech, frozen=True):
+class Content(Speech, frozen=True, gc=False):
     """A piece of the answer's text."""
 
     kind = "content"
 
 
-class Refusal(Speech, frozen=True):
+class Refusal(Speech, frozen=True, gc=False):
     """A piece of a refusal."""
 
     kind = "refusal"

@@ -10,11 +10,12 @@ class Answer(Protocol):
     """An answer that has begun: upstream accepted the request.
 
     Iterating gives the body's bytes as they come and raises UpstreamError where it breaks off. `close` ends the
-    connection at once, also in the middle.
+    connection at once, also in the middle. `left_out` names what the provider could not take of the request.
     """
 
     status: int
     headers: Mapping[str, str]
+    left_out: tuple[str, ...]
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
@@ -29,6 +30,7 @@ class BoundedAnswer:
         self._bounds = bounds
         self.status = answer.status
         self.headers = answer.headers
+        self.left_out = answer.left_out
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         received = 0

@@ -9,12 +9,14 @@ from litellm.types.utils import LlmProviders
 from litellm.utils import ProviderConfigManager
 
 from streamviz.core.errors import UpstreamError
+from streamviz.core.json_value import JsonObject
 from streamviz.upstream.refusals import told
 
 _AS_CHAT = frozenset(
     "max_tokens messages model metadata stop_sequences stream system temperature thinking tool_choice tools top_k"
     " top_p".split()
 )
+_THINKING = frozenset({"thinking_blocks", "reasoning_content"})
 
 
 @lru_cache(maxsize=1_000)
@@ -48,3 +50,8 @@ def as_chat_request(arguments: dict[str, Any]) -> tuple[dict[str, object], Mappi
         message = f"This request cannot be put into its provider's format: {told(str(error))}"
         raise UpstreamError(400, message, kind="invalid_request_error") from error
     return dict(chat), tool_names
+
+
+def without_thinking(message: JsonObject) -> JsonObject:
+    """A message for a provider that did not write the thinking in it, and has no use for another's signatures."""
+    return {name: value for name, value in message.items() if name not in _THINKING}

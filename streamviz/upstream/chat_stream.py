@@ -51,6 +51,10 @@ def typed_chunk(chunk: object, *, id: str | None = None, created: int | None = N
     )
 
 
+def _says_anything(choice: JsonObject) -> bool:
+    return choice["finish_reason"] is not None or any(as_object(choice.get("delta")).values())
+
+
 def _seconds(value: object) -> int:
     return int(value) if isinstance(value, int | float) else 0
 
@@ -78,6 +82,8 @@ class ChatStream:
             if isinstance(each, dict) and "choices" not in each:
                 continue  # what LiteLLM makes of lines that hold no chunk
             chunk = typed_chunk(each) if first is None else typed_chunk(each, id=first.id, created=first.created)
+            if chunk.usage is not None and not any(map(_says_anything, chunk.choices)):
+                chunk = msgspec.structs.replace(chunk, choices=[])  # as the format has it; LiteLLM makes a choice up
             first = first or chunk
             is_finished = is_finished or chunk.finished > 0
             yield chunk

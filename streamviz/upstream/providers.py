@@ -69,6 +69,12 @@ PROVIDERS = {
     "cloudflare": Provider(("CLOUDFLARE_API_KEY",), is_in_path=True, takes_client_key=False),
     "databricks": Provider(("DATABRICKS_API_KEY",), is_in_path=True, takes_client_key=False),
 }
+# They tell how many tokens a chat stream took only where they are asked, and take that. Others tell it unasked, or may
+# not take the question.
+TELL_USAGE_IF_ASKED = frozenset(
+    "openai custom_openai hosted_vllm dashscope github lm_studio llamafile litellm_proxy nebius novita sambanova"
+    " baseten".split()
+)
 # They take their credential as one header, so a call without one can be made without any.
 ONE_KEY = frozenset(
     name for name, provider in PROVIDERS.items() if provider.takes_client_key or name in ("ollama", "ollama_chat")
@@ -78,6 +84,11 @@ ONE_KEY = frozenset(
 def is_configured(name: str) -> bool:
     """Whether the environment says that an operator uses this provider."""
     return any(os.environ.get(variable) for variable in PROVIDERS[name].variables)
+
+
+def is_any_configured() -> bool:
+    """Whether the environment says that an operator uses any of them."""
+    return any(map(is_configured, PROVIDERS))
 
 
 def is_callable(model: str) -> bool:

@@ -39,6 +39,8 @@ def new_client(silence_seconds: float) -> aiohttp.ClientSession:
 class RawAnswer:
     """A provider's answer as it is sent; it is given up where nothing comes for `silence_seconds`."""
 
+    left_out: tuple[str, ...] = ()
+
     def __init__(self, response: aiohttp.ClientResponse, silence_seconds: float) -> None:
         self._response = response
         self.status = response.status
@@ -84,11 +86,11 @@ class RawAnswer:
 async def open_raw(
     client: aiohttp.ClientSession, target: Target, body: bytes, client_headers: Mapping[str, str]
 ) -> RawAnswer:
-    """Send `body` and wait for the answer's head; `client_headers` are the format's own that the client sent.
+    """Send `body` and wait for the answer's head; `client_headers` are those that the client meant for it.
 
     Raises UpstreamError where upstream refuses or cannot be reached.
     """
-    headers = {**target.headers, **client_headers, "content-type": "application/json", "user-agent": "streamviz"}
+    headers = {"user-agent": "streamviz", **target.headers, **client_headers, "content-type": "application/json"}
     try:
         # A redirect is not followed: it would send the request to an address that no operator chose.
         response = await client.post(target.url, data=body, headers=headers, allow_redirects=False)
@@ -104,7 +106,7 @@ async def open_raw(
 
 
 async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
-    body = _without(key, await _beginning(response))
+    body = without(key, await _beginning(response))
     try:
         details = as_object(decode(body)).get("error")
     except ValueError:
@@ -132,8 +134,8 @@ async def _beginning(response: aiohttp.ClientResponse) -> bytes:
     return b""
 
 
-def _without(key: str, body: bytes) -> bytes:
-    """A refusal may quote the credential that it refuses."""
+def without(key: str, body: bytes) -> bytes:
+    """A refusal without its credential: it may quote the credential that it refuses."""
     return body.replace(key.encode(), b"***") if len(key) >= SHORTEST_SECRET else body
 
 

@@ -6,27 +6,9 @@ from enum import StrEnum
 
 from streamviz.core.base_urls import wrong_with_url
 from streamviz.core.errors import RequestError
-from streamviz.core.model_names import SIMULATOR_PREFIX
-from streamviz.upstream.lite import litellm
-from streamviz.upstream.providers import ONE_KEY, PROVIDERS, is_callable, is_configured, may_call
-
-ANTHROPIC_VERSION = "2023-06-01"
-
-# Providers that speak a format as it is, so that their bytes can be relayed. Any other takes the translating lane.
-SPEAKS = {
-    "openai_chat": frozenset(
-        "openai custom_openai openrouter groq deepseek mistral xai together_ai fireworks_ai hosted_vllm cerebras"
-        " sambanova nvidia_nim perplexity deepinfra lm_studio llamafile moonshot dashscope nebius novita hyperbolic"
-        " featherless_ai litellm_proxy zai github baseten vercel_ai_gateway".split()
-    ),
-    "anthropic_messages": frozenset(["anthropic"]),
-    "openai_responses": frozenset(["openai"]),
-}
-_PATHS = {
-    "openai_chat": "/chat/completions",
-    "anthropic_messages": "/v1/messages",
-    "openai_responses": "/responses",
-}
+from streamviz.core.model_names import SIMULATOR, SIMULATOR_PREFIX
+from streamviz.core.wire import GEMINI, WIRE_FORMATS
+from streamviz.upstream.providers import ONE_KEY, PROVIDERS, is_any_configured, is_callable, is_configured, may_call
 
 
 @dataclass(frozen=True)
@@ -36,12 +18,17 @@ class _Home:
     url: str
     url_variable: str
     key_variable: str
+    # Where LiteLLM has an address of its own for its calls, the one format that this address is for.
+    only: str = ""
 
 
 _HOMES = {
     "openai": _Home("https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
     "openrouter": _Home("https://openrouter.ai/api/v1", "OPENROUTER_API_BASE", "OPENROUTER_API_KEY"),
     "anthropic": _Home("https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
+    "gemini": _Home(
+        "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_BASE", "GEMINI_API_KEY", GEMINI.name
+    ),
 }
 
 
@@ -83,17 +70,16 @@ class Target:
     key: str = field(default="", repr=False)
     missing: str = ""
     takes_client_key: bool = True
+    key_header: str = ""
 
     @property
     def headers(self) -> dict[str, str]:
         """The credential, as the provider wants it."""
-        if self.wire_format == "anthropic_messages":
-            return {"anthropic-version": ANTHROPIC_VERSION} | ({"x-api-key": self.key} if self.key else {})
-        return {"authorization": f"Bearer {self.key}"} if self.key else {}
+        return WIRE_FORMATS[self.wire_format].credential.headers(self.key, self.key_header)
 
-    def with_key(self, key: str) -> "Target":
-        """The same place, with a credential of the client's own."""
-        return replace(self, key=key, missing="") if self.takes_client_key else self
+    def with_key(self, key: str, header: str = "") -> "Target":
+        """The same place, with a credential of the client's own, in the header that it came in."""
+        return replace(self, key=key, key_header=header, missing="") if self.takes_client_key else self
 
     def at(self, path: str) -> "Target":
         """The raw lane's place below this one's."""
@@ -106,12 +92,11 @@ class Target:
             raise RequestError(401, message, kind="authentication_error", code="no_credential")
 
 
-def simulator_plan(model: str, wire_format: str, simulator_url: str) -> RoutePlan:
-    """The plan for a `sim/…` model: the simulator speaks every format, as that format's own provider."""
-    name = model.removeprefix(SIMULATOR_PREFIX)
-    if wire_format == "anthropic_messages":
-        return RoutePlan(f"anthropic/{name}", simulator_url, key="simulator")
-    return RoutePlan(f"openai/{name}", f"{simulator_url}/v1", key="simulator")
+def simulator_target(model: str, wire_format: str, simulator_url: str) -> Target:
+    """Where a `sim/…` model is: the simulator speaks every format, and LiteLLM has nothing to say of it."""
+    name, spoken = model.removeprefix(SIMULATOR_PREFIX), WIRE_FORMATS[wire_format]
+    url = spoken.url(simulator_url + spoken.base_path)
+    return Target(name, SIMULATOR, wire_format, Lane.RAW, url, simulator_url, key=SIMULATOR)
 
 
 def resolve(model: str, wire_format: str, plan: RoutePlan | None = None) -> Target:
@@ -129,7 +114,7 @@ def _named(model: str, wire_format: str) -> Target:
     name, provider, key, base_url = _found(model, RoutePlan(model))
     if not may_call(provider, name):
         raise _unknown(model)
-    home, known = _HOMES.get(provider), PROVIDERS[provider]
+    home, known = _home(provider, wire_format), PROVIDERS[provider]
     if home is not None:
         key = key or os.environ.get(home.key_variable, "")
         base_url = base_url or os.environ.get(home.url_variable, home.url)
@@ -145,7 +130,7 @@ def _planned(model: str, wire_format: str, plan: RoutePlan) -> Target:
         raise _unusable(model, f"its base URL {why}")
     name, provider, found_key, base_url = _found(model, plan)
     key = plan.key or os.environ.get(plan.credential, "")
-    home = _HOMES.get(provider)
+    home = _home(provider, wire_format)
     if home is not None and not plan.base_url:
         found_key = found_key or os.environ.get(home.key_variable, "")
         base_url = base_url or os.environ.get(home.url_variable, home.url)
@@ -161,6 +146,11 @@ def _planned(model: str, wire_format: str, plan: RoutePlan) -> Target:
     return target
 
 
+def _home(provider: str, wire_format: str) -> _Home | None:
+    home = _HOMES.get(provider)
+    return home if home is None or home.only in ("", wire_format) else None
+
+
 def _without_key(model: str, target: Target) -> Target:
     """LiteLLM would look for a credential of its own. Raises RequestError where it cannot be kept from that."""
     if target.provider not in ONE_KEY:
@@ -170,6 +160,8 @@ def _without_key(model: str, target: Target) -> Target:
 
 def _found(model: str, plan: RoutePlan) -> tuple[str, str, str, str]:
     """A model's name at its provider, the provider, its credential and address, as LiteLLM knows them."""
+    from streamviz.upstream.lite import litellm
+
     try:
         name, provider, key, base_url = litellm.get_llm_provider(
             plan.target, api_base=plan.base_url or None, api_key=plan.key or None
@@ -180,9 +172,9 @@ def _found(model: str, plan: RoutePlan) -> tuple[str, str, str, str]:
 
 
 def _target(name: str, provider: str, wire_format: str, base_url: str, key: str) -> Target:
-    if provider in SPEAKS[wire_format] and base_url:
-        url = _endpoint_url(base_url, wire_format)
-        return Target(name, provider, wire_format, Lane.RAW, url, base_url, key)
+    spoken = WIRE_FORMATS[wire_format]
+    if provider in spoken.providers and base_url:
+        return Target(name, provider, wire_format, Lane.RAW, spoken.url(base_url), base_url, key)
     return Target(name, provider, wire_format, Lane.TRANSLATED, "", base_url, key)
 
 
@@ -196,14 +188,11 @@ def _unknown(model: str) -> RequestError:
     return RequestError(404, message, kind="not_found_error", code="model_not_found", param="model")
 
 
-def _endpoint_url(base_url: str, wire_format: str) -> str:
-    base_url = base_url.rstrip("/")
-    if wire_format == "anthropic_messages":
-        base_url = base_url.removesuffix("/v1")
-    return base_url + _PATHS[wire_format]
-
-
 def configured_models() -> list[str]:
     """The models that clients can name: those of every provider whose credential is in the environment."""
+    if not is_any_configured():
+        return []
+    from streamviz.upstream.lite import litellm
+
     known = litellm.get_valid_models(check_provider_endpoint=False)
     return sorted({model for model in known if is_callable(model)})

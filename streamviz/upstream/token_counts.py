@@ -1,10 +1,12 @@
-"""How many tokens a request of Anthropic's messages has, at a provider that does not speak that format."""
+"""LiteLLM's ways to count tokens: it asks the provider, or has a tokenizer of its own."""
 
 import asyncio
 from typing import Any
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject
+from streamviz.core.wire import GEMINI
+from streamviz.core.wire.gemini_as_chat import as_chat
 from streamviz.upstream.chat_requests import as_chat_request
 from streamviz.upstream.lite import litellm
 from streamviz.upstream.refusals import as_upstream_error
@@ -15,11 +17,13 @@ _LOCAL = "local_tokenizer"
 
 
 async def count_tokens(target: Target, request: JsonObject, silence_seconds: float) -> JsonObject:
-    """The count in Anthropic's shape; `estimated` stands beside it where the provider did not count itself.
+    """How many tokens a request has, at a provider that does not speak its format.
+
+    The count is in the format's shape; `estimated` stands beside it where the provider did not count itself.
 
     Raises UpstreamError where the request cannot be counted.
     """
-    chat, _ = as_chat_request({"max_tokens": 1, **arguments_for(target, request), "stream": False})
+    chat, word = _chat(target, arguments_for(target, request))
     asked: dict[str, Any] = {
         key: chat[key] for key in ("model", "messages", "tools", "api_key", "api_base") if key in chat
     }
@@ -31,4 +35,17 @@ async def count_tokens(target: Target, request: JsonObject, silence_seconds: flo
     except Exception as error:  # LiteLLM's errors share no base but OpenAI's, and some are bare.
         raise as_upstream_error(error, target.key) from error
     estimated = {"estimated": True} if counted.tokenizer_type == _LOCAL else {}
-    return {"input_tokens": counted.total_tokens, **estimated}
+    return {word: counted.total_tokens, **estimated}
+
+
+def _chat(target: Target, arguments: JsonObject) -> tuple[JsonObject, str]:
+    """The request as one of chat, and what the format calls the count."""
+    if target.wire_format == GEMINI.name:
+        return {**arguments, **as_chat(arguments)}, "totalTokens"
+    return as_chat_request({"max_tokens": 1, **arguments, "stream": False})[0], "input_tokens"
+
+
+def tokens_in(text: str) -> int:
+    """By OpenAI's tokenizer. The first time it is read from a file of LiteLLM's, which takes a third of a second."""
+    encoding: Any = litellm.encoding
+    return len(encoding.encode_ordinary(text))

@@ -8,44 +8,21 @@ from pydantic import BaseModel
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Chunk
-from streamviz.core.errors import RequestError, UpstreamError
-from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, decode, encode
+from streamviz.core.errors import UpstreamError
+from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, decode, encode, objects
 from streamviz.core.sse import SSEParser
-from streamviz.core.wire import AGGREGATORS
-from streamviz.core.wire.translation import OPENAI_CHAT
+from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
+from streamviz.core.wire.gemini_as_chat import as_chat
 from streamviz.core.wire.translator import Translator
-from streamviz.upstream.chat_requests import as_chat_request, speaks_messages, speaks_responses
+from streamviz.upstream.chat_requests import as_chat_request, speaks_messages, speaks_responses, without_thinking
 from streamviz.upstream.chat_stream import ChatStream
+from streamviz.upstream.fitting import fit
 from streamviz.upstream.lite import litellm
 from streamviz.upstream.refusals import as_upstream_error
 from streamviz.upstream.targets import Target
 
-# LiteLLM takes its own settings as arguments beside the model's parameters: where to send the call, with what
-# credential, what to mock. None of those may come from a client, so only what is known to be a parameter goes on.
-PARAMETERS = {
-    "openai_chat": frozenset(
-        "messages functions function_call temperature top_p n stream stream_options stop max_tokens"
-        " max_completion_tokens modalities prediction audio presence_penalty frequency_penalty logit_bias user"
-        " response_format seed tools tool_choice parallel_tool_calls logprobs top_logprobs reasoning_effort verbosity"
-        " thinking web_search_options service_tier safety_identifier prompt_cache_key prompt_cache_retention store"
-        " context_management top_k min_p repetition_penalty".split()
-    ),
-    "anthropic_messages": frozenset(
-        "messages max_tokens stop_sequences stream system temperature thinking tool_choice tools top_k top_p"
-        " service_tier container context_management mcp_servers output_config".split()
-    ),
-    "openai_responses": frozenset(
-        "input include instructions max_output_tokens max_tool_calls parallel_tool_calls previous_response_id"
-        " reasoning store background temperature text tool_choice tools top_p top_logprobs truncation user"
-        " service_tier safety_identifier prompt_cache_key prompt_cache_retention stream stream_options".split()
-    ),
-}
 # The bytes of an answer, and what is closed when nobody wants more of them.
 Opened = tuple[AsyncIterator[bytes], object]
-# These say something to the record, not to the model.
-_FOR_US = frozenset({"model", "metadata"})
-# These speak of answers that the provider keeps, which one that is called in the chat format does not.
-_KEPT_THERE = ("previous_response_id", "background")
 
 # The event loop itself keeps no task alive.
 _closing: set[asyncio.Future[None]] = set()
@@ -62,8 +39,15 @@ class TranslatedAnswer:
     status = 200
 
     def __init__(
-        self, pieces: AsyncIterator[bytes], kind: str, source: object, silence_seconds: float, key: str = ""
+        self,
+        pieces: AsyncIterator[bytes],
+        kind: str,
+        source: object,
+        silence_seconds: float,
+        key: str = "",
+        left_out: tuple[str, ...] = (),
     ) -> None:
+        self.left_out = left_out
         self._key = key
         self._pieces = pieces
         self._source = source
@@ -97,20 +81,21 @@ class TranslatedAnswer:
 
 
 def require_translatable(target: Target, request: JsonObject) -> None:
-    """Raises RequestError (400) for a parameter that this lane cannot pass on: dropping it would go unnoticed."""
-    unknown = request.keys() - PARAMETERS[target.wire_format] - _FOR_US
-    if target.wire_format == "openai_responses" and not speaks_responses(target.provider, target.model):
-        unknown |= {name for name in _KEPT_THERE if request.get(name)}
-    if unknown:
-        name = min(unknown)
-        message = f"The parameter `{name}` cannot be passed on to {target.provider}, which does not speak this format."
-        raise RequestError(400, message, code="unsupported_parameter", param=name)
+    """Raises RequestError (400) for what this lane cannot pass on and the answer depends on."""
+    fit(target, request)
 
 
 def arguments_for(target: Target, request: JsonObject) -> JsonObject:
-    """LiteLLM's arguments for a call: what of the request is the model's, and where it is to go."""
-    arguments = {name: value for name, value in request.items() if name in PARAMETERS[target.wire_format]}
-    arguments["model"] = f"{target.provider}/{target.model}"
+    """LiteLLM's arguments for a call: what of the request the model can take, and where it is to go.
+
+    LiteLLM takes its own settings as arguments beside the model's parameters: where to send the call, with what
+    credential, what to mock. None of those may come from a client, so only what is known to be a parameter goes on.
+    """
+    return _arguments(target, fit(target, request).request)
+
+
+def _arguments(target: Target, fitted: JsonObject) -> JsonObject:
+    arguments: JsonObject = {**fitted, "model": f"{target.provider}/{target.model}"}
     if target.base_url:
         arguments["api_base"] = target.base_url
     if target.key:
@@ -122,7 +107,8 @@ async def open_translated(
     target: Target, request: JsonObject, silence_seconds: float, most_blocks: int | None = None
 ) -> TranslatedAnswer:
     """Make the call. Raises UpstreamError where LiteLLM or the provider refuses it, or nothing comes for too long."""
-    arguments = arguments_for(target, request)
+    fitted = fit(target, request)
+    arguments = _arguments(target, fitted.request)
     try:
         async with asyncio.timeout(silence_seconds):
             pieces, source = await _CALLS[target.wire_format](target, arguments, most_blocks)
@@ -133,7 +119,7 @@ async def open_translated(
     except Exception as error:  # LiteLLM's errors share no base but OpenAI's, and some are bare.
         raise as_upstream_error(error, target.key) from error
     kind = "text/event-stream" if arguments.get("stream") else "application/json"
-    return TranslatedAnswer(pieces, kind, source, silence_seconds, target.key)
+    return TranslatedAnswer(pieces, kind, source, silence_seconds, target.key, fitted.left_out)
 
 
 async def _chat(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
@@ -149,9 +135,17 @@ async def _messages(target: Target, arguments: JsonObject, most_blocks: int | No
     if speaks_messages(target.provider, target.model):
         return _native(await litellm.anthropic_messages(**arguments))
     chat, tool_names = as_chat_request({**arguments, "stream": True})
+    chat["messages"] = [without_thinking(message) for message in objects(chat["messages"])]
     response: object = await litellm.acompletion(**chat, max_retries=0)
-    translator = Translator(OPENAI_CHAT, target.wire_format, tool_names, most_blocks)
+    translator = Translator(OPENAI_CHAT.name, target.wire_format, tool_names, most_blocks)
     return _translated(response, translator, arguments)
+
+
+async def _gemini(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
+    where = {name: arguments[name] for name in ("model", "api_base", "api_key") if name in arguments}
+    chat = {**as_chat(arguments), **where, "stream": True, "stream_options": {"include_usage": True}}
+    response: object = await litellm.acompletion(**chat, max_retries=0)
+    return _translated(response, Translator(OPENAI_CHAT.name, GEMINI.name, most_blocks=most_blocks), arguments)
 
 
 async def _responses(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
@@ -160,14 +154,21 @@ async def _responses(target: Target, arguments: JsonObject, most_blocks: int | N
     response: object = await litellm.aresponses(**{**arguments, "stream": True}, max_retries=0)
     assert isinstance(response, LiteLLMCompletionStreamingIterator), type(response)
     chat = response.litellm_custom_stream_wrapper
-    translator = Translator(OPENAI_CHAT, target.wire_format, most_blocks=most_blocks)
+    translator = Translator(OPENAI_CHAT.name, target.wire_format, most_blocks=most_blocks)
     return _translated(chat, translator, arguments)
 
 
+async def _embeddings(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
+    response: object = await litellm.aembedding(**arguments, max_retries=0)
+    return _whole(response), response
+
+
 _CALLS: dict[str, Callable[[Target, JsonObject, int | None], Awaitable[Opened]]] = {
-    "openai_chat": _chat,
-    "anthropic_messages": _messages,
-    "openai_responses": _responses,
+    OPENAI_CHAT.name: _chat,
+    ANTHROPIC_MESSAGES.name: _messages,
+    OPENAI_RESPONSES.name: _responses,
+    GEMINI.name: _gemini,
+    EMBEDDINGS.name: _embeddings,
 }
 
 
@@ -217,7 +218,7 @@ async def _written(chunks: ChatStream, translator: Translator) -> AsyncIterator[
 
 async def _collected(written: AsyncIterator[bytes], wire_format: str) -> AsyncIterator[bytes]:
     """A stream as the one answer that it adds up to."""
-    parser, aggregator = SSEParser(), AGGREGATORS[wire_format]()
+    parser, aggregator = SSEParser(), WIRE_FORMATS[wire_format].aggregator()
     data = b"".join([piece async for piece in written])
     for event in (*parser.feed(data), *parser.close()):
         aggregator.aggregate(Chunk(0, 0, event.raw, event.data, event.name))

@@ -1,11 +1,15 @@
 """How bytes leave: in how many writes, and what happens when the client does."""
 
+import asyncio
 import json
 import socket
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 
+from streamviz.simulator.ledger import Exchange, Ledger
+from streamviz.simulator.sending import MOST_JOINED, Sender
 from tests.simulator.process import Simulator, http_chunks
 
 
@@ -16,6 +20,39 @@ def test_a_flood_is_sent_in_few_writes(simulator: Simulator, wire_format: str) -
 
 def test_at_a_pace_each_chunk_is_a_write(simulator: Simulator, wire_format: str) -> None:
     assert len(http_chunks(simulator, wire_format, "content?chunks=200&pace=1&seed=3")) >= 200
+
+
+class Rounds:
+    """A response that nobody reads, and how often the event loop came round while it was written."""
+
+    prepared = True
+
+    def __init__(self) -> None:
+        self.writes = 0
+
+    async def write(self, data: bytes) -> None:
+        self.writes += 1
+
+    async def write_eof(self) -> None:
+        """There is nothing to end."""
+
+
+async def test_of_many_floods_one_gets_on_in_a_round_of_the_loop() -> None:
+    ledger, floods, responses = Ledger(), asyncio.Lock(), [Rounds() for _ in range(50)]
+    loop_rounds = 0
+
+    async def flood(response: Rounds) -> None:
+        exchange = Exchange("POST", "/", {}, b"")
+        sender = Sender(cast(Any, None), cast(Any, response), ledger, exchange, floods)
+        await sender.send([(0.0, b"x" * MOST_JOINED)] * 20)
+
+    flooding = asyncio.gather(*map(flood, responses))
+    while not flooding.done():
+        await asyncio.sleep(0)
+        loop_rounds += 1
+    writes = sum(response.writes for response in responses)
+    assert writes == 50 * 20
+    assert loop_rounds >= writes - len(responses)  # each had the first without a turn
 
 
 @pytest.mark.parametrize("model", ["stall?seconds=3600", "content?chunks=100000", "content?pace=100000"])

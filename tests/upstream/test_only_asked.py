@@ -11,6 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import ClientFacingError, RequestError, UpstreamError
+from streamviz.core.tokens import Tokens
 from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.prices import price
 from streamviz.upstream.targets import Lane, RoutePlan, resolve
@@ -160,7 +161,7 @@ async def test_a_route_is_called_and_nobody_else(
 ) -> None:
     await call(RoutePlan(target, upstream.address, key="sk-route"), wire_format, request(wire_format))
     name, _, model = target.partition("/")
-    assert price(model, name, 10, 10) is None
+    assert price(model, name, Tokens(10, 10)) is None
     assert upstream.others(tried) == []
     assert len(upstream.asked) <= 1
 

@@ -12,7 +12,7 @@ from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import UpstreamError
 from streamviz.upstream.raw import RawAnswer, new_client, open_raw, passed_on
-from streamviz.upstream.targets import RoutePlan, Target, resolve, simulator_plan
+from streamviz.upstream.targets import RoutePlan, Target, resolve, simulator_target
 from tests.services import free_port
 from tests.simulator.process import Simulator
 
@@ -25,7 +25,7 @@ async def client() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 def target(simulator: Simulator, model: str) -> Target:
-    return resolve(f"sim/{model}", "openai_chat", simulator_plan(f"sim/{model}", "openai_chat", simulator.url))
+    return simulator_target(f"sim/{model}", "openai_chat", simulator.url)
 
 
 async def ask(client: aiohttp.ClientSession, simulator: Simulator, model: str, stream: bool = True) -> RawAnswer:
@@ -69,11 +69,11 @@ async def test_a_refusal_says_when_to_come_back(client: aiohttp.ClientSession, s
 
 
 async def test_nobody_there_is_a_bad_gateway(client: aiohttp.ClientSession) -> None:
-    plan = simulator_plan("sim/content", "openai_chat", f"http://127.0.0.1:{free_port()}")
+    nowhere = simulator_target("sim/content", "openai_chat", f"http://127.0.0.1:{free_port()}")
     with pytest.raises(UpstreamError) as raised:
-        await open_raw(client, resolve("sim/content", "openai_chat", plan), b"{}", {})
+        await open_raw(client, nowhere, b"{}", {})
     assert raised.value.status == 502
-    assert "openai" in raised.value.message
+    assert "simulator" in raised.value.message
 
 
 async def test_a_redirect_is_not_followed(client: aiohttp.ClientSession) -> None:
@@ -84,9 +84,9 @@ async def test_a_redirect_is_not_followed(client: aiohttp.ClientSession) -> None
         return web.Response(status=307, headers={"location": "/elsewhere"})
 
     async with RawTestServer(answer) as server:
-        plan = simulator_plan("sim/content", "openai_chat", str(server.make_url("")).rstrip("/"))
+        elsewhere = simulator_target("sim/content", "openai_chat", str(server.make_url("")).rstrip("/"))
         with pytest.raises(UpstreamError) as raised:
-            await open_raw(client, resolve("sim/content", "openai_chat", plan), b"{}", {})
+            await open_raw(client, elsewhere, b"{}", {})
     assert raised.value.status == 502
     assert followed == ["/v1/chat/completions"]
 

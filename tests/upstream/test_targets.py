@@ -3,7 +3,7 @@
 import pytest
 
 from streamviz.core.errors import RequestError
-from streamviz.upstream.targets import Lane, RoutePlan, Target, configured_models, resolve, simulator_plan
+from streamviz.upstream.targets import Lane, RoutePlan, Target, configured_models, resolve, simulator_target
 
 # LiteLLM imports more of itself for some providers, and not all of that is without warnings.
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
@@ -24,17 +24,17 @@ def refused(model: str, wire_format: str = CHAT) -> RequestError:
 
 
 @pytest.mark.parametrize(
-    ("wire_format", "provider", "url"),
+    ("wire_format", "url"),
     [
-        (CHAT, "openai", "http://sim:1/v1/chat/completions"),
-        (MESSAGES, "anthropic", "http://sim:1/v1/messages"),
-        (RESPONSES, "openai", "http://sim:1/v1/responses"),
+        (CHAT, "http://sim:1/v1/chat/completions"),
+        (MESSAGES, "http://sim:1/v1/messages"),
+        (RESPONSES, "http://sim:1/v1/responses"),
     ],
 )
-def test_the_simulator_is_called_raw_in_every_format(wire_format: str, provider: str, url: str) -> None:
+def test_the_simulator_is_called_raw_in_every_format(wire_format: str, url: str) -> None:
     model = "sim/content?seed=7&speed=inf"
-    target = resolve(model, wire_format, simulator_plan(model, wire_format, "http://sim:1"))
-    assert (target.lane, target.provider, target.url) == (Lane.RAW, provider, url)
+    target = simulator_target(model, wire_format, "http://sim:1")
+    assert (target.lane, target.provider, target.url) == (Lane.RAW, "simulator", url)
     assert target.model == "content?seed=7&speed=inf"
 
 
@@ -42,13 +42,13 @@ def test_no_credential_of_the_environment_goes_to_the_simulator(monkeypatch: pyt
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, "precious")
     for wire_format in (CHAT, MESSAGES, RESPONSES):
-        target = resolve("sim/content", wire_format, simulator_plan("sim/content", wire_format, "http://sim:1"))
+        target = simulator_target("sim/content", wire_format, "http://sim:1")
         assert "precious" not in str(target.headers)
 
 
 def test_a_recording_keeps_its_whole_name() -> None:
     model = "sim/replay:openai_chat/some-slug?pieces=7"
-    target = resolve(model, CHAT, simulator_plan(model, CHAT, "http://sim:1"))
+    target = simulator_target(model, CHAT, "http://sim:1")
     assert target.model == "replay:openai_chat/some-slug?pieces=7"
 
 

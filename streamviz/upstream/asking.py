@@ -1,0 +1,40 @@
+"""Whether a chat provider is asked how many tokens its stream took, where the client does not ask itself."""
+
+from streamviz.core.errors import UpstreamError
+from streamviz.core.json_value import JsonObject, as_object
+from streamviz.core.wire import OPENAI_CHAT
+from streamviz.upstream.providers import TELL_USAGE_IF_ASKED
+from streamviz.upstream.targets import Lane, Target
+
+# What providers answer to a parameter that they do not take.
+_REFUSALS = (400, 422)
+_MOST_REMEMBERED = 1_000
+
+
+class Asking:
+    """Which providers are asked, and which of them have refused to be."""
+
+    def __init__(self) -> None:
+        self._refused: set[tuple[str, str, str]] = set()
+
+    def asks(self, target: Target, request: JsonObject) -> bool:
+        """Whether streamviz is to ask. LiteLLM does where it makes the call, and takes that for any provider."""
+        if target.wire_format != OPENAI_CHAT.name or request.get("stream") is not True:
+            return False
+        if as_object(request.get("stream_options")).get("include_usage") is True or _place(target) in self._refused:
+            return False
+        return target.lane is Lane.TRANSLATED or target.provider in TELL_USAGE_IF_ASKED
+
+    def is_refused(self, target: Target, error: UpstreamError) -> bool:
+        """Whether a provider says that it does not take the question; it is not asked again then."""
+        names_it = b"stream_options" in error.body or "stream_options" in error.message
+        is_refused = error.status in _REFUSALS and names_it
+        if is_refused:
+            if len(self._refused) >= _MOST_REMEMBERED:
+                self._refused.clear()
+            self._refused.add(_place(target))
+        return is_refused
+
+
+def _place(target: Target) -> tuple[str, str, str]:
+    return target.provider, target.url or target.base_url, target.model

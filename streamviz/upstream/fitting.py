@@ -1,0 +1,186 @@
+"""What a provider of another format can take of a request.
+
+What it cannot take, and the answer does not depend on, is left out and named. What would change the answer is refused.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from streamviz.core.errors import RequestError
+from streamviz.core.json_value import JsonObject, as_object, as_text, objects
+from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
+from streamviz.core.wire.gemini_as_chat import as_chat
+from streamviz.upstream.chat_requests import speaks_messages, speaks_responses
+from streamviz.upstream.lite import litellm
+from streamviz.upstream.targets import Target
+
+_TO_US = frozenset({"model", "metadata"})
+# Hints to the client's own vendor: of caches, records, billing, effort, and of how its events are written.
+_HINTS = frozenset(
+    "betas client_metadata context_management diagnostics inference_geo prediction prompt_cache_key"
+    " prompt_cache_options prompt_cache_retention reasoning_effort safety_identifier seed service_tier speed store"
+    " stream_options truncation user verbosity".split()
+)
+# These say nothing where they have this value.
+_USUAL: JsonObject = {
+    "background": False,
+    "container": {},
+    "frequency_penalty": 0,
+    "functions": [],
+    "logit_bias": {},
+    "logprobs": False,
+    "max_tool_calls": 0,
+    "mcp_servers": [],
+    "modalities": ["text"],
+    "n": 1,
+    "parallel_tool_calls": True,
+    "presence_penalty": 0,
+    "previous_response_id": "",
+    "top_logprobs": 0,
+}
+# What a provider keeps or runs by itself, which one that is called in the chat format does not.
+_DONE_THERE = frozenset({"background", "container", "max_tool_calls", "mcp_servers", "previous_response_id"})
+# What a client may offer beside its own functions. A model that has none of it answers all the same.
+_OFFERED_BESIDE = frozenset(
+    {"code_interpreter", "image_generation", "namespace", "tool_search", "web_search", "web_search_preview"}
+)
+# Parts of the answer that it is the same without.
+_INCLUDED_BESIDE = frozenset(
+    {"reasoning.encrypted_content", "web_search_call.action.sources", "code_interpreter_call.outputs"}
+)
+_LONGEST_NAME = 100
+_EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+
+
+class Fitted(NamedTuple):
+    """A request that a provider can take, and what was left out of it, by name."""
+
+    request: JsonObject
+    left_out: tuple[str, ...]
+
+
+def fit(target: Target, request: JsonObject) -> Fitted:
+    """Raises RequestError (400) for what the provider cannot take and the answer depends on."""
+    known = WIRE_FORMATS[target.wire_format].parameters
+    fields: JsonObject = {}
+    left_out: list[str] = []
+    for name, value in request.items():
+        if name in _TO_US or value is None:
+            continue
+        if name in known and _takes(target, name):
+            fields[name] = value
+        elif name in _HINTS:
+            left_out.append(name)
+        elif name not in _USUAL or value != _USUAL[name]:
+            raise _refusal(target, name)
+    if target.wire_format == GEMINI.name:
+        as_chat(fields)
+    elif target.wire_format == OPENAI_RESPONSES.name and _is_called_as_chat(target):
+        _fit_responses(target, fields, left_out)
+    elif target.wire_format == ANTHROPIC_MESSAGES.name and _is_called_as_chat(target):
+        _fit_messages(target, fields, left_out)
+    return Fitted(fields, tuple(dict.fromkeys(left_out)))
+
+
+def _is_called_as_chat(target: Target) -> bool:
+    speaks = {ANTHROPIC_MESSAGES.name: speaks_messages, OPENAI_RESPONSES.name: speaks_responses}
+    return not speaks[target.wire_format](target.provider, target.model)
+
+
+def _takes(target: Target, name: str) -> bool:
+    """Whether the call that LiteLLM makes can have this parameter."""
+    if target.wire_format == GEMINI.name:
+        return True
+    if target.wire_format != OPENAI_CHAT.name and not _is_called_as_chat(target):
+        return True
+    if name in _DONE_THERE:
+        return False
+    return name not in _BY_NAME or name in _taken(target.provider, target.model)
+
+
+# Parameters of chat that not every provider has, and that LiteLLM refuses for those that have not.
+_BY_NAME = frozenset(
+    "audio context_management frequency_penalty functions function_call logit_bias logprobs modalities n"
+    " parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_retention reasoning_effort"
+    " safety_identifier seed service_tier store top_logprobs user verbosity".split()
+) - {"thinking"}
+
+
+@lru_cache(maxsize=1_000)
+def _taken(provider: str, model: str) -> frozenset[str]:
+    """The parameters of chat that LiteLLM passes on to a model."""
+    return frozenset(litellm.get_supported_openai_params(model=model, custom_llm_provider=provider) or ())
+
+
+def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> None:
+    """Thinking and effort go on as effort, where the model has such a thing."""
+    config = as_object(fields.pop("output_config", None))
+    effort = _EFFORTS.get(as_text(config.get("effort")), "")
+    reasons = "reasoning_effort" in _taken(target.provider, target.model)
+    kind = as_text(as_object(fields.get("thinking")).get("type"))
+    if kind == "adaptive" or (kind == "enabled" and not reasons):
+        del fields["thinking"]
+        left_out.append("thinking")
+    if effort and reasons and "thinking" not in fields:
+        fields["reasoning_effort"] = effort
+    elif effort:
+        left_out.append("output_config.effort")
+    if schema := as_object(as_object(config.get("format")).get("schema")):
+        fields["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+
+
+def _fit_responses(target: Target, fields: JsonObject, left_out: list[str]) -> None:
+    _fit_tools(target, fields, left_out)
+    text = dict(as_object(fields.pop("text", None)))
+    if text.pop("verbosity", None) is not None:
+        left_out.append("text.verbosity")
+    if text:
+        fields["text"] = text
+    reasoning = as_object(fields.pop("reasoning", None))
+    if "summary" in reasoning:
+        left_out.append("reasoning.summary")
+    if (effort := reasoning.get("effort")) is not None:
+        if "reasoning_effort" in _taken(target.provider, target.model) and not _wants_thinking_back(target, fields):
+            fields["reasoning"] = {"effort": effort}
+        else:
+            left_out.append("reasoning.effort")
+    included = fields.pop("include", None)
+    for each in included if isinstance(included, list) else []:
+        if as_text(each) not in _INCLUDED_BESIDE:
+            raise _refusal(target, "include")
+        left_out.append(f"include: {each}")
+
+
+def _fit_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:
+    """Raises RequestError where the answer has to use what would be left out."""
+    offered = objects(fields.pop("tools", None))
+    taken = [tool for tool in offered if not _is_beside(tool, left_out)]
+    choice = fields.get("tool_choice")
+    must_use = choice == "required" or as_text(as_object(choice).get("type")) in _OFFERED_BESIDE
+    if must_use and len(taken) < len(offered):
+        raise _refusal(target, "tool_choice")
+    if taken:
+        fields["tools"] = taken
+
+
+def _wants_thinking_back(target: Target, fields: JsonObject) -> bool:
+    """Whether a call of this turn stands there without the thinking before it, which Anthropic's models want to see as
+    long as they are to think, and which no client of this format has kept."""
+    items = [as_text(item.get("type")) or "message" for item in objects(fields.get("input"))]
+    since = max((at for at, kind in enumerate(items) if kind == "message"), default=0)
+    return speaks_messages(target.provider, target.model) and any(kind.endswith("_call") for kind in items[since:])
+
+
+def _is_beside(tool: JsonObject, left_out: list[str]) -> bool:
+    kind = as_text(tool.get("type"))
+    if kind in _OFFERED_BESIDE:
+        left_out.append(f"tool {as_text(tool.get('name'))[:_LONGEST_NAME] or kind}")
+    return kind in _OFFERED_BESIDE
+
+
+def _refusal(target: Target, name: str) -> RequestError:
+    message = (
+        f"The parameter `{name}` changes the answer, and {target.provider}/{target.model} is called in a format that"
+        f" does not have it. Leave it out, or ask for a model whose provider speaks {target.wire_format}."
+    )
+    return RequestError(400, message, code="unsupported_parameter", param=name)

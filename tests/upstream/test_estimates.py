@@ -1,0 +1,45 @@
+"""Estimates by a tokenizer: near enough, and of long texts from a sample."""
+
+import pytest
+
+from streamviz.upstream import estimates
+from streamviz.upstream.estimates import count_by, estimate_tokens
+from streamviz.upstream.token_counts import tokens_in
+
+WORDS = "The harvest is in, and the wine is not bad at all. "
+
+
+@pytest.fixture(autouse=True)
+def tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimates, "_count", None)  # what was there comes back in the end
+    count_by(tokens_in)
+
+
+@pytest.mark.parametrize("times", [1, 10, 1_000, 100_000])
+def test_an_estimate_grows_with_the_text(times: int) -> None:
+    assert estimate_tokens([WORDS * times]) == pytest.approx(13 * times, rel=0.1, abs=3)
+    assert estimate_tokens([WORDS] * times) == pytest.approx(13 * times, rel=0.1, abs=3)
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", ""]])
+def test_nothing_is_nothing(texts: list[str]) -> None:
+    assert estimate_tokens(texts) == 0
+
+
+def test_a_long_text_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def count(text: str) -> int:
+        read.append(len(text))
+        return 1
+
+    monkeypatch.setattr(estimates, "_count", count)
+    estimate_tokens([WORDS * 100_000])
+    assert sum(read) <= 5_000
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 100_000, "\ud800" * 5_000, "漢字" * 3_000, "\x00\n " * 3_000, "<|endoftext|>" * 900]
+)
+def test_no_text_is_too_odd(text: str) -> None:
+    assert estimate_tokens([text]) > 0

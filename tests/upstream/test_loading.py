@@ -1,0 +1,48 @@
+"""LiteLLM is imported where a call may need it, and nowhere else: it is most of what a start costs."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from streamviz.upstream.loading import is_needed
+from tests.services import ROOT
+
+SERVER = """
+import sys
+import streamviz.serving.asgi
+from streamviz.core.tokens import Tokens
+from streamviz.upstream import targets
+from streamviz.upstream.prices import most_output, price
+
+target = targets.simulator_target("sim/content", "openai_chat", "http://sim:1")
+assert price(target.model, target.provider, Tokens(1, 1)) is most_output(target.model, target.provider) is None
+assert targets.configured_models() == []
+print("litellm" in sys.modules)
+targets.resolve("gpt-4o", "openai_chat")
+print("litellm" in sys.modules)
+"""
+
+
+def test_a_server_of_simulated_models_does_without(bare_environment: pytest.MonkeyPatch) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", SERVER]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "True"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "has_routes", "brings_credentials", "needed"),
+    [
+        ("", False, False, False),
+        ("OPENAI_API_KEY", False, False, True),
+        ("", True, False, True),
+        ("", False, True, True),
+    ],
+)
+def test_it_is_needed_where_calls_to_providers_can_be_expected(
+    bare_environment: pytest.MonkeyPatch, variable: str, has_routes: bool, brings_credentials: bool, needed: bool
+) -> None:
+    if variable:
+        bare_environment.setenv(variable, "x")
+    assert is_needed(has_routes=has_routes, brings_credentials=brings_credentials) is needed
