@@ -15,7 +15,7 @@ from unfold.decorators import action, display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from streamviz.core.policy import Mode
+from streamviz.core.verdicts import Mode
 from streamviz.records import policy_changes
 from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
 

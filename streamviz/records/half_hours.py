@@ -12,14 +12,16 @@ WITH piece AS (
 )
 INSERT INTO records_halfhour (
     requested_at, requested_model, provider, key_id, outcome,
-    streams, input_tokens, output_tokens, cost, reported_input, reported, priced
+    streams, input_tokens, output_tokens, cost, reported_input, reported, priced, cached_tokens,
+    estimated
 )
 SELECT requested_at, requested_model, provider, key_id, outcome,
-    sum(streams), sum(input_tokens), sum(output_tokens), sum(cost), sum(reported_input), sum(reported), sum(priced)
+    sum(streams), sum(input_tokens), sum(output_tokens), sum(cost), sum(reported_input), sum(reported), sum(priced),
+    sum(cached_tokens), sum(estimated)
 FROM piece
 GROUP BY requested_at, requested_model, provider, key_id, outcome
-HAVING (sum(streams), sum(input_tokens), sum(output_tokens), sum(cost), sum(reported_input), sum(reported), sum(priced))
-    <> (0, 0, 0, 0, 0, 0, 0)
+HAVING (sum(streams), sum(input_tokens), sum(output_tokens), sum(cost), sum(reported_input), sum(reported), sum(priced),
+    sum(cached_tokens), sum(estimated)) <> (0, 0, 0, 0, 0, 0, 0, 0, 0)
 """
 
 

@@ -11,7 +11,7 @@ import psycopg
 from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError
 
-from streamviz.core.policy import Mode
+from streamviz.core.verdicts import Mode
 from streamviz.records.columns import bytes_from_line, clean
 from streamviz.records.exporting import VERSION, Line
 from streamviz.records.models import ApiKey, DeletedStream, Policy, PolicyVersion, Session
@@ -189,7 +189,7 @@ def _checked(entry: _Struct) -> _Struct:
 def _checked_version(what: str, value: Line) -> int:
     version = value.get("version")
     if what != "streamviz" or not isinstance(version, int) or not 1 <= version <= VERSION:
-        raise ValueError(f"an export of version {VERSION} begins otherwise")
+        raise ValueError(f"not an export that this version can read (versions 1 to {VERSION})")
     return version
 
 

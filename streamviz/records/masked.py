@@ -8,8 +8,8 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from streamviz.core.blocks import StreamBlock
-from streamviz.core.context import StreamingContext
-from streamviz.core.masking import masked_text
+from streamviz.core.judgements import ChainContext
+from streamviz.core.masking import masked_text, told_text
 from streamviz.core.policy import ActivePolicy, TakesLong
 from streamviz.records.recorder import AnyEntry, BlockRecord, ChunksReceived, FramesSent, Recorder, StreamClosed
 
@@ -21,7 +21,7 @@ class Masked:
     did not get as it came its size and its time are kept, and blocks are kept as the policies leave them.
     """
 
-    def __init__(self, recorder: Recorder, policies: Sequence[ActivePolicy], context: StreamingContext) -> None:
+    def __init__(self, recorder: Recorder, policies: Sequence[ActivePolicy], context: ChainContext) -> None:
         self._recorder = recorder
         self._policies = policies
         self._context = context
@@ -35,7 +35,7 @@ class Masked:
             self._settle({seq for seq in entry.seqs if seq is not None})
         elif isinstance(entry, StreamClosed):
             self._settle_rest()
-            entry = replace(entry, blocks=list(self._masked(entry.blocks)))
+            entry = self._told(replace(entry, blocks=list(self._masked(entry.blocks))))
         self._recorder.append(entry)
 
     def flush(self) -> None:
@@ -60,6 +60,19 @@ class Masked:
             for part in _parts(entry, frozenset()):
                 self._recorder.append(part)
         self._waiting.clear()
+
+    def _told(self, entry: StreamClosed) -> StreamClosed:
+        """Without what policies forbid in what an answer says of itself; the stream ended at the first of that."""
+        if not self._context.state.contradiction:
+            return entry
+        usage = (entry.usage or b"").decode()
+        return replace(
+            entry,
+            finish_reason=told_text(entry.finish_reason, self._policies),
+            usage=entry.usage if told_text(usage, self._policies) == usage else None,
+            blocks=[replace(block, upstream_id=told_text(block.upstream_id, self._policies),
+                            name=told_text(block.name, self._policies)) for block in entry.blocks],
+        )  # fmt: skip
 
     def _masked(self, records: Iterable[BlockRecord]) -> Iterator[BlockRecord]:
         blocks = self._context.state.blocks

@@ -4,7 +4,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from streamviz.core.policy import Mode
+from streamviz.core.verdicts import Mode
 from streamviz.records.models import Policy, PolicyVersion
 
 

@@ -18,11 +18,8 @@ from streamviz.records.recorder import (
 )
 from streamviz.records.rules import Privacy
 
-# The version of UUID that a session has whose client named it; the label of any other is what the user wrote.
-_NAMED_BY_CLIENT = 5
 
-
-class Discretion:
+class PrivateRecorder:
     """A Recorder that hands on to another what may be kept. `name_of` gives a key's name."""
 
     def __init__(self, recorder: Recorder, privacy: Privacy, name_of: Callable[[int | None], str]) -> None:
@@ -61,7 +58,8 @@ def shape_of(entry: AnyEntry) -> AnyEntry:
     """
     match entry:
         case StreamOpened():
-            label = entry.session_label if entry.session_id.version == _NAMED_BY_CLIENT else ""
+            # Where the client did not name the session, it is what the user wrote.
+            label = entry.session_label if entry.is_named else ""
             return replace(without_content(entry), session_label=label)
         case ChunksReceived():
             return replace(entry, raws=[], sizes=entry.sizes or [len(raw) for raw in entry.raws])

@@ -48,7 +48,8 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     """A request was accepted. `upstream_model` is what the provider calls the model. Times are µs since the epoch.
 
     `not_run` are the policies that do not judge it, and why. Where a policy takes its time over the request, `request`
-    is empty at first and the entry comes once more.
+    is empty at first and the entry comes once more. The stream goes on from `parent`, as `relation` says; where that is
+    not known, from one that left something that was `asked` for. `is_named` says that its client named the session.
     """
 
     session_id: SessionId
@@ -65,6 +66,10 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     requested_at: Moment
     request: RawContent
     not_run: JsonObjects = []
+    parent: UUID | None = None
+    relation: str = ""
+    asked: list[int] = []
+    is_named: bool = False
 
 
 class ChunksReceived(Entry, frozen=True, tag="chunks"):
@@ -156,7 +161,10 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class StreamClosed(Entry, frozen=True, tag="closed"):
     """A stream ended. `usage` is JSON text.
 
-    `client_waits` tells from when to when its client did not take what it was sent.
+    `client_waits` tells from when to when its client did not take what it was sent. Of the input tokens some were read
+    from a cache and some written to one, of the output tokens some are reasoning; `is_estimated`: they are estimates.
+    `hides_usage`: the client got upstream's chunks without the `usage: null` that it had not asked for.
+    `marks` are what later streams may know it by. `left_out` names what the provider could not take of the request.
 
     Times are µs since the epoch; what is not known is None.
     """
@@ -180,6 +188,13 @@ class StreamClosed(Entry, frozen=True, tag="closed"):
     itl_p95: Annotated[int | None, Kept(column="itl_p95_us")]
     blocks: Annotated[list[BlockRecord], Kept(to_sql=len, column="block_count", is_exported=False)]
     client_waits: Spans | None = None
+    cache_read_tokens: Tokens | None = None
+    cache_written_tokens: Tokens | None = None
+    reasoning_tokens: Tokens | None = None
+    is_estimated: bool = False
+    hides_usage: bool = False
+    marks: list[int] = []
+    left_out: Content = ""
 
 
 AnyEntry = StreamOpened | ChunksReceived | FramesSent | VerdictsGiven | StreamClosed

@@ -68,7 +68,6 @@ DELETE_EMPTY_SESSIONS = """
 DELETE FROM records_session AS session WHERE id = ANY(%s) AND NOT is_starred
 AND NOT EXISTS (SELECT FROM records_stream WHERE session_id = session.id)
 """
-SIZE_OF_TABLES = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relname = ANY(%s)"
 # About what a stream takes, with its blocks and verdicts.
 STREAM_SIZE = """
 SELECT coalesce(

@@ -11,6 +11,7 @@ import psycopg
 from msgspec.structs import replace
 
 from streamviz.core.json_value import encode
+from streamviz.core.wire import OPENAI_CHAT
 from streamviz.records.aggregation import aggregate, block_record
 from streamviz.records.moments import as_microseconds
 from streamviz.records.partitions import make_days
@@ -89,7 +90,9 @@ def _template(chance: random.Random, length: int) -> Template:
         times.append(at)
         at += chance.randrange(8_000, 40_000)
     stored = [StoredChunk(seq, time, len(raw), raw) for seq, (time, raw) in enumerate(zip(times, raws, strict=True))]
-    blocks = [block_record(block, released_at=block.completed_at) for block in aggregate("openai_chat", stored).blocks]
+    blocks = [
+        block_record(block, released_at=block.completed_at) for block in aggregate(OPENAI_CHAT.name, stored).blocks
+    ]
     closed = StreamClosed(
         stream_id=UUID(int=0),
         upstream_model="gpt-4.1",
@@ -181,7 +184,7 @@ def _stream(
         client="127.0.0.1",
         user_agent="seed_history",
         endpoint="/v1/chat/completions",
-        wire_format="openai_chat",
+        wire_format=OPENAI_CHAT.name,
         is_streaming=True,
         requested_model=model,
         upstream_model=model,

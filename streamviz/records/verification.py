@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from streamviz.core.blocks import StreamBlock
-from streamviz.core.policy import Decision, Mode
+from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.aggregation import aggregate, block_record
 from streamviz.records.journal.journal import INCOMPLETE
 from streamviz.records.models import Block, Outcome, RetentionRun, Stream, Verdict
@@ -27,17 +27,19 @@ _WRONG_SUMS = """
 SELECT DISTINCT requested_at FROM (
     SELECT requested_at FROM (
         SELECT requested_at, requested_model, provider, key_id, outcome, streams, input_tokens, output_tokens, cost,
-            reported_input, reported, priced
+            reported_input, reported, priced, cached_tokens, estimated
         FROM records_halfhour
         UNION ALL
         SELECT streamviz_half_hour(requested_at), requested_model, provider, key_id, outcome, -1,
             -coalesce(input_tokens, 0), -coalesce(output_tokens, 0), -coalesce(cost, 0),
-            -num_nonnulls(input_tokens), -num_nonnulls(output_tokens), -num_nonnulls(cost)
+            -num_nonnulls(input_tokens), -num_nonnulls(output_tokens), -num_nonnulls(cost),
+            -coalesce(cache_read_tokens, 0), -is_estimated::int
         FROM records_stream WHERE outcome <> ''
     ) AS entry
     GROUP BY requested_at, requested_model, provider, key_id, outcome
     HAVING (sum(streams), sum(input_tokens), sum(output_tokens), sum(cost)) <> (0, 0, 0, 0)
         OR (sum(reported_input), sum(reported), sum(priced)) <> (0, 0, 0)
+        OR (sum(cached_tokens), sum(estimated)) <> (0, 0)
 ) AS wrong ORDER BY requested_at
 """
 

@@ -2,6 +2,7 @@
 
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
 
 import msgspec
 from psycopg.types.json import Jsonb
@@ -48,5 +49,7 @@ def _value(name: str, number: int, hint: Any) -> object:
         list[dict[str, object]]: [{name: number}],
         list[tuple[int, int]]: [(NOON, NOON + number)],
         tuple[str, ...]: (name, str(number)),
+        list[int]: [number, -number],
+        UUID: UUID(int=number),
     }
     return values[hint]

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from streamviz.core.policy import Mode
+from streamviz.core.verdicts import Mode
 from streamviz.records.aggregation import aggregate, block_record
 from streamviz.records.database import conninfo
 from streamviz.records.models import Policy

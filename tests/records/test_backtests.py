@@ -11,8 +11,8 @@ from django.core.management import CommandError, call_command
 
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.runner import BATCH, Scope, run
+from streamviz.records.configuration import scoped_policy
 from streamviz.records.models import Policy, Stream, UpstreamRun, Verdict
-from streamviz.records.standing import scoped_policy
 from tests.core.support import call, calls, delta, sse
 from tests.dashboard.conftest import recorded
 
@@ -80,7 +80,7 @@ def test_it_compares_with_what_the_policy_said_then(guard: Policy, was: str, new
 def test_what_it_cannot_run_over_it_says(guard: Policy) -> None:
     shell(requested_model="other")
     recorded()
-    shell(wire_format="gemini")
+    shell(wire_format="of_a_later_version")
     tape(recorded(), "{broken")
     guard.models_scope = "coder-*"
     assert back_test(guard).skipped == {

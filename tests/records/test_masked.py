@@ -4,9 +4,11 @@ import uuid
 from pathlib import Path
 
 from streamviz.core.blocks import StreamBlock
-from streamviz.core.context import Frame, StreamingContext
+from streamviz.core.context import Frame
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import ActivePolicy, Mode, Reading, Tail
+from streamviz.core.judgements import ChainContext
+from streamviz.core.policy import ActivePolicy, Reading, Tail
+from streamviz.core.verdicts import Mode
 from streamviz.policies.redact import Redact
 from streamviz.records.masked import Masked
 from streamviz.records.recorder import ChunksReceived
@@ -22,14 +24,14 @@ REDACT = ActivePolicy(Redact({}), "redact", 1, 1, Mode.ENFORCE)
 class Failing(Redact):
     """Cannot tell what it would mask."""
 
-    def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
+    def on_delta(self, block: StreamBlock, tail: Tail, context: ChainContext) -> Reading:
         raise ValueError("no")
 
 
 def recorder_in(folder: Path, stream_id: uuid.UUID, policy: ActivePolicy = REDACT) -> Masked:
     state = aggregate(delta(content=f"The key is {SECRET}"), delta(finish="stop"))
     assert state.blocks[0].kind is BlockKind.CONTENT
-    context = StreamingContext(str(stream_id), lambda: 0, state=state)
+    context = ChainContext(str(stream_id), lambda: 0, state=state)
     return Masked(journal_of(folder, [opened(stream_id)]), [policy], context)
 
 
@@ -51,6 +53,23 @@ def test_chunks_that_the_client_did_not_get_as_they_came_are_kept_as_their_sizes
         (seq, len(raw), raw if seq in (0, 3) else None) for seq, raw in enumerate(RAWS)
     ]  # fmt: skip
     assert query("SELECT text FROM records_block") == [("The key is [api key removed]",)]
+
+
+def test_what_an_answer_says_of_itself_is_not_kept_where_it_ended_the_stream(query: Query, tmp_path: Path) -> None:
+    told = {"finish_reason": SECRET, "usage": b'{"note":"%b"}' % SECRET.encode()}
+    for contradiction in ("", "policy redact forbids it"):
+        stream_id = uuid.uuid4()
+        recorder = recorder_in(tmp_path / (contradiction or "none"), stream_id)
+        recorder._context.state.contradiction = contradiction
+        recorder.append(closed(stream_id, blocks=[block(upstream_id=SECRET, name="ls")], **told))
+        recorder.flush()
+        move(tmp_path / (contradiction or "none"))
+        found = query("SELECT finish_reason, usage FROM records_stream WHERE id = %s", stream_id)
+        of_block = query("SELECT upstream_id, name FROM records_block WHERE stream_id = %s", stream_id)
+        if contradiction:
+            assert (found, of_block) == ([("[api key removed]", None)], [("[api key removed]", "ls")])
+        else:
+            assert (found, of_block) == ([(SECRET, {"note": SECRET})], [(SECRET, "ls")])
 
 
 def test_nothing_is_on_disk_before_it_is_known(query: Query, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from streamviz.core.context import Frame
 from streamviz.records.journal import folder
-from streamviz.records.privacy import Discretion
+from streamviz.records.privacy import PrivateRecorder
 from streamviz.records.recorder import AnyEntry
 from streamviz.records.rules import Privacy
 from tests.records.conftest import Query
@@ -43,7 +43,7 @@ def entries(stream_id: uuid.UUID, version_id: int, model: str) -> list[AnyEntry]
 def record(tmp_path: Path, privacy: Privacy, model: str = "gpt", key_name: str = "ci") -> None:
     """Record such a stream, and move it to Postgres."""
     journal = journal_of(tmp_path, [])
-    recorder = Discretion(journal, privacy, lambda _: key_name)
+    recorder = PrivateRecorder(journal, privacy, lambda _: key_name)
     for entry in entries(uuid.uuid4(), make_policy(), model):
         recorder.append(entry)
     recorder.flush()
@@ -110,9 +110,11 @@ def test_requests_alone_can_be_left_out(query: Query, tmp_path: Path) -> None:
 
 def test_a_session_that_the_client_named_keeps_its_name(query: Query, tmp_path: Path) -> None:
     journal = journal_of(tmp_path, [])
-    recorder = Discretion(journal, Privacy(shapes_of_models=("*",)), lambda _: "")
+    recorder = PrivateRecorder(journal, Privacy(shapes_of_models=("*",)), lambda _: "")
     named = uuid.uuid5(uuid.NAMESPACE_URL, "nightly")
-    recorder.append(opened(uuid.uuid4(), session_id=named, session_label="nightly"))
+    # It belongs to that one by what it repeats, and does not name it.
+    recorder.append(opened(uuid.uuid4(), session_id=named, session_label="What the user wrote"))
+    recorder.append(opened(uuid.uuid4(), session_id=named, session_label="nightly", is_named=True))
     recorder.append(opened(uuid.uuid4(), session_id=uuid.uuid4(), session_label="What the user wrote"))
     recorder.flush()
     move(tmp_path)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from streamviz.core.context import SessionCounts, StreamingContext
-from streamviz.core.policy import Decision, Verdict
+from streamviz.core.context import SessionCounts
+from streamviz.core.judgements import ChainContext
 from streamviz.core.request import ModelCall
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.policies import build
 from streamviz.records.database import conninfo
 from streamviz.records.tallies import Amounts, Tallies
@@ -31,7 +32,7 @@ async def workers(transactional_db: None) -> AsyncIterator[list[Tallies]]:
 
 def may_go(limits: dict[str, float], counts: SessionCounts) -> bool:
     """What the policy says of a request of a session that has come to this."""
-    context = StreamingContext("run", lambda: 0, session=counts, price=lambda asked, said: 0.001 * said)
+    context = ChainContext("run", lambda: 0, session=counts, price=lambda asked, said: 0.001 * said)
     verdict = build("limits", {"session": limits}).on_request(ModelCall("openai_chat", {}), context)
     assert isinstance(verdict, Verdict)
     return verdict.decision is Decision.ALLOW

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from tests.services import ROOT, NewDatabase, clean_environment, fresh_database
 
@@ -105,3 +106,23 @@ def test_an_older_one_is_refused_and_left_as_it_is(former_url: str, tmp_path: Pa
     assert refused.returncode != 0
     assert "older than this version can take over" in refused.stderr
     assert (rows(former_url), schema(former_url)) == before
+
+
+def test_cached_tokens_of_before_are_counted_and_priced(former_url: str, tmp_path: Path) -> None:
+    usage = {"input_tokens": 4, "output_tokens": 100, "cache_read_input_tokens": 1_000}
+    with psycopg.connect(former_url) as connection:
+        [(stream_id,)] = connection.execute(
+            "UPDATE records_stream SET usage = %s, input_tokens = 4, output_tokens = 100, cost = 9,"
+            " provider = 'anthropic', upstream_model = 'claude-sonnet-4-5'"
+            " WHERE id = (SELECT id FROM records_stream WHERE outcome <> '' LIMIT 1) RETURNING id",
+            [Jsonb(usage)],
+        ).fetchall()
+    assert migrate(former_url, tmp_path).stderr == ""
+    with psycopg.connect(former_url) as connection:
+        columns = "input_tokens, output_tokens, cache_read_tokens, cost::float"
+        [row] = connection.execute(f"SELECT {columns} FROM records_stream WHERE id = %s", [stream_id]).fetchall()
+        one_by_one = "(SELECT sum(input_tokens) FROM records_stream WHERE outcome <> '')"
+        sums = f"SELECT sum(input_tokens) - {one_by_one}, sum(cached_tokens) FROM records_halfhour"
+        [added_up] = connection.execute(sums).fetchall()
+    assert row == (1_004, 100, 1_000, pytest.approx(4 * 3e-6 + 1_000 * 3e-7 + 100 * 1.5e-5))
+    assert added_up == (0, 1_000)

@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from streamviz.core.judgements import Judgement
-from streamviz.core.policy import Decision
 from streamviz.core.rerun import Rerun
+from streamviz.core.verdicts import Decision
 
 EXAMPLES = 100
 

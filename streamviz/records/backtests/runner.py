@@ -19,14 +19,16 @@ from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import as_object, decode
 from streamviz.core.judgements import Answer, Question
 from streamviz.core.model_names import model_names
-from streamviz.core.policy import ActivePolicy, Mode
+from streamviz.core.policy import ActivePolicy
 from streamviz.core.request import ModelCall
 from streamviz.core.rerun import Recording, Rerun, chunks_of, nobody, rerun
+from streamviz.core.tokens import Tokens
+from streamviz.core.verdicts import Mode
 from streamviz.core.wire import COMPOSERS
 from streamviz.evaluation.pool import Pool
 from streamviz.records.backtests.figures import Decisions, Figures
+from streamviz.records.configuration import ScopedPolicy
 from streamviz.records.models import Stream, UpstreamRun, Verdict
-from streamviz.records.standing import ScopedPolicy
 
 # So many streams are in memory at once, whatever the length of the run.
 BATCH = 50
@@ -125,11 +127,11 @@ def recording_of(stream: Stream, chunks: list[Chunk] | None = None) -> Recording
     return Recording(call, chunks, stream.is_streaming and len(chunks) > 1, cost)
 
 
-def _price(model: str, provider: str, input_tokens: int, output_tokens: int) -> float | None:
+def _price(model: str, provider: str, tokens: Tokens) -> float | None:
     # LiteLLM takes seconds to import, and only limits on cost ask for prices.
     from streamviz.upstream.prices import price
 
-    return price(model, provider, input_tokens, output_tokens)
+    return price(model, provider, tokens)
 
 
 def _chunks(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk]]:

@@ -8,7 +8,8 @@ class HalfHour(models.Model):
 
     Triggers on the streams' table add a row for each change, negative for what is no longer so; figures are the sums of
     the rows, however many there are. The upkeep puts them together (`half_hours.py`). `reported_input`, `reported` and
-    `priced` are how many streams those sums are known of.
+    `priced` are how many streams those sums are known of, `estimated` of how many the tokens are estimates;
+    `cached_tokens` are those of the input that were read from a cache.
     """
 
     requested_at = models.DateTimeField()
@@ -23,6 +24,8 @@ class HalfHour(models.Model):
     reported_input = models.BigIntegerField()
     reported = models.BigIntegerField()
     priced = models.BigIntegerField()
+    cached_tokens = models.BigIntegerField(default=0)
+    estimated = models.BigIntegerField(default=0)
 
     class Meta:
         indexes = [models.Index(fields=["requested_at"], name="half_hour_time")]

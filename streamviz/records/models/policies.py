@@ -12,7 +12,8 @@ from django.utils import timezone
 from streamviz import policies
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import DEFAULT_SECONDS, Mode
+from streamviz.core.policy import DEFAULT_SECONDS
+from streamviz.core.verdicts import Mode
 
 BY_HAND = [("", "no"), ("deny", "yes; denied when nobody answers"), ("allow", "yes; allowed when nobody answers")]
 OWN_CODE = "python"
@@ -125,7 +126,7 @@ class Policy(PolicyFields):
         """Raises ValidationError where it has changed since version `seen`, which somebody set out from."""
         if seen is not None and newest is not None and newest.number != seen:
             raise ValidationError(
-                f"It was changed in the meantime: it is at v{newest.number}, and this began with v{seen}."
+                f"It was changed in the meantime: it is now at v{newest.number}, and this form began with v{seen}."
             )
 
     @transaction.atomic

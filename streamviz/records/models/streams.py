@@ -7,27 +7,30 @@ kept to the byte (requests, chunks, frames) is bytea.
 from collections.abc import Iterator
 
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import HashIndex
+from django.contrib.postgres.indexes import GinIndex, HashIndex
 from django.db import models
 from django.utils import timezone
 
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import Subject
-from streamviz.core.policy import Decision
+from streamviz.core.outcome import Outcome
+from streamviz.core.verdicts import Decision
 from streamviz.records.ids import uuid7
 from streamviz.records.models.access import ApiKey
 from streamviz.records.models.policies import MODES, PolicyVersion
 from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_in
 
+OUTCOMES = [(each.value, each.name.replace("_", " ").title()) for each in Outcome]
 
-class Outcome(models.TextChoices):
-    """How a stream ended, as we saw it."""
 
-    COMPLETED = "completed"
-    HALTED = "halted"
-    UPSTREAM_ERROR = "upstream_error"
-    CLIENT_DISCONNECTED = "client_disconnected"
-    INTERRUPTED = "interrupted"
+class Relation(models.TextChoices):
+    """How a stream goes on from its parent: with its answer, once more, beside another stream that does so already, or
+    as another agent that it called."""
+
+    TURN = "turn"
+    RETRY = "retry"
+    FORK = "fork"
+    SUBAGENT = "subagent"
 
 
 class Session(models.Model):
@@ -70,7 +73,7 @@ class Stream(models.Model):
     request = models.BinaryField()
     worker = models.UUIDField(null=True, help_text="Whose journal it was recorded in.")
 
-    outcome = models.CharField(max_length=20, choices=Outcome.choices, blank=True)
+    outcome = models.CharField(max_length=20, choices=OUTCOMES, blank=True)
     finish_reason = models.TextField(blank=True)
     status = models.PositiveSmallIntegerField(null=True)
     error = models.TextField(blank=True)
@@ -92,6 +95,22 @@ class Stream(models.Model):
     client_waits = models.JSONField(
         null=True, help_text="From when to when its client did not take what it was sent, in µs since the epoch."
     )
+    cache_read_tokens = models.BigIntegerField(null=True, help_text="Of its input tokens.")
+    cache_written_tokens = models.BigIntegerField(null=True, help_text="Of its input tokens.")
+    reasoning_tokens = models.BigIntegerField(null=True, help_text="Of its output tokens.")
+    is_estimated = models.BooleanField(
+        default=False, help_text="Nobody told how many tokens it took: they are estimated."
+    )
+    hides_usage = models.BooleanField(
+        default=False, help_text="Its client did not ask for usage: it got upstream's chunks without `usage: null`."
+    )
+
+    parent = models.UUIDField(null=True, help_text="The stream that it goes on from.")
+    relation = models.CharField(max_length=10, choices=Relation.choices, blank=True)
+    is_named = models.BooleanField(default=False, help_text="Whether its client named the session.")
+    asked = ArrayField(models.BigIntegerField(), default=list, help_text="What its parent would be known by.")
+    marks = ArrayField(models.BigIntegerField(), default=list, help_text="What streams that go on from it know it by.")
+    left_out = models.TextField(default="", blank=True, help_text="What its provider could not take of the request.")
 
     class Meta:
         ordering = ["-requested_at", "-id"]
@@ -101,7 +120,7 @@ class Stream(models.Model):
                 fields=["-requested_at", "-id"],
                 include=[
                     *("outcome", "requested_model", "provider", "key", "session"),
-                    *("input_tokens", "output_tokens", "cost", "ended_at"),
+                    *("input_tokens", "output_tokens", "cost", "ended_at", "cache_read_tokens", "is_estimated"),
                 ],
                 name="stream_newest",
             ),
@@ -114,6 +133,9 @@ class Stream(models.Model):
                 condition=~models.Q(outcome="completed"),
                 name="stream_that_failed",
             ),
+            models.Index(fields=["parent"], condition=models.Q(parent__isnull=False), name="stream_of_parent"),
+            GinIndex(fields=["marks"], fastupdate=False, condition=~models.Q(marks=[]), name="stream_by_mark"),
+            GinIndex(fields=["asked"], fastupdate=False, condition=~models.Q(asked=[]), name="stream_asking"),
         ]
 
     def __str__(self) -> str:

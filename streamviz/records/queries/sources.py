@@ -10,17 +10,18 @@ HALF_HOUR = timedelta(minutes=30)
 # All of these have the columns that are added up, and those of their filters. Index stream_newest.
 STREAMS = """(
     SELECT *, 1 AS streams, num_nonnulls(input_tokens) AS reported_input, num_nonnulls(output_tokens) AS reported,
-        num_nonnulls(cost) AS priced
+        num_nonnulls(cost) AS priced, cache_read_tokens AS cached_tokens, is_estimated::int AS estimated
     FROM records_stream
 )"""
 # Indexes half_hour_time and stream_open: streams that run are not in half hours.
 HALF_HOURS = """(
     SELECT requested_at, requested_model, provider, key_id, outcome, streams, input_tokens, output_tokens, cost,
-        reported_input, reported, priced
+        reported_input, reported, priced, cached_tokens, estimated
     FROM records_halfhour
     UNION ALL
     SELECT requested_at, requested_model, provider, key_id, outcome, 1, input_tokens, output_tokens, cost,
-        num_nonnulls(input_tokens), num_nonnulls(output_tokens), num_nonnulls(cost)
+        num_nonnulls(input_tokens), num_nonnulls(output_tokens), num_nonnulls(cost), cache_read_tokens,
+        is_estimated::int
     FROM records_stream WHERE outcome = ''
 )"""
 _IN_HALF_HOURS = {"since", "until", "models", "providers", "keys", "outcomes"}

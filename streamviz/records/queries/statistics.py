@@ -46,7 +46,8 @@ _BY_OUTCOME = ", ".join(
 class Bucket(NamedTuple):
     """The streams of a group that were requested in a stretch of time. Times are µs, `cost` is in US dollars; None is
     unknown. `running` and `failed` (upstream's errors) are among `streams`, and so are the others. `reported` and
-    `priced` are those whose tokens and whose cost are known. ITL is of each stream's median."""
+    `priced` are those whose tokens and whose cost are known, `estimated` those whose tokens are estimates.
+    `cached_tokens` are those of the input that were read from a cache. ITL is of each stream's median."""
 
     at: datetime
     group: str
@@ -62,6 +63,8 @@ class Bucket(NamedTuple):
     cost: float | None
     reported: int
     priced: int
+    cached_tokens: int | None
+    estimated: int
     ttft_upstream_p50: float | None
     ttft_upstream_p95: float | None
     ttft_client_p50: float | None
@@ -111,7 +114,8 @@ _COUNTS = """
 SELECT at, {group}, sum(streams)::bigint, {outcomes},
     CASE WHEN sum(reported_input) > 0 THEN sum(input)::bigint END,
     CASE WHEN sum(reported) > 0 THEN sum(output)::bigint END, CASE WHEN sum(priced) > 0 THEN sum(cost)::float END,
-    sum(reported)::bigint, sum(priced)::bigint
+    sum(reported)::bigint, sum(priced)::bigint, CASE WHEN sum(reported_input) > 0 THEN sum(cached)::bigint END,
+    sum(estimated)::bigint
 FROM (
     SELECT
         date_bin(%(step)s, s.requested_at, %(origin)s) AS at,
@@ -123,7 +127,9 @@ FROM (
         sum(cost) AS cost,
         sum(reported_input) AS reported_input,
         sum(reported) AS reported,
-        sum(priced) AS priced
+        sum(priced) AS priced,
+        coalesce(sum(cached_tokens), 0) AS cached,
+        sum(estimated) AS estimated
     FROM {source} AS s
     WHERE {conditions}
     GROUP BY 1, 2, 3

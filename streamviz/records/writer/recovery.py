@@ -11,7 +11,6 @@ import psycopg
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.json_value import encode
 from streamviz.core.timing import inter_token_latency
-from streamviz.core.usage import Usage, normalise
 from streamviz.records.aggregation import aggregate, aggregate_tape, block_record
 from streamviz.records.models import Outcome
 from streamviz.records.recorder import CANCELLED, OURSELVES, BlockRecord, StreamClosed
@@ -52,7 +51,7 @@ def closed(recorded: Recorded) -> StreamClosed:
     """How a stream is closed that nobody else closed. Its cost stays unknown."""
     end = _end(recorded)
     state = aggregate(recorded.wire_format, recorded.chunks)
-    usage = normalise(state.usage) or Usage()
+    tokens = state.tokens
     received_at = array("q", [chunk.received_at for chunk in recorded.chunks])
     first = state.blocks[0] if state.blocks else None
     itl = inter_token_latency(received_at, first.started_at if first else None)
@@ -66,8 +65,8 @@ def closed(recorded: Recorded) -> StreamClosed:
         status=200 if end.outcome is Outcome.COMPLETED else None,
         error=end.error,
         usage=None if state.usage is None else encode(state.usage),
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
+        input_tokens=tokens.input,
+        output_tokens=tokens.output,
         cost=None,
         chunk_count=len(recorded.chunks),
         frame_count=len(recorded.frames),
@@ -77,6 +76,9 @@ def closed(recorded: Recorded) -> StreamClosed:
         itl_p50=itl.p50,
         itl_p95=itl.p95,
         blocks=_blocks(state.blocks, recorded),
+        cache_read_tokens=tokens.cache_read,
+        cache_written_tokens=tokens.cache_written,
+        reasoning_tokens=tokens.reasoning,
     )
 
 

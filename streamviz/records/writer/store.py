@@ -12,6 +12,7 @@ from streamviz.records.partitions import day_of, make_days
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT, Row
 from streamviz.records.writer import binary
 from streamviz.records.writer import statements as sql
+from streamviz.records.writer.linking import link
 from streamviz.records.writer.pending import Batch
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class Store:
                 batch.forget_stored(*marks.get(batch.stream_id, (0, 0)))
             write_rows(cursor, known)
             copy_runs(cursor, known)
+            link(cursor, known)
         return [batch for batch in wanted if not (batch.opened or batch.stream_id in marks)]
 
     def _see_to_days(self, missing: set[date]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streamviz.core.context import Frame
 from streamviz.core.events import StreamFailed
-from streamviz.proxy.formats import WIRE_FORMATS
+from streamviz.core.wire import WIRE_FORMATS
 from streamviz.records.journal import folder
 from streamviz.records.models import Policy
 from streamviz.records.recorder import CANCELLED, OURSELVES, AnyEntry, ChunksReceived
@@ -178,7 +178,7 @@ def test_a_stream_that_a_policy_ended_is_halted(
 def test_a_stream_that_ended_with_an_error_ended_so(
     query: Query, tmp_path: Path, wire_format: str, message: str, outcome: str
 ) -> None:
-    [known] = [each for each in WIRE_FORMATS if each.name == wire_format]
+    known = WIRE_FORMATS[wire_format]
     last_words = known.composer({}).fail(StreamFailed(message, "upstream_error"))
     frames = [*passed([0]), Frame(last_words, None, OURSELVES)]
     head = opened(STREAM, wire_format=wire_format)

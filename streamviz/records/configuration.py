@@ -24,7 +24,8 @@ from streamviz.core.cannot_run import CannotRun
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import NotRun
 from streamviz.core.model_names import matching
-from streamviz.core.policy import ActivePolicy, BlockScope, ByHand, Decision, Mode
+from streamviz.core.policy import ActivePolicy, BlockScope, ByHand
+from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
 from streamviz.records.models.access import digest
 from streamviz.records.models.policies import PolicyFields, words
@@ -107,7 +108,7 @@ def _matches(value: str, globs: tuple[str, ...]) -> bool:
 
 
 @dataclass(slots=True)
-class Standing:
+class Configuration:
     """The keys by digest, the routes by name, the policies in their order, and the version of each that is in force."""
 
     keys: dict[str, KnownKey] = field(default_factory=dict)
@@ -145,10 +146,14 @@ class Standing:
         """The policies of all models and keys."""
         return [scoped.active for scoped in self.policies if scoped.active is not None]
 
+    def policies_of(self, key_name: str) -> list[ActivePolicy]:
+        """The policies of a key, of whatever model."""
+        return [each.active for each in self.policies if each.active is not None and _matches(key_name, each.keys)]
+
     async def start(self, conninfo: Callable[[], str]) -> None:
         """Read everything, then follow changes until `stop`."""
         await self.reload()
-        self._task = asyncio.create_task(self._follow(conninfo), name="standing")
+        self._task = asyncio.create_task(self._follow(conninfo), name="configuration")
 
     async def stop(self) -> None:
         if self._task is not None:

@@ -11,42 +11,42 @@ from django.db import connections
 from django.utils import timezone
 from psycopg.conninfo import make_conninfo
 
-from streamviz.core.context import StreamingContext
-from streamviz.core.policy import Mode
+from streamviz.core.judgements import ChainContext
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
+from streamviz.core.verdicts import Mode
+from streamviz.records.configuration import CHANNEL, Configuration
 from streamviz.records.database import conninfo
 from streamviz.records.models import ApiKey, Policy, Route
-from streamviz.records.standing import CHANNEL, Standing
 from tests.records.conftest import Query
 from tests.records.support import Heard
 
-FOLLOWING = "standing, under test"
+FOLLOWING = "configuration, under test"
 
 
 class Follower:
-    """A Standing that follows the database, and the news of what it has read."""
+    """A Configuration that follows the database, and the news of what it has read."""
 
     def __init__(self) -> None:
-        self.standing = Standing()
+        self.configuration = Configuration()
         self.reads = 0
         self._news = asyncio.Event()
-        self.standing.on_reload.append(self._note)
+        self.configuration.on_reload.append(self._note)
 
     def _note(self) -> None:
         self.reads += 1
         self._news.set()
 
-    async def until(self, is_so: Callable[[Standing], bool]) -> None:
+    async def until(self, is_so: Callable[[Configuration], bool]) -> None:
         """Wait for a reading after which this holds."""
         async with asyncio.timeout(60):
-            while not is_so(self.standing):
+            while not is_so(self.configuration):
                 self._news.clear()
                 await self._news.wait()
 
     async def start(self) -> None:
         """Start it, and wait until it listens: it reads everything once more then."""
-        await self.standing.start(lambda: make_conninfo(conninfo(), application_name=FOLLOWING))
+        await self.configuration.start(lambda: make_conninfo(conninfo(), application_name=FOLLOWING))
         await self.until(lambda _: self.reads >= 2)
 
 
@@ -56,7 +56,7 @@ async def follower(transactional_db: None) -> AsyncIterator[Follower]:
     follower = Follower()
     await follower.start()
     yield follower
-    await follower.standing.stop()
+    await follower.configuration.stop()
     await sync_to_async(connections.close_all)()
 
 
@@ -85,34 +85,34 @@ def save_policy(name: str = "guard", **fields: Any) -> Policy:
 
 async def test_a_key_opens_from_when_it_is_made_until_it_is_revoked(follower: Follower) -> None:
     key, secret = await change(lambda: ApiKey.objects.issue("ci"))
-    await follower.until(lambda standing: standing.key_for(secret) is not None)
-    known = follower.standing.key_for(secret)
+    await follower.until(lambda configuration: configuration.key_for(secret) is not None)
+    known = follower.configuration.key_for(secret)
     assert known is not None
     assert (known.id, known.name) == (key.pk, "ci")
-    assert follower.standing.key_for(secret + "x") is None
-    assert follower.standing.key_for("") is None
+    assert follower.configuration.key_for(secret + "x") is None
+    assert follower.configuration.key_for("") is None
     await change(key.revoke)
-    await follower.until(lambda standing: standing.key_for(secret) is None)
+    await follower.until(lambda configuration: configuration.key_for(secret) is None)
 
 
 async def test_routes_are_followed(follower: Follower) -> None:
     route = await change(
         lambda: Route.objects.create(name="fast", target="openai/x", base_url="http://x", credential="K")
     )
-    await follower.until(lambda standing: "fast" in standing.routes)
-    found = follower.standing.routes["fast"]
+    await follower.until(lambda configuration: "fast" in configuration.routes)
+    found = follower.configuration.routes["fast"]
     assert (found.target, found.base_url, found.credential) == ("openai/x", "http://x", "K")
     await change(route.delete)
-    await follower.until(lambda standing: not standing.routes)
+    await follower.until(lambda configuration: not configuration.routes)
 
 
 async def test_a_policys_mode_is_followed_and_the_version_with_it(follower: Follower) -> None:
     policy = await change(lambda: save_policy(mode="shadow"))
-    await follower.until(lambda standing: bool(standing.policies))
-    [shadow] = follower.standing.policies_for(("any",), "any").active
+    await follower.until(lambda configuration: bool(configuration.policies))
+    [shadow] = follower.configuration.policies_for(("any",), "any").active
     await change(lambda: save_policy(mode="enforce", fail_open=True))
-    await follower.until(lambda standing: standing.policies[0].mode is Mode.ENFORCE)
-    [enforce] = follower.standing.policies_for(("any",), "any").active
+    await follower.until(lambda configuration: configuration.policies[0].mode is Mode.ENFORCE)
+    [enforce] = follower.configuration.policies_for(("any",), "any").active
     assert (shadow.mode, shadow.version, shadow.fail_open) == (
         Mode.SHADOW,
         1,
@@ -122,14 +122,14 @@ async def test_a_policys_mode_is_followed_and_the_version_with_it(follower: Foll
     ids = await change(lambda: [version.pk for version in policy.versions.all()])
     assert [enforce.version_id, shadow.version_id] == ids
     await change(lambda: save_policy(mode="off"))
-    await follower.until(lambda standing: not standing.policies)
+    await follower.until(lambda configuration: not configuration.policies)
 
 
 async def test_policies_come_in_their_order(follower: Follower) -> None:
     for name, order in (("c", 2), ("b", 2), ("a", 3), ("d", 1)):
         await change(lambda name=name, order=order: save_policy(name, order=order, mode="enforce"))
-    await follower.until(lambda standing: len(standing.policies) == 4)
-    assert [active.name for active in follower.standing.policies_for(("m",), "k").active] == ["d", "b", "c", "a"]
+    await follower.until(lambda configuration: len(configuration.policies) == 4)
+    assert [active.name for active in follower.configuration.policies_for(("m",), "k").active] == ["d", "b", "c", "a"]
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ async def test_a_scope_says_for_which_models_and_keys(
     follower: Follower, models: str, keys: str, applies: bool
 ) -> None:
     await change(lambda: save_policy(mode="enforce", models_scope=models, keys_scope=keys))
-    await follower.until(lambda standing: bool(standing.policies))
-    chosen = follower.standing.policies_for(("sim/content",), "ci")
+    await follower.until(lambda configuration: bool(configuration.policies))
+    chosen = follower.configuration.policies_for(("sim/content",), "ci")
     assert (len(chosen.active), len(chosen.not_run)) == ((1, 0) if applies else (0, 1))
     assert all("outside its scope" in each.why for each in chosen.not_run)
 
@@ -163,8 +163,8 @@ async def test_a_shadow_that_cannot_be_built_is_not_run_and_stops_no_other(
 ) -> None:
     await change(lambda: save_policy("broken", kind="of a newer release", mode="shadow"))
     await change(lambda: save_policy("guard", mode="enforce"))
-    await follower.until(lambda standing: len(standing.policies) == 2)
-    chosen = follower.standing.policies_for(("m",), "k")
+    await follower.until(lambda configuration: len(configuration.policies) == 2)
+    chosen = follower.configuration.policies_for(("m",), "k")
     assert [active.name for active in chosen.active] == ["guard"]
     [not_run] = chosen.not_run
     assert (not_run.policy, not_run.version, not_run.mode) == ("broken", 1, Mode.SHADOW)
@@ -187,9 +187,9 @@ async def test_an_enforced_policy_that_cannot_be_built_fails_on_each_request(
     follower: Follower, broken: dict[str, Any], fail_open: bool
 ) -> None:
     await change(lambda: save_policy("broken", mode="enforce", fail_open=fail_open, **broken))
-    await follower.until(lambda standing: len(standing.policies) == 1)
-    chosen = follower.standing.policies_for(("m",), "k")
-    context = StreamingContext("test", lambda: 0)
+    await follower.until(lambda configuration: len(configuration.policies) == 1)
+    chosen = follower.configuration.policies_for(("m",), "k")
+    context = ChainContext("test", lambda: 0)
     judging = RequestJudging(chosen.active, ModelCall("openai_chat", {"model": "m"}), context)
     assert chosen.not_run == []
     assert (judging.denied is None) == fail_open
@@ -201,15 +201,15 @@ async def test_it_goes_on_following_when_its_connection_is_killed(follower: Foll
     ended = query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s", FOLLOWING)
     assert ended == [(True,)]
     _, secret = await change(lambda: ApiKey.objects.issue("made while nobody listened"))
-    await follower.until(lambda standing: standing.key_for(secret) is not None)
+    await follower.until(lambda configuration: configuration.key_for(secret) is not None)
     _, later = await change(lambda: ApiKey.objects.issue("made afterwards"))
-    await follower.until(lambda standing: standing.key_for(later) is not None)
+    await follower.until(lambda configuration: configuration.key_for(later) is not None)
 
 
 async def test_that_it_cannot_follow_is_said_once_a_minute(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("streamviz.records.standing.RETRY_SECONDS", 0)
+    monkeypatch.setattr("streamviz.records.configuration.RETRY_SECONDS", 0)
     tries = 0
 
     async def nobody_there() -> None:
@@ -223,7 +223,7 @@ async def test_that_it_cannot_follow_is_said_once_a_minute(
         tries += 1
         raise OSError("nobody is there")
 
-    following = asyncio.ensure_future(Standing()._follow(conninfo))
+    following = asyncio.ensure_future(Configuration()._follow(conninfo))
     await nobody_there()
     following.cancel()
     assert [record.getMessage() for record in caplog.records] == [
@@ -233,12 +233,12 @@ async def test_that_it_cannot_follow_is_said_once_a_minute(
 
 async def test_it_goes_on_following_when_a_reading_fails(follower: Follower, query: Query) -> None:
     query("ALTER TABLE records_route RENAME TO hidden")
-    with Heard("streamviz.records.standing", "cannot follow") as heard:
+    with Heard("streamviz.records.configuration", "cannot follow") as heard:
         _, secret = await change(lambda: ApiKey.objects.issue("ci"))
         async with asyncio.timeout(60):
             await heard.event.wait()
     query("ALTER TABLE hidden RENAME TO records_route")
-    await follower.until(lambda standing: standing.key_for(secret) is not None)
+    await follower.until(lambda configuration: configuration.key_for(secret) is not None)
 
 
 CHANGES: dict[str, Callable[[], object]] = {

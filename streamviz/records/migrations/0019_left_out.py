@@ -1,0 +1,13 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("records", "0018_settle_moved")]
+
+    operations = [
+        migrations.AddField(
+            "stream",
+            "left_out",
+            models.TextField(blank=True, default="", help_text="What its provider could not take of the request."),
+        ),
+    ]

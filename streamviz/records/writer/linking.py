@@ -1,0 +1,203 @@
+"""Putting right, as streams are stored, which session they belong to and what they go on from.
+
+A worker knows its own newest streams. What a request asked of it in vain is looked up here among all that is stored;
+and what a stream leaves is looked for by those that were stored before it. Where a session turns out to be part of
+another, its streams move there, and workers are told on the channel `streamviz_moved`.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import class_row
+
+from streamviz.core.json_value import encode
+from streamviz.records.links import FAILED, Asker, Candidate, choose
+from streamviz.records.models.streams import Relation
+from streamviz.records.moments import as_microseconds
+from streamviz.records.moves import CHANNEL, Move
+from streamviz.records.writer.pending import Batch
+
+_LOCK = 7_241_006
+# A label in a notification, which takes 8,000 bytes.
+_LABEL_CHARACTERS = 500
+_MOST = 2_000
+_FAILED = [str(each) for each in FAILED]
+
+# Until this is stored, others that store do not look: of two that belong together one would miss the other.
+_ALONE = "SELECT pg_advisory_xact_lock(%s)"
+_WAITING = "SELECT id FROM records_stream WHERE asked && %s::bigint[] AND NOT (asked = '{}')"
+_ASKING = """
+SELECT id, session_id, client, user_agent, requested_at, asked, parent, is_named FROM records_stream
+WHERE id = ANY(%s) ORDER BY requested_at, id
+"""
+_FOUND = """
+SELECT id, session_id, client, user_agent, requested_at, marks AS asked, outcome, (
+    SELECT min(requested_at) FROM records_stream AS next
+    WHERE next.parent = stream.id AND next.relation = 'turn' AND next.outcome <> ALL(%(failed)s)
+) AS turned_at, EXISTS (
+    SELECT FROM records_stream AS next
+    WHERE next.parent = stream.id AND next.relation = 'retry' AND next.outcome <> ALL(%(failed)s)
+) AS is_retried
+FROM records_stream AS stream WHERE marks && %(asked)s::bigint[] AND NOT (marks = '{}')
+ORDER BY requested_at DESC LIMIT %(most)s
+"""
+_ELSEWHERE = """
+SELECT stream.id, stream.session_id, parent.session_id
+FROM records_stream AS stream JOIN records_stream AS parent ON parent.id = stream.parent
+WHERE stream.id = ANY(%s) AND NOT stream.is_named AND parent.session_id <> stream.session_id
+ORDER BY stream.requested_at, stream.id
+"""
+_LINK = "UPDATE records_stream SET parent = %s, relation = %s, asked = %s WHERE id = %s"
+# The agent that called a sub-agent which says that it is one: that of the last call in its session.
+_CALLERS = """
+UPDATE records_stream AS stream SET parent = (
+    SELECT caller.id FROM records_stream AS caller
+    WHERE caller.session_id = stream.session_id AND caller.requested_at < stream.requested_at
+    AND EXISTS (SELECT FROM records_block WHERE stream_id = caller.id AND kind = 'tool_call')
+    ORDER BY caller.requested_at DESC LIMIT 1
+) WHERE id = ANY(%s)
+"""
+# Of all that go on from one answer the first is its next turn, the others are forks.
+_FORKS = """
+UPDATE records_stream AS stream SET relation = CASE WHEN stream.id = first.id THEN 'turn' ELSE 'fork' END
+FROM (
+    SELECT DISTINCT ON (parent) parent, id FROM records_stream
+    WHERE parent = ANY(%(parents)s) AND relation IN ('turn', 'fork')
+    ORDER BY parent, outcome = ANY(%(failed)s), requested_at, id
+) AS first
+WHERE stream.parent = first.parent AND stream.relation IN ('turn', 'fork')
+AND (stream.relation = 'turn') <> (stream.id = first.id)
+"""
+_LOCK_SESSIONS = "SELECT id FROM records_session WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
+# With all that goes on from it.
+_MOVE = """
+WITH RECURSIVE moved AS (
+    SELECT %(stream)s::uuid AS id
+    UNION SELECT next.id FROM records_stream AS next JOIN moved ON next.parent = moved.id
+    WHERE next.session_id = %(old)s AND NOT next.is_named
+) UPDATE records_stream SET session_id = %(new)s WHERE id IN (SELECT id FROM moved)
+"""
+_MERGE = """
+UPDATE records_session AS session SET
+    started_at = least(session.started_at, other.started_at), last_at = greatest(session.last_at, other.last_at),
+    label = coalesce(nullif(session.label, ''), other.label), is_starred = session.is_starred OR other.is_starred,
+    note = concat_ws(E'\\n', nullif(session.note, ''), nullif(other.note, ''))
+FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s RETURNING session.label
+"""
+_IS_EMPTY = "SELECT NOT EXISTS (SELECT FROM records_stream WHERE session_id = %(old)s)"
+_DROP = "DELETE FROM records_session WHERE id = %(old)s"
+# What was reserved goes with the streams. A session that was not counted yet will be from the record.
+_RESERVATIONS = "UPDATE records_reservation SET session_id = %(new)s WHERE session_id = %(old)s"
+_TALLY = """
+UPDATE records_sessiontally AS tally SET began_at = least(tally.began_at, other.began_at),
+    streams = tally.streams + other.streams, blocks = tally.blocks + other.blocks,
+    tool_calls = tally.tool_calls + other.tool_calls, output_tokens = tally.output_tokens + other.output_tokens,
+    cost = tally.cost + other.cost, is_estimate = tally.is_estimate OR other.is_estimate,
+    unpriced = tally.unpriced + other.unpriced, touched_at = greatest(tally.touched_at, other.touched_at)
+FROM records_sessiontally AS other WHERE tally.session_id = %(new)s AND other.session_id = %(old)s
+"""
+_DROP_TALLY = "DELETE FROM records_sessiontally WHERE session_id = %(old)s"
+_SESSION = "SELECT session_id FROM records_stream WHERE id = %s"
+_SESSIONS = "SELECT id, session_id FROM records_stream WHERE id = ANY(%s)"
+_TELL = "SELECT pg_notify(%s, %s)"
+
+
+@dataclass(slots=True)
+class _Row:
+    """A stream that asks, or that left what is asked for; `asked` is either, `turned_at` when its next turn was."""
+
+    id: UUID
+    session_id: UUID
+    client: str
+    user_agent: str
+    requested_at: datetime
+    asked: list[int]
+    parent: UUID | None = None
+    is_named: bool = False
+    outcome: str = ""
+    turned_at: datetime | None = None
+    is_retried: bool = False
+
+    def as_candidate(self, at: datetime) -> Candidate:
+        """What is chosen by, as it was then: streams are not stored in the order of their requests. Nobody sends one
+        again whose answer still comes."""
+        told = (self.id, self.session_id, as_microseconds(self.requested_at), self.client, self.user_agent)
+        turns = int(self.turned_at is not None and self.turned_at < at)
+        return Candidate(*told, turns, self.is_retried, not self.outcome or self.outcome in FAILED)
+
+
+def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
+    """Link what was just stored, in the same transaction."""
+    opened = [batch.opened for batch in batches if batch.opened]
+    asking = {entry.stream_id for entry in opened if entry.asked}
+    left = [mark for batch in batches if batch.closed for mark in batch.closed.marks]
+    following = [entry.stream_id for entry in opened if entry.parent is not None]
+    called = [entry.stream_id for entry in opened if entry.parent is None and entry.relation]
+    if not (asking or left or following or called):
+        return
+    cursor.execute(_ALONE, [_LOCK])
+    if called:
+        cursor.execute(_CALLERS, [called])
+    for stream, old, new in cursor.execute(_ELSEWHERE, [following]).fetchall():
+        _move(cursor, stream, old, new)
+    if left:
+        asking |= {row[0] for row in cursor.execute(_WAITING, [left])}
+    parents = {entry.parent for entry in opened if entry.parent is not None}
+    if asking:
+        parents |= _link_all(cursor, asking)
+    if parents:
+        cursor.execute(_FORKS, {"parents": list(parents), "failed": _FAILED})
+
+
+def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
+    """Find parents, or surer ones, and give all whose followers are others now."""
+    rows = cursor.connection.cursor(row_factory=class_row(_Row))
+    asking = rows.execute(_ASKING, [list(ids)]).fetchall()
+    marks = list({mark for row in asking for mark in row.asked})
+    found = {row.id: row for row in rows.execute(_FOUND, {"asked": marks, "failed": _FAILED, "most": _MOST}).fetchall()}
+    by_mark: dict[int, list[_Row]] = defaultdict(list)
+    for row in found.values():
+        for mark in row.asked:
+            by_mark[mark].append(row)
+    parents: set[UUID] = set()
+    for row in asking:
+        [(session_id,)] = cursor.execute(_SESSION, [row.id])
+        asker = Asker(row.id, session_id if row.is_named else None, row.client, row.user_agent)
+        parent, relation, better = choose(asker, row.asked, partial(_earlier, by_mark, row))
+        if parent is None:
+            continue
+        cursor.execute(_LINK, [parent.stream, relation, better, row.id])
+        parents |= {parent.stream, row.parent or parent.stream}
+        known = found[parent.stream]
+        if relation == Relation.TURN:
+            known.turned_at = min(row.requested_at, known.turned_at or row.requested_at)
+        known.is_retried |= relation == Relation.RETRY
+        if session_id != parent.session:
+            _move(cursor, row.id, session_id, parent.session)
+            sessions: dict[UUID, UUID] = dict(cursor.execute(_SESSIONS, [list(found)]).fetchall())
+            for each in found.values():
+                each.session_id = sessions[each.id]
+    return parents
+
+
+def _earlier(by_mark: Mapping[int, Sequence[_Row]], row: _Row, mark: int) -> Iterable[Candidate]:
+    earlier = (each for each in by_mark.get(mark, ()) if each.requested_at <= row.requested_at)
+    return (each.as_candidate(row.requested_at) for each in earlier)
+
+
+def _move(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID) -> None:
+    """Move a stream with all that goes on from it."""
+    told = {"stream": stream, "old": old, "new": new}
+    cursor.execute(_LOCK_SESSIONS, [[old, new]])
+    cursor.execute(_MOVE, told)
+    row = cursor.execute(_MERGE, told).fetchone()
+    if cursor.execute(_IS_EMPTY, told).fetchone() == (True,):
+        for statement in (_RESERVATIONS, _TALLY, _DROP_TALLY, _DROP):
+            cursor.execute(statement, told)
+    label = str(row[0]) if row else ""
+    cursor.execute(_TELL, [CHANNEL, encode(Move(stream, old, new, label[:_LABEL_CHARACTERS])).decode()])

@@ -1,0 +1,112 @@
+"""What providers answer, in each format, and how clients repeat it: as the vendors' SDKs do, ids and all."""
+
+import itertools
+import json
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model says: a text, and calls of tools as their names with what they are given."""
+
+    text: str = ""
+    calls: tuple[tuple[str, Json], ...] = ()
+
+
+class Ids:
+    """Ids as providers make them: one of a kind, or counted from 0 by each."""
+
+    def __init__(self, *, are_counted: bool = False) -> None:
+        self._numbers = itertools.count()
+        self._are_counted = are_counted
+
+    def new(self, prefix: str) -> str:
+        number = next(self._numbers)
+        return f"{prefix}{number}" if self._are_counted else f"{prefix}{number * 7_919_777_777_777 + 0xA0B1C2:020x}Zq7"
+
+
+def chat_body(said: Said, ids: Ids) -> Json:
+    """A whole answer of OpenAI's chat."""
+    calls = [
+        {"id": ids.new("call_"), "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
+        for name, given in said.calls
+    ]
+    message = {"role": "assistant", "content": said.text or None, **({"tool_calls": calls} if calls else {})}
+    reason = "tool_calls" if calls else "stop"
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    return {"id": ids.new("chatcmpl-"), "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+
+
+def messages_body(said: Said, ids: Ids) -> Json:
+    """A whole answer of Anthropic's, with thinking before it."""
+    content: list[Json] = [{"type": "thinking", "thinking": "Let me see.", "signature": ids.new("sig")}]
+    content += [{"type": "text", "text": said.text}] if said.text else []
+    content += [
+        {"type": "tool_use", "id": ids.new("toolu_"), "name": name, "input": given} for name, given in said.calls
+    ]
+    reason = "tool_use" if said.calls else "end_turn"
+    head = {"id": ids.new("msg_"), "type": "message", "role": "assistant", "model": "m"}
+    return {**head, "content": content, "stop_reason": reason, "usage": {"input_tokens": 1, "output_tokens": 1}}
+
+
+def responses_body(said: Said, ids: Ids) -> Json:
+    """A whole answer of OpenAI's responses, with reasoning before it."""
+    output: list[Json] = [{"type": "reasoning", "id": ids.new("rs_"), "summary": []}]
+    if said.text:
+        part = {"type": "output_text", "text": said.text, "annotations": []}
+        head = {"type": "message", "id": ids.new("msg_"), "role": "assistant", "status": "completed"}
+        output.append({**head, "content": [part]})
+    for name, given in said.calls:
+        head = {"type": "function_call", "id": ids.new("fc_"), "call_id": ids.new("call_"), "status": "completed"}
+        output.append({**head, "name": name, "arguments": json.dumps(given)})
+    return {"id": ids.new("resp_"), "object": "response", "model": "m", "status": "completed", "output": output}
+
+
+BODIES = {"openai_chat": chat_body, "anthropic_messages": messages_body, "openai_responses": responses_body}
+
+
+def chat_turn(body: Json) -> Json:
+    """The message that a client of OpenAI's chat repeats."""
+    message: Json = body["choices"][0]["message"]
+    return message
+
+
+def chat_results(body: Json, *texts: str) -> list[Json]:
+    """The results of its calls."""
+    calls = chat_turn(body)["tool_calls"]
+    return [
+        {"role": "tool", "tool_call_id": each["id"], "content": text} for each, text in zip(calls, texts, strict=True)
+    ]
+
+
+def messages_turn(body: Json, *, keeps_thinking: bool = True) -> Json:
+    """The message that a client of Anthropic's repeats."""
+    kept = [each for each in body["content"] if keeps_thinking or each["type"] != "thinking"]
+    return {"role": "assistant", "content": kept}
+
+
+def messages_results(body: Json, *texts: str) -> Json:
+    """The results of its calls, in one message."""
+    calls = [each for each in body["content"] if each["type"] == "tool_use"]
+    parts = [
+        {"type": "tool_result", "tool_use_id": each["id"], "content": [{"type": "text", "text": text}]}
+        for each, text in zip(calls, texts, strict=True)
+    ]
+    return {"role": "user", "content": parts}
+
+
+def responses_results(body: Json, *texts: str) -> list[Json]:
+    """The results of its calls."""
+    calls = [each for each in body["output"] if each["type"] == "function_call"]
+    return [
+        {"type": "function_call_output", "call_id": each["call_id"], "output": text}
+        for each, text in zip(calls, texts, strict=True)
+    ]
+
+
+def without_ids(items: list[Json]) -> list[Json]:
+    """The items of an answer as clients repeat them that have nothing stored at the provider."""
+    return [{key: value for key, value in each.items() if key not in ("id", "status")} for each in items]

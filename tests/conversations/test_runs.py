@@ -1,0 +1,22 @@
+"""Agent runs side by side: each is one session, and none holds a stranger."""
+
+import random
+
+import pytest
+
+from tests.conversations.agents import RUNS
+from tests.conversations.providers import Ids
+from tests.conversations.worker import Host, play, strangers
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_run_is_one_session_in_one_worker(seed: int) -> None:
+    assert len(RUNS) >= 40
+    host = Host(Ids())
+    made = play(RUNS, [host], random.Random(seed), lambda _: 0)
+    found = {
+        each.stream.id: (each.stream.session_id, each.stream.place.parent, each.stream.place.relation)
+        for one in made
+        for each in one.calls
+    }
+    assert strangers(made, found) == []

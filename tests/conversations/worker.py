@@ -1,0 +1,160 @@
+"""Workers that take the calls of agent runs, with what each tells the record."""
+
+import random
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.json_value import encode
+from streamviz.core.judgements import ChainContext
+from streamviz.core.request import ModelCall
+from streamviz.core.wire import WIRE_FORMATS
+from streamviz.exchange.stream import LiveStream
+from streamviz.proxy import recording
+from streamviz.proxy.requests import read_request
+from streamviz.proxy.said import said_of
+from streamviz.proxy.sessions import Sessions
+from streamviz.records.ids import uuid7
+from streamviz.records.models import Outcome
+from streamviz.records.recorder import AnyEntry
+from tests.conversations.agents import Call, Run
+from tests.conversations.providers import BODIES, Ids, Json
+from tests.live.support import finish
+
+SECRET = "of the installation"
+START = 1_790_000_000_000_000  # µs since the epoch
+
+
+@dataclass
+class Streamed:
+    """A call as a worker had it."""
+
+    stream: LiveStream
+    call: Call
+    body: Json
+
+
+@dataclass
+class Made:
+    """A run so far."""
+
+    name: str
+    run: Run
+    port: int
+    calls: list[Streamed] = field(default_factory=list)
+    answer: Json | None = None
+
+    def next(self) -> Call | None:
+        """Its next call; None where it is over."""
+        try:
+            return next(self.run) if self.answer is None else self.run.send(self.answer)
+        except StopIteration:
+            return None
+
+
+class Host:
+    """A worker's part in conversations. `entries` is what it records and is not stored yet."""
+
+    clock = START
+
+    def __init__(self, ids: Ids) -> None:
+        self.sessions = Sessions(SECRET)
+        self.entries: list[AnyEntry] = []
+        self._ids = ids
+
+    def take(self, call: Call, port: int) -> Streamed:
+        """A whole call."""
+        streamed, chunk = self.begin(call, port)
+        self.end(streamed, chunk)
+        return streamed
+
+    def begin(self, call: Call, port: int) -> tuple[Streamed, Any]:
+        """A call whose answer is still to come, and what ends it."""
+        wire_format = WIRE_FORMATS[call.format]
+        Host.clock += 1_000
+        request = read_request(encode(call.body), wire_format)
+        headers = [(name.encode(), value.encode()) for name, value in call.headers.items()]
+        scope: Any = {"headers": headers, "client": ("10.0.0.1", port)}
+        said = said_of(wire_format, scope, request)
+        aggregator = wire_format.aggregator()
+        stream_id = uuid7()
+        session, place = self.sessions.begin(stream_id, said, request.fields, "alice", Host.clock, aggregator)
+        stream = LiveStream(
+            id=stream_id,
+            session_id=session,
+            session_label="",
+            key_id=None,
+            key_name="alice",
+            endpoint=wire_format.path,
+            wire_format=call.format,
+            is_streaming=False,
+            requested_model="m",
+            requested_at=Host.clock,
+            state=aggregator.state,
+            context=ChainContext(str(stream_id), lambda: Host.clock, ModelCall(call.format, request.fields)),
+            client="10.0.0.1",
+            place=place,
+        )
+        said.keep(stream, request, [])
+        self.entries.append(recording.opened(stream))
+        return Streamed(stream, call, BODIES[call.format](call.answer, self._ids)), aggregator
+
+    def answer(self, streamed: Streamed, aggregator: Any) -> None:
+        """All of its answer comes, and its stream is not over yet."""
+        raw = encode(streamed.body)
+        aggregator.aggregate(Chunk(0, Host.clock, raw, raw))
+
+    def end(self, streamed: Streamed, aggregator: Any) -> None:
+        """Its answer comes, or does not."""
+        Host.clock += 1_000
+        stream = streamed.stream
+        if not streamed.call.fails:
+            self.answer(streamed, aggregator)
+        aggregator.close()
+        finish(stream, Outcome.UPSTREAM_ERROR if streamed.call.fails else Outcome.COMPLETED, Host.clock)
+        self.sessions.ended(stream)
+        self.entries.append(recording.closed(stream, stream.ended_at))
+
+
+def play(
+    runs: dict[str, Callable[[], Run]], hosts: Sequence[Host], order: random.Random, host_of: Callable[[Made], int]
+) -> list[Made]:
+    """All runs side by side, call by call; `host_of` says which worker takes a run's next call."""
+    made = [Made(name, run(), port) for port, (name, run) in enumerate(runs.items(), 40_000)]
+    left = list(made)
+    while left:
+        one = order.choice(left)
+        call = one.next()
+        if call is None:
+            left.remove(one)
+            continue
+        streamed = hosts[host_of(one)].take(call, one.port)
+        one.calls.append(streamed)
+        one.answer = streamed.body
+    return made
+
+
+Found = dict[uuid.UUID, tuple[uuid.UUID, uuid.UUID | None, str]]
+
+
+def strangers(made: Sequence[Made], found: Found) -> list[str]:
+    """What is wrong with the sessions, parents and relations that streams were given; nothing where all is right."""
+    wrong: list[str] = []
+    owners: dict[uuid.UUID, str] = {}
+    for one in made:
+        sessions = {found[each.stream.id][0] for each in one.calls}
+        if len(sessions) > 1:
+            wrong.append(f"{one.name}: in {len(sessions)} sessions")
+        others = {owners.setdefault(session, one.name) for session in sessions} - {one.name}
+        wrong += [f"{one.name}: with {other}" for other in others]
+        ids = [each.stream.id for each in one.calls]
+        for number, each in enumerate(one.calls):
+            _, parent, relation = found[each.stream.id]
+            told = (ids.index(parent) if parent in ids else parent, relation)
+            # Of a sub-agent that says it is one, and whose caller nobody knew.
+            is_unknown = told == (None, each.call.relation) and "x-openai-subagent" in each.call.headers
+            if told != (each.call.after, each.call.relation) and not is_unknown:
+                wrong.append(f"{one.name}, call {number}: {told} for {(each.call.after, each.call.relation)}")
+    return wrong
