@@ -1,12 +1,14 @@
 // Puts what a message says into the page: fragments with `hx-swap-oob`, as htmx understands it. htmx tells listeners of
 // every element on the way, which is more than a hundred rows that change ten times a second can afford.
+import { waits } from "./rows.js";
+
 const LONG = 4096; // characters
 const OPENED = "details[open][id], .block-raw[id]:not([hidden])";
 
 export function swap(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
-  for (const element of [...template.content.children]) place(element);
+  for (const element of [...template.content.children]) if (!waits(element, place)) place(element);
 }
 
 // Verdicts draw the eye when they come.

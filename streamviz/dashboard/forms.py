@@ -8,11 +8,11 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import Mode
+from streamviz.core.verdicts import Mode
 from streamviz.dashboard.parameter_fields import PREFIX, ReadableJSON, fields_of, parameters_in
+from streamviz.dashboard.sign_ins import Attempt, TooManyAttempts
 from streamviz.policies.registry import REGISTRY
 from streamviz.records.models import ApiKey, Policy
-from streamviz.sign_ins import Attempt, TooManyAttempts
 
 KINDS = f"Block kinds it applies to, comma-separated: {', '.join(BlockKind)}. Empty means all."
 WHY = "Saved with the new version."

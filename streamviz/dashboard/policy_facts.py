@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Prefetch, Q
 from django.utils import timezone
 
-from streamviz.core.policy import Decision, Mode
+from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.models import Policy, PolicyVersion, Stream, Verdict
 from streamviz.records.queries.statistics import Holds, holds
 

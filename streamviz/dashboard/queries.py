@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models.functions import Length
 
-from streamviz.core.policy import Decision, Mode
+from streamviz.core.verdicts import Decision, Mode
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.from_records import outlines
 from streamviz.records.models import Block, ClientRun, Session, Stream, UpstreamRun, Verdict
@@ -19,8 +20,24 @@ from streamviz.records.queries.pages import Place
 from streamviz.records.runs import RUN
 
 SESSIONS_A_PAGE = 50
-STREAMS_A_PAGE = 100
+STREAMS_A_PAGE = 200
+# Of each of these streams: more have no room in a turn.
+BLOCKS_A_TURN = 60
 CHUNKS_A_PAGE = 200
+
+
+class Spent(NamedTuple):
+    """What streams that are over took, as far as that is known: tokens, of the input those that were read from a cache,
+    and US dollars; None is unknown. Of `uncounted` streams nobody knows the tokens, of `unpriced` the cost, and of
+    `estimated` the tokens are estimates."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost: float | None = None
+    uncounted: int = 0
+    unpriced: int = 0
+    estimated: int = 0
 
 
 class SessionRow(NamedTuple):
@@ -28,6 +45,7 @@ class SessionRow(NamedTuple):
 
     session: Session
     ended_at: datetime | None
+    spent: Spent
     streams: int
     models: list[str]
     outcomes: list[tuple[marks.StateMark, int]]
@@ -60,7 +78,7 @@ def oldest_stream() -> datetime | None:
 
 
 def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
-    """Each session with what its streams add up to, in two queries."""
+    """Each session with what its streams add up to, in three queries."""
     ids = [session.pk for session in sessions]
     streams = Stream.objects.filter(session__in=ids).order_by()
     by_kind = streams.values_list("session_id", "requested_model", "outcome").annotate(Count("pk"), Max("ended_at"))
@@ -72,9 +90,11 @@ def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
         models[session_id][model] += number
         outcomes[session_id][outcome] += number
     decisions = _decisions(ids)
+    spent = _spent(streams)
     return [
         SessionRow(
             session=session,
+            spent=spent.get(session.pk, Spent()),
             ended_at=max(ends[session.pk], default=None),
             streams=outcomes[session.pk].total(),
             models=[model for model, _ in models[session.pk].most_common()],
@@ -83,6 +103,27 @@ def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
         )
         for session in sessions
     ]
+
+
+def _spent(streams: QuerySet[Stream]) -> dict[uuid.UUID, Spent]:
+    """What the streams took, by session."""
+    sums = (
+        streams.exclude(outcome="")
+        .values_list("session_id")
+        .annotate(
+            Sum("input_tokens"),
+            Sum("output_tokens"),
+            Sum("cache_read_tokens"),
+            Sum("cost"),
+            uncounted=Count("pk", filter=Q(output_tokens=None)),
+            unpriced=Count("pk", filter=Q(cost=None)),
+            estimated=Count("pk", filter=Q(is_estimated=True)),
+        )
+    )
+    return {
+        session_id: Spent(asked, said, cached, None if cost is None else float(cost), *counts)
+        for session_id, asked, said, cached, cost, *counts in sums
+    }
 
 
 def _decisions(session_ids: list[uuid.UUID]) -> dict[uuid.UUID, Counter[Decision]]:
@@ -98,11 +139,13 @@ def _decisions(session_ids: list[uuid.UUID]) -> dict[uuid.UUID, Counter[Decision
 
 
 def streams_of(session: Session, after: Place | None) -> tuple[list[Stream], Place | None]:
-    """A session's streams in the order in which they were asked for, and the place of the next page."""
-    found = outlines(session.streams.order_by("requested_at", "id"))
+    """A session's streams in the order in which they were asked for, each with the size of its request, and the place
+    of the next page."""
+    found = outlines(session.streams.order_by("requested_at", "id"), BLOCKS_A_TURN)
+    found = found.annotate(asked_bytes=Length("request"))
     if after:
         found = found.filter(Q(requested_at__gt=after.at) | Q(requested_at=after.at, id__gt=after.id))
-    page = list(found[: STREAMS_A_PAGE + 1])
+    page: list[Stream] = list(found[: STREAMS_A_PAGE + 1])
     last = page[STREAMS_A_PAGE - 1] if len(page) > STREAMS_A_PAGE else None
     return page[:STREAMS_A_PAGE], Place(last.requested_at, last.pk) if last else None
 

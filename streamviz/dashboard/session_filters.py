@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from streamviz.core.policy import Decision
+from streamviz.core.verdicts import Decision
 from streamviz.live.filters import Filter, Term
 from streamviz.live.presentation.text import UNKNOWN
 from streamviz.records.models import Outcome

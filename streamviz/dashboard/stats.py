@@ -12,7 +12,7 @@ from streamviz.dashboard import charts
 from streamviz.dashboard.histogram import failed_of, outcome_values, outcome_words
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.timespans import Timespan, between
-from streamviz.live.presentation.text import count, exact, money, one_line
+from streamviz.live.presentation.text import about, count, exact, money, one_line
 from streamviz.records.models import PolicyVersion
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.statistics import (
@@ -130,12 +130,12 @@ def _row(bucket: Bucket, span: Timespan) -> Row:
 def _drawn(total: Bucket, rows: Sequence[Row], span: Timespan) -> list[Drawn]:
     by_step = {row.bucket.at: row for row in rows}
     in_order = [by_step.get(at) for at in span.steps]
-    tokens = f"{count(total.output_tokens)} out, {count(total.input_tokens)} in"
+    tokens = about(f"{count(total.output_tokens)} out, {count(total.input_tokens)} in", _is_about(total))
     return [
         Drawn("Streams", count(total.streams), "", _bars(in_order, outcome_values, outcome_words, _whole)),
-        Drawn("Tokens", tokens, _known(total.reported, total), _bars(in_order, _token_values, _token_words, _whole)),
+        Drawn("Tokens", tokens, _token_note(total), _bars(in_order, _token_values, _token_words, _whole)),
         Drawn(
-            "Cost", money(total.cost), _known(total.priced, total), _bars(in_order, _cost_values, _cost_words, money)
+            "Cost", _cost_words(total), _known(total.priced, total), _bars(in_order, _cost_values, _cost_words, money)
         ),
         *(
             Drawn(title, _both(p50(total), p95(total)), note, _spreads(title, in_order, p50, p95))
@@ -148,6 +148,17 @@ def _known(number: int, total: Bucket) -> str:
     """On how many streams a sum rests, unless it is all that are over."""
     over = total.streams - total.running
     return "" if number >= over else f"from {number:,} of {over:,} streams"
+
+
+def _token_note(total: Bucket) -> str:
+    """What part of the input came from a cache, and of how many streams all this is told or estimated."""
+    cached = f"{count(total.cached_tokens)} of in cached" if total.cached_tokens else ""
+    estimated = f"{total.estimated:,} estimated" if total.estimated else ""
+    return ", ".join(note for note in (cached, _known(total.reported, total), estimated) if note)
+
+
+def _is_about(bucket: Bucket) -> bool:
+    return bucket.estimated > 0
 
 
 _Figure = Callable[[Bucket], float | None]
@@ -182,11 +193,14 @@ def _whole(value: float) -> str:
 
 
 def _token_values(bucket: Bucket) -> list[tuple[str, float]]:
-    return [("out", bucket.output_tokens or 0), ("in", bucket.input_tokens or 0)]
+    cached = bucket.cached_tokens or 0
+    return [("out", bucket.output_tokens or 0), ("in", max(0, (bucket.input_tokens or 0) - cached)), ("cached", cached)]
 
 
 def _token_words(bucket: Bucket) -> str:
-    return f"{count(bucket.output_tokens)} tokens out, {count(bucket.input_tokens)} in"
+    cached = f", {count(bucket.cached_tokens)} of it cached" if bucket.cached_tokens else ""
+    words = f"{count(bucket.output_tokens)} tokens out, {count(bucket.input_tokens)} in{cached}"
+    return about(words, _is_about(bucket))
 
 
 def _cost_values(bucket: Bucket) -> list[tuple[str, float]]:
@@ -194,7 +208,7 @@ def _cost_values(bucket: Bucket) -> list[tuple[str, float]]:
 
 
 def _cost_words(bucket: Bucket) -> str:
-    return money(bucket.cost)
+    return about(money(bucket.cost), _is_about(bucket))
 
 
 def _spreads(title: str, rows: Sequence[Row | None], p50: _Figure, p95: _Figure) -> charts.Chart:

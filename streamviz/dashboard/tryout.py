@@ -16,7 +16,8 @@ from streamviz.core.judgements import Judgement
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.request import ModelCall
 from streamviz.core.rerun import Recording, Rerun, chunks_of, rerun, told
-from streamviz.live import asking
+from streamviz.core.wire import OPENAI_CHAT
+from streamviz.live import answering
 from streamviz.live.presentation.cutting import Cut, clipped, cut, share
 from streamviz.records.backtests.runner import recording_of
 from streamviz.records.models import Stream
@@ -67,7 +68,7 @@ class TryOut(NamedTuple):
 
 async def try_on(recording: Recording, active: ActivePolicy) -> TryOut:
     """Run a policy over a recording; a judge's model is really asked."""
-    made = await rerun(recording, [active], asking.answer, within, rest)
+    made = await rerun(recording, [active], answering.answer, within, rest)
     wire_format, is_streaming = recording.call.wire_format, recording.is_streaming
     # What took many steps to send is read at once: elsewhere, for clients come first.
     reading = partial(told, wire_format, made.frames, is_streaming=is_streaming)
@@ -107,7 +108,7 @@ def pasted(subject: str, name: str, text: str, tools: Any) -> Recording:
     choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": finish})
     data = "".join(f"data: {json.dumps({'id': 'pasted', 'choices': [choice]})}\n\n" for choice in choices)
-    return Recording(ModelCall("openai_chat", fields), chunks_of(f"{data}data: [DONE]\n\n".encode()), True)
+    return Recording(ModelCall(OPENAI_CHAT.name, fields), chunks_of(f"{data}data: [DONE]\n\n".encode()), True)
 
 
 def _is_untouched(made: Rerun, recording: Recording) -> bool:

@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 
 from streamviz.dashboard.views import (
     accounts,
+    conversation,
     keys,
     live,
     policies,
@@ -32,7 +33,7 @@ urlpatterns = [
     path("streams/<uuid:stream_id>/request/", streams.request_body, name="request_body"),
     path("sessions/", sessions.sessions, name="sessions"),
     path("sessions/histogram/", sessions.session_histogram, name="session_histogram"),
-    path("sessions/<uuid:session_id>/", sessions.session, name="session"),
+    path("sessions/<uuid:session_id>/", conversation.session, name="session"),
     path("sessions/<uuid:session_id>/star/", session_changes.star_session, name="star_session"),
     path("sessions/<uuid:session_id>/note/", session_changes.note_session, name="note_session"),
     path("sessions/<uuid:session_id>/delete/", session_changes.delete_session, name="delete_session"),

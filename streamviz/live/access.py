@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 
-from streamviz.live.watcher import FORBIDDEN, SIGNED_OUT
+from streamviz.live.subscriber import FORBIDDEN, SIGNED_OUT
 
 VIEW_STREAMS = "records.view_stream"
 

@@ -2,7 +2,7 @@
 
 import uuid
 
-from streamviz.core.policy import Decision
+from streamviz.core.verdicts import Decision
 from streamviz.live.feed import Feed
 
 DECISIONS = {Decision.ALLOW, Decision.DENY}

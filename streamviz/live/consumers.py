@@ -17,12 +17,12 @@ from streamviz.live import rendering
 from streamviz.live.access import refusal
 from streamviz.live.feed import now_us
 from streamviz.live.filters import Filter, parse_filter
-from streamviz.live.hub import hub
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_records
+from streamviz.live.publisher import publisher
 from streamviz.live.stream_topic import StreamTopic
+from streamviz.live.subscriber import OVER, TRY_AGAIN, Subscriber
 from streamviz.live.wall_topic import WallTopic
-from streamviz.live.watcher import OVER, TRY_AGAIN, Watcher
 from streamviz.records.models import Stream
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class WatchConsumer(AsyncWebsocketConsumer):
     channel_layer_alias = "none"
 
     async def connect(self) -> None:
-        self.watcher = Watcher()
+        self.subscriber = Subscriber()
         self._tasks: list[asyncio.Task[None]] = []
         await self.accept()
         if code := await refusal(self.scope):
@@ -57,7 +57,7 @@ class WatchConsumer(AsyncWebsocketConsumer):
             await self.watch()
         except DatabaseError as error:
             log.warning("cannot read what a browser asked to watch: %s", error)
-            self.watcher.close(TRY_AGAIN)
+            self.subscriber.close(TRY_AGAIN)
 
     async def watch(self) -> None:
         """Join what is to be watched."""
@@ -74,31 +74,31 @@ class WatchConsumer(AsyncWebsocketConsumer):
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         with contextlib.suppress(msgspec.DecodeError):
             said = msgspec.json.decode(text_data or "", type=Said)
-            self.watcher.confirm(said.seen)
-            self.watcher.wants_snapshot |= said.again
+            self.subscriber.confirm(said.seen)
+            self.subscriber.wants_snapshot |= said.again
 
     async def disconnect(self, code: int) -> None:
         for task in self._tasks:
             task.cancel()
 
     async def _send_all(self) -> None:
-        while (message := await self.watcher.outbox.get()).close is None:
+        while (message := await self.subscriber.outbox.get()).close is None:
             await self.send(text_data=message.text)
         if message.close == OVER:
             await self.close(OVER)
 
     async def _send_away(self, sending: "asyncio.Task[None]") -> None:
         """Close it although it may be in the midst of a message that its browser never takes."""
-        await self.watcher.sent_away.wait()
+        await self.subscriber.sent_away.wait()
         sending.cancel()
-        await self.close(self.watcher.closed_with)
+        await self.close(self.subscriber.closed_with)
 
     async def _recheck(self) -> None:
         while True:
             await asyncio.sleep(RECHECK_SECONDS)
             try:
                 if code := await refusal(self.scope):
-                    self.watcher.close(code)
+                    self.subscriber.close(code)
             except DatabaseError as error:
                 log.warning("cannot check whether a user may still watch: %s", error)
 
@@ -114,14 +114,14 @@ class WallConsumer(WatchConsumer):
         wanted = self._filter
 
         async def topic() -> WallTopic:
-            await hub.catch_up()
-            return WallTopic(hub.wall, wanted)
+            await publisher.catch_up()
+            return WallTopic(publisher.wall, wanted)
 
-        await hub.join(f"wall {wanted.text}", topic, self.watcher)
+        await publisher.join(f"wall {wanted.text}", topic, self.subscriber)
 
     async def disconnect(self, code: int) -> None:
         await super().disconnect(code)
-        hub.leave(f"wall {self._filter.text}", self.watcher)
+        publisher.leave(f"wall {self._filter.text}", self.subscriber)
 
 
 class StreamConsumer(WatchConsumer):
@@ -133,36 +133,36 @@ class StreamConsumer(WatchConsumer):
         return stream_id
 
     async def watch(self) -> None:
-        stream = hub.feed.get(self._stream_id)
+        stream = publisher.feed.get(self._stream_id)
         if stream is None:
-            if hub.workers is None or not await hub.workers.join(self._stream_id, self.watcher):
+            if publisher.workers is None or not await publisher.workers.join(self._stream_id, self.subscriber):
                 await self._show_record()
         else:
 
             async def topic() -> StreamTopic:
-                return StreamTopic(stream, partial(hub.nav_held, oob=True))
+                return StreamTopic(stream, partial(publisher.nav_held, oob=True))
 
-            await hub.join(str(stream.id), topic, self.watcher)
+            await publisher.join(str(stream.id), topic, self.subscriber)
 
     async def _show_record(self) -> None:
         now = now_us()
         try:
             record = await sync_to_async(from_records.load)(self._stream_id)
         except Stream.DoesNotExist:
-            self.watcher.close(_NOT_FOUND)
+            self.subscriber.close(_NOT_FOUND)
             return
         if not record.outcome:
             # It runs where nobody has answered, or its end is not in the record yet.
-            self.watcher.close(TRY_AGAIN)
+            self.subscriber.close(TRY_AGAIN)
             return
         view = await sync_to_async(from_records.view_of)(record)
         html = await rendering.stream(view, now, Pace(), oob=True)
-        self.watcher.show(0, html + "".join(rendering.header(view, now, oob=True).values()), now)
-        self.watcher.tell(0, "end", now)
-        self.watcher.close(OVER)
+        self.subscriber.show(0, html + "".join(rendering.header(view, now, oob=True).values()), now)
+        self.subscriber.tell(0, "end", now)
+        self.subscriber.close(OVER)
 
     async def disconnect(self, code: int) -> None:
         await super().disconnect(code)
-        hub.leave(str(self._stream_id), self.watcher)
-        if hub.workers:
-            hub.workers.leave(self._stream_id, self.watcher)
+        publisher.leave(str(self._stream_id), self.subscriber)
+        if publisher.workers:
+            publisher.workers.leave(self._stream_id, self.subscriber)

@@ -6,11 +6,11 @@ import uuid
 from collections.abc import Callable
 from time import monotonic
 
+from streamviz.exchange.stream import LiveStream
 from streamviz.live import row_sources
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
 from streamviz.live.row_sources import RowSource, RowSources
-from streamviz.live.streams import LiveStream
 
 log = logging.getLogger(__name__)
 
@@ -63,10 +63,10 @@ class Exports:
         try:
             return [tell(stream, now)]
         except Exception:  # One row that cannot be told of must not keep the others from it.
-            log.exception("could not tell of the row of %s", stream.id)
+            log.exception("could not send the row of %s", stream.id)
             return []
 
     def next_number(self) -> int:
-        """The number of the next letter about changes."""
+        """The number of the next message about changes."""
         self.number = next(self._numbers)
         return self.number

@@ -3,7 +3,7 @@
 import time
 import uuid
 
-from streamviz.live.streams import LiveStream
+from streamviz.exchange.stream import LiveStream
 
 # A finished stream stays so long, so that people see how it ended and the record has it before it is gone here.
 RECENT_SECONDS = 30
@@ -39,8 +39,7 @@ class Feed:
         self._changed.add(stream)
 
     def closed(self, stream: LiveStream) -> None:
-        """The stream ended; `outcome` and `ended_at` are set."""
-        stream.is_closed = True
+        """Nothing more can be said of a stream that ended."""
         self.running.pop(stream.id, None)
         self.finished[stream.id] = stream
         self._changed.add(stream)

@@ -8,7 +8,7 @@ from channels.exceptions import ChannelFull
 
 # Bytes that the other process may be behind; what is sent beyond is lost, as it is with any channel layer.
 _MOST_BYTES = 16 * 1024 * 1024
-_MOST_LETTERS = 100
+_MOST_MESSAGES = 100
 _SIZE_BYTES = 4
 
 
@@ -23,7 +23,7 @@ class Link:
         self.is_ready = False
         self._end = end
         self._name = name
-        self._letters: asyncio.Queue[bytes] = asyncio.Queue(_MOST_LETTERS)
+        self._arrived: asyncio.Queue[bytes] = asyncio.Queue(_MOST_MESSAGES)
         self._reading: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -61,18 +61,18 @@ class Link:
             raise BrokenPipeError("the other process is gone")
         if self._writer.transport.get_write_buffer_size() > _MOST_BYTES:
             raise ChannelFull
-        letter: bytes = message["letter"]
-        self._writer.write(len(letter).to_bytes(_SIZE_BYTES) + letter)
+        data: bytes = message["data"]
+        self._writer.write(len(data).to_bytes(_SIZE_BYTES) + data)
 
     async def receive(self, channel: str) -> dict[str, Any]:
-        return {"letter": await self._letters.get()}
+        return {"data": await self._arrived.get()}
 
     async def _read(self) -> None:
         try:
             while True:
                 size = int.from_bytes(await self._reader.readexactly(_SIZE_BYTES))
                 if size:
-                    await self._letters.put(await self._reader.readexactly(size))
+                    await self._arrived.put(await self._reader.readexactly(size))
                 else:
                     self.is_ready = True
         except (asyncio.IncompleteReadError, ConnectionError):

@@ -7,7 +7,7 @@ from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from streamviz.lifespan import Application, Message, Receive, Send
+from streamviz.asgi_types import Application, Message, Receive, Send
 
 _SCHEMES = {"ws": "http", "wss": "https"}
 

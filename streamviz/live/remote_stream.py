@@ -3,14 +3,14 @@
 import asyncio
 from time import monotonic
 
-from streamviz.live.watcher import TRY_AGAIN, Message, Watcher
+from streamviz.live.subscriber import TRY_AGAIN, Message, Subscriber
 
 
 class RemoteStream:
     """The sockets that watch it, and the number of the last message that came."""
 
     def __init__(self) -> None:
-        self.watchers: set[Watcher] = set()
+        self.subscribers: set[Subscriber] = set()
         self.answered = asyncio.Event()
         self.is_known = False
         self.heard_at = 0.0
@@ -19,7 +19,7 @@ class RemoteStream:
     @property
     def wants_snapshot(self) -> bool:
         """Whether the worker that runs it has to send everything again."""
-        return self._number is None or any(watcher.wants_snapshot for watcher in self.watchers)
+        return self._number is None or any(subscriber.wants_snapshot for subscriber in self.subscribers)
 
     def take(self, message: Message, now: int, *, is_text: bool) -> None:
         """Hand a message on. One that does not follow the last one is dropped: there has to be a snapshot then."""
@@ -38,41 +38,41 @@ class RemoteStream:
         elif kind == "end":
             self._end(message.number, now)
         else:
-            for watcher in self.watchers:
-                watcher.tell(message.number, kind, now)
+            for subscriber in self.subscribers:
+                subscriber.tell(message.number, kind, now)
 
     def _end(self, number: int, now: int) -> None:
         """Who is missing something is sent away to come back: nothing more comes from the worker that ran it."""
-        for watcher in list(self.watchers):
-            if watcher.wants_snapshot or watcher.dropped:
-                watcher.close(TRY_AGAIN)
-                self.watchers.discard(watcher)
+        for subscriber in list(self.subscribers):
+            if subscriber.wants_snapshot or subscriber.dropped:
+                subscriber.close(TRY_AGAIN)
+                self.subscribers.discard(subscriber)
             else:
-                watcher.tell(number, "end", now)
+                subscriber.tell(number, "end", now)
 
     def close(self, code: int) -> None:
-        """Send all watchers away."""
-        for watcher in self.watchers:
-            watcher.close(code)
-        self.watchers.clear()
+        """Send all subscribers away."""
+        for subscriber in self.subscribers:
+            subscriber.close(code)
+        self.subscribers.clear()
 
     def _show(self, number: int, html: str, now: int) -> None:
         # Where it comes in place of messages that we were not sent, all need it.
         is_news = number != self._number
         self._number = number
-        for watcher in self.watchers:
-            if is_news or watcher.wants_snapshot:
-                watcher.show(number, html, now)
+        for subscriber in self.subscribers:
+            if is_news or subscriber.wants_snapshot:
+                subscriber.show(number, html, now)
 
     def _offer(self, message: Message, now: int, is_text: bool) -> None:
         if self._number is None or message.number <= self._number:
             return
         if message.number != self._number + 1:
             self._number = None
-            for watcher in self.watchers:
-                watcher.wants_snapshot = True
+            for subscriber in self.subscribers:
+                subscriber.wants_snapshot = True
             return
         self._number = message.number
-        for watcher in self.watchers:
-            if not watcher.wants_snapshot:
-                watcher.offer(message, now, is_text=is_text)
+        for subscriber in self.subscribers:
+            if not subscriber.wants_snapshot:
+                subscriber.offer(message, now, is_text=is_text)

@@ -133,6 +133,12 @@ def waterfall(view: StreamView, now: int, before: int | None = None, *, oob: boo
     return fragment("_waterfall", fall=waterfall_of(view, now, before), oob=oob)
 
 
+def group_count(name: str, number: int, most: int) -> str:
+    """How many rows a group of the Live page has, as an update; the page has no more than `most` of them."""
+    count = fragment("_group_count", name=name, number=number, oob=True)
+    return count + fragment("_group_more", name=name, more=max(0, number - most), oob=True)
+
+
 def _count(element: str, text: str, oob: bool) -> SafeString:
     return fragment("_count", id=element, text=text, oob=oob)
 
@@ -183,13 +189,25 @@ def _verdicts(views: Sequence[VerdictView]) -> tuple[list[SafeString], int]:
     return rendered, len(views) - len(rendered)
 
 
-async def wall(
-    groups: Sequence[tuple[str, Sequence[Entry]]], pace: Pace, *, is_filtered: bool, oob: bool = False
-) -> SafeString:
+class Group(NamedTuple):
+    """The first rows of a group of the Live page, and how many there are in all."""
+
+    name: str
+    entries: Sequence[Entry]
+    number: int
+
+
+async def wall(groups: Sequence[Group], pace: Pace, *, is_filtered: bool, oob: bool = False) -> SafeString:
     """The Live page's list: each group's title with its rows."""
     rendered = [
-        {"name": name, "title": GROUP_TITLES[name], "rows": await paced((row(entry) for entry in entries), pace)}
-        for name, entries in groups
+        {
+            "name": group.name,
+            "title": GROUP_TITLES[group.name],
+            "rows": await paced((row(entry) for entry in group.entries), pace),
+            "number": group.number,
+            "more": group.number - len(group.entries),
+        }
+        for group in groups
     ]
     return fragment("_wall", groups=rendered, is_filtered=is_filtered, oob=oob)
 

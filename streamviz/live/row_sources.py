@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import msgspec
 
 from streamviz.core.events import BlockKind
+from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import Feed
 from streamviz.live.presentation.from_live import block_name, row_view_of
 from streamviz.live.presentation.spark import counts_of
-from streamviz.live.presentation.views import STALLED_US, TAIL_CHARACTERS, StreamView
-from streamviz.live.streams import LiveStream
+from streamviz.live.presentation.views import STALLED_US, TAIL_CHARACTERS, StreamView, is_lasting
 
 SECOND = 1_000_000
 _NOTHING: tuple[object, ...] = (None,)
@@ -69,10 +69,10 @@ class RowSources:
 
     def of(self, stream: LiveStream, now: int) -> RowSource:
         """What has to be told of a stream that runs here, or has just ended."""
-        standing = _standing_of(stream, now)
-        if self._told.get(stream.id) == standing:
+        outline = _outline_of(stream, now)
+        if self._told.get(stream.id) == outline:
             return RowSource(stream.id, now, _tail_of(stream))
-        self._told[stream.id] = standing
+        self._told[stream.id] = outline
         return whole(stream, now)
 
 
@@ -87,13 +87,13 @@ def _second_of(stream: LiveStream, now: int) -> int:
     return 0 if stream.ended_at else (now + stream.id.int % SECOND) // SECOND
 
 
-def _standing_of(stream: LiveStream, now: int) -> tuple[object, ...]:
+def _outline_of(stream: LiveStream, now: int) -> tuple[object, ...]:
     """What a row shows beside its text, in short: while it is the same, only the text can have changed.
 
     Lesser things, such as a block's length or a name that comes late, are seen when all is told again.
     """
     context = stream.context
-    holds = [(hold.ended_at, hold.until) for hold in context.holds.values()]
+    holds = [(hold.ended_at, hold.until, is_lasting(hold, now)) for hold in context.holds.values()]
     is_stalled = now - _quiet_since(stream) > STALLED_US
     blocks, verdicts = len(stream.state.blocks), len(context.judgements)
     return _second_of(stream, now), stream.ended_at, blocks, verdicts, holds, is_stalled

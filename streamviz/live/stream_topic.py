@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 from django.utils.safestring import SafeString
 
+from streamviz.exchange.stream import LiveStream
 from streamviz.live import rendering
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.from_live import view_of, whole_view_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import BlockView, StreamView
-from streamviz.live.streams import LiveStream
 from streamviz.live.topics import Update
 
 _SECOND = 1_000_000

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
+from streamviz.live.presentation.views import is_lasting
 
 
 class Update(NamedTuple):
@@ -30,9 +31,10 @@ class Topic(Protocol):
 
 
 def count_held(feed: Feed) -> int:
-    """How many running streams have a block that waits for its verdict. May be called from any thread."""
+    """How many running streams have a block that waits for its verdict, and not just while it arrives. May be called
+    from any thread."""
     # Lists are made in one step, so that nothing can be added while they are walked.
     return sum(
-        any(hold.ended_at is None for hold in list(stream.context.holds.values()))
+        any(is_lasting(hold, stream.context.now()) for hold in list(stream.context.holds.values()))
         for stream in list(feed.running.values())
     )

@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 import msgspec
 
+from streamviz.exchange.stream import LiveStream
 from streamviz.live.entries import Entry
 from streamviz.live.feed import RECENT_SECONDS, Feed
 from streamviz.live.pace import Pace
@@ -16,7 +17,6 @@ from streamviz.live.painter import Painter
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.row_sources import SECOND, RowSource, RowSources
-from streamviz.live.streams import LiveStream
 
 log = logging.getLogger(__name__)
 
@@ -68,10 +68,6 @@ class Wall:
     def listen(self, listener: Listener) -> None:
         """Tell it of each change, as long as it lives."""
         self._listeners.add(listener)
-
-    def ignore(self, listener: Listener) -> None:
-        """Tell it nothing any more."""
-        self._listeners.discard(listener)
 
     async def catch_up(self, now: int) -> None:
         """Look at everything, for somebody who begins to watch."""
@@ -130,7 +126,7 @@ class Wall:
         try:
             source = self._sources.of(stream, now)
         except Exception:  # as below
-            log.exception("could not look at the row of %s", stream.id)
+            log.exception("could not read the row of %s", stream.id)
             return False
         return self._paint_row(source)
 

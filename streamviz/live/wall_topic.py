@@ -11,12 +11,18 @@ from streamviz.live.pace import Pace
 from streamviz.live.topics import Update
 from streamviz.live.wall import Wall
 
+# Of a group so many rows are on the page: of more nobody reads any, and filters find each.
+MOST_ROWS = 100
 _TEXT_PARTS = {"strip", "rate", *rendering.TEXT_PARTS}
 _Place = tuple[int, uuid.UUID]
 
 
 class WallTopic:
-    """Remembers what browsers have; a row moves when its group or its place changes, otherwise its parts change."""
+    """Remembers what browsers have; a row moves when its group or its place changes, otherwise its parts change.
+
+    Of each group they have the first rows, and how many there are besides: a row can be pushed out of them by another
+    that comes, and fill the place of one that goes.
+    """
 
     is_over = False
 
@@ -38,27 +44,33 @@ class WallTopic:
 
     async def updates(self, changed: set[uuid.UUID], now: int, pace: Pace) -> AsyncIterator[Update]:
         pending, self._pending = self._pending, set()
-        moves, texts = [], []
+        moves: list[str] = []
+        texts: dict[uuid.UUID, list[str]] = {}
         # Where rows belong is told by their places, whatever the order here.
         for stream_id in pending:
             row_moves, row_texts = self._look_at(stream_id)
             moves += row_moves
-            texts += row_texts
+            if row_texts:
+                texts[stream_id] = row_texts
             await pace.rest()
         if (numbers := self._render_numbers()) != self._numbers:
             self._numbers = numbers
             moves.append(numbers)
         if moves:
             yield Update("".join(moves), is_text=False)
-        if texts:
-            yield Update("".join(texts), is_text=True)
+        # Others may have pushed a row out after its text was looked at.
+        if text := "".join(html for stream_id, told in texts.items() if self._is_shown(stream_id) for html in told):
+            yield Update(text, is_text=True)
 
     async def snapshot(self, now: int, pace: Pace) -> str:
         return await self.html(pace, oob=True) + self._render_numbers()
 
     async def html(self, pace: Pace, *, oob: bool = False) -> str:
         """The whole list."""
-        groups = [(name, [self._shown[each] for _, each in places]) for name, places in self._groups.items()]
+        groups = [
+            rendering.Group(name, [self._shown[each] for _, each in places[:MOST_ROWS]], len(places))
+            for name, places in self._groups.items()
+        ]
         return await rendering.wall(groups, pace, is_filtered=bool(self._filter.terms), oob=oob)
 
     def _look_at(self, stream_id: uuid.UUID) -> tuple[list[str], list[str]]:
@@ -69,8 +81,10 @@ class WallTopic:
         if new is None or not (is_known or self._filter.matches(new.facts)):
             return self._remove(old), []
         if old is None or (old.group, old.order) != (new.group, new.order):
-            return [*self._remove(old), self._insert(new)], []
+            return [*self._remove(old), *self._insert(new)], []
         self._shown[stream_id] = new
+        if not self._is_on_page(new):
+            return [], []
         changed = {part: html for part, html in new.parts.items() if old.parts[part] != html}
         texts = [rendering.as_update(html) for part, html in changed.items() if part in _TEXT_PARTS]
         return [rendering.as_update(html) for part, html in changed.items() if part not in _TEXT_PARTS], texts
@@ -80,14 +94,34 @@ class WallTopic:
             return []
         del self._shown[entry.id]
         places = self._groups[entry.group]
-        del places[bisect_left(places, (entry.order, entry.id))]
-        return [f'<li id="r-{entry.id.hex}" hx-swap-oob="delete"></li>']
+        at = bisect_left(places, (entry.order, entry.id))
+        del places[at]
+        if at >= MOST_ROWS:
+            return []
+        follows = [self._come(entry.group, MOST_ROWS - 1)] if len(places) >= MOST_ROWS else []
+        return [_go(entry.id), *follows]
 
-    def _insert(self, entry: Entry) -> str:
+    def _insert(self, entry: Entry) -> list[str]:
         at = self._place(entry)
         places = self._groups[entry.group]
-        where = f"afterend:#r-{places[at - 1][1].hex}" if at else f"afterbegin:#group-{entry.group}"
-        return f'<ul hx-swap-oob="{where}">{rendering.row(entry)}</ul>'
+        if at >= MOST_ROWS:
+            return []
+        pushed_out = [_go(places[MOST_ROWS][1])] if len(places) > MOST_ROWS else []
+        return [self._come(entry.group, at), *pushed_out]
+
+    def _come(self, group: str, at: int) -> str:
+        """The row at this place, which the page does not have."""
+        places = self._groups[group]
+        where = f"afterend:#r-{places[at - 1][1].hex}" if at else f"afterbegin:#group-{group}"
+        return f'<ul hx-swap-oob="{where}">{rendering.row(self._shown[places[at][1]])}</ul>'
+
+    def _is_shown(self, stream_id: uuid.UUID) -> bool:
+        entry = self._shown.get(stream_id)
+        return entry is not None and self._is_on_page(entry)
+
+    def _is_on_page(self, entry: Entry) -> bool:
+        places = self._groups[entry.group]
+        return len(places) <= MOST_ROWS or (entry.order, entry.id) < places[MOST_ROWS]
 
     def _place(self, entry: Entry) -> int:
         """Put it into its group; gives its place there."""
@@ -97,7 +131,11 @@ class WallTopic:
         return bisect_left(places, (entry.order, entry.id))
 
     def _render_numbers(self) -> str:
-        counts = [rendering.fragment("_group_count", name=name, number=len(ids)) for name, ids in self._groups.items()]
+        counts = [rendering.group_count(name, len(ids), MOST_ROWS) for name, ids in self._groups.items()]
         tally, others_away = self._wall.tally, self._wall.are_others_away
         shown = rendering.fragment("_tally", tally=tally, others_away=others_away, oob=True)
         return "".join(counts) + shown + rendering.nav_held(tally["held"], others_away=others_away, oob=True)
+
+
+def _go(stream_id: uuid.UUID) -> str:
+    return f'<li id="r-{stream_id.hex}" hx-swap-oob="delete"></li>'

@@ -7,7 +7,7 @@ import pytest
 from tests.dashboard.conftest import Cast, recorded
 
 PAGES = ["/", "/sessions/", "/policies/", "/keys/", "/account/", "/sign-in/", "/no-such-page/", "/favicon.ico"]
-STATIC = ["/static/css/app.css", "/static/js/main.js", "/static/icon.svg"]
+STATIC = ["/static/css/base.css", "/static/js/main.js", "/static/icon.svg"]
 
 
 def directives(policy: str) -> dict[str, list[str]]:

@@ -197,3 +197,33 @@ def test_a_filter_can_be_taken_away(cast: Cast) -> None:
         ("/sessions/?q=outcome%3Acompleted&range=all", "model:coder-large"),
         ("/sessions/?q=model%3Acoder-large&range=all", "outcome:completed"),
     ]
+
+
+def test_a_sessions_page_sets_forks_and_sub_agents_in_below_what_they_left(cast: Cast) -> None:
+    first = recorded("one", minutes=0)
+    given = {"session": first.session}
+    turn = recorded(**given, minutes=1, parent=first.pk, relation="turn")
+    helper = recorded(**given, minutes=2, parent=turn.pk, relation="subagent")
+    recorded(**given, minutes=3, parent=helper.pk, relation="turn")
+    recorded(**given, minutes=4, parent=first.pk, relation="fork")
+    recorded(**given, minutes=5, parent=turn.pk, relation="retry")
+    recorded(**given, minutes=6, parent=UUID(int=1), relation="turn")
+    shown = cast["bob"].get(f"/sessions/{first.session_id}/").content.decode()
+    tree = shown[shown.index('<ol class="turn-tree">') : shown.index('aria-label="Conversation"')]
+    assert re.findall(r'class="turn-no">([^<]+)<', tree) == ["1", "2b", "2", "2.1", "2.2", "3"]
+    assert re.findall(r"(first attempt|fork|sub-agent)(?= |</bdi>)", tree) == ["fork", "first attempt", "sub-agent"]
+
+
+def test_a_session_says_what_it_took(cast: Cast) -> None:
+    first = recorded("agent", input_tokens=11_208, output_tokens=391, cache_read_tokens=9_884, cost=0.5)
+    recorded(session=first.session, input_tokens=100, output_tokens=9, cost=1, is_estimated=True)
+    recorded(session=first.session, outcome="upstream_error")
+    of_all = re.sub(r"\s+", " ", cast["bob"].get("/sessions/?range=all").content.decode())
+    assert '≈ 400, ≈ 11,308<br><small class="muted">9,884 cached</small>' in of_all
+    assert "≈ $1.50" in of_all
+    of_one = re.sub(r"\s+", " ", cast["bob"].get(f"/sessions/{first.session_id}/").content.decode())
+    assert "<bdi>≈ 11,308</bdi><small><bdi>in, 9,884 cached, ≈ 400 out</bdi></small>" in of_one
+    assert "<bdi>≈ $1.50</bdi><small><bdi>1 unknown</bdi></small>" in of_one
+    assert "9,884 cached, 1,324 new" in of_one
+    assert "<small>391 tok</small>" in of_one
+    assert "<small>≈ 9 tok</small>" in of_one

@@ -61,6 +61,17 @@ def test_figures_are_added_up(cast: Cast) -> None:
     assert "estimated" not in shown
 
 
+def test_cached_tokens_stand_apart_and_estimates_are_marked(cast: Cast) -> None:
+    lately("one", input_tokens=1_000, output_tokens=5, cost=0.25, cache_read_tokens=900)
+    assert "Tokens <b>5 out, 1,000 in</b>" in page(cast)
+    assert "900 of in cached" in page(cast)
+    lately("two", input_tokens=10, output_tokens=2, cost=0.25, is_estimated=True)
+    shown = page(cast)
+    assert "Tokens <b>≈ 7 out, 1,010 in</b>" in shown
+    assert "900 of in cached, 1 estimated" in shown
+    assert "Cost <b>≈ $0.5000</b>" in shown
+
+
 def test_very_many_say_that_times_are_estimated(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "SAMPLE", 0)
     lately("one")

@@ -11,8 +11,8 @@ from django.conf import LazySettings
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
-from streamviz.live.hub import hub
-from streamviz.live.watcher import Watcher
+from streamviz.live.publisher import publisher
+from streamviz.live.subscriber import Subscriber
 from streamviz.records.database import conninfo
 from streamviz.records.journal import folder
 from streamviz.records.journal.room import Limits, usage
@@ -58,7 +58,7 @@ def test_it_says_how_far_behind_the_writer_is_and_why(cast: Cast, journals: Path
 
 @pytest.mark.parametrize("are_away", [True, False])
 def test_it_says_that_other_servers_are_missing(cast: Cast, monkeypatch: pytest.MonkeyPatch, are_away: bool) -> None:
-    monkeypatch.setattr(hub.wall, "are_others_away", are_away)
+    monkeypatch.setattr(publisher.wall, "are_others_away", are_away)
     shown = page(cast)
     assert ("Live figures are for this server only" in shown) == are_away
     assert ("<dd>0 here</dd>" in shown) == are_away
@@ -72,7 +72,7 @@ def test_it_says_what_a_full_journal_means(cast: Cast, settings: LazySettings, r
 
 
 def test_it_says_how_much_was_left_out_for_slow_browsers(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Watcher, "dropped_of_all", 1234)
+    monkeypatch.setattr(Subscriber, "dropped_of_all", 1234)
     assert "<dt>Live updates dropped</dt><dd>1,234</dd>" in page(cast)
 
 

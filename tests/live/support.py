@@ -7,23 +7,34 @@ from typing import Any, Self
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.chain import PolicyChain
-from streamviz.core.context import StreamingContext
+from streamviz.core.judgements import ChainContext
+from streamviz.core.outcome import Outcome
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
-from streamviz.live import letters
+from streamviz.exchange.life import Event
+from streamviz.exchange.stream import LiveStream
+from streamviz.live import messages
 from streamviz.live.entries import Entry
 from streamviz.live.feed import Feed, now_us
 from streamviz.live.painter import Painter
 from streamviz.live.row_sources import RowSources
-from streamviz.live.streams import LiveStream
 from streamviz.records.ids import uuid7
 from tests.core.support import HEAD, call, calls, delta, sse
 
 SECOND = 1_000_000
 # All that a test makes begins at once, and at the start of a second: pages are brought up to date once in each.
 START = now_us() // SECOND * SECOND
+
+_ANSWERED = (Event.FORWARDED, Event.ANSWERED, Event.DRAINED)
+ENDS = {
+    Outcome.COMPLETED: (*_ANSWERED, Event.COMPLETED),
+    Outcome.HALTED: (*_ANSWERED, Event.HALTED),
+    Outcome.UPSTREAM_ERROR: (Event.FAILED,),
+    Outcome.CLIENT_DISCONNECTED: (Event.LEFT,),
+    Outcome.INTERRUPTED: (Event.DROPPED,),
+}
 
 
 class Running:
@@ -47,7 +58,7 @@ class Running:
             "requested_model": "coder-large",
             "requested_at": self.now,
             "state": aggregator.state,
-            "context": StreamingContext("run", lambda: self.now),
+            "context": ChainContext("run", lambda: self.now),
         }
         self.stream = LiveStream(**usual | changes)
         self._processor = StreamProcessor(PolicyChain(policies, OpenAIChatComposer(dict(HEAD))).on_chunk, aggregator)
@@ -88,7 +99,10 @@ class Running:
         """The end of input, and of the stream."""
         await self._processor.end(self.stream.context)
         self._send()
-        self.stream.outcome, self.stream.error, self.stream.ended_at = outcome, error, self.now
+        finish(self.stream, outcome, self.now)
+        self.stream.error = error
+        if self.stream.life.allows(Event.CLOSED):
+            self.stream.life.step(Event.CLOSED)
         self.feed.closed(self.stream)
         return self
 
@@ -101,6 +115,21 @@ class Running:
         self.stream.passed_at.extend([self.now] * len(passed))
         if frames and self.stream.client_first_at is None and self.stream.state.blocks:
             self.stream.client_first_at = self.now
+
+
+def settle(stream: LiveStream, outcome: str) -> None:
+    """It is decided how a stream ends."""
+    for event in ENDS[Outcome(outcome)]:
+        if stream.life.allows(event):
+            stream.life.step(event)
+
+
+def finish(stream: LiveStream, outcome: str, now: int) -> None:
+    """The client has all that it gets of a stream, which ends so."""
+    settle(stream, outcome)
+    if stream.life.allows(Event.SENT):
+        stream.life.step(Event.SENT)
+    stream.ended_at = now
 
 
 class Element:
@@ -250,7 +279,7 @@ class Row:
 
     def look(self) -> Entry:
         source = self._sources.of(self._running.stream, self._running.now)
-        sent = letters.pack(letters.Rows("a", 1, False, [source]))
-        entry = self._painter.paint(letters.unpack(sent).rows[0])
+        sent = messages.pack(messages.Rows("a", 1, False, [source]))
+        entry = self._painter.paint(messages.unpack(sent).rows[0])
         assert entry is not None
         return entry

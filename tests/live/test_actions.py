@@ -2,7 +2,7 @@
 
 import uuid
 
-from streamviz.core.policy import Decision
+from streamviz.core.verdicts import Decision
 from streamviz.live.actions import cancel, decide
 from streamviz.live.feed import Feed
 from tests.live.support import Running

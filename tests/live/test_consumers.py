@@ -16,9 +16,9 @@ from django.test import Client
 
 from streamviz.dashboard.roles import OPERATOR, VIEWER
 from streamviz.live import consumers
-from streamviz.live.hub import hub
+from streamviz.live.publisher import publisher
 from streamviz.live.routing import websocket_application
-from streamviz.live.watcher import FORBIDDEN, OVER, SIGNED_OUT, TRY_AGAIN
+from streamviz.live.subscriber import FORBIDDEN, OVER, SIGNED_OUT, TRY_AGAIN
 from tests.dashboard.conftest import recorded
 from tests.live.support import Page, Running
 from tests.services import free_port
@@ -92,7 +92,7 @@ async def opened(path: str, who: str = "bob") -> Socket:
 
 def running(label: str = "nightly-triage") -> Running:
     """A stream that runs in this worker."""
-    return Running(hub.feed, session_label=label)
+    return Running(publisher.feed, session_label=label)
 
 
 @pytest.mark.parametrize("who", ROLES)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from streamviz.core.policy import Mode
+from streamviz.core.verdicts import Mode
 from streamviz.live.painter import Painter
 from streamviz.live.presentation.from_live import view_of
 from streamviz.live.presentation.rows import row_of
 from tests.core.support import active, call, calls, delta, deny_names
-from tests.live.support import Row, Running
+from tests.live.support import Row, Running, settle
 
 STEPS = [
     delta(reasoning_content="hm"),
@@ -65,7 +65,7 @@ async def test_a_stalled_row_runs_again_with_its_next_chunk() -> None:
 async def test_a_stream_is_over_when_its_client_has_had_all_of_it() -> None:
     running = await Running().say("a")
     row = Row(running)
-    running.stream.outcome = "halted"
+    settle(running.stream, "halted")
     assert row.look().group == "running"
     running.wait(0.1)
     await running.end("halted")

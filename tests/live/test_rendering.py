@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from streamviz.core.policy import ByHand, Decision
+from streamviz.core.policy import ByHand
+from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.from_live import view_of, whole_view_of
@@ -48,7 +49,7 @@ async def test_hostile_text_is_shown_and_does_nothing(text: str) -> None:
         page = await rendering.stream(view, running.now, Pace())
         head = "".join(rendering.header(view, running.now).values())
         entry = Row(running).look()
-        wall = await rendering.wall([("held", [entry])], Pace(), is_filtered=True)
+        wall = await rendering.wall([rendering.Group("held", [entry], 1)], Pace(), is_filtered=True)
         elements = parse(page + head + wall).walk()
         (page + head + wall).encode()
         assert not {"script", "img", "iframe", "head", "body", "template", "style"} & {each.tag for each in elements}

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamviz.core.policy import Mode
+from streamviz.core.verdicts import Mode
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
 from streamviz.live.rendering import nav_held
 from streamviz.live.stream_topic import StreamTopic
+from streamviz.live.subscriber import head
 from streamviz.live.topics import count_held
-from streamviz.live.watcher import head
 from tests.core.support import active, call, calls, delta, deny_names
-from tests.live.support import Page, Running
+from tests.live.support import Page, Running, finish
 
 
 class Watched:
@@ -156,7 +156,7 @@ async def test_verdicts_that_come_after_the_end_are_shown() -> None:
     watched = Watched(running)
     page = await watched.open()
     # The client has had everything, and a policy in shadow has still to judge it.
-    running.stream.outcome, running.stream.ended_at = "completed", running.now
+    finish(running.stream, "completed", running.now)
     running.feed.changed(running.stream)
     await watched.tick()
     assert page.text("stream-state") == "completed"

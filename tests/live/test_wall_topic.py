@@ -1,15 +1,18 @@
 """The Live page's rows, in their groups, as each filter shows them."""
 
+import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from streamviz.core.policy import ByHand, Decision
 from streamviz.live.feed import RECENT_SECONDS, Feed
 from streamviz.live.filters import parse_filter
 from streamviz.live.pace import Pace
+from streamviz.live.subscriber import head
 from streamviz.live.wall import MOST_RECENT, Wall
-from streamviz.live.wall_topic import WallTopic
-from streamviz.live.watcher import head
+from streamviz.live.wall_topic import MOST_ROWS, WallTopic
 from tests.core.support import active, delta, deny_names
 from tests.live.support import SECOND, START, Element, Page, Running
 
@@ -61,6 +64,7 @@ def rows(page: Page) -> dict[str, list[str]]:
         assert element is not None
         found[group] = [_label(row) for row in element.children if isinstance(row, Element)]
         assert page.text(f"count-{group}") == str(len(found[group]))
+        assert page.text(f"more-{group}") == ""
     return {group: labels for group, labels in found.items() if labels}
 
 
@@ -85,7 +89,9 @@ async def test_a_row_moves_when_its_state_changes() -> None:
     await walls.tick()
     assert rows(page) == {"running": ["a"]}
     await running.call("{}", "rm")
-    await walls.tick()
+    await walls.tick(seconds=1)
+    assert rows(page) == {"running": ["a"]}  # most calls are let go before anybody could look
+    await walls.tick(seconds=1)
     assert rows(page) == {"held": ["a"]}
     await running.take(delta(finish="tool_calls"))
     await walls.tick()
@@ -126,7 +132,7 @@ async def test_a_page_opened_later_shows_the_same() -> None:
     await walls.tick()
     await streams[1].call("{", "ls")
     await streams[0].call("{", "ls")
-    await walls.tick()
+    await walls.tick(seconds=2)
     await streams[0].take(delta(finish="tool_calls"))
     await streams[2].say("text")
     await streams[3].end("client_disconnected")
@@ -145,7 +151,7 @@ async def test_who_has_waited_longest_is_on_top() -> None:
     for running in reversed(held):
         running.now += 1_000 if running is held[0] else 0
         await running.call("{", "ls")
-        await walls.tick()
+        await walls.tick(seconds=2)
     assert rows(page) == {"held": ["b", "a"]}
 
 
@@ -159,7 +165,7 @@ async def test_each_filter_shows_what_matches_it_and_only_while_it_does() -> Non
     assert rows(of_model) == {"running": ["one"]}
     assert rows(held) == {}
     await one.call("{", "ls")
-    await walls.tick()
+    await walls.tick(seconds=2)
     assert rows(held) == {"held": ["one"]}
     await one.take(delta(finish="tool_calls"))
     await walls.tick()
@@ -187,7 +193,7 @@ async def test_growing_text_is_text_and_a_move_is_not() -> None:
     assert await walls.tick() == [True]
     assert page.text(f"r-{running.id.hex}-tail") == "one two"
     await running.call("{", "ls")
-    assert await walls.tick() == [False]
+    assert await walls.tick(seconds=2) == [False]
 
 
 async def test_only_what_looks_different_is_sent() -> None:
@@ -205,9 +211,21 @@ async def test_the_tally_counts_by_state() -> None:
     held = walls.run(policies=[active(deny_names())])
     walls.run()
     await held.call("{", "ls")
-    await walls.tick()
+    await walls.tick(seconds=2)
     assert page.text("tally") == "2 running1 held0 stalled"
     assert page.text("nav-held") == "1 held"
+
+
+async def test_what_waits_for_a_person_is_held_at_once() -> None:
+    walls = Walls()
+    page = await walls.open()
+    running = walls.run(
+        policies=[replace(active(deny_names("rm")), by_hand=ByHand(60, Decision.DENY))], session_label="a"
+    )
+    await running.call("{}", "rm")
+    await running.take(delta(finish="tool_calls"))
+    await walls.tick()
+    assert rows(page) == {"held": ["a"]}
 
 
 async def test_what_ended_while_nobody_watched_is_not_shown_as_running() -> None:
@@ -232,3 +250,60 @@ async def test_a_row_of_another_second_is_painted_whole() -> None:
     await walls.tick(seconds=1)
     assert "came late" in walls.wall.entries[running.id].facts.model
     assert page.text(f"r-{running.id.hex}-tail") == "a"
+
+
+def first_rows(page: Page) -> list[str]:
+    """The labels of the running rows, which are no more than may be; and what is said of the others."""
+    element = page.root.find("group-running")
+    assert element is not None
+    found = [_label(row) for row in element.children if isinstance(row, Element)]
+    assert len(found) == MOST_ROWS
+    return found
+
+
+async def test_of_very_many_rows_the_first_are_there_and_it_says_how_many_more() -> None:
+    walls = Walls()
+    page = await walls.open()
+    streams = {str(n): walls.run(session_label=str(n), requested_model=f"m-{n}") for n in range(MOST_ROWS + 10)}
+    await walls.tick()
+    last = MOST_ROWS + 9
+    assert first_rows(page) == [str(n) for n in range(last, 9, -1)]
+    assert (page.text("count-running"), page.text("more-running")) == (
+        f"{MOST_ROWS + 10}",
+        "10 more; filter to find them",
+    )
+    await streams["0"].say("out of sight")
+    assert await walls.tick() == []
+    await streams[str(last)].end()
+    await walls.tick()
+    assert first_rows(page) == [str(n) for n in range(last - 1, 8, -1)]
+    assert (page.text("count-running"), page.text("more-running")) == (
+        f"{MOST_ROWS + 9}",
+        "9 more; filter to find them",
+    )
+    assert rows(await walls.open("model:m-0")) == {"running": ["0"]}
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_what_is_shown_of_very_many_is_what_a_page_opened_now_shows(seed: int, monkeypatch: Any) -> None:
+    monkeypatch.setattr("streamviz.live.wall_topic.MOST_ROWS", 3)
+    walls, chance, running = Walls(), random.Random(seed), {}
+    page = await walls.open()
+    for number in range(60):
+        match chance.choice(["begin", "begin", "say", "end", "call"]):
+            case "begin":
+                running[number] = walls.run(policies=[active(deny_names())], session_label=str(number))
+            case "end" if running:
+                await running.pop(chance.choice(list(running))).end()
+            case "say" if running:
+                await running[chance.choice(list(running))].say("text")
+            case "call" if running:
+                await running[chance.choice(list(running))].call("{", "ls")
+        if chance.random() < 0.4:
+            await walls.tick(seconds=chance.choice([0, 0, 1, 3]))
+    await walls.tick()
+    again = await walls.open()
+    walls.pages.pop()
+    for group in GROUPS:
+        for part in ("group", "count", "more"):
+            assert page.text(f"{part}-{group}") == again.text(f"{part}-{group}")

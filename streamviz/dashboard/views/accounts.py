@@ -13,10 +13,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from streamviz.accounts import user_for_link
 from streamviz.dashboard import roles, themes
 from streamviz.dashboard.forms import SignInForm
 from streamviz.dashboard.pages import signed_in_user
+from streamviz.dashboard.sign_in_links import user_for_link
 
 
 class SignInView(LoginView):

@@ -9,8 +9,8 @@ from streamviz.dashboard import demo, roles
 from streamviz.dashboard.pages import needs, render_page
 from streamviz.live.feed import now_us
 from streamviz.live.filters import parse_filter
-from streamviz.live.hub import hub
 from streamviz.live.pace import Pace
+from streamviz.live.publisher import publisher
 from streamviz.live.wall_topic import WallTopic
 from streamviz.simulator.scenarios import listing
 
@@ -30,12 +30,12 @@ _SHORTCUTS = {
 async def live(request: HttpRequest) -> HttpResponse:
     """All streams that run or have just ended, or those that `?q=` asks for."""
     wanted = parse_filter(" ".join(request.GET.getlist("q")))
-    await hub.wall.catch_up(now_us())
+    await publisher.wall.catch_up(now_us())
     context = {
         "page": "live",
-        "wall": await WallTopic(hub.wall, wanted).html(Pace()),
-        "tally": hub.wall.tally,
-        "others_away": hub.wall.are_others_away,
+        "wall": await WallTopic(publisher.wall, wanted).html(Pace()),
+        "tally": publisher.wall.tally,
+        "others_away": publisher.wall.are_others_away,
         "filter": wanted,
         "chips": [(term, wanted.without(term)) for term in wanted.terms],
         "shortcuts": [(name, parse_filter(text)) for name, text in _SHORTCUTS.items()],

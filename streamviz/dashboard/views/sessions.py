@@ -1,13 +1,12 @@
-"""Past sessions, and one session's streams in order."""
+"""Past sessions."""
 
-import uuid
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -17,9 +16,6 @@ from streamviz.dashboard.links import sessions_url
 from streamviz.dashboard.pages import needs
 from streamviz.dashboard.timespans import Timespan
 from streamviz.live.filters import Filter, parse_filter
-from streamviz.live.presentation.from_records import outline_of
-from streamviz.live.presentation.rows import row_of
-from streamviz.records.models import Session
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place
 from streamviz.records.queries.rows import SearchTooBroad
@@ -107,22 +103,3 @@ def _found(filters: Filters, before: Place | None) -> dict[str, Any]:
     except SearchTooBroad:
         return {"is_too_broad": True}
     return {"rows": rows, "following": following}
-
-
-@needs(roles.VIEW)
-@require_safe
-def session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
-    """The streams of one session."""
-    found = get_object_or_404(Session.objects.select_related("key"), pk=session_id)
-    page, following = queries.streams_of(found, Place.read(request.GET.get("after", "")))
-    views = [outline_of(stream) for stream in page]
-    context = {
-        "page": "sessions",
-        "session": found,
-        "rows": [
-            (row_of(view, view.requested_at), stream.requested_at) for view, stream in zip(views, page, strict=True)
-        ],
-        "totals": queries.with_totals([found])[0],
-        "following": following,
-    }
-    return render(request, "dashboard/session.html", context)

@@ -12,17 +12,17 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import aget_object_or_404
 from django.views.decorators.http import require_POST, require_safe
 
-from streamviz.core.policy import Decision
+from streamviz.core.verdicts import Decision
 from streamviz.dashboard import chunk_text, queries, roles
 from streamviz.dashboard.pages import NotFoundHere, needs, render_page
-from streamviz.live import actions, letters, rendering
+from streamviz.live import actions, messages, rendering
 from streamviz.live.feed import feed, now_us
-from streamviz.live.hub import hub
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_live, from_records
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.windows import window_of
+from streamviz.live.publisher import publisher
 from streamviz.records.models import Stream
 
 # To indent more would take too long, and would not be shown.
@@ -124,8 +124,8 @@ async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
         return _said(400, "Name a block, and allow or deny.")
     by = await _user_name(request)
     is_decided: bool | None = actions.decide(feed, stream_id, int(ordinal), Decision(decision), by)
-    if not is_decided and hub.workers is not None:
-        is_decided = await hub.workers.decide(stream_id, int(ordinal), Decision(decision), by)
+    if not is_decided and publisher.workers is not None:
+        is_decided = await publisher.workers.decide(stream_id, int(ordinal), Decision(decision), by)
     return _answer(is_decided, "Already decided.")
 
 
@@ -135,8 +135,8 @@ async def cancel(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """Stop a stream: upstream is closed, and the client told in its own format. 409 where it is over."""
     by = await _user_name(request)
     is_cancelled: bool | None = actions.cancel(feed, stream_id, by)
-    if not is_cancelled and hub.workers is not None:
-        is_cancelled = await hub.workers.cancel(stream_id, by)
+    if not is_cancelled and publisher.workers is not None:
+        is_cancelled = await publisher.workers.cancel(stream_id, by)
     return _answer(is_cancelled, "This stream has already ended.")
 
 
@@ -184,13 +184,13 @@ async def _find(stream_id: uuid.UUID) -> Found:
     if record := await _recorded(stream_id):
         # One that has no end in the record runs in another worker: its socket shows the rest.
         view = from_records.view_of(record)
-        return Found(view, bytes(record.request), view.is_running and hub.workers is not None)
+        return Found(view, bytes(record.request), view.is_running and publisher.workers is not None)
     if elsewhere := await _elsewhere(stream_id):
         return Found(elsewhere.view, elsewhere.request, elsewhere.view.is_running)
     # It may have been stored, and forgotten where it ran, while that was asked.
     if record := await _recorded(stream_id):
         return Found(from_records.view_of(record), bytes(record.request), is_watchable=False)
-    if hub.workers is not None and hub.workers.is_away:
+    if publisher.workers is not None and publisher.workers.is_away:
         raise NotFoundHere
     raise Http404("No such stream.")
 
@@ -201,9 +201,9 @@ async def _recorded(stream_id: uuid.UUID) -> Stream | None:
     return None
 
 
-async def _elsewhere(stream_id: uuid.UUID) -> letters.Found | None:
+async def _elsewhere(stream_id: uuid.UUID) -> messages.Found | None:
     """From the worker that runs it: the writer may be behind, or stopped."""
-    return None if hub.workers is None else await hub.workers.look_for(stream_id)
+    return None if publisher.workers is None else await publisher.workers.look_for(stream_id)
 
 
 def readable(body: bytes) -> str:

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 
 from streamviz.dashboard import roles
 from streamviz.dashboard.pages import needs
-from streamviz.live.hub import hub
+from streamviz.live.publisher import publisher
 from streamviz.records.backlog import backlog
 from streamviz.records.models import RetentionRun
 from streamviz.records.queries.sizes import table_sizes
@@ -21,8 +21,8 @@ def system(request: HttpRequest) -> HttpResponse:
     context = {
         "page": "system",
         "backlog": backlog(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS),
-        "dropped": hub.dropped,
-        "others_away": hub.wall.are_others_away,
+        "dropped": publisher.dropped,
+        "others_away": publisher.wall.are_others_away,
         "refuses": settings.JOURNAL_LIMITS.refuses,
         "tables": tables,
         "size": None if tables is None else sum(table.size for table in tables),

@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+from streamviz.core.tokens import Tokens
 from streamviz.core.usage import CHARACTERS_A_TOKEN
-from streamviz.live.presentation.text import UNKNOWN, age, count, exact, money, one_line
+from streamviz.live.presentation.text import UNKNOWN, about, age, count, exact, money, one_line
 from streamviz.live.presentation.views import StreamView
 
 
@@ -26,8 +27,9 @@ def facts_of(stream: StreamView, now: int) -> list[Fact]:
         _duration(stream, now),
         Fact("ITL p50", exact(stream.itl_p50)),
         Fact("ITL p95", exact(stream.itl_p95)),
-        _tokens(stream),
-        Fact("Cost", money(stream.cost), "not known yet" if stream.is_running and stream.cost is None else ""),
+        *_tokens(stream),
+        _cost(stream),
+        *([Fact("Left out", stream.left_out, "of the request")] if stream.left_out else ()),
     ]
 
 
@@ -43,9 +45,34 @@ def _duration(stream: StreamView, now: int) -> Fact:
     return Fact("Duration", age(stream.since_start(stream.ended_at)))
 
 
-def _tokens(stream: StreamView) -> Fact:
-    if stream.output_tokens is None and stream.input_tokens is None:
-        if estimate := sum(block.length for block in stream.blocks) // CHARACTERS_A_TOKEN:
-            return Fact("Tokens", f"≈ {count(estimate)}", "out, estimated")
-        return Fact("Tokens", UNKNOWN, "not reported yet" if stream.is_running else "not reported")
-    return Fact("Tokens", count(stream.output_tokens), f"out, {count(stream.input_tokens)} in")
+def _tokens(stream: StreamView) -> list[Fact]:
+    """What it took, and of that what was read from a cache or written to one, and what was thinking."""
+    tokens = _so_far(stream)
+    if tokens.output is None and tokens.input is None:
+        return [Fact("Tokens", UNKNOWN, "not reported yet" if stream.is_running else "not reported")]
+    if tokens.input is None:
+        return [Fact("Tokens", about(count(tokens.output), tokens.is_estimated), "out, estimated")]
+    asked = about(count(tokens.input), stream.tokens.is_estimated)
+    return [Fact("Tokens", about(count(tokens.output), tokens.is_estimated), f"out, {asked} in"), *_parts(tokens)]
+
+
+def _so_far(stream: StreamView) -> Tokens:
+    """Until the provider has said how many it wrote in all, as many as there are characters for."""
+    tokens = stream.tokens
+    if tokens.output is not None and (stream.finish_reason or not stream.is_running):
+        return tokens
+    estimate = sum(block.length for block in stream.blocks) // CHARACTERS_A_TOKEN
+    return tokens._replace(output=estimate, is_estimated=True) if estimate > (tokens.output or 0) else tokens
+
+
+def _parts(tokens: Tokens) -> list[Fact]:
+    """What of them costs otherwise; nothing where none does."""
+    parts = (("cached", tokens.cache_read), ("written", tokens.cache_written), ("thinking", tokens.reasoning))
+    first, *others = [f"{count(number)} {name}" for name, number in parts if number] or [""]
+    return [Fact("Of these", first, ", ".join(others))] if first else []
+
+
+def _cost(stream: StreamView) -> Fact:
+    if stream.is_running and stream.cost is None:
+        return Fact("Cost", UNKNOWN, "not known yet")
+    return Fact("Cost", about(money(stream.cost), stream.tokens.is_estimated))

@@ -6,12 +6,11 @@ from dataclasses import replace
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
 from streamviz.core.judgements import Judgement
 from streamviz.core.timing import inter_token_latency
-from streamviz.core.usage import Usage, normalise
+from streamviz.exchange.stream import LiveStream
+from streamviz.live.presentation.block_states import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.evidence import evidence_text
-from streamviz.live.presentation.standing import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import BlockView, StreamView, VerdictView, title_of
-from streamviz.live.streams import LiveStream
 
 # Latencies are measured over the newest chunks, so that a long stream costs no more a second than a short one.
 _LATENCY_CHUNKS = 2_000
@@ -28,7 +27,6 @@ def row_view_of(stream: LiveStream) -> StreamView:
 
 
 def _view_of(stream: LiveStream, *, is_whole: bool) -> StreamView:
-    usage = normalise(stream.state.usage) or Usage()
     verdicts = [_verdict(stream, number) for number in range(len(stream.context.judgements))]
     of_blocks = by_block(verdicts)
     chunks = stream.received_at
@@ -48,12 +46,10 @@ def _view_of(stream: LiveStream, *, is_whole: bool) -> StreamView:
         client_first_at=stream.client_first_at,
         ended_at=stream.ended_at,
         last_received_at=chunks[-1] if chunks else None,
-        # It may be known how it ends while its client has not had all of it.
-        outcome="" if stream.ended_at is None else stream.outcome,
+        outcome=stream.outcome,
         finish_reason=stream.state.finish_reason or "",
         error=stream.error,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
+        tokens=stream.tokens or stream.state.tokens,
         cost=stream.cost,
         itl_p50=None,
         itl_p95=None,
@@ -74,6 +70,7 @@ def _view_of(stream: LiveStream, *, is_whole: bool) -> StreamView:
         received_at=chunks if is_whole else (),
         sending_since=stream.sending_since,
         not_run=tuple(stream.context.not_run),
+        left_out=", ".join(stream.left_out),
         awaited=_awaited(stream),
     )
 

@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from asgiref.sync import sync_to_async
@@ -12,9 +12,10 @@ from django.db.models.functions import Right
 
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import NotRun
-from streamviz.core.policy import Decision, Mode
+from streamviz.core.tokens import Tokens
+from streamviz.core.verdicts import Decision, Mode
+from streamviz.live.presentation.block_states import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.evidence import evidence_text
-from streamviz.live.presentation.standing import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView, title_of
 from streamviz.records.models import Block, ClientRun, Stream, UpstreamRun, Verdict
@@ -23,6 +24,7 @@ from streamviz.records.moments import as_microseconds
 log = logging.getLogger(__name__)
 
 MOST_RECENT = 20
+_ENDINGS: Mapping[int, str] = {}
 
 
 def load(stream_id: uuid.UUID) -> Stream:
@@ -39,18 +41,24 @@ def load(stream_id: uuid.UUID) -> Stream:
     )
 
 
-def outlines(streams: QuerySet[Stream]) -> QuerySet[Stream]:
-    """The same streams with what their strips show, in four queries: how long blocks are, but not their text."""
+def outlines(streams: QuerySet[Stream], most_blocks: int | None = None) -> QuerySet[Stream]:
+    """The same streams with what their strips show, in four queries: how long blocks are, but not their text, nor what
+    was asked."""
     blocks = Block.objects.defer("text", "signature").annotate(ending=Right("text", TAIL_CHARACTERS))
-    return streams.select_related("session", "key").prefetch_related(
-        Prefetch("blocks", blocks), "verdicts__policy_version__policy"
+    if most_blocks is not None:
+        blocks = blocks.filter(ordinal__lt=most_blocks)
+    return (
+        streams.select_related("session", "key")
+        .defer("request")
+        .prefetch_related(Prefetch("blocks", blocks), "verdicts__policy_version__policy")
     )
 
 
-def outline_of(stream: Stream) -> StreamView:
-    """One of `outlines`: with the end of its blocks' text only, and without its tapes."""
+def outline_of(stream: Stream, texts: Mapping[int, str] = _ENDINGS) -> StreamView:
+    """One of `outlines`, without its tapes: with these texts of its blocks, by ordinal, else with the end of each."""
     # The annotation of `outlines`, which the model does not know of.
-    return _view_of(stream, [vars(block)["ending"] for block in stream.blocks.all()], [], [])
+    found = [texts.get(block.ordinal, vars(block)["ending"]) for block in stream.blocks.all()]
+    return _view_of(stream, found, [], [])
 
 
 async def load_recent() -> list[StreamView]:
@@ -100,8 +108,7 @@ def _view_of(stream: Stream, texts: list[str], received_at: list[int], passed: l
         outcome=stream.outcome,
         finish_reason=stream.finish_reason,
         error=stream.error,
-        input_tokens=stream.input_tokens,
-        output_tokens=stream.output_tokens,
+        tokens=_tokens(stream),
         cost=None if stream.cost is None else float(stream.cost),
         itl_p50=stream.itl_p50_us,
         itl_p95=stream.itl_p95_us,
@@ -118,6 +125,18 @@ def _view_of(stream: Stream, texts: list[str], received_at: list[int], passed: l
         passed_at=[at for _, at in passed],
         not_run=[NotRun(each["policy"], each["version"], Mode(each["mode"]), each["why"]) for each in stream.not_run],
         client_waits=[(since, until) for since, until in stream.client_waits or ()],
+        left_out=stream.left_out,
+    )
+
+
+def _tokens(stream: Stream) -> Tokens:
+    return Tokens(
+        input=stream.input_tokens,
+        output=stream.output_tokens,
+        cache_read=stream.cache_read_tokens,
+        cache_written=stream.cache_written_tokens,
+        reasoning=stream.reasoning_tokens,
+        is_estimated=stream.is_estimated,
     )
 
 
@@ -177,4 +196,5 @@ def _block(stream: Stream, block: Block, text: str, verdicts: Sequence[VerdictVi
         is_truncated=block.is_truncated,
         is_stream_over=bool(stream.outcome),
         verdict=verdict,
+        upstream_id=block.upstream_id,
     )

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from streamviz.core.events import BlockKind
-from streamviz.core.policy import Decision
+from streamviz.core.verdicts import Decision
 
 
 class KindMark(NamedTuple):

@@ -55,7 +55,7 @@ class RowView:
 
     @cached_property
     def state(self) -> marks.StateMark:
-        return self.stream.state(self.now)
+        return self.stream.settled_state(self.now)
 
     @cached_property
     def strip(self) -> Strip:

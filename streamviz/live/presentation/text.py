@@ -71,3 +71,15 @@ def money(dollars: float | None) -> str:
     if dollars is None:
         return UNKNOWN
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
+
+
+def about(figure: str, is_estimated: object) -> str:
+    """A figure that nobody told is marked."""
+    return f"≈ {figure}" if is_estimated and figure != UNKNOWN else figure
+
+
+def byte_size(size: int) -> str:
+    """`178 B`, `6.3 kB`, `1.2 MB`."""
+    if size < 1_000:
+        return f"{size} B"
+    return f"{size / 1_000:.1f} kB" if size < 999_950 else f"{size / 1_000_000:.1f} MB"

@@ -6,13 +6,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from streamviz.core.events import BlockKind
-from streamviz.core.judgements import NotRun
-from streamviz.core.policy import Decision
+from streamviz.core.judgements import Hold, NotRun
+from streamviz.core.tokens import Tokens
+from streamviz.core.verdicts import Decision
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.text import age, exact, last_line, one_line, plural
 
 # A stream that has had no chunk for so long is called stalled.
 STALLED_US = 5_000_000
+# Sooner a hold is not shown on the Live page: rows would come and go with each tool call.
+LASTING_US = 2_000_000
 # Of which as much is shown as there is when each run of blanks is one.
 TAIL_CHARACTERS = 320
 _SUMMARY_CHARACTERS = 120
@@ -94,6 +97,7 @@ class BlockView:
     is_stream_over: bool = False
     verdict: VerdictView | None = None
     """The one that decides how the block is marked."""
+    upstream_id: str = ""
 
     @property
     def mark(self) -> marks.KindMark:
@@ -206,8 +210,7 @@ class StreamView:
     outcome: str
     finish_reason: str
     error: str
-    input_tokens: int | None
-    output_tokens: int | None
+    tokens: Tokens
     cost: float | None
     itl_p50: int | None
     itl_p95: int | None
@@ -224,6 +227,8 @@ class StreamView:
     sending_since: int | None = None
     not_run: Sequence[NotRun] = field(default=())
     """The policies that did not judge it, and why."""
+    left_out: str = ""
+    """What its provider could not take of the request, by name."""
     awaited: tuple[str, ...] = ()
     """The policies that its request waits for: upstream has not been asked yet."""
 
@@ -258,10 +263,16 @@ class StreamView:
 
     def state(self, now: int) -> marks.StateMark:
         """Where it stands at the time `now`."""
+        return marks.HELD if self.held and not self.outcome else self._state_but_held(now)
+
+    def settled_state(self, now: int) -> marks.StateMark:
+        """The same, with no hold that may be over in a moment: most tool calls are held only while they arrive."""
+        is_held = any(has_lasted(block.held_at or now, block.waits_for_person, now) for block in self.held)
+        return marks.HELD if is_held and not self.outcome else self._state_but_held(now)
+
+    def _state_but_held(self, now: int) -> marks.StateMark:
         if self.outcome:
             return marks.OUTCOMES[self.outcome]
-        if self.held:
-            return marks.HELD
         return marks.STALLED if now - self.quiet_since > STALLED_US else marks.RUNNING
 
     @property
@@ -275,6 +286,16 @@ class StreamView:
     def since_start(self, at: int | None) -> int | None:
         """How long after the request something was (µs)."""
         return None if at is None else at - self.requested_at
+
+
+def has_lasted(since: int, waits_for_person: bool, now: int) -> bool:
+    """Whether a hold is more than the moment in which a tool call arrives, so that somebody should look at it."""
+    return waits_for_person or now - since >= LASTING_US
+
+
+def is_lasting(hold: Hold, now: int) -> bool:
+    """Whether this is such a hold, and is not over."""
+    return hold.ended_at is None and has_lasted(hold.since, hold.asks is not None, now)
 
 
 def title_of(kind: BlockKind, name: str) -> str:

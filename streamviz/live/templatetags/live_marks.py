@@ -23,6 +23,7 @@ register.filter("plural", text.plural)
 register.simple_tag(row_markup.strip, name="strip")
 register.filter("count", text.count)
 register.filter("money", text.money)
+register.filter("about", text.about)
 
 _PERIODS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 

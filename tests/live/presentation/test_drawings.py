@@ -6,11 +6,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamviz.core.context import StreamingContext
-from streamviz.core.judgements import ModelSaid
-from streamviz.core.policy import ByHand, Consult, Decision, Mode, Policy, Verdict
+from streamviz.core.judgements import ChainContext, ModelSaid
+from streamviz.core.policy import ByHand, Consult, Policy
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
+from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.live.presentation.from_live import view_of, whole_view_of
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.spark import counts_of, spark_of
@@ -180,7 +180,8 @@ async def test_a_waterfall_of_nothing_can_be_drawn() -> None:
 
 async def test_a_row_says_why() -> None:
     running = await Running(policies=[active(deny_names("rm"), name="guard")]).call("{}", "rm")
-    held = row_of(view_of(running.stream), running.now)
+    assert row_of(view_of(running.stream), running.now).badges == []
+    held = row_of(view_of(running.wait(2).stream), running.now)
     assert ([badge.css for badge in held.badges], held.why) == (["held"], "guard · rm")
     await running.take(delta(finish="tool_calls"))
     denied = row_of(view_of(running.stream), running.now)
@@ -216,7 +217,7 @@ async def test_a_row_counts_the_time_since_the_last_chunk() -> None:
 class Asks(Policy):
     """Asks a model about the request."""
 
-    def on_request(self, call: ModelCall, context: StreamingContext) -> Consult:
+    def on_request(self, call: ModelCall, context: ChainContext) -> Consult:
         return Consult("judge", "judge it", "", lambda answer: Verdict(Decision.ALLOW, answer))
 
 

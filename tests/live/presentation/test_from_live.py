@@ -1,6 +1,7 @@
 """A stream under way, made ready to be shown."""
 
-from streamviz.core.policy import Mode
+from streamviz.core.tokens import Tokens
+from streamviz.core.verdicts import Mode
 from streamviz.live.feed import Feed
 from streamviz.live.presentation.facts import facts_of
 from streamviz.live.presentation.from_live import view_of, whole_view_of
@@ -66,6 +67,28 @@ async def test_unknown_figures_are_dashes() -> None:
 async def test_tokens_that_nobody_told_are_estimated_and_say_so() -> None:
     running = await Running().say("x" * 4_800)
     assert fact(running, "Tokens") == "≈ 1,200 out, estimated"
+
+
+async def test_a_number_that_is_told_first_is_no_more_than_a_beginning() -> None:
+    usage = {"prompt_tokens": 312, "completion_tokens": 1}
+    running = await Running().take({**delta(content="x" * 4_800), "usage": usage})
+    assert fact(running, "Tokens") == "≈ 1,200 out, 312 in"
+
+
+async def test_cached_and_thinking_tokens_stand_apart() -> None:
+    details = {"prompt_tokens_details": {"cached_tokens": 9_884, "cache_write_tokens": 512}}
+    thought = {"completion_tokens_details": {"reasoning_tokens": 236}}
+    usage = {"prompt_tokens": 11_208, "completion_tokens": 391, **details, **thought}
+    running = await Running().take({**delta(finish="stop"), "usage": usage})
+    assert fact(running, "Tokens") == "391 out, 11,208 in"
+    assert fact(running, "Of these") == "9,884 cached 512 written, 236 thinking"
+
+
+async def test_an_estimate_is_one_in_the_record_too() -> None:
+    running = await Running().end()
+    running.stream.tokens, running.stream.cost = Tokens(312, 1_905, is_estimated=True), 0.0123
+    assert fact(running, "Tokens") == "≈ 1,905 out, ≈ 312 in"
+    assert fact(running, "Cost") == "≈ $0.0123"
 
 
 async def test_it_measures_what_is_known() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from streamviz.live.watcher import MOST, TRY_AGAIN, WINDOW, Message, Watcher, head
+from streamviz.live.subscriber import MOST, TRY_AGAIN, WINDOW, Message, Subscriber, head
 
 NOW = 1_790_000_000_000_000
 PIECE = WINDOW // 4
@@ -11,9 +11,9 @@ PIECE = WINDOW // 4
 class Stream:
     """Numbers messages as a channel does."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, subscriber: Subscriber) -> None:
         self.number = 0
-        self.watcher = watcher
+        self.subscriber = subscriber
 
     def text(self, size: int = PIECE) -> int:
         return self._offer("t" * size, is_text=True)
@@ -24,67 +24,67 @@ class Stream:
     def _offer(self, html: str, *, is_text: bool) -> int:
         self.number += 1
         text = head(self.number, "delta", NOW) + html
-        self.watcher.offer(Message(self.number, text), NOW, is_text=is_text)
+        self.subscriber.offer(Message(self.number, text), NOW, is_text=is_text)
         return self.number
 
 
-def taken(watcher: Watcher) -> Iterator[str]:
+def taken(subscriber: Subscriber) -> Iterator[str]:
     """The first lines of what a socket was given, without the time."""
-    while not watcher.outbox.empty():
-        message = watcher.outbox.get_nowait()
+    while not subscriber.outbox.empty():
+        message = subscriber.outbox.get_nowait()
         number, kind, _, dropped = message.text.partition("\n")[0].split() if message.text else ("", "close", "", "0")
         yield f"{number} {kind}" + (f" {dropped}" if dropped != "0" else "")
 
 
 def test_it_sends_everything_while_the_browser_keeps_up() -> None:
-    watcher = Watcher()
-    stream = Stream(watcher)
+    subscriber = Subscriber()
+    stream = Stream(subscriber)
     for _ in range(100):
-        watcher.confirm(stream.text())
-    assert list(taken(watcher)) == [f"{number} delta" for number in range(1, 101)]
-    assert watcher.dropped == 0
+        subscriber.confirm(stream.text())
+    assert list(taken(subscriber)) == [f"{number} delta" for number in range(1, 101)]
+    assert subscriber.dropped == 0
 
 
 def test_it_leaves_out_text_and_never_transitions() -> None:
-    watcher, before = Watcher(), Watcher.dropped_of_all
-    stream = Stream(watcher)
+    subscriber, before = Subscriber(), Subscriber.dropped_of_all
+    stream = Stream(subscriber)
     for _ in range(10):
         stream.text()
     stream.transition()
-    assert list(taken(watcher)) == ["1 delta", "2 delta", "3 delta", "4 delta", "10 behind 6", "11 delta"]
-    assert Watcher.dropped_of_all == before + 6
+    assert list(taken(subscriber)) == ["1 delta", "2 delta", "3 delta", "4 delta", "10 behind 6", "11 delta"]
+    assert Subscriber.dropped_of_all == before + 6
 
 
 def test_it_asks_for_a_snapshot_once_the_browser_has_caught_up() -> None:
-    watcher = Watcher()
-    watcher.show(0, "<p></p>", NOW)
-    stream = Stream(watcher)
+    subscriber = Subscriber()
+    subscriber.show(0, "<p></p>", NOW)
+    stream = Stream(subscriber)
     for _ in range(10):
         stream.text()
-    watcher.confirm(1)
-    assert not watcher.wants_snapshot
-    watcher.confirm(10)
-    assert watcher.wants_snapshot
-    watcher.show(10, "<p></p>", NOW)
-    assert not watcher.wants_snapshot
+    subscriber.confirm(1)
+    assert not subscriber.wants_snapshot
+    subscriber.confirm(10)
+    assert subscriber.wants_snapshot
+    subscriber.show(10, "<p></p>", NOW)
+    assert not subscriber.wants_snapshot
     stream.text()
-    assert list(taken(watcher))[-2:] == ["10 snapshot 6", "11 delta"]
+    assert list(taken(subscriber))[-2:] == ["10 snapshot 6", "11 delta"]
 
 
 def test_text_stays_out_until_the_snapshot() -> None:
-    watcher = Watcher()
-    stream = Stream(watcher)
+    subscriber = Subscriber()
+    stream = Stream(subscriber)
     for _ in range(10):
         stream.text()
-    watcher.confirm(10)
+    subscriber.confirm(10)
     stream.text()
-    assert watcher.dropped == 7
+    assert subscriber.dropped == 7
 
 
 def test_it_sends_a_browser_away_that_takes_nothing_at_all() -> None:
-    watcher = Watcher()
-    stream = Stream(watcher)
+    subscriber = Subscriber()
+    stream = Stream(subscriber)
     for _ in range(MOST // PIECE + 2):
         stream.transition(PIECE)
-    closes = [message.close for message in watcher.outbox._queue if message.close]
+    closes = [message.close for message in subscriber.outbox._queue if message.close]
     assert closes[0] == TRY_AGAIN

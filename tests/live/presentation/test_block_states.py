@@ -2,8 +2,8 @@
 
 import pytest
 
-from streamviz.core.policy import Decision
-from streamviz.live.presentation.standing import Kept, by_block, deciding, state_of
+from streamviz.core.verdicts import Decision
+from streamviz.live.presentation.block_states import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.views import VerdictView
 
 FREE = Kept(False, False, False)

@@ -5,10 +5,10 @@ import uuid
 from collections.abc import AsyncIterator
 
 from streamviz.live.feed import now_us
-from streamviz.live.hub import Channel
 from streamviz.live.pace import Pace
+from streamviz.live.publisher import Channel
+from streamviz.live.subscriber import Subscriber
 from streamviz.live.topics import Update
-from streamviz.live.watcher import Watcher
 
 
 class Finished:
@@ -30,22 +30,22 @@ class Finished:
         return "<p>all of it</p>"
 
 
-def kinds(watcher: Watcher) -> list[str]:
+def kinds(subscriber: Subscriber) -> list[str]:
     """What a browser would be sent, in short."""
-    messages = [watcher.outbox.get_nowait() for _ in range(watcher.outbox.qsize())]
+    messages = [subscriber.outbox.get_nowait() for _ in range(subscriber.outbox.qsize())]
     return [message.text.split()[1] if message.close is None else str(message.close) for message in messages]
 
 
 async def test_who_comes_while_the_last_snapshot_is_made_has_one_too() -> None:
-    topic, first, second = Finished(), Watcher(), Watcher()
+    topic, first, second = Finished(), Subscriber(), Subscriber()
     channel = Channel(topic)
-    channel.watchers.add(first)
+    channel.subscribers.add(first)
     publishing = asyncio.create_task(channel.publish(set(), now_us(), Pace()))
     await topic.is_asked.wait()
-    channel.watchers.add(second)
+    channel.subscribers.add(second)
     topic.may_go_on.set()
     await publishing
     await channel.publish(set(), now_us(), Pace())
     assert kinds(first) == ["snapshot", "end", "1000"]
     assert kinds(second) == ["snapshot", "end", "1000"]
-    assert not channel.watchers
+    assert not channel.subscribers

@@ -10,16 +10,16 @@ from typing import Protocol
 
 from django.utils.safestring import SafeString
 
-from streamviz.core.policy import Decision
+from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.feed import Feed, feed, now_us
-from streamviz.live.letters import Found
+from streamviz.live.messages import Found
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_records
+from streamviz.live.subscriber import OVER, TRY_AGAIN, Message, Subscriber, head
 from streamviz.live.topics import Topic, count_held
 from streamviz.live.wall import Wall
 from streamviz.live.wall_topic import WallTopic
-from streamviz.live.watcher import OVER, TRY_AGAIN, Message, Watcher, head
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +42,12 @@ class Channel:
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
-        self.watchers: set[Watcher] = set()
+        self.subscribers: set[Subscriber] = set()
         self.number = 0
         self._told_at = now_us()
 
     async def publish(self, changed: set[uuid.UUID], now: int, pace: Pace) -> None:
-        """Bring all watchers up to date."""
+        """Bring all subscribers up to date."""
         async for update in self.topic.updates(changed, now, pace):
             self.number += 1
             message = Message(self.number, head(self.number, "delta", now) + update.html, is_text=update.is_text)
@@ -58,46 +58,46 @@ class Channel:
             self._tell("alive", now)
         await self._show_again(now, pace)
         # Whoever came while the last snapshot was made is shown it with the next tick.
-        if self.topic.is_over and not any(watcher.wants_snapshot for watcher in self.watchers):
+        if self.topic.is_over and not any(subscriber.wants_snapshot for subscriber in self.subscribers):
             self._end(now)
 
     async def _offer(self, message: Message, now: int, pace: Pace) -> None:
         """To a few at a time: each is a message of many kB that its socket is given."""
-        watchers = list(self.watchers)
-        for first in range(0, len(watchers), _AT_ONCE):
-            for watcher in watchers[first : first + _AT_ONCE]:
-                if watcher.relays or not watcher.wants_snapshot:
-                    watcher.offer(message, now, is_text=message.is_text)
-            if first + _AT_ONCE < len(watchers):
+        subscribers = list(self.subscribers)
+        for first in range(0, len(subscribers), _AT_ONCE):
+            for subscriber in subscribers[first : first + _AT_ONCE]:
+                if subscriber.relays or not subscriber.wants_snapshot:
+                    subscriber.offer(message, now, is_text=message.is_text)
+            if first + _AT_ONCE < len(subscribers):
                 await pace.give_way()
         await pace.rest()
 
     async def _show_again(self, now: int, pace: Pace) -> None:
         """Snapshots for those who asked for one, or had something left out and have caught up."""
-        wanting = [watcher for watcher in self.watchers if self._is_shown_again(watcher, now)]
+        wanting = [subscriber for subscriber in self.subscribers if self._is_shown_again(subscriber, now)]
         if wanting:
             html = await self.topic.snapshot(now, pace)
-            for watcher in wanting:
-                watcher.show(self.number, html, now)
+            for subscriber in wanting:
+                subscriber.show(self.number, html, now)
 
-    def _is_shown_again(self, watcher: Watcher, now: int) -> bool:
+    def _is_shown_again(self, subscriber: Subscriber, now: int) -> bool:
         if self.topic.is_over:
-            return watcher.wants_snapshot or watcher.dropped > 0
-        return watcher.wants_snapshot and now - watcher.shown_at >= _SNAPSHOT_US
+            return subscriber.wants_snapshot or subscriber.dropped > 0
+        return subscriber.wants_snapshot and now - subscriber.shown_at >= _SNAPSHOT_US
 
     def _tell(self, kind: str, now: int) -> None:
-        for watcher in self.watchers:
-            watcher.tell(self.number, kind, now)
+        for subscriber in self.subscribers:
+            subscriber.tell(self.number, kind, now)
 
     def _end(self, now: int) -> None:
         self._tell("end", now)
         self.close(OVER)
 
     def close(self, code: int) -> None:
-        """Send all watchers away."""
-        for watcher in self.watchers:
-            watcher.close(code)
-        self.watchers.clear()
+        """Send all subscribers away."""
+        for subscriber in self.subscribers:
+            subscriber.close(code)
+        self.subscribers.clear()
 
 
 class Peers(Protocol):
@@ -129,10 +129,10 @@ class Peers(Protocol):
     async def tick(self, changed: set[uuid.UUID], pace: Pace) -> None:
         """Once a tick, with the streams that changed here since the last."""
 
-    async def join(self, stream_id: uuid.UUID, watcher: Watcher) -> bool:
+    async def join(self, stream_id: uuid.UUID, subscriber: Subscriber) -> bool:
         """Watch a stream that one of them runs; False where none does."""
 
-    def leave(self, stream_id: uuid.UUID, watcher: Watcher) -> None:
+    def leave(self, stream_id: uuid.UUID, subscriber: Subscriber) -> None:
         """The socket is gone."""
 
     async def look_for(self, stream_id: uuid.UUID) -> Found | None:
@@ -145,7 +145,7 @@ class Peers(Protocol):
         """As `actions.cancel`; None where nobody answers."""
 
 
-class Hub:
+class Publisher:
     """The channels of one worker. Used from its event loop alone, of which painting takes at most `share`."""
 
     def __init__(self, feed: Feed, wall: Wall) -> None:
@@ -159,7 +159,7 @@ class Hub:
         self.peers: Peers | None = None
 
     @property
-    def has_wall_watchers(self) -> bool:
+    def has_wall_subscribers(self) -> bool:
         """Whether anybody here watches the Live page."""
         return any(isinstance(channel.topic, WallTopic) for channel in self._channels.values())
 
@@ -191,24 +191,24 @@ class Hub:
     def dropped(self) -> int:
         """How many updates were left out for slow browsers, here and at the other workers. From any thread."""
         peers = self.peers
-        return Watcher.dropped_of_all + (peers.dropped if peers else 0)
+        return Subscriber.dropped_of_all + (peers.dropped if peers else 0)
 
-    async def join(self, name: str, make_topic: Callable[[], Awaitable[Topic]], watcher: Watcher) -> None:
+    async def join(self, name: str, make_topic: Callable[[], Awaitable[Topic]], subscriber: Subscriber) -> None:
         """Watch a topic: with the next tick a snapshot, the same for all who came since the last, then every delta."""
         if name not in self._channels:
             topic = await make_topic()
             self._channels.setdefault(name, Channel(topic))  # another may have come first
         channel = self._channels[name]
-        channel.watchers.add(watcher)
+        channel.subscribers.add(subscriber)
         self.tick_while_watched()
 
-    def leave(self, name: str, watcher: Watcher) -> None:
+    def leave(self, name: str, subscriber: Subscriber) -> None:
         """The socket is gone; a topic that nobody watches costs nothing."""
         channel = self._channels.get(name)
         if channel is None:
             return
-        channel.watchers.discard(watcher)
-        if not channel.watchers:
+        channel.subscribers.discard(subscriber)
+        if not channel.subscribers:
             self._channels.pop(name, None)
 
     def tick_while_watched(self) -> None:
@@ -267,8 +267,8 @@ class Hub:
             log.exception("could not draw %s", name)
             channel.close(TRY_AGAIN)
         # Whoever left in the meantime may have come back, to a channel of the same name.
-        if not channel.watchers and self._channels.get(name) is channel:
+        if not channel.subscribers and self._channels.get(name) is channel:
             del self._channels[name]
 
 
-hub = Hub(feed, Wall(feed, from_records.load_recent))
+publisher = Publisher(feed, Wall(feed, from_records.load_recent))

@@ -1,19 +1,19 @@
 """What workers tell each other about streams, over the channel layer."""
 
-import typing
 import uuid
 from array import array
+from typing import Any, Protocol
 
 import msgspec
 
-from streamviz.core.policy import Decision
+from streamviz.core.verdicts import Decision
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.row_sources import RowSource
 
-Message = dict[str, typing.Any]
+LayerMessage = dict[str, Any]
 
 
-class Layer(typing.Protocol):
+class Layer(Protocol):
     """What is used of a channel layer."""
 
     async def new_channel(self, prefix: str) -> str: ...
@@ -22,28 +22,28 @@ class Layer(typing.Protocol):
 
     async def group_discard(self, group: str, channel: str) -> None: ...
 
-    async def group_send(self, group: str, message: Message) -> None: ...
+    async def group_send(self, group: str, message: LayerMessage) -> None: ...
 
-    async def send(self, channel: str, message: Message) -> None: ...
+    async def send(self, channel: str, message: LayerMessage) -> None: ...
 
-    async def receive(self, channel: str) -> Message: ...
+    async def receive(self, channel: str) -> LayerMessage: ...
 
 
-class Letter(msgspec.Struct, tag=True, frozen=True):
+class PeerMessage(msgspec.Struct, tag=True, frozen=True):
     """`sender` is the worker's own channel, where it gets its answers."""
 
     sender: str
 
 
-class WallWanted(Letter, frozen=True):
+class WallWanted(PeerMessage, frozen=True):
     """Somebody watches the sender's Live page. `again`: all rows are wanted, not only what changes."""
 
     again: bool
 
 
-class Rows(Letter, frozen=True):
+class Rows(PeerMessage, frozen=True):
     """The sender's rows that changed, and streams that are over of which it has no more to say. A number is missing
-    where letters were lost; `is_all` mends that."""
+    where messages were lost; `is_all` mends that."""
 
     number: int
     is_all: bool
@@ -51,28 +51,28 @@ class Rows(Letter, frozen=True):
     gone: list[uuid.UUID] = []
 
 
-class Counted(Letter, frozen=True):
+class Counted(PeerMessage, frozen=True):
     """How many of the sender's streams have something held, and how many updates it left out for slow browsers."""
 
     held: int
     dropped: int
 
 
-class StreamWanted(Letter, frozen=True):
+class StreamWanted(PeerMessage, frozen=True):
     """Somebody watches this stream at the sender's. `again`: a snapshot is wanted."""
 
     stream_id: uuid.UUID
     again: bool
 
 
-class StreamUnknown(Letter, frozen=True):
+class StreamUnknown(PeerMessage, frozen=True):
     """The sender, which runs all streams that the receiver can know, does not run this one."""
 
     stream_id: uuid.UUID
 
 
-class Relayed(Letter, frozen=True):
-    """A message for all who watch a stream at the receiver's: as `watcher.Message` has it."""
+class Relayed(PeerMessage, frozen=True):
+    """A message for all who watch a stream at the receiver's: as `subscriber.Message` has it."""
 
     stream_id: uuid.UUID
     number: int
@@ -81,14 +81,14 @@ class Relayed(Letter, frozen=True):
     close: int | None
 
 
-class LookedFor(Letter, frozen=True):
+class LookedFor(PeerMessage, frozen=True):
     """Somebody opens a page of this stream at the sender's, where nobody knows it."""
 
     question: int
     stream_id: uuid.UUID
 
 
-class Found(Letter, frozen=True):
+class Found(PeerMessage, frozen=True):
     """The stream as it is at this moment, and the client's request; only a worker that runs it, or did so just now,
     answers."""
 
@@ -97,7 +97,7 @@ class Found(Letter, frozen=True):
     request: bytes
 
 
-class Decided(Letter, frozen=True):
+class Decided(PeerMessage, frozen=True):
     """A person allowed or denied a block of a stream that another worker runs."""
 
     question: int
@@ -107,7 +107,7 @@ class Decided(Letter, frozen=True):
     by: str
 
 
-class Cancelled(Letter, frozen=True):
+class Cancelled(PeerMessage, frozen=True):
     """A person cancelled a stream that another worker runs."""
 
     question: int
@@ -115,14 +115,14 @@ class Cancelled(Letter, frozen=True):
     by: str
 
 
-class Acted(Letter, frozen=True):
+class Acted(PeerMessage, frozen=True):
     """What became of what a person did; only the worker that runs the stream answers."""
 
     question: int
     is_done: bool
 
 
-Any = (
+AnyMessage = (
     WallWanted
     | Rows
     | Counted
@@ -137,25 +137,25 @@ Any = (
 )
 
 
-def pack(letter: Any) -> bytes:
-    """A letter as it is sent. Of a surrogate pair, which UTF-8 cannot hold, a half is a question mark."""
+def pack(message: AnyMessage) -> bytes:
+    """A message as it is sent. Of a surrogate pair, which UTF-8 cannot hold, a half is a question mark."""
     try:
-        return msgspec.msgpack.encode(letter, enc_hook=_plain)
+        return msgspec.msgpack.encode(message, enc_hook=_plain)
     except UnicodeEncodeError:
-        values = msgspec.to_builtins(letter, builtin_types=(bytes,), enc_hook=_plain)
+        values = msgspec.to_builtins(message, builtin_types=(bytes,), enc_hook=_plain)
         return msgspec.msgpack.encode(_encodable(values))
 
 
-def unpack(data: bytes) -> Any:
+def unpack(data: bytes) -> AnyMessage:
     """The same back. Raises msgspec.DecodeError for what no worker of this version wrote."""
-    return msgspec.msgpack.decode(data, type=Any)
+    return msgspec.msgpack.decode(data, type=AnyMessage)
 
 
 def _plain(value: object) -> object:
     """Times of chunks are kept in arrays."""
     if isinstance(value, array):
         return value.tolist()
-    raise NotImplementedError(f"{type(value).__name__} cannot be put in a letter")
+    raise NotImplementedError(f"{type(value).__name__} cannot be sent")
 
 
 def _encodable(value: object) -> object:

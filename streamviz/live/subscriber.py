@@ -29,7 +29,7 @@ def head(number: int, kind: str, now: int, dropped: int = 0) -> str:
     return f"{number} {kind} {now // 1000} {dropped}\n"
 
 
-class Watcher:
+class Subscriber:
     """Takes messages without waiting; its consumer takes them from `outbox` at the browser's pace.
 
     `relays`: it hands them on to several, who are not all to be shown everything again because one is.
@@ -56,7 +56,7 @@ class Watcher:
             return
         if is_text and (self.dropped or self._size > WINDOW):
             self.dropped += 1
-            Watcher.dropped_of_all += 1
+            Subscriber.dropped_of_all += 1
             return
         if self.dropped != self._told:
             self._told = self.dropped

@@ -1,0 +1,138 @@
+"""The figures of a session, and of the turn that is selected in it."""
+
+from typing import NamedTuple
+
+from streamviz.core.tokens import Tokens
+from streamviz.dashboard.conversations import Turns
+from streamviz.dashboard.queries import SessionRow, Spent
+from streamviz.live.presentation.facts import Fact
+from streamviz.live.presentation.text import UNKNOWN, about, age, count, exact, money, one_line, plural
+from streamviz.live.presentation.views import StreamView, VerdictView
+from streamviz.records.models import Session, Stream
+
+_FORMATS = {
+    "openai_chat": "chat completions",
+    "openai_responses": "responses",
+    "anthropic_messages": "messages",
+    "gemini": "Gemini",
+}
+_SHOWN_VERDICTS = 20
+
+
+def session_facts(session: Session, totals: SessionRow, turns: Turns) -> list[Fact]:
+    """What is known of a session; what is not is a dash, never 0. When it began is the page's to say."""
+    newest = list(turns.records.values())[-1:]
+    client = one_line(newest[0].user_agent, 60) if newest else ""
+    models = [one_line(model, 80) for model in totals.models]
+    return [
+        Fact("Key", one_line(session.key.name, 100) if session.key else UNKNOWN),
+        Fact("Client", client or UNKNOWN, _format(newest[0]) if newest else ""),
+        Fact("Models", models[0] if models else UNKNOWN, ", ".join(f"+ {each}" for each in models[1:4])),
+        Fact("Duration", age(totals.duration), f"{age(_streaming(turns))} streaming"),
+        Fact("Turns", count(len(turns.all)), _branches(turns, totals)),
+        _tokens(totals.spent),
+        _cost(totals.spent),
+    ]
+
+
+def _tokens(spent: Spent) -> Fact:
+    if spent.input_tokens is None and spent.output_tokens is None:
+        return Fact("Tokens", UNKNOWN, "not reported")
+    cached = f"{count(spent.cached_tokens)} cached, " if spent.cached_tokens else ""
+    said = about(count(spent.output_tokens), spent.estimated)
+    return Fact("Tokens", about(count(spent.input_tokens), spent.estimated), f"in, {cached}{said} out")
+
+
+def _cost(spent: Spent) -> Fact:
+    unknown = f"{spent.unpriced} unknown" if spent.cost is not None and spent.unpriced else ""
+    return Fact("Cost", about(money(spent.cost), spent.estimated), unknown)
+
+
+def _streaming(turns: Turns) -> int:
+    views = turns.views.values()
+    return sum(view.ended_at - view.requested_at for view in views if view.ended_at is not None)
+
+
+def _branches(turns: Turns, totals: SessionRow) -> str:
+    notes = []
+    for kind, words in (("subagent", "by sub-agents"), ("fork", "in forks")):
+        if number := sum(len(line.turns) for line in turns.lines if line.kind == kind):
+            notes.append(f"{number} {words}")
+    if attempts := sum(len(turn.attempts) for turn in turns.all):
+        notes.append(f"{attempts} tried again")
+    if totals.streams > len(turns.records):
+        notes.append(f"of {totals.streams:,} on this page")
+    return ", ".join(notes)
+
+
+class TurnFact(NamedTuple):
+    """A figure of a turn: one or more values, each with a note."""
+
+    name: str
+    values: list[tuple[str, str]]
+    share: str = ""
+    share_words: str = ""
+
+
+class AboutTurn(NamedTuple):
+    """What stands beside the conversation of the selected turn."""
+
+    facts: list[TurnFact]
+    verdicts: list[VerdictView]
+    others: str
+
+
+def turn_facts(record: Stream, stream: StreamView) -> AboutTurn:
+    """The figures of a turn, the policies that acted on it, and how many others there were."""
+    acted = [each for each in stream.verdicts if each.intervenes or each.by or each.failure]
+    allowed = len(stream.verdicts) - len(acted)
+    others = [f"{plural(allowed, 'other verdict')} allowed"] if allowed else []
+    others += [f"{len(stream.not_run)} did not run"] if stream.not_run else []
+    if len(acted) > _SHOWN_VERDICTS:
+        others.append(f"{len(acted) - _SHOWN_VERDICTS} more on the stream’s page")
+    return AboutTurn(_facts(record, stream), acted[:_SHOWN_VERDICTS], " · ".join(others))
+
+
+def _facts(record: Stream, stream: StreamView) -> list[TurnFact]:
+    tokens = stream.tokens
+    upstream, client = (stream.since_start(at) for at in (stream.upstream_first_at, stream.client_first_at))
+    held = sum(block.hold or 0 for block in stream.blocks)
+    later = "" if upstream is None or client is None else f"client, +{exact(max(0, client - upstream))}"
+    called = one_line(stream.upstream_model, 80)
+    status = UNKNOWN if record.status is None else str(record.status)
+    return [
+        TurnFact("Model", [(one_line(stream.model, 80), "" if called == stream.model else called)]),
+        TurnFact("HTTP", [(status, _format(record))]),
+        TurnFact("TTFT", [(exact(upstream), "upstream"), (exact(client), later or "client")]),
+        TurnFact("Duration", [(age(stream.since_start(stream.ended_at)), f"held {exact(held)}" if held else "")]),
+        TurnFact("ITL", [(exact(stream.itl_p50), "p50"), (exact(stream.itl_p95), "p95")]),
+        _input(tokens),
+        TurnFact("Tokens out", [(about(count(tokens.output), tokens.is_estimated), _output_note(tokens))]),
+        TurnFact("Cost", [(about(money(stream.cost), tokens.is_estimated), "")]),
+        TurnFact("Finish", [(one_line(stream.finish_reason, 60) or UNKNOWN, _outcome(stream))]),
+    ]
+
+
+def _input(tokens: Tokens) -> TurnFact:
+    whole, read, written = tokens.input, tokens.cache_read, tokens.cache_written
+    if not whole or not (read or written):
+        return TurnFact("Tokens in", [(about(count(whole), tokens.is_estimated), "")])
+    read, written = read or 0, written or 0
+    notes = [f"{count(read)} cached", f"{count(max(0, whole - read))} new"]
+    if written:
+        notes.append(f"{count(written)} written to the cache")
+    share = f"{min(100.0, 100 * read / whole):.1f}%"
+    words = f"{count(read)} of {count(whole)} tokens from the cache"
+    return TurnFact("Tokens in", [(count(whole), ", ".join(notes))], share, words)
+
+
+def _output_note(tokens: Tokens) -> str:
+    return f"{count(tokens.reasoning)} thinking" if tokens.reasoning else ""
+
+
+def _outcome(stream: StreamView) -> str:
+    return "running" if stream.is_running else stream.outcome.replace("_", " ")
+
+
+def _format(record: Stream) -> str:
+    return _FORMATS.get(record.wire_format, one_line(record.wire_format, 40))

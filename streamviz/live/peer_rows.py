@@ -1,0 +1,79 @@
+"""The rows of the other workers' streams, as they are on our Live page."""
+
+import asyncio
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from time import monotonic
+
+from streamviz.live import messages
+from streamviz.live.wall import Wall
+
+
+@dataclass(slots=True)
+class _Sender:
+    """A worker whose rows we have: the number of its last message (None: one was lost), and which rows."""
+
+    number: int | None = None
+    heard_at: float = 0.0
+    ids: set[uuid.UUID] = field(default_factory=set)
+
+
+class PeerRows:
+    """Puts them on `wall`, and knows which of them it misses. `came` is set when a worker has sent all of its rows."""
+
+    def __init__(self, wall: Wall) -> None:
+        self.came = asyncio.Event()
+        self._wall = wall
+        self._senders: dict[str, _Sender] = {}
+        self._times_forgotten = 0
+
+    @property
+    def are_missing(self) -> bool:
+        """Whether all rows are wanted: nobody has sent any, or a message was lost."""
+        return not self._senders or any(sender.number is None for sender in self._senders.values())
+
+    def take(self, message: messages.Rows) -> bool:
+        """Rows of another worker. False where a message before this one was lost."""
+        sender = self._senders.setdefault(message.sender, _Sender())
+        sender.heard_at = monotonic()
+        is_next = message.is_all or (sender.number is not None and message.number == sender.number + 1)
+        sender.number = message.number if is_next else None
+        if message.is_all:
+            # A message that said of some that they are gone may have been lost.
+            self._drop_running(sender.ids - {row.id for row in message.rows})
+            self.came.set()
+        sender.ids.update(row.id for row in message.rows)
+        self._wall.take(message.rows)
+        self._drop_running(message.gone)
+        return is_next
+
+    def note_forgotten(self) -> None:
+        """Rows that the wall has let go of must be sent again."""
+        if self._times_forgotten != self._wall.times_forgotten:
+            self._times_forgotten = self._wall.times_forgotten
+            self.clear()
+
+    def clear(self) -> None:
+        """Nobody looks at them any more."""
+        self._senders.clear()
+
+    def doubt(self) -> None:
+        """What the others sent may not have come."""
+        for sender in self._senders.values():
+            sender.number = None
+
+    def forget(self, limit: float) -> None:
+        """Drop what belongs to workers that have said nothing since then (`monotonic`)."""
+        for name, sender in list(self._senders.items()):
+            sender.ids &= self._wall.entries.keys()
+            if sender.heard_at < limit:
+                # Its streams are over, or nobody can see them: those that had ended stay among the recent ones.
+                self._drop_running(sender.ids)
+                del self._senders[name]
+
+    def _drop_running(self, ids: Iterable[uuid.UUID]) -> None:
+        for stream_id in ids:
+            entry = self._wall.entries.get(stream_id)
+            if entry and entry.ended_at is None:
+                self._wall.drop(stream_id)

@@ -1,0 +1,286 @@
+"""A session as a conversation: what each request added, and what came back."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from streamviz.core.events import BlockKind
+from streamviz.core.request_outline import RequestOutline, new_in, parts_of
+from streamviz.core.request_parts import Part, PartKind
+from streamviz.live.presentation.arguments import ArgumentTree, tree_of
+from streamviz.live.presentation.cutting import Cut, cut, share
+from streamviz.live.presentation.offered import Change, changes_of
+from streamviz.live.presentation.rows import Badge, row_of
+from streamviz.live.presentation.text import age, byte_size, exact, one_line, printable
+from streamviz.live.presentation.turn_tree import Turn
+from streamviz.live.presentation.views import BlockView, StreamView, title_of
+
+# What a page of turns has room for, in bytes, and what of one thing it shows at most.
+_ROOM = 900_000
+_MOST_SAID = 24_000
+_MOST_TREE = 24_000
+_MOST_PARTS = 40
+# Longer than so many characters, what a tool answered is folded.
+_LONG = 1_500
+_LONG_SAID = 6_000
+_HEAD = 110
+NOT_KEPT = "not kept"
+MOST_BLOCKS = 60
+
+
+class Call(NamedTuple):
+    """A call of a tool: the turn that made it, and when that was over (µs since the epoch)."""
+
+    turn: Turn
+    name: str
+    at: int
+
+
+class Answered(NamedTuple):
+    """The turn whose request has what a tool answered, and how long after the call."""
+
+    turn: Turn
+    after: str
+
+
+class SaidPart(NamedTuple):
+    """A part of a request. `who` said it; `title` and `meta` name it; long ones are folded."""
+
+    kind: PartKind
+    who: str
+    title: str
+    meta: str
+    text: Cut
+    size: str
+    is_open: bool
+    is_error: bool
+    call: Call | None
+    summary: str
+
+    @property
+    def is_text(self) -> bool:
+        return self.kind is PartKind.TEXT
+
+    @property
+    def is_result(self) -> bool:
+        return self.kind is PartKind.TOOL_RESULT
+
+
+class AnswerBlock(NamedTuple):
+    """A block of an answer as a card. `instead` is what the client got in its place, where that is known."""
+
+    block: BlockView
+    text: Cut
+    tree: ArgumentTree | None
+    is_kept: bool
+    instead: str | None
+    answered: Answered | None
+
+
+@dataclass(frozen=True)
+class TurnView:
+    """A turn: what was new in its request, and its answer."""
+
+    turn: Turn
+    stream: StreamView
+    attempts: list[StreamView]
+    parts: list[SaidPart]
+    hidden: int
+    note: str
+    added: str
+    changes: list[Change]
+    blocks: list[AnswerBlock]
+    hidden_blocks: int
+    badges: list[Badge]
+    by: list[str] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return anchor(self.turn.number)
+
+    @property
+    def took(self) -> str:
+        return took(self.stream)
+
+
+class Source(NamedTuple):
+    """A turn with all that is known of it. `outline` and `before` are its request and the one that it goes on from,
+    None where they are not at hand, and `why` says why; `instead` has what the client got, by block."""
+
+    turn: Turn
+    stream: StreamView
+    attempts: list[StreamView]
+    outline: RequestOutline | None
+    before: RequestOutline | None
+    why: str
+    instead: Mapping[int, str]
+
+
+def anchor(number: str) -> str:
+    """A turn's id on the page."""
+    return f"t{number.replace('.', '-')}"
+
+
+def took(stream: StreamView) -> str:
+    """How long a stream lasted."""
+    return age(stream.since_start(stream.ended_at)) if stream.ended_at else "running"
+
+
+def title_for(stream: StreamView) -> str:
+    """What a turn came to, in a word: the tools that it called, the answer, or how it failed."""
+    names = [block.title for block in stream.blocks if block.is_tool_call]
+    if not names:
+        return "answer" if stream.blocks else stream.outcome.replace("_", " ") or "running"
+    kinds = list(dict.fromkeys(names))
+    if len(kinds) > 1:
+        return one_line(f"{kinds[0]}, {len(names) - 1} more", _HEAD)
+    return names[0] if len(names) == 1 else f"{names[0]}, {len(names)} calls"
+
+
+def calls_of(turns: Iterable[tuple[Turn, StreamView]]) -> dict[str, Call]:
+    """The calls of all turns by their ids, and by their tools' names where they have none (the last of each)."""
+    calls: dict[str, Call] = {}
+    for turn, stream in turns:
+        for block in stream.blocks:
+            if block.is_tool_call:
+                at = stream.ended_at or block.completed_at or block.started_at
+                calls[block.upstream_id or f"\x00{block.name}"] = Call(turn, title_of(block.kind, block.name), at)
+    return calls
+
+
+def conversation_of(sources: Sequence[Source], calls: Mapping[str, Call]) -> list[TurnView]:
+    """The turns as a page shows them, in the room that it has."""
+    said = [_said(source) for source in sources]
+    results = {
+        part.call_id: (source.turn, source.stream.requested_at)
+        for source, new in zip(sources, said, strict=True)
+        for part in new.parts
+        if part.kind is PartKind.TOOL_RESULT
+    }
+    texts = [part.text for new in said for part in new.parts]
+    texts += [block.text for source in sources for block in source.stream.blocks[:MOST_BLOCKS]] * 2
+    room = share((text[:_MOST_SAID] for text in texts), _ROOM)
+    return [_view(source, new, calls, results, room) for source, new in zip(sources, said, strict=True)]
+
+
+class _New(NamedTuple):
+    parts: list[Part]
+    hidden: int
+    note: str
+    size: int
+
+
+def _said(source: Source) -> _New:
+    outline = source.outline
+    if outline is None:
+        return _New([], 0, source.why, 0)
+    if outline.is_odd:
+        return _New([], 0, f"not a request of this format, {byte_size(outline.size)}", outline.size)
+    new = new_in(outline, source.before)
+    turns = outline.turns[new.first + new.answered :]
+    parts: list[Part] = []
+    hidden = len(turns)
+    while hidden and len(parts) < _MOST_PARTS:
+        hidden -= 1
+        parts = parts_of(turns[hidden], outline.wire_format) + parts
+    note = ""
+    if new.unlike and (new.first > outline.standing or source.turn.relation):
+        note = f"{new.unlike:,} earlier message{'s' if new.unlike > 1 else ''} left out or changed"
+    return _New(parts[-_MOST_PARTS:], hidden + max(0, len(parts) - _MOST_PARTS), note, sum(map(len, turns)))
+
+
+def _view(
+    source: Source, new: _New, calls: Mapping[str, Call], results: Mapping[str, tuple[Turn, int]], room: int
+) -> TurnView:
+    stream = source.stream
+    blocks = stream.blocks[:MOST_BLOCKS]
+    row = row_of(stream, stream.ended_at or stream.requested_at)
+    return TurnView(
+        turn=source.turn,
+        stream=stream,
+        attempts=source.attempts,
+        parts=[_part(part, source, calls, room) for part in new.parts],
+        hidden=new.hidden,
+        note=new.note,
+        added=f"+{byte_size(new.size)}" if new.size else "",
+        changes=list(changes_of(source.outline, source.before)),
+        blocks=[_block(block, source, results, room) for block in blocks],
+        hidden_blocks=len(stream.blocks) - len(blocks),
+        badges=[badge for badge in row.badges if badge.css != "allow"],
+        by=[one_line(verdict.by, 60) for verdict in stream.verdicts if verdict.by],
+    )
+
+
+def _part(part: Part, source: Source, calls: Mapping[str, Call], room: int) -> SaidPart:
+    call = calls.get(part.call_id) if part.call_id else calls.get(f"\x00{part.name}")
+    call = call if part.kind is PartKind.TOOL_RESULT else None
+    name = one_line(part.name, _HEAD) or (call.name if call else "")
+    most = _LONG if part.kind is PartKind.TOOL_RESULT else _LONG_SAID
+    return SaidPart(
+        kind=part.kind,
+        who=one_line(part.role, 40) or "user",
+        title=name or ("call " + one_line(part.call_id, 40) if part.call_id else ""),
+        meta=exact(max(0, source.stream.requested_at - call.at)) if call else "",
+        text=cut(part.text, min(room, _MOST_SAID)),
+        size=byte_size(part.size) if part.size else "",
+        is_open=len(part.text) <= most,
+        is_error=part.is_error,
+        call=call,
+        summary=one_line(part.text, _HEAD),
+    )
+
+
+def _block(block: BlockView, source: Source, results: Mapping[str, tuple[Turn, int]], room: int) -> AnswerBlock:
+    found = results.get(block.upstream_id or "\x00") if block.is_tool_call else None
+    ended_at = source.stream.ended_at or source.stream.requested_at
+    is_whole = len(block.text) >= block.length
+    is_tree = block.is_tool_call and (bool(block.text) or not block.length)
+    text = cut(block.text, min(room, _MOST_SAID))
+    if not is_whole and block.text:
+        text = Cut(text.beginning, "", block.length - len(text.beginning), block.length)
+    return AnswerBlock(
+        block=block,
+        text=text,
+        tree=tree_of(block.text, is_arriving=False, room=min(room, _MOST_TREE)) if is_tree else None,
+        is_kept=bool(block.text) or not block.length,
+        instead=source.instead.get(block.ordinal),
+        answered=Answered(found[0], exact(max(0, found[1] - ended_at))) if found else None,
+    )
+
+
+def instead_of(stream: StreamView, got: Sequence[tuple[BlockKind, str, str]]) -> dict[int, str]:
+    """What a client got in place of each block that a policy changed; `got` has kind, name and text of each block that
+    it was sent. What it got of the others is taken away first."""
+    left = list(got)
+    for block in stream.blocks:
+        if block.state not in ("replaced", "never sent"):
+            _take(left, block)
+    found: dict[int, str] = {}
+    for block in stream.blocks:
+        if block.state == "replaced":
+            found[block.ordinal] = _next(left, block.kind)
+    for block in stream.blocks:
+        if block.state == "never sent":
+            found[block.ordinal] = _next(left, BlockKind.CONTENT)
+    return {ordinal: printable(text.strip()[:_MOST_SAID]) for ordinal, text in found.items() if text.strip()}
+
+
+def _take(left: list[tuple[BlockKind, str, str]], block: BlockView) -> None:
+    """Formats that have one text put what a policy says behind it: what is left of that is the policy's."""
+    for position, (kind, name, text) in enumerate(left):
+        if (
+            kind is block.kind
+            and text.startswith(block.text)
+            and (text == block.text or block.kind is BlockKind.CONTENT)
+        ):
+            rest = text[len(block.text) :]
+            left[position : position + 1] = [(kind, name, rest)] if rest.strip() else []
+            return
+
+
+def _next(left: list[tuple[BlockKind, str, str]], kind: BlockKind) -> str:
+    for position, (each, _, text) in enumerate(left):
+        if each is kind:
+            del left[position]
+            return text
+    return ""

@@ -1,0 +1,274 @@
+"""The waterfall of turns: a lane a line; the model's time, the tools' time between, and idle time cut out.
+
+Places are per cent of the width, as text.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+from uuid import UUID
+
+from streamviz.live.presentation.text import age
+from streamviz.live.presentation.turn_tree import Line, Turn
+from streamviz.live.presentation.views import BlockView, StreamView
+from streamviz.live.presentation.waterfall import Mark, Span
+
+# A pause longer than so many turns take is cut to so much of the width, all of them together to no more than a third.
+_LONG = 6
+_CUT = 0.045
+_ALL_CUTS = 0.33
+_STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400)
+_MOST_MARKS = 8
+_LEAST = 0.15
+_LEFT = 0.26
+_WIDTH = 99.2
+_CHARACTER = 0.62
+_MARK_ROOM = 7.0
+_NAME = 24
+_MOST_PAUSES = 200
+_BLOCKS = 1_500
+_BLOCKS_A_TURN = 40
+_LANES = 30
+
+
+class Bar(NamedTuple):
+    """A block of an answer; as in strips it is the taller the more it can do."""
+
+    span: Span
+    css: str
+    top: int
+    height: int
+    middle: str
+    is_held: bool
+    is_denied: bool
+
+
+class DrawnTurn(NamedTuple):
+    """A turn, or an attempt at one that failed (`cross` is where it did)."""
+
+    number: str
+    shown: str
+    hit: Span
+    middle: str
+    wait: Span | None
+    bars: list[Bar]
+    denied_x: str | None
+    cross: Span | None
+    words: str
+
+
+class Pause(NamedTuple):
+    """Between two turns, while a tool ran (`is_tool`) or a person thought; `text` is "" where there is no room."""
+
+    span: Span
+    text: str
+    middle: str
+    is_tool: bool
+
+
+class TurnLane(NamedTuple):
+    """A line's lane; `hangs` is from where, and to where, the line is drawn that it hangs by."""
+
+    line: Line
+    turns: list[DrawnTurn]
+    pauses: list[Pause]
+    hangs: Span | None
+    sum: str
+
+
+class TurnFall(NamedTuple):
+    """The whole drawing. `hidden` is how many lanes had no room."""
+
+    marks: list[Mark]
+    breaks: list[Span]
+    lanes: list[TurnLane]
+    hidden: int
+
+
+class Scale:
+    """Turns times into places, with what is too long and idle cut out."""
+
+    def __init__(self, spans: Sequence[tuple[int, int]], *, is_cut: bool) -> None:
+        busy = _merged(spans)
+        self.start, self.end = (busy[0][0], busy[-1][1]) if busy else (0, 1)
+        active = sum(until - since for since, until in busy)
+        most = max(1, active // max(1, len(spans)) * _LONG)
+        pauses = [(one[1], other[0]) for one, other in pairwise(busy)]
+        self.cuts = [(since, until) for since, until in pauses if until - since > most] if is_cut else []
+        share = min(_CUT, _ALL_CUTS / len(self.cuts)) if self.cuts else 0.0
+        kept = max(1, self.end - self.start - sum(until - since for since, until in self.cuts))
+        self._places = list(self._knots(kept, share))
+        self._times = [at for at, _ in self._places]
+
+    def _knots(self, kept: int, share: float) -> Iterator[tuple[int, float]]:
+        """Times with their places, between which the scale is even."""
+        unit = (1 - share * len(self.cuts)) / kept
+        at, place = self.start, 0.0
+        yield at, place
+        for since, until in self.cuts:
+            place += (since - at) * unit
+            yield since, place
+            at, place = until, place + share
+            yield at, place
+        yield max(self.end, at + 1), 1.0
+
+    def place(self, at: int) -> float:
+        """In per cent."""
+        after = min(max(1, bisect_right(self._times, at)), len(self._places) - 1)
+        (since, left), (until, right) = self._places[after - 1], self._places[after]
+        share = left + (right - left) * (min(max(at, since), until) - since) / max(1, until - since)
+        return _LEFT + share * _WIDTH
+
+    def percent(self, at: int) -> str:
+        return f"{self.place(at):.2f}%"
+
+    def span(self, since: int, until: int, least: float = _LEAST) -> Span:
+        width = max(least, self.place(until) - self.place(since))
+        return Span(self.percent(since), f"{width:.2f}%", self.percent(until))
+
+    def marks(self) -> Iterator[Mark]:
+        """The times on the axis: even steps, as far as there is room."""
+        kept = (self.end - self.start - sum(until - since for since, until in self.cuts)) / 1_000_000
+        step = next((step for step in _STEPS_S if kept / step <= _MOST_MARKS), kept / _MOST_MARKS)
+        number, last = 0, -100.0
+        while (at := self.start + int(number * step * 1_000_000)) <= self.end:
+            cut = next(((since, until) for since, until in self.cuts if since <= at < until), None)
+            if cut is not None:
+                number += int((cut[1] - at) / (step * 1_000_000)) + 1
+                continue
+            if self.place(at) - last >= _MARK_ROOM and self.place(at) < 95:
+                last = self.place(at)
+                yield Mark(self.percent(at), _clock(number * step))
+            number += 1
+
+
+def drawing_of(lines: Sequence[Line], streams: Mapping[UUID, StreamView], now: int, *, is_cut: bool = True) -> TurnFall:
+    """The waterfall of a session's lines at the time `now` (µs since the epoch)."""
+    shown = [line for line in lines if line.turns][:_LANES]
+    ids = [each for line in shown for turn in line.turns for each in (*turn.attempts, turn.stream)]
+    scale = Scale([(streams[each].requested_at, _end(streams[each], now)) for each in ids], is_cut=is_cut)
+    most = min(_BLOCKS_A_TURN, max(1, _BLOCKS // max(1, len(ids))))
+    pen = _Pen(scale, streams, now, most)
+    return TurnFall(
+        list(scale.marks()),
+        [scale.span(since, until) for since, until in scale.cuts],
+        [pen.lane(line) for line in shown],
+        sum(1 for line in lines if line.turns) - len(shown),
+    )
+
+
+class _Pen(NamedTuple):
+    scale: Scale
+    streams: Mapping[UUID, StreamView]
+    now: int
+    most: int
+
+    def lane(self, line: Line) -> TurnLane:
+        drawn, taken = [], -100.0
+        for turn in line.turns:
+            drawn += [self._attempt(turn, self.streams[each]) for each in turn.attempts]
+            stream = self.streams[turn.stream]
+            middle = (self.scale.place(stream.requested_at) + self.scale.place(_end(stream, self.now))) / 2
+            half = len(turn.number) * _CHARACTER / 2 + 0.3
+            is_named = middle - half > taken
+            taken = middle + half if is_named else taken
+            drawn.append(self._turn(turn, stream, middle, is_named))
+        streaming = sum(
+            _end(each, self.now) - each.requested_at for each in (self.streams[t.stream] for t in line.turns)
+        )
+        return TurnLane(line, drawn, self._pauses(line), self._hangs(line), age(streaming))
+
+    def _turn(self, turn: Turn, stream: StreamView, middle: float, is_named: bool) -> DrawnTurn:
+        end, first = _end(stream, self.now), min([block.started_at for block in stream.blocks] or [0])
+        bars = [self._bar(block, end) for block in stream.blocks[: self.most]]
+        denied = [block for block in stream.blocks if block.is_denied]
+        is_failed = stream.state(self.now).tone == "tone-deny" and not denied
+        return DrawnTurn(
+            turn.number,
+            turn.number if is_named else "",
+            self.scale.span(stream.requested_at, end, 0.6),
+            f"{middle:.2f}%",
+            self.scale.span(stream.requested_at, first or end),
+            bars,
+            self.scale.percent(denied[0].hold_ended_at or end) if denied else None,
+            self.scale.span(max(stream.requested_at, end - 1), end, 0.5) if is_failed else None,
+            f"Turn {turn.number}, {age(end - stream.requested_at)}, {_said(stream)}",
+        )
+
+    def _attempt(self, turn: Turn, stream: StreamView) -> DrawnTurn:
+        end = _end(stream, self.now)
+        hit = self.scale.span(stream.requested_at, end, 0.5)
+        words = f"Turn {turn.number}, an attempt that failed, {age(end - stream.requested_at)}"
+        return DrawnTurn(turn.number, "", hit, hit.x, None, [], None, hit, words)
+
+    def _bar(self, block: BlockView, end: int) -> Bar:
+        held = block.hold_ended_at or (end if block.held_at is not None else 0)
+        span = self.scale.span(block.started_at, max(block.completed_at or end, held))
+        mark = block.mark
+        top, height = (15, 15) if block.is_tool_call else (20, 5) if block.is_thinking else (18, 9)
+        middle = f"{top + height / 2:g}"
+        return Bar(span, mark.css, top, height, middle, block.held_at is not None, block.is_denied)
+
+    def _pauses(self, line: Line) -> list[Pause]:
+        if len(line.turns) > _MOST_PAUSES:
+            return []
+        pauses: list[Pause] = []
+        taken = 0.0
+        for one, other in pairwise(line.turns):
+            pause, end = self._pause(one, other, taken)
+            taken = max(taken, end)
+            pauses += [pause] if pause is not None else []
+        return pauses
+
+    def _pause(self, one: Turn, other: Turn, taken: float) -> tuple[Pause | None, float]:
+        """A pause, and where its words end; they are left out where they would run into those that are `taken`."""
+        stream = self.streams[one.stream]
+        first = other.attempts[0] if other.attempts else other.stream
+        since, until = _end(stream, self.now), self.streams[first].requested_at
+        if until <= since:
+            return None, taken
+        tools = [block.title for block in stream.blocks if block.is_tool_call]
+        text = f"{tools[0][:_NAME] if tools else 'user'} {age(until - since)}"
+        left, right = self.scale.place(since), self.scale.place(until)
+        half, middle = len(text) * _CHARACTER / 2, (left + right) / 2
+        is_named = middle - half > taken and middle + half < 100 and (right - left) * 3 > 2 * half
+        span = self.scale.span(since, until)
+        drawn = Pause(span, text if is_named else "", f"{middle:.2f}%", bool(tools))
+        return drawn, middle + half if is_named else taken
+
+    def _hangs(self, line: Line) -> Span | None:
+        if line.origin is None or line.origin.stream not in self.streams:
+            return None
+        since = _end(self.streams[line.origin.stream], self.now)
+        until = self.streams[line.turns[0].stream].requested_at
+        return self.scale.span(min(since, until), until)
+
+
+def _said(stream: StreamView) -> str:
+    calls = [block.title for block in stream.blocks if block.is_tool_call]
+    return f"calls {calls[0]}" if calls else "answer" if stream.outcome == "completed" else stream.outcome or "running"
+
+
+def _end(stream: StreamView, now: int) -> int:
+    return max(stream.requested_at, stream.ended_at or (now if stream.is_running else stream.requested_at))
+
+
+def _merged(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for since, until in sorted(spans):
+        if merged and since <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], until))
+        else:
+            merged.append((since, until))
+    return merged
+
+
+def _clock(seconds: float) -> str:
+    """`0 s`, `20 s`, `2 m 20 s`, `3 h`."""
+    if seconds < 60:
+        return f"{seconds:g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} m {rest} s" if rest else f"{minutes} m"
+    return f"{minutes // 60} h {minutes % 60} m" if minutes % 60 else f"{minutes // 60} h"

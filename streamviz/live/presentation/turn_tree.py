@@ -1,0 +1,123 @@
+"""The turns of a session as a tree: a main line, and what hangs from its turns: retries, forks and sub-agents."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+
+class Link(NamedTuple):
+    """A stream and how it goes on from its `parent`: turn, retry, fork, subagent, or "" where nobody knows."""
+
+    stream: UUID
+    parent: UUID | None = None
+    relation: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class Turn:
+    """A request that was answered. `stream` is the last attempt at it, `attempts` those before it.
+
+    `before` is the stream whose answer it goes on from, None where there is none.
+    """
+
+    stream: UUID
+    number: str
+    line: "Line"
+    ordinal: int
+    before: UUID | None = None
+    relation: str = ""
+    attempts: list[UUID] = field(default_factory=list)
+    branches: list["Line"] = field(default_factory=list)
+    helpers: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Line:
+    """Turns that follow one another. All but the main one hang from `origin`, as a fork or a sub-agent (`kind`)."""
+
+    kind: str = "main"
+    origin: Turn | None = None
+    prefix: str = ""
+    letter: str = ""
+    turns: list[Turn] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        if self.origin is None:
+            return "main line" if self.kind == "main" else "sub-agent"
+        return f"{'sub-agent' if self.kind == 'subagent' else 'fork'} of {self.origin.number}"
+
+
+def lines_of(links: Iterable[Link]) -> list[Line]:
+    """The lines of a session, the main one first, of its streams in the order of time.
+
+    A stream whose parent is not among them goes on from the one before it on the main line, as far as anybody knows.
+    """
+    return _Tree().grown(links)
+
+
+class _Tree:
+    def __init__(self) -> None:
+        self.lines = [Line()]
+        self._turns: dict[UUID, Turn] = {}
+        self._forks: Counter[str] = Counter()
+
+    def grown(self, links: Iterable[Link]) -> list[Line]:
+        for link in links:
+            parent = None if link.parent is None else self._turns.get(link.parent)
+            self._turns[link.stream] = self._placed(link, parent)
+        return self.lines
+
+    def _placed(self, link: Link, parent: Turn | None) -> Turn:
+        if parent is not None and link.relation == "retry":
+            parent.attempts.append(parent.stream)
+            parent.stream = link.stream
+            return parent
+        line = self._line_for(link, parent)
+        turn = self._next_of(line, link)
+        turn.before = self._before(link, parent, line)
+        line.turns.append(turn)
+        return turn
+
+    def _line_for(self, link: Link, parent: Turn | None) -> Line:
+        if parent is None:
+            return self.lines[0]
+        if link.relation == "subagent":
+            return self._branch(parent, Line("subagent", parent, f"{parent.number}."))
+        if link.relation == "fork" or parent.line.turns[-1] is not parent:
+            self._forks[parent.line.prefix] += 1
+            letter = _letter(self._forks[parent.line.prefix])
+            return self._branch(parent, Line("fork", parent, parent.line.prefix, letter))
+        return parent.line
+
+    def _branch(self, parent: Turn, line: Line) -> Line:
+        parent.branches.append(line)
+        self.lines.append(line)
+        return line
+
+    def _next_of(self, line: Line, link: Link) -> Turn:
+        if line.kind == "subagent" and line.origin is not None:
+            # Several agents of one turn count on, so that each number is one turn's.
+            line.origin.helpers += 1
+            ordinal = line.origin.helpers
+        elif line.turns:
+            ordinal = line.turns[-1].ordinal + 1
+        else:
+            ordinal = line.origin.ordinal + 1 if line.origin is not None else 1
+        return Turn(link.stream, f"{line.prefix}{ordinal}{line.letter}", line, ordinal, relation=link.relation)
+
+    def _before(self, link: Link, parent: Turn | None, line: Line) -> UUID | None:
+        if parent is not None:
+            return None if link.relation == "subagent" else link.parent
+        return line.turns[-1].stream if line.turns and not link.parent else None
+
+
+def _letter(number: int) -> str:
+    """b, c, …, z, za, zb, …: the first of a kind needs none."""
+    letters = ""
+    while number > 25:
+        letters, number = f"{letters}z", number - 25
+    return letters + chr(ord("a") + number)

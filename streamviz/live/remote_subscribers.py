@@ -1,0 +1,65 @@
+"""Other workers that watch streams of ours: what a socket of ours would get goes there."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+
+from streamviz.exchange.stream import LiveStream
+from streamviz.live.publisher import Publisher
+from streamviz.live.stream_topic import StreamTopic
+from streamviz.live.subscriber import Message, Subscriber
+
+Relay = Callable[[str, uuid.UUID, Message], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _RemoteSubscriber:
+    """A worker that watches one stream."""
+
+    task: asyncio.Task[None]
+    subscriber: Subscriber
+    heard_at: float = 0.0
+
+
+class RemoteSubscribers:
+    """`relay` sends a worker a message of a stream."""
+
+    def __init__(self, publisher: Publisher, relay: Relay) -> None:
+        self._publisher = publisher
+        self._relay = relay
+        self._subscribers: dict[tuple[str, uuid.UUID], _RemoteSubscriber] = {}
+
+    async def show(self, name: str, stream: LiveStream, again: bool) -> None:
+        """A worker watches a stream, still or from now on. `again`: it wants a snapshot."""
+        remote = self._subscribers.get((name, stream.id))
+        if remote is None or remote.task.done():
+            subscriber = Subscriber(relays=True)
+            task = asyncio.create_task(self._send_all(name, stream.id, subscriber))
+            remote = self._subscribers[name, stream.id] = _RemoteSubscriber(task, subscriber)
+
+            async def topic() -> StreamTopic:
+                return StreamTopic(stream, partial(self._publisher.nav_held, oob=True))
+
+            await self._publisher.join(str(stream.id), topic, subscriber)
+        elif again:
+            remote.subscriber.wants_snapshot = True
+        remote.heard_at = monotonic()
+
+    def forget(self, limit: float) -> None:
+        """Let go of those that have said nothing since then, and of those that have all of their stream."""
+        for key, remote in list(self._subscribers.items()):
+            if remote.heard_at < limit or remote.task.done():
+                remote.task.cancel()
+                self._publisher.leave(str(key[1]), remote.subscriber)
+                del self._subscribers[key]
+
+    async def _send_all(self, name: str, stream_id: uuid.UUID, subscriber: Subscriber) -> None:
+        is_open = True
+        while is_open:
+            message = await subscriber.outbox.get()
+            is_open = message.close is None
+            await self._relay(name, stream_id, message)
+            subscriber.confirm(message.number)

@@ -1,0 +1,204 @@
+"""A session's page is the conversation that its requests and answers were."""
+
+import html
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from streamviz.core.wire import WIRE_FORMATS
+from streamviz.records.models import Block, Policy, Session, Stream, Verdict
+from tests.core.test_request_parts import SAID
+from tests.dashboard.conftest import NOON, Cast, hold, recorded
+
+RAN = [
+    {"role": "system", "content": "Be careful."},
+    {"role": "user", "content": "Mend the flaky test."},
+    {
+        "role": "assistant",
+        "content": "I run it first.",
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "run_tests", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "4 failed, 16 passed"},
+    {"role": "assistant", "content": "It reads the wall clock."},
+    {"role": "user", "content": "Then mend that."},
+    {"role": "assistant", "content": "Mended."},
+]
+ENDS = (2, 4, 6)
+
+
+def turn(session: Session | None, minutes: float, messages: list[Any], **more: Any) -> Stream:
+    """A turn that asked with these messages."""
+    at = NOON + timedelta(minutes=minutes)
+    body = json.dumps({"model": "coder-large", "messages": messages, **more.pop("fields", {})}).encode()
+    return recorded(session=session, requested_at=at, ended_at=at + timedelta(seconds=2), request=body, **more)
+
+
+def answer(stream: Stream, message: dict[str, Any]) -> None:
+    """Give a stream the blocks of an answer as a client repeats it."""
+    usual = {"stream": stream, "first_seq": 0, "last_seq": 0, "started_at": stream.requested_at}
+    text = message["content"]
+    blocks = [Block(ordinal=0, kind="content", text=text, length=len(text), **usual)]
+    for number, call in enumerate(message.get("tool_calls", ()), 1):
+        made = call["function"]
+        given = {"name": made["name"], "text": made["arguments"], "length": len(made["arguments"])}
+        blocks.append(Block(ordinal=number, kind="tool_call", upstream_id=call["id"], **given, **usual))
+    Block.objects.bulk_create(blocks)
+
+
+def ran(**more: Any) -> Session:
+    """The session of a run of three turns."""
+    session: Session | None = None
+    for minutes, end in enumerate(ENDS):
+        stream = turn(session, minutes, RAN[:end], **more)
+        answer(stream, RAN[end])
+        session = stream.session
+    assert session is not None
+    return session
+
+
+def page(cast: Cast, session: Session, query: str = "") -> str:
+    found = cast["bob"].get(f"/sessions/{session.pk}/{query}")
+    assert found.status_code == 200
+    return str(found.content.decode())
+
+
+def words(shown: str) -> str:
+    """What a person reads in the middle of the page."""
+    middle = shown[shown.index('aria-label="Conversation"') : shown.index("<aside")]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", middle)).split())
+
+
+def test_a_run_reads_as_the_conversation_that_it_was(cast: Cast) -> None:
+    shown = words(page(cast, ran()))
+    places = [shown.index(each) for each in ("Be careful.", *(str(message["content"]) for message in RAN[1:]))]
+    assert places == sorted(places)
+    for message in RAN:
+        assert shown.count(message["content"]) == (2 if message["role"] == "system" else 1)
+
+
+def test_a_result_names_its_call_and_a_call_the_turn_that_answered_it(cast: Cast) -> None:
+    shown = words(page(cast, ran()))
+    assert "result of run_tests call of turn 1 · after 58.0 s 19 B" in shown
+    assert "answered in turn 2 after 58.0 s" in shown
+
+
+def test_the_selected_turn_is_in_the_url(cast: Cast) -> None:
+    session = ran()
+    shown = page(cast, session, "?turn=2")
+    assert 'aria-label="Facts of turn 2"' in shown
+    assert 'class="turn is-selected" id="t2"' in shown
+    assert 'aria-label="Facts of turn 1"' in page(cast, session, "?turn=nonsense")
+
+
+def test_a_streams_page_leads_back_to_its_turn(cast: Cast) -> None:
+    session = ran()
+    stream = session.streams.order_by("requested_at")[1]
+    shown = cast["bob"].get(f"/streams/{stream.pk}/").content.decode()
+    [query] = re.findall(rf'href="/sessions/{session.pk}/(\?turn=[^"]+)"', shown)
+    assert 'aria-label="Facts of turn 2"' in page(cast, session, query)
+
+
+def test_changes_of_tools_and_prompt_are_named_where_they_came(cast: Cast) -> None:
+    tools = [{"type": "function", "function": {"name": name}} for name in ("read_file", "apply_patch")]
+    first = turn(None, 0, RAN[:2], fields={"tools": tools[:1]})
+    turn(first.session, 1, [{"role": "system", "content": "Be quick."}, *RAN[1:4]], fields={"tools": tools})
+    shown = words(page(cast, first.session))
+    assert "tools changed: 1 added, apply_patch" in shown
+    assert "system prompt changed: Be quick." in shown
+    assert "read_file + apply_patch turn 2" in shown
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_every_format_is_read(cast: Cast, name: str) -> None:
+    said = SAID[name]
+    field = WIRE_FORMATS[name].turns
+    bodies = [json.dumps({field: part}).encode() for part in (said[:1], said)]
+    first = recorded(wire_format=name, request=bodies[0])
+    recorded(session=first.session, minutes=1, wire_format=name, request=bodies[1])
+    shown = words(page(cast, first.session))
+    assert "user Look" in shown
+    assert "image/png" in shown
+    assert "a line" in shown
+    assert "I look." not in shown  # the answer, which the second request only repeats
+
+
+@pytest.mark.parametrize("name", WIRE_FORMATS)
+def test_a_request_without_turns_opens(cast: Cast, name: str) -> None:
+    bodies = (b'{"input":["one","two"],"model":"small"}', b"", b"--boundary\r\n\xff")
+    first = recorded(wire_format=name, request=bodies[0])
+    for minutes, body in enumerate(bodies, 1):
+        recorded(session=first.session, minutes=minutes, wire_format=name, request=body)
+    assert "Turn 4" in words(page(cast, first.session))
+
+
+HOSTILE = "<script>alert(1)</script>\u202e\x00"
+
+
+def test_hostile_words_are_text(cast: Cast) -> None:
+    said = [
+        {"role": HOSTILE, "content": HOSTILE, "name": HOSTILE},
+        {"role": "tool", "tool_call_id": HOSTILE, "content": HOSTILE},
+        {"role": "user", "content": [{"type": HOSTILE}, {"type": "image_url", "image_url": {"url": HOSTILE}}]},
+    ]
+    tools = [{"type": "function", "function": {"name": HOSTILE}}]
+    stream = turn(None, 0, [{"role": "system", "content": HOSTILE}, *said], fields={"tools": tools})
+    hold(stream, [HOSTILE.replace("\x00", "")], kind="tool_call")
+    shown = page(cast, stream.session)
+    assert "<script>alert" not in shown
+    assert "\u202e" not in shown
+    assert "&lt;script&gt;alert(1)" in shown
+
+
+ODD = [b"{", b"[]", b"\xff", b'{"messages":7}', b'{"messages":[7,null,[],"x",{"role":5,"content":{"type":[]}}]}']
+
+
+@pytest.mark.parametrize("body", ODD, ids=range(len(ODD)))
+def test_an_odd_request_is_shown_with_its_size(cast: Cast, body: bytes) -> None:
+    stream = recorded(request=body)
+    shown = words(page(cast, stream.session))
+    assert f"not a request of this format, {len(body)} B" in shown or "other" in shown
+
+
+def test_what_was_not_kept_says_so(cast: Cast) -> None:
+    stream = recorded(request=b"")
+    hold(stream, [""])
+    Block.objects.update(length=1234)
+    shown = words(page(cast, stream.session))
+    assert "not kept Whole request" in shown
+    assert "Text not kept: 1,234 characters." in shown
+
+
+def test_a_session_without_streams_says_so(cast: Cast) -> None:
+    session = Session.objects.create(label="empty", started_at=NOON, last_at=NOON)
+    assert "No recorded streams in this session." in page(cast, session)
+
+
+def test_a_denied_call_shows_the_verdict(cast: Cast, guard: Policy) -> None:
+    stream = turn(None, 0, RAN[:2])
+    hold(stream, ['{"command": "rm -rf /"}'], kind="tool_call")
+    Block.objects.update(held_at=NOON, name="run_shell")
+    Verdict.objects.create(
+        stream=stream, number=0, ordinal=0, policy_version=guard.versions.get(), mode="enforce", decision="deny",
+        reason="Not that.", at=NOON, took_us=38_000,
+    )  # fmt: skip
+    shown = page(cast, stream.session)
+    assert "block-card is-denied" in shown
+    assert "never sent to the client" in words(shown)
+    assert "Not that." in shown
+    assert "1 deny" in html.unescape(re.sub(r"<[^>]+>", "", shown))
+
+
+def test_it_takes_as_many_queries_for_many_turns_as_for_few(cast: Cast) -> None:
+    session, numbers = ran(), []
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as made:
+            page(cast, session)
+        numbers.append(len(made))
+        for minutes in range(3, 40):
+            answer(turn(session, minutes, RAN[:4]), RAN[4])
+    assert numbers[0] == numbers[1]

@@ -1,0 +1,46 @@
+"""The stylesheets: each page links those of its classes, and they have no rule for what is nowhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.services import ROOT
+
+TEMPLATES = ROOT / "templates"
+FRAMES = ("base", "bare")
+PAGES = sorted(path.stem for path in (TEMPLATES / "dashboard").glob("[a-z]*.html") if path.stem not in FRAMES)
+EVERYWHERE = {"tokens", "base", "parts"}
+PUT_TOGETHER = {"fill", "is", "kind", "mode", "state", "tick", "verdict"}  # and a word for what is shown
+
+
+def classes(sheet: str) -> set[str]:
+    """All that have a rule in it."""
+    selectors = re.findall(r"([^{};]+){", re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL))
+    return {name for selector in selectors for name in re.findall(r"\.([a-z][\w-]*)", selector)}
+
+
+SHEETS = {path.stem: classes(path.read_text()) for path in (ROOT / "static" / "css").glob("*.css")}
+
+
+def sources(name: str) -> str:
+    """A template with all that it extends and includes."""
+    source = (TEMPLATES / name).read_text()
+    return source + "".join(map(sources, re.findall(r'{% (?:extends|include) "([^"]+)"', source)))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_links_the_sheets_of_its_classes(page: str) -> None:
+    source = sources(f"dashboard/{page}.html")
+    linked = {name for names in re.findall(r"{% stylesheets ([^%]+)%}", source) for name in re.findall(r"\w+", names)}
+    used = {name for names in re.findall(r'class="([^"]*)"', source) for name in names.split()}
+    of_class = {name: {sheet for sheet, named in SHEETS.items() if name in named} for name in used}
+    assert linked >= EVERYWHERE
+    assert {name: found for name, found in of_class.items() if found and not found & linked} == {}
+
+
+def test_every_rule_is_for_what_is_there() -> None:
+    files: list[Path] = [*TEMPLATES.rglob("*.html"), *(ROOT / "static").rglob("*.js"), *ROOT.glob("streamviz/**/*.py")]
+    words = set(re.findall(r"[a-z][\w-]*", "\n".join(path.read_text() for path in files)))
+    styled = {name for named in SHEETS.values() for name in named if name.split("-")[0] not in PUT_TOGETHER}
+    assert styled - words == set()

@@ -1,0 +1,57 @@
+"""Workers that hear each other, as fixtures."""
+
+import socket
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from channels.layers import InMemoryChannelLayer
+
+from streamviz.live import peers as peers_module
+from streamviz.live.link import Link
+from tests.live.workers import Worker
+
+
+@pytest.fixture
+async def workers(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Worker, Worker]]:
+    """Two that hear each other, remind each other often, and have all the patience that a busy machine asks for."""
+    monkeypatch.setattr(peers_module, "REMIND_SECONDS", 0.2)
+    for name in ("FORGET_SECONDS", "ANSWER_SECONDS", "ROWS_SECONDS"):
+        monkeypatch.setattr(peers_module, name, 60.0)
+    layer = InMemoryChannelLayer()
+    here, there = Worker(layer), Worker(layer)
+    for worker in (here, there):
+        await worker.peers.start()
+    yield here, there
+    for worker in (here, there):
+        await worker.peers.stop()
+
+
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From when this is called, who says nothing is soon forgotten."""
+    return lambda: monkeypatch.setattr(peers_module, "FORGET_SECONDS", 1.0)
+
+
+@pytest.fixture
+def impatient(workers: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long for an answer that does not come."""
+    monkeypatch.setattr(peers_module, "ANSWER_SECONDS", 0.5)
+
+
+@pytest.fixture
+async def linked(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Worker, Worker]]:
+    """A worker, and the process that has its browsers' websockets."""
+    monkeypatch.setattr(peers_module, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(peers_module, "ROWS_SECONDS", 60.0)
+    ends = socket.socketpair()
+    links = [Link(end, name) for end, name in zip(ends, ("server", "screens"), strict=True)]
+    server, screens = Worker(links[0], are_workers=False), Worker(links[1])
+    for link in links:
+        await link.open()
+    for worker in (server, screens):
+        await worker.peers.start()
+    yield server, screens
+    for worker in (server, screens):
+        await worker.peers.stop()
+    for link in links:
+        link.close()

@@ -1,0 +1,158 @@
+"""Several workers: the page of a stream that runs on another, and what people do there."""
+
+import asyncio
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from streamviz.core.verdicts import Decision
+from streamviz.live import rendering
+from streamviz.live.feed import now_us
+from streamviz.live.pace import Pace
+from streamviz.live.presentation import from_live
+from streamviz.live.presentation.views import StreamView
+from streamviz.live.remote_stream import RemoteStream
+from streamviz.live.subscriber import OVER, TRY_AGAIN, WINDOW, Message, Subscriber, head
+from tests.live.workers import PATIENCE, Browser, Worker
+
+
+async def test_a_streams_page_grows_at_another_worker(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await there.run().say("one")
+    first = Browser()
+    assert await here.peers.join(running.id, first.subscriber)
+    await first.until(lambda page: page.text("b0-text") == "one")
+    await running.say(" two")
+    await first.until(lambda page: page.text("b0-text") == "one two")
+    later = Browser()
+    assert await here.peers.join(running.id, later.subscriber)
+    await later.until(lambda page: page.text("b0-text") == "one two")
+    running.now = now_us()
+    await running.say(" three")
+    await running.end()
+    for browser in (first, later):
+        while browser.closed is None:
+            await browser.take()
+        assert browser.page.text("b0-text") == "one two three"
+        assert browser.closed == OVER
+        assert "end" in browser.page.kinds
+    assert first.page.kinds.count("snapshot") <= 2
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_stream_that_nobody_runs_is_not_joined(workers: tuple[Worker, Worker]) -> None:
+    here, _ = workers
+    stream_id = uuid.uuid4()
+    assert not await here.peers.join(stream_id, Subscriber())
+    assert here.peers._remote == {}
+
+
+async def test_what_people_do_reaches_the_worker_that_runs_the_stream(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = there.run()
+    heard: list[object] = []
+
+    def decide(*said: object) -> bool:
+        heard.append(said)
+        return len(heard) == 1
+
+    running.stream.decide = decide
+    running.stream.cancel = lambda by: by == "alice"
+    assert await here.peers.decide(running.id, 2, Decision.DENY, "alice")
+    assert not await here.peers.decide(running.id, 2, Decision.ALLOW, "bob")
+    assert heard == [(2, Decision.DENY, "alice"), (2, Decision.ALLOW, "bob")]
+    assert await here.peers.cancel(running.id, "alice")
+    assert not await here.peers.cancel(running.id, "bob")
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_nobody_acts_on_a_stream_that_nobody_runs(workers: tuple[Worker, Worker]) -> None:
+    assert await workers[0].peers.cancel(uuid.uuid4(), "alice") is None
+
+
+async def test_a_worker_that_watches_no_more_is_forgotten(
+    workers: tuple[Worker, Worker], forgetful: Callable[[], None]
+) -> None:
+    here, there = workers
+    running = await there.run().say("one")
+    browser = Browser()
+    assert await here.peers.join(running.id, browser.subscriber)
+    assert str(running.id) in there.publisher._channels
+    here.peers.leave(running.id, browser.subscriber)
+    forgetful()
+    async with asyncio.timeout(PATIENCE):
+        while str(running.id) in there.publisher._channels:
+            await asyncio.sleep(0.05)
+
+
+async def test_nothing_is_painted_for_those_that_a_worker_has_left(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await there.run().say("one")
+    assert await here.peers.join(running.id, Browser().subscriber)
+    assert there.publisher._channels
+    await there.peers.stop()
+    assert not there.publisher._channels
+
+
+async def test_one_who_comes_to_a_stream_leaves_the_pages_of_the_others_alone(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await there.run().say("one")
+    first, second = Browser(), Browser()
+    assert await here.peers.join(running.id, first.subscriber)
+    await first.until(lambda page: page.text("b0-text") == "one")
+    await running.say(" two")
+    assert await here.peers.join(running.id, second.subscriber)
+    await second.until(lambda page: page.text("b0-text") == "one two")
+    await running.say(" three")
+    for browser in (first, second):
+        await browser.until(lambda page: page.text("b0-text") == "one two three")
+        assert browser.page.kinds.count("snapshot") == 1
+
+
+async def test_who_missed_something_of_a_stream_that_ended_elsewhere_is_to_come_back() -> None:
+    remote, whole, behind = RemoteStream(), Browser(), Browser()
+    remote.subscribers |= {whole.subscriber, behind.subscriber}
+    remote.take(Message(1, head(1, "snapshot", 0) + '<b id="b0"></b>'), 0, is_text=False)
+    for number in range(2, 5):
+        piece = f'<i hx-swap-oob="beforeend:#b0">{"x" * WINDOW}</i>'
+        remote.take(Message(number, head(number, "delta", 0) + piece), 0, is_text=True)
+        whole.subscriber.confirm(number)
+    remote.take(Message(4, head(4, "end", 0)), 0, is_text=False)
+    remote.take(Message(4, "", OVER), 0, is_text=False)
+    for browser in (whole, behind):
+        while browser.closed is None:
+            await browser.take()
+    assert (whole.closed, len(whole.page.text("b0")), whole.page.kinds[-1]) == (OVER, 3 * WINDOW, "end")
+    assert (behind.closed, "end" in behind.page.kinds) == (TRY_AGAIN, False)
+
+
+async def test_a_streams_page_looks_the_same_at_another_worker(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await there.run(request=b'{"model": "m"}').say("one \ud83d two")
+    await running.call('{"path": "/"}', "rm")
+    found = await here.peers.look_for(running.id)
+    assert found is not None
+    assert found.request == b'{"model": "m"}'
+    assert found.view.held
+    view = from_live.whole_view_of(running.stream, from_live.view_of(running.stream))
+    assert await page_of(found.view) == (await page_of(view)).replace("\ud83d", "?")
+
+
+async def page_of(view: StreamView) -> str:
+    now = view.requested_at
+    return await rendering.stream(view, now, Pace()) + "".join(rendering.header(view, now).values())
+
+
+async def test_a_stream_that_ended_just_now_at_another_worker_is_found(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers
+    running = await (await there.run().say("all")).end()
+    found = await here.peers.look_for(running.id)
+    assert found is not None
+    assert not found.view.is_running
+    assert [block.text for block in found.view.blocks] == ["all"]
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_stream_that_nobody_runs_is_not_found(workers: tuple[Worker, Worker]) -> None:
+    assert await workers[0].peers.look_for(uuid.uuid4()) is None
