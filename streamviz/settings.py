@@ -4,8 +4,10 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from streamviz import admin_look, embedded_postgres, environment
+from streamviz import environment
 from streamviz.core.bounds import MIB, Bounds
+from streamviz.dashboard import admin_look
+from streamviz.ops import embedded_postgres
 from streamviz.records.journal.room import Limits
 from streamviz.records.rules import Privacy, Retention
 
@@ -49,6 +51,12 @@ SIMULATOR_URL = environment.text("SIMULATOR_URL", f"http://127.0.0.1:{SIMULATOR_
 
 # Clients send their own provider's credential, which is passed on and never stored; our key is in x-streamviz-key.
 CLIENT_CREDENTIALS = environment.flag("CLIENT_CREDENTIALS", default=False)
+
+# Whether the bodies of what is passed through unread are kept; sizes and times always are.
+STORE_PASSED_THROUGH = environment.flag("STORE_PASSED_THROUGH", default=False)
+
+# Sites whose pages may call models from a browser, with a key of their own; `*` for all.
+CORS_ORIGINS = frozenset(environment.words("CORS_ORIGINS"))
 
 # An upstream that says nothing for so long is given up.
 UPSTREAM_SILENCE_SECONDS = environment.seconds("UPSTREAM_SILENCE_SECONDS", 300.0)
@@ -123,7 +131,7 @@ MIDDLEWARE = [
 ]
 
 ROOT_URLCONF = "streamviz.urls"
-ASGI_APPLICATION = "streamviz.asgi.application"
+ASGI_APPLICATION = "streamviz.serving.asgi.application"
 
 TEMPLATES = [
     {

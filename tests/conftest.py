@@ -18,7 +18,7 @@ from django.conf import settings
 from playwright.sync_api import Browser, sync_playwright
 
 from streamviz import environment
-from streamviz.embedded_postgres import EmbeddedPostgres, django_settings
+from streamviz.ops.embedded_postgres import EmbeddedPostgres, django_settings
 from tests.services import ROOT, NewDatabase, Redis, Serving, Streamviz, clean_environment, fresh_database
 
 # How long an example takes says how busy the machine is, and must not decide whether a test passes.

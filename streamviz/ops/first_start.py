@@ -2,7 +2,7 @@
 
 from django.contrib.auth.models import User
 
-from streamviz.accounts import sign_in_link
+from streamviz.dashboard.sign_in_links import sign_in_link
 from streamviz.records.models import ApiKey
 
 ADMINISTRATOR = "admin"

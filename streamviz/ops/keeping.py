@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, NoReturn
 
-from streamviz.embedded_postgres import EmbeddedPostgres
 from streamviz.faults import Fault
 from streamviz.ops.children import Child
+from streamviz.ops.embedded_postgres import EmbeddedPostgres
 from streamviz.ops.welcome import say
 
 FIRST_PAUSE_SECONDS = 1.0

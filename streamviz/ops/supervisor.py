@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connections
 
-from streamviz.embedded_postgres import EmbeddedPostgres
 from streamviz.ops import checks, first_start
 from streamviz.ops.children import Address, Child
+from streamviz.ops.embedded_postgres import EmbeddedPostgres
 from streamviz.ops.keeping import Keeping
 from streamviz.ops.welcome import say, show_first_key, welcome
 from streamviz.records.writer.process import is_running

@@ -3,11 +3,7 @@
 import asyncio
 import sys
 
-from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamBlock, StreamState
-from streamviz.core.context import StreamingContext
-from streamviz.core.events import BlockKind
-from streamviz.core.policy import Policy, Verdict
+from streamviz.policy import BlockKind, Chunk, Policy, StreamBlock, StreamingContext, StreamState, Verdict
 
 
 class Exits(Policy):

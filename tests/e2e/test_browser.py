@@ -156,6 +156,6 @@ def test_the_record_shows_the_same_page_as_the_feed_did(proxied: Proxied, alice:
     shown = alice.page.locator("#block-cards").inner_text()
     alice.open("/sessions/")
     alice.page.get_by_role("link", name=session).click()
-    alice.page.locator(".row-link").first.click()
+    alice.page.get_by_role("link", name="Stream", exact=True).first.click()
     alice.page.wait_for_url("**/streams/*/")
     assert alice.page.locator("#block-cards").inner_text() == shown

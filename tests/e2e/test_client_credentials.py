@@ -50,6 +50,16 @@ def kept_of(proxied: Proxied, text: str) -> list[str]:
     return found + (["log"] if text in proxied.server.output() else [])
 
 
+def test_a_credential_keeps_its_header(proxied: Proxied) -> None:
+    headers = {"authorization": "Bearer sk-ant-oat-1", "x-streamviz-key": proxied.server.api_key}
+    body = {"model": "sim/content?speed=inf", "messages": MESSAGES, "max_tokens": 9}
+    answer = proxied.http.post("/v1/messages", json=body, headers=headers)
+    [asked] = proxied.requests_upstream(answer.headers)
+    names = {name.lower() for name in asked["headers"]}
+    assert "authorization" in names
+    assert "x-api-key" not in names
+
+
 @pytest.mark.parametrize("spoken", PATHS)
 @pytest.mark.parametrize("model", ["sim/content?speed=inf", "raw-content", "other-content"])
 def test_the_credential_goes_upstream_and_nowhere_else(proxied: Proxied, spoken: str, model: str) -> None:

@@ -7,6 +7,7 @@ client) is printed and not judged: how long a pause is depends on the machine.
 import os
 import shutil
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -21,7 +22,7 @@ import psutil
 import psycopg
 import pytest
 
-from streamviz.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
+from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
 from tests.e2e.load import Load, Tape
 from tests.e2e.machine import Machine, can_mount, check_record, small_disk
 from tests.e2e.proxied import until
@@ -31,23 +32,46 @@ SECONDS = float(os.environ.get("OUTAGE_SECONDS", "2"))
 CLIENTS = int(os.environ.get("OUTAGE_CLIENTS", "12"))
 
 
-@pytest.fixture
-def server() -> Iterator[EmbeddedPostgres]:
-    """A Postgres of this test's own."""
+@contextmanager
+def new_folder() -> Iterator[Path]:
+    """Where a Postgres can have its data."""
     folder = Path(tempfile.mkdtemp(prefix="streamviz-test-"))
-    own = EmbeddedPostgres(folder / "postgres")
-    own.start()
-    yield own
-    own.stop()
+    yield folder / "postgres"
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The data of a Postgres as `manage.py migrate` leaves it."""
+    with new_folder() as data:
+        made = EmbeddedPostgres(data)
+        made.start()
+        Machine(tmp_path_factory.mktemp("var"), url_of(made), 0).manage("migrate", "-v0")
+        made.stop()
+        yield data
+
+
+@pytest.fixture
+def server(migrated: Path) -> Iterator[EmbeddedPostgres]:
+    """A Postgres of this test's own: a copy, which takes a twentieth of the time of making one."""
+    with new_folder() as data:
+        subprocess.run(["cp", "-a", migrated, data], check=True)
+        own = EmbeddedPostgres(data)
+        own.start()
+        yield own
+        own.stop()
+
+
+def url_of(server: EmbeddedPostgres) -> str:
+    """Its database's."""
+    return f"postgresql://{USER}@/{DATABASE}?host={quote(str(socket_dir(server.data)), safe='')}"
 
 
 @pytest.fixture
 def machine(server: EmbeddedPostgres, tmp_path: Path) -> Iterator[Machine]:
     """A server and a writer, not started yet."""
-    url = f"postgresql://{USER}@/{DATABASE}?host={quote(str(socket_dir(server.data)), safe='')}"
     with running_simulator() as simulator:
-        made = Machine(tmp_path, url, simulator)
+        made = Machine(tmp_path, url_of(server), simulator)
         made.prepare()
         yield made
         made.stop()

@@ -86,7 +86,7 @@ def test_two_people_change_one_policy(chromium: Browser, visitor: Visitor, proxi
     page.locator("#policy-form [name=time_limit]").fill("9")
     page.locator("#policy-form [name=reason]").fill("Mine.")
     page.get_by_role("button", name="Save as v2").click()
-    expect(page.get_by_role("alert").filter(has_text="it is at v2")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="it is now at v2")).to_be_visible()
     expect(page.locator(".newer .diff")).to_contain_text("+order: 51")
     expect(page.locator("#policy-form [name=time_limit]")).to_have_value("9")
     page.get_by_role("button", name="Save as v3").click()

@@ -293,7 +293,7 @@ def test_a_request_beyond_the_limit_is_too_large(proxied: Proxied) -> None:
         ("GET", "/v1/chat/completions", 405),
         ("DELETE", "/v1/chat/completions", 405),
         ("POST", "/v1/models", 405),
-        ("POST", "/v1/nothing", 404),
+        ("POST", "/v1/nothing", 401),
         ("GET", "/v1/", 404),
     ],
 )

@@ -53,7 +53,7 @@ def call(machine: Machine, wire_format: str, model: str, *, stream: bool) -> htt
 
 def reading_nothing(machine: Machine) -> socket.socket:
     """A client that has called, and takes nothing of a flood."""
-    body = json.dumps(request("openai_chat", "content?chunks=100000&speed=inf", stream=True)).encode()
+    body = json.dumps(request("openai_chat", "content?chunks=30000&speed=inf", stream=True)).encode()
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect(("127.0.0.1", machine.port))

@@ -35,7 +35,7 @@ _LAST_WORDS = {
 _MODELS = {
     "before head": "slow?seconds=600",
     "mid-stream": "content?chunks=50000&pace=20",
-    "reading nothing": "content?chunks=100000&speed=inf",
+    "reading nothing": "content?chunks=30000&speed=inf",
     "after last word": "content?chunks=5&speed=inf",
 }
 _RESET = struct.pack("ii", 1, 0)

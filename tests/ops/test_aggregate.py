@@ -69,7 +69,7 @@ def test_an_empty_file_has_no_blocks(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not COMPARE.exists(), reason=f"no recorded streams in {RECORDINGS}")
-@pytest.mark.parametrize("wire_format", sorted(AGGREGATORS))
+@pytest.mark.parametrize("wire_format", [each for each in sorted(AGGREGATORS) if (RECORDINGS / each).is_dir()])
 def test_every_recorded_stream_is_as_expected(tmp_path: Path, wire_format: str) -> None:
     files = sorted(map(str, (RECORDINGS / wire_format).glob("*.sse")))
     lines = "".join(json.dumps(line) + "\n" for line in aggregate(wire_format, *map(Path, files)))

@@ -17,7 +17,7 @@ from pytest_django import Settings
 from streamviz.faults import Fault
 from streamviz.ops import checks
 from streamviz.ops.management.commands import migrate
-from streamviz.system_account import needed_account
+from streamviz.ops.system_account import needed_account
 from tests.conftest import missing
 from tests.e2e.proxied import until
 from tests.services import Program, free_port

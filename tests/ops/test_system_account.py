@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from streamviz import system_account
+from streamviz.ops import system_account
 
 
 def test_several_may_make_the_account_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,10 +24,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         descriptors.raise_limit()
         gc.disable()  # as in `serve`
-        from streamviz.event_loop import reactor
-        from streamviz.handover import Adopter  # first: Twisted's reactor depends on what is imported first
-        from streamviz.server import Limits
-        from streamviz.screens_asgi import application_for  # isort: skip
+        from streamviz.serving.event_loop import reactor
+        from streamviz.serving.handover import Adopter  # first: Twisted's reactor depends on what is imported first
+        from streamviz.serving.server import Limits
+        from streamviz.serving.screens_asgi import application_for  # isort: skip
 
         gc.enable()
         link, connections = (socket.socket(fileno=options[name]) for name in ("link", "connections"))

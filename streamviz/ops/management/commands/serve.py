@@ -33,9 +33,9 @@ class Command(BaseCommand):
 def serve() -> None:
     """Run the server. Imported here, as that makes the process's event loop Twisted's and loads the application."""
     gc.disable()  # what is imported stays, and looking through it again and again takes an eighth of the time
-    from streamviz.server import Limits, Listening  # first: Twisted's reactor depends on what is imported first
+    from streamviz.serving.server import Limits, Listening  # first: Twisted's reactor depends on what is imported first
 
-    from streamviz.asgi import application, screens  # isort: skip
+    from streamviz.serving.asgi import application, screens  # isort: skip
     from streamviz.proxy.early import passage
     from streamviz.proxy.worker import worker
 

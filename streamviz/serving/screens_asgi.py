@@ -10,10 +10,10 @@ from channels.layers import get_channel_layer
 from channels.routing import ProtocolTypeRouter
 from django.conf import settings
 
-from streamviz.lifespan import Application, Message, Receive, Send
-from streamviz.live.hub import SHARE_ALONE, hub
+from streamviz.asgi_types import Application, Message, Receive, Send
 from streamviz.live.link import Link
 from streamviz.live.peers import Peers
+from streamviz.live.publisher import SHARE_ALONE, publisher
 from streamviz.live.routing import websocket_application
 
 # Where they share a processor, clients come before those who watch them.
@@ -25,11 +25,11 @@ def application_for(end: socket.socket, stop: Callable[[], None]) -> Application
 
     async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
         await receive()
-        hub.share = SHARE_ALONE
+        publisher.share = SHARE_ALONE
         link = Link(end, "screens")
         await link.open()
-        peers = Peers(hub, get_channel_layer() if settings.REDIS_URL else link, are_workers=True)
-        peers.on_away = hub.send_away
+        peers = Peers(publisher, get_channel_layer() if settings.REDIS_URL else link, are_workers=True)
+        peers.on_away = publisher.send_away
         await peers.start()
         watching = asyncio.ensure_future(_stop_without(link, stop))
         gc.collect()

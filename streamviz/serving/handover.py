@@ -4,14 +4,14 @@ Both sides hold one end of a pair of datagram sockets: a datagram is a request a
 connection beside it.
 """
 
-from streamviz.event_loop import reactor  # isort: skip  (before Daphne)
+from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
 
 import os
 import socket
 from collections.abc import Callable
 
-from streamviz.lifespan import Application
-from streamviz.server import Connection, Limits, Server
+from streamviz.asgi_types import Application
+from streamviz.serving.server import Connection, Limits, Server
 
 # More than the head of any request that the server takes.
 _MOST_BYTES = 128 * 1024

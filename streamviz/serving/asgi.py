@@ -11,25 +11,26 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.db.backends.signals import connection_created
 
-from streamviz.lifespan import Message, Receive, Send
+from streamviz.asgi_types import Message, Receive, Send
 
 # Django must be set up before anything that has models is imported.
 django_application = get_asgi_application()
 
 from streamviz.dashboard.database import wait_briefly
-from streamviz.live import asking
-from streamviz.live.hub import hub
+from streamviz.live import answering
 from streamviz.live.peers import Peers
+from streamviz.live.publisher import publisher
 from streamviz.live.routing import websocket_application
-from streamviz.live.screens import Screens
-from streamviz.ops import health
 from streamviz.proxy.answers import helpers
 from streamviz.proxy.asgi import application as proxy_application
-from streamviz.proxy.driver import asked
+from streamviz.proxy.asking import asked
+from streamviz.proxy.paths import canonical, is_ours
 from streamviz.proxy.worker import worker
+from streamviz.serving import health
+from streamviz.serving.screens import Screens
 
 PROBES = ("/healthz", "/readyz")
-screens = Screens(hub)
+screens = Screens(publisher)
 
 
 async def http(scope: Message, receive: Receive, send: Send) -> None:
@@ -37,7 +38,7 @@ async def http(scope: Message, receive: Receive, send: Send) -> None:
     if scope["path"] in PROBES:
         await health.application(scope, send)
     else:
-        application = proxy_application if scope["path"].startswith("/v1/") else django_application
+        application = proxy_application if is_ours(canonical(scope["path"])) else django_application
         await application(scope, receive, send)
 
 
@@ -46,8 +47,8 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     await receive()
     connection_created.connect(wait_briefly)
     await worker.start()
-    asking.answer = partial(asked, helpers=helpers(worker))
-    peers = Peers(hub, get_channel_layer(), are_workers=True) if settings.REDIS_URL else None
+    answering.answer = partial(asked, helpers=helpers(worker))
+    peers = Peers(publisher, get_channel_layer(), are_workers=True) if settings.REDIS_URL else None
     if peers:
         await peers.start()
     await send({"type": "lifespan.startup.complete"})

@@ -3,7 +3,7 @@
 import os
 import socket
 
-from streamviz.handover import hand_over, pair
+from streamviz.serving.handover import hand_over, pair
 
 
 def test_a_connection_comes_with_its_request() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from daphne.http_protocol import WebRequest
 
-from streamviz.event_loop import reactor
+from streamviz.serving.event_loop import reactor
 
 # What a refused client gets to read why, while what it still sends is thrown away.
 LINGER_SECONDS = 5.0

@@ -6,7 +6,7 @@ before the first request and finish its work after the last. What is sent goes t
 the event loop comes round.
 """
 
-from streamviz.event_loop import reactor  # isort: skip  (before Daphne)
+from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
 
 import asyncio
 import contextlib
@@ -27,10 +27,11 @@ from twisted.internet.interfaces import IPushProducer
 from twisted.logger import STDLibLogObserver, globalLogBeginner
 from zope.interface import implementer
 
+from streamviz.asgi_types import WHY, Application
 from streamviz.faults import Fault
-from streamviz.forwarding import Networks, forwarded
-from streamviz.gate import Gate, GatedRequest
-from streamviz.lifespan import WHY, Application, Lifespan
+from streamviz.serving.forwarding import Networks, forwarded
+from streamviz.serving.gate import Gate, GatedRequest
+from streamviz.serving.lifespan import Lifespan
 
 logger = logging.getLogger(__name__)
 

@@ -13,14 +13,14 @@ import psutil
 import psycopg
 import pytest
 
-from streamviz.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
 from streamviz.faults import Fault
+from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
 from tests.services import Program, clean_environment
 
 START_AND_STAY = """
 import sys
 from pathlib import Path
-from streamviz.embedded_postgres import EmbeddedPostgres
+from streamviz.ops.embedded_postgres import EmbeddedPostgres
 EmbeddedPostgres(Path(sys.argv[1])).start()
 print("ready", flush=True)
 sys.stdin.read()

@@ -1,4 +1,4 @@
-"""An ASGI application for tests of the server, and `python -m tests.server_app PORT` to serve it."""
+"""An ASGI application for tests of the server, and `python -m tests.serving.server_app PORT` to serve it."""
 
 import asyncio
 import logging
@@ -6,11 +6,11 @@ import resource
 import sys
 from typing import Any
 
+from streamviz.asgi_types import WHY
 from streamviz.faults import Fault
-from streamviz.gate import Passage
-from streamviz.lifespan import WHY
-from streamviz.live.watcher import TRY_AGAIN
-from streamviz.server import Limits, Listening
+from streamviz.live.subscriber import TRY_AGAIN
+from streamviz.serving.gate import Passage
+from streamviz.serving.server import Limits, Listening
 
 PART = b"x" * 64 * 1024
 PARTS = 3200  # 200 MiB, far more than any socket buffers

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from streamviz.forwarding import forwarded
+from streamviz.serving.forwarding import forwarded
 
 TRUSTED = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
 

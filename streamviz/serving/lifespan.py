@@ -1,18 +1,9 @@
 """ASGI's lifespan protocol: what tells an application that its server starts and stops."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
 
+from streamviz.asgi_types import Application, Message
 from streamviz.faults import Fault
-
-Message = Any  # a dict whose keys depend on its "type"
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Message, Receive, Send], Awaitable[None]]
-
-# A key of http.disconnect beyond ASGI's own: why the client is gone, where the server itself cut it off.
-WHY = "streamviz.why"
 
 
 class Lifespan:

@@ -10,9 +10,9 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from streamviz.live.watcher import TRY_AGAIN
-from tests.server_app import PART, PARTS
+from streamviz.live.subscriber import TRY_AGAIN
 from tests.services import Program, clean_environment, free_port
+from tests.serving.server_app import PART, PARTS
 
 SMALL_BUFFER = 64 * 1024
 MOST_PARTS_IN_SOCKETS = 160  # 10 MiB: what the kernel holds for both ends, with room to spare
@@ -26,11 +26,11 @@ WEBSOCKET_REQUEST = (
 
 
 class Served(Program):
-    """The application of tests.server_app, being served."""
+    """The application of tests.serving.server_app, being served."""
 
     def __init__(self, silence_seconds: float = 120) -> None:
         self.port = free_port()
-        command = [sys.executable, "-m", "tests.server_app", str(self.port), str(silence_seconds)]
+        command = [sys.executable, "-m", "tests.serving.server_app", str(self.port), str(silence_seconds)]
         super().__init__(command, clean_environment())
         self.wait_for("Listening on")
 
@@ -229,7 +229,7 @@ def test_it_stops_the_application_after_its_last_request(served: Served, number:
 
 
 def test_a_port_in_use_is_one_line(served: Served) -> None:
-    second = Program([sys.executable, "-m", "tests.server_app", str(served.port), "120"], clean_environment())
+    second = Program([sys.executable, "-m", "tests.serving.server_app", str(served.port), "120"], clean_environment())
     assert second.wait() == 1
     assert f"fault: Cannot listen on 127.0.0.1:{served.port}" in second.output()
     assert "Traceback" not in second.output()

@@ -19,8 +19,8 @@ import psutil
 import psycopg
 from psycopg import sql
 
-from streamviz import system_account
 from streamviz.faults import Fault
+from streamviz.ops import system_account
 
 MAJOR_VERSION = "18"
 USER = DATABASE = "streamviz"

@@ -1,0 +1,1 @@
+"""What the server is: its protocols, its processes, and what it answers."""

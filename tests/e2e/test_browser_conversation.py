@@ -1,0 +1,110 @@
+"""A session read in a browser: an agent's run as the conversation that it was, without a click."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browsing import NARROW, Visitor, faults
+from tests.e2e.proxied import Proxied, until
+from tests.services import Serving
+
+SESSION = "checkout-flake"
+SYSTEM = "You are a careful engineer in the repository checkout-service. Run the tests before you change anything."
+TASK = "test_retry_backs_off fails about one run in five on CI. Find out why and mend it."
+RESULTS = ["4 failed, 16 passed in 11.42s", "from billing import clock\n\ndef backoff(attempt):", "12 files"]
+COUNT = """
+SELECT count(*) FROM records_stream s JOIN records_session n ON n.id = session_id WHERE label = %s AND outcome <> ''
+"""
+TOOLS = [{"type": "function", "function": {"name": name}} for name in ("read_file", "run_shell", "list_directory")]
+
+
+class Run:
+    """An agent that works through a proxied model: `said` is its conversation as it has it."""
+
+    def __init__(self, proxied: Proxied) -> None:
+        self.proxied, self.turns = proxied, 0
+        self.said: list[dict[str, Any]] = [{"role": "system", "content": SYSTEM}]
+
+    def ask(self, model: str, *words: dict[str, Any], **more: Any) -> None:
+        """A turn: these messages, and the model's answer to them."""
+        self.said += words
+        body = {"model": f"sim/{model}", "messages": self.said, "tools": TOOLS, **more}
+        self.turns += 1
+        answer = self.proxied.post(body, x_session_id=SESSION, user_agent="coding-agent/1.4")
+        if answer.status == 200:
+            self.said.append(json.loads(answer.body)["choices"][0]["message"])
+
+    def results(self) -> list[dict[str, Any]]:
+        """What the tools answer to the last calls."""
+        calls = self.said[-1].get("tool_calls") or []
+        return [
+            {"role": "tool", "tool_call_id": call["id"], "content": RESULTS[n % len(RESULTS)]}
+            for n, call in enumerate(calls)
+        ]
+
+
+@pytest.fixture(scope="module")
+def run(serving: Serving) -> Iterator[Run]:
+    with serving() as server, Proxied(server) as proxied:
+        proxied.sign_in()
+        proxied.switch("shell-guard", "enforce")
+        run = Run(proxied)
+        run.ask("parallel-tools?speed=8", {"role": "user", "content": TASK})
+        run.ask("thinking?speed=8", *run.results())
+        run.ask("dangerous?speed=8", {"role": "user", "content": "Then clear the caches."})
+        until(lambda: proxied.query(COUNT, SESSION)[0][0] == run.turns)
+        yield run
+
+
+def visit(run: Run, chromium: Browser, **options: Any) -> Visitor:
+    cookies: list[Any] = [
+        {"name": name, "value": value, "url": run.proxied.server.base_url}
+        for name, value in run.proxied.http.cookies.items()
+    ]
+    visitor = Visitor(chromium, run.proxied.server.base_url, **options)
+    visitor.context.add_cookies(cookies)
+    return visitor
+
+
+def session_page(run: Run, visitor: Visitor, query: str = "") -> Page:
+    [(session_id,)] = run.proxied.query("SELECT id FROM records_session WHERE label = %s", SESSION)
+    return visitor.open(f"/sessions/{session_id}/{query}")
+
+
+def test_it_reads_as_the_run_that_it_was(run: Run, chromium: Browser) -> None:
+    with visit(run, chromium) as visitor:
+        page = session_page(run, visitor)
+        shown = " ".join((page.locator(".pane-middle").text_content() or "").split())
+        said = [message.get("content") or "" for message in run.said]
+        # The client has a policy's words behind the text; the page has them with the call that they stand for.
+        for text in (part for each in said for part in each.replace("[Denied", "\n[Denied").split("\n")):
+            assert " ".join(text.split()) in shown
+        for call in (call for message in run.said for call in message.get("tool_calls") or ()):
+            expect(page.locator(".card-head", has_text=call["function"]["name"]).first).to_be_visible()
+        expect(page.locator(".block-card.is-denied")).to_contain_text("run_shell")
+        expect(page.locator(".got-instead")).to_contain_text("shell-guard")
+        expect(page.locator(".turn-item").nth(2)).to_contain_text("deny")
+        assert visitor.complaints == []
+
+
+def test_a_turn_is_selected_in_the_drawing_and_in_the_tree(run: Run, chromium: Browser) -> None:
+    with visit(run, chromium) as visitor:
+        page = session_page(run, visitor)
+        page.locator(".turn-item").nth(1).click()
+        expect(page.locator("aside h2").first).to_contain_text("Turn 2")
+        page.locator("a.turn-link").nth(2).click()
+        expect(page.locator("aside")).to_contain_text("shell-guard")
+        expect(page.locator("#t3.is-selected")).to_be_visible()
+        assert "turn=3" in page.url
+
+
+@pytest.mark.parametrize(("size", "scheme"), [("wide", "light"), ("wide", "dark"), ("narrow", "dark")])
+def test_it_has_no_serious_fault_and_fits(run: Run, chromium: Browser, scheme: Any, size: str) -> None:
+    options = {"viewport": NARROW} if size == "narrow" else {}
+    with visit(run, chromium, color_scheme=scheme, bypass_csp=True, **options) as visitor:
+        page = session_page(run, visitor, "?turn=3")
+        assert faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0

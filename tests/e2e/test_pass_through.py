@@ -1,0 +1,176 @@
+"""What is passed through unread: where it goes and where it does not, and what the record has of it."""
+
+import http.client
+import json
+import threading
+import uuid
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tests.e2e.proxied import Proxied, until
+from tests.e2e.test_client_credentials import kept_of
+from tests.services import Serving
+
+ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, %s)"
+RECORD = (
+    "SELECT stream.id, endpoint, wire_format, outcome, status, request"
+    " FROM records_stream AS stream JOIN records_session AS session ON session.id = session_id"
+    " WHERE label = %s AND outcome <> ''"
+)
+FORM = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nsecret words\r\n--x--\r\n'
+CREDENTIAL = "sk-of-the-operator-0123456789"
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """A provider that takes anything, and keeps what it was asked."""
+
+    protocol_version = "HTTP/1.1"
+    asked: list[tuple[str, str, dict[str, str], bytes]] = []
+
+    def _answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.asked.append((self.command, self.path, headers, body))
+        status, kind, answer = 200, "application/octet-stream", bytes(range(256)) * 40
+        if self.path.endswith("/elsewhere"):
+            status = 302
+        elif self.path.endswith("/refused"):
+            status, kind, answer = 401, "application/json", b'{"error":{"message":"not %s"}}' % CREDENTIAL.encode()
+        self.send_response(status)
+        for name, value in {"content-type": kind, "content-length": len(answer), "x-request-id": "r", "set-cookie": "a",
+                            "location": "http://elsewhere.example/"}.items():  # fmt: skip
+            self.send_header(name, str(value))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer)
+
+    do_GET = do_POST = do_DELETE = do_HEAD = _answer  # noqa: N815
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is logged."""
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def proxied(serving: Serving, upstream: int) -> Iterator[Proxied]:
+    with serving(OPERATORS_KEY=CREDENTIAL) as server, Proxied(server) as found:
+        found.query(ROUTE, "files", "openai/any", f"http://127.0.0.1:{upstream}/v1", "OPERATORS_KEY")
+        found.query(ROUTE, "claude", "anthropic/any", f"http://127.0.0.1:{upstream}", "OPERATORS_KEY")
+        until(lambda: ask(found, "GET", "/v1/files")[0] == 200)
+        found.sign_in()
+        yield found
+
+
+def ask(
+    proxied: Proxied, method: str, target: str, body: bytes | None = None, **headers: str
+) -> tuple[int, Any, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", proxied.http.base_url.port or 80, timeout=120)
+    sent = {"authorization": f"Bearer {proxied.server.api_key}", "x-streamviz-provider": "files", **headers}
+    connection.request(method, target, body, {name: value for name, value in sent.items() if value})
+    response = connection.getresponse()
+    found = response.status, response.headers, response.read()
+    connection.close()
+    return found
+
+
+def test_a_file_goes_through_as_it_is_and_is_recorded_by_its_size(proxied: Proxied) -> None:
+    session, kind = uuid.uuid4().hex, "multipart/form-data; boundary=x"
+    status, headers, body = ask(
+        proxied, "POST", "/v1/files?purpose=a%20b", FORM, **{"content-type": kind, "x-session-id": session}
+    )
+    assert (status, body) == (200, bytes(range(256)) * 40)
+    assert headers["content-type"] == "application/octet-stream"
+    assert "sandbox" in headers["content-security-policy"]
+    assert headers["set-cookie"] is None
+    method, path, sent, got = Upstream.asked[-1]
+    assert (method, path, got, sent["content-type"]) == ("POST", "/v1/files?purpose=a+b", FORM, kind)
+    assert sent["authorization"] == f"Bearer {CREDENTIAL}"
+    assert proxied.server.api_key not in str(sent)
+    [(id, *known, request)] = until(lambda: proxied.query(RECORD, session))
+    assert str(id) == headers["x-streamviz-stream"]
+    assert known == ["/v1/files", "passed_through", "completed", 200]
+    asked = {"method": "POST", "path": "/v1/files", "type": "multipart/form-data", "bytes": len(FORM)}
+    assert json.loads(bytes(request)) == asked
+    assert kept_of(proxied, "secret words") == []
+    assert proxied.http.get(f"/streams/{id}/").status_code == 200
+    assert proxied.http.get("/").status_code == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "HEAD"])
+def test_every_method_goes_through(proxied: Proxied, method: str) -> None:
+    assert ask(proxied, method, "/v1/files/file-1/content")[0] == 200
+    assert Upstream.asked[-1][:2] == (method, "/v1/files/file-1/content")
+
+
+def test_the_model_in_the_body_names_the_provider(proxied: Proxied) -> None:
+    body = json.dumps({"model": "files", "prompt": "x"}).encode()
+    own = {"x-streamviz-provider": "", "content-type": "application/json"}
+    assert ask(proxied, "POST", "/v1/images/generations", body, **own)[0] == 200
+    assert Upstream.asked[-1][3] == body
+
+
+def test_another_vendors_provider_has_its_own_paths_and_credential(proxied: Proxied) -> None:
+    own = {"x-streamviz-provider": "claude", "anthropic-version": "2023-06-01"}
+    assert ask(proxied, "GET", "/v1/messages/batches", **own)[0] == 200
+    _, path, sent, _ = Upstream.asked[-1]
+    assert (path, sent["x-api-key"]) == ("/v1/messages/batches", CREDENTIAL)
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["/v1/../admin", "/v1//files", "/v1/files/%2e%2e/x", "/v1/files/..", "/v1/files/a%2fb", "/v1/.env", "/v1/a%00",
+     "/v1/files;x", "/v1/a\\b"],
+)  # fmt: skip
+def test_a_path_is_words_and_nothing_else(proxied: Proxied, target: str) -> None:
+    count = len(Upstream.asked)
+    assert ask(proxied, "GET", target)[0] == 404
+    assert len(Upstream.asked) == count
+
+
+@pytest.mark.parametrize(
+    ("provider", "status", "code"),
+    [("", 404, "unknown_url"), ("nobody", 404, "unknown_provider"), ("http://x", 404, "unknown_provider"),
+     ("gemini", 400, "provider_not_passed_to"), ("openai", 401, "no_credential")],
+)  # fmt: skip
+def test_only_a_known_provider_is_called(proxied: Proxied, provider: str, status: int, code: str) -> None:
+    found, _, body = ask(proxied, "GET", "/v1/files", **{"x-streamviz-provider": provider})
+    assert (found, json.loads(body)["error"]["code"]) == (status, code)
+
+
+def test_a_redirect_is_not_followed(proxied: Proxied) -> None:
+    status, headers, _ = ask(proxied, "GET", "/v1/files/elsewhere")
+    assert (status, headers["location"]) == (502, None)
+
+
+def test_a_refusal_is_the_providers_without_its_credential(proxied: Proxied) -> None:
+    status, _, body = ask(proxied, "GET", "/v1/files/refused")
+    assert (status, json.loads(body)) == (401, {"error": {"message": "not ***"}})
+
+
+def test_nothing_passes_unread_where_a_policy_is_enforced(proxied: Proxied) -> None:
+    proxied.switch("secret-leak", "enforce")
+    try:
+        status, _, body = ask(proxied, "GET", "/v1/files")
+        assert (status, json.loads(body)["error"]["code"]) == (403, "denied_by_policy")
+    finally:
+        proxied.switch("secret-leak", "off")
+    assert ask(proxied, "GET", "/v1/files")[0] == 200
+
+
+def test_a_key_for_some_models_passes_nothing_through(proxied: Proxied) -> None:
+    proxied.query("UPDATE records_apikey SET models_scope = 'files'")
+    try:
+        until(lambda: ask(proxied, "GET", "/v1/files")[0] == 403)
+    finally:
+        proxied.query("UPDATE records_apikey SET models_scope = ''")
+    until(lambda: ask(proxied, "GET", "/v1/files")[0] == 200)
