@@ -4,3 +4,6 @@ import os
 from pathlib import Path
 
 RECORDINGS = Path(os.environ.get("RECORDINGS") or Path(__file__).parents[2] / "shared" / "streams")
+
+# The formats whose streams were recorded.
+RECORDED_FORMATS = ("anthropic_messages", "gemini", "openai_chat", "openai_responses")

@@ -5,12 +5,10 @@ from typing import Any
 import pytest
 
 from streamviz.core.tokens import Tokens, tokens_of
-from streamviz.core.wire import AGGREGATORS
 from tests.core.support import needs_recordings, recorded
 from tests.core.wire.official import take_in
+from tests.recordings import RECORDED_FORMATS
 from tests.upstream.usage_reports import REPORTS
-
-FORMATS = tuple(AGGREGATORS)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +67,7 @@ def test_what_is_no_cost_is_not_told(cost: object) -> None:
 
 
 @needs_recordings
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_parts_are_never_more_than_their_whole(format: str) -> None:
     for path in recorded(format):
         tokens = take_in(format, path.read_bytes())[0].state.tokens

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from streamviz.core.wire import AGGREGATORS
-from tests.recordings import RECORDINGS
+from tests.recordings import RECORDED_FORMATS, RECORDINGS
 from tests.services import ROOT, clean_environment
 
 COMPARE = RECORDINGS / "compare.py"
@@ -69,7 +68,7 @@ def test_an_empty_file_has_no_blocks(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not COMPARE.exists(), reason=f"no recorded streams in {RECORDINGS}")
-@pytest.mark.parametrize("wire_format", [each for each in sorted(AGGREGATORS) if (RECORDINGS / each).is_dir()])
+@pytest.mark.parametrize("wire_format", RECORDED_FORMATS)
 def test_every_recorded_stream_is_as_expected(tmp_path: Path, wire_format: str) -> None:
     files = sorted(map(str, (RECORDINGS / wire_format).glob("*.sse")))
     lines = "".join(json.dumps(line) + "\n" for line in aggregate(wire_format, *map(Path, files)))

@@ -14,8 +14,8 @@ from streamviz.core.wire import AGGREGATORS
 from tests.core.support import as_answer, compare, needs_recordings, parse, recorded
 from tests.core.wire import legal
 from tests.core.wire.official import compose, payloads, take_in, told_of
+from tests.recordings import RECORDED_FORMATS
 
-FORMATS = tuple(AGGREGATORS)
 CLIENT_FORMATS = ("openai_chat", "anthropic_messages", "openai_responses", "gemini")
 
 pytestmark = needs_recordings
@@ -25,7 +25,7 @@ def expected(path: Path) -> Any:
     return json.loads(path.with_suffix("").with_suffix(".expected.json").read_text())
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_all_aggregate_to_what_is_expected(format: str) -> None:
     differences = {}
     for path in recorded(format):
@@ -35,7 +35,7 @@ def test_all_aggregate_to_what_is_expected(format: str) -> None:
     assert not differences
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_usage_is_normalised_to_what_is_expected(format: str) -> None:
     for path in recorded(format):
         want = expected(path)
@@ -46,7 +46,7 @@ def test_usage_is_normalised_to_what_is_expected(format: str) -> None:
         assert {key: value for key, value in (got or {}).items() if key in known} == known, path.stem
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_built_messages_are_read_as_the_same_blocks(format: str) -> None:
     for path in recorded(format):
         aggregator, _ = take_in(format, path.read_bytes())
@@ -59,7 +59,7 @@ def test_built_messages_are_read_as_the_same_blocks(format: str) -> None:
         assert got.calls == calls, path.stem
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_nothing_that_a_stranger_sends_raises(format: str) -> None:
     rng = random.Random(11)
     for path in recorded(format):

@@ -2,15 +2,18 @@
 
 import pytest
 
-from streamviz.core.wire import AGGREGATORS
 from tests.core.support import needs_recordings, recorded
 from tests.core.wire import legal
 from tests.core.wire.official import Told, compose, payloads, read_back, take_in, told_of
+from tests.recordings import RECORDED_FORMATS
 
 CLIENT_FORMATS = ("openai_chat", "anthropic_messages", "openai_responses", "gemini")
 # The tests of the chat composer write chat streams in their own format, with all of their choices.
 PAIRS = [
-    (source, target) for source in AGGREGATORS for target in CLIENT_FORMATS if not source == target == "openai_chat"
+    (source, target)
+    for source in RECORDED_FORMATS
+    for target in CLIENT_FORMATS
+    if not source == target == "openai_chat"
 ]
 
 pytestmark = needs_recordings

@@ -10,15 +10,15 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.wire import AGGREGATORS
 from tests.core.support import needs_recordings, parse, recorded
+from tests.recordings import RECORDED_FORMATS
 
-FORMATS = tuple(AGGREGATORS)
 CUTS = 10
 BYTE_FOR_BYTE = 20_000
 
 pytestmark = needs_recordings
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_the_pieces_in_which_bytes_come_make_no_difference(format: str) -> None:
     # All that an aggregator sees are these chunks: where they are the same, so are its events.
     for path in recorded(format):
@@ -29,7 +29,7 @@ def test_the_pieces_in_which_bytes_come_make_no_difference(format: str) -> None:
         assert parse(data[:BYTE_FOR_BYTE], 1) == parse(data[:BYTE_FOR_BYTE]), path.stem
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_a_stream_that_is_cut_gives_a_prefix(format: str) -> None:
     rng = random.Random(7)
     for path in recorded(format):
