@@ -6,6 +6,7 @@ import { start as startKeys } from "./keys.js";
 import { start as startButtons } from "./buttons.js";
 import { start as startFollow } from "./follow.js";
 import { start as startPeek } from "./peek.js";
+import { start as startBrush } from "./brush.js";
 
 startNotices();
 startSocket();
@@ -14,3 +15,4 @@ startKeys();
 startButtons();
 startFollow();
 startPeek();
+startBrush();

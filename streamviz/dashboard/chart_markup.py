@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from django.utils.safestring import SafeString
 
-from streamviz.dashboard.charts import Bar, Chart, Mark
+from streamviz.dashboard.charts import Bar, Brush, Chart, Mark
 
 _GROUND = '<line class="bars-ground" x1="0" x2="100%" y1="100%" y2="100%"/>'
 
 
-def bars(chart: Chart, axis: Sequence[Mark], changes: Sequence[Mark] = ()) -> SafeString:
-    """A drawing with its axis, and upright lines for changes."""
+def bars(chart: Chart, axis: Sequence[Mark], changes: Sequence[Mark] = (), brush: Brush | None = None) -> SafeString:
+    """A drawing with its axis, and upright lines for changes; a script lets people drag across one with a brush."""
     top = f'<text class="axis-text" x="0" y="10">{html.escape(chart.top)}</text>' if chart.top else ""
     lines = "".join(f'<line class="axis-line" x1="{mark.x}" x2="{mark.x}" y1="0" y2="100%"/>' for mark in axis)
     words = "".join(
@@ -19,9 +19,18 @@ def bars(chart: Chart, axis: Sequence[Mark], changes: Sequence[Mark] = ()) -> Sa
     )
     plot = f"{lines}{''.join(map(_bar, chart.bars))}{''.join(map(_change, changes))}{_GROUND}"
     return SafeString(
-        f'<svg class="bars" aria-hidden="true">{top}<svg class="bars-plot" y="14" width="100%" height="72">{plot}</svg>'
+        f'<svg class="bars" aria-hidden="true"{brush_attributes(brush)}>{top}<svg class="bars-plot" y="14" width="100%" height="72">{plot}</svg>'
         f"{words}</svg>"
     )
+
+
+def brush_attributes(brush: Brush | None) -> str:
+    """What static/js/brush.js has to know of a drawing."""
+    if brush is None:
+        return ""
+    since, until = (round(at.timestamp() * 1000) for at in (brush.span.since, brush.span.until))
+    step = round(brush.span.step.total_seconds() * 1000)
+    return f' data-from="{since}" data-to="{until}" data-step="{step}" data-href="{html.escape(brush.href)}"'
 
 
 def small_bars(chart: Chart) -> SafeString:

@@ -41,6 +41,13 @@ class Mark(NamedTuple):
     href: str = ""
 
 
+class Brush(NamedTuple):
+    """What dragging across a drawing of `span` leads to: `{from}` and `{to}` in `href` stand for what was chosen."""
+
+    span: Timespan
+    href: str
+
+
 class Chart(NamedTuple):
     """A drawing: `top` says what its full height is, empty where there is nothing to draw."""
 

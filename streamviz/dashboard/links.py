@@ -16,6 +16,12 @@ def sessions_url(time: Mapping[str, str], written: str = "") -> str:
     return f"{_sessions()}?{'&'.join(f'{name}={_quoted(value)}' for name, value in query.items())}"
 
 
+def sessions_between(written: str) -> str:
+    """The same for a `charts.Brush`."""
+    asked = f"q={_quoted(written)}&" if written else ""
+    return f"{_sessions()}?{asked}since={{from}}&until={{to}}"
+
+
 def term(field: str, name: str) -> str:
     """A filter for exactly this name; a dash is that of streams that have none."""
     return f"{field}:{quoted_if_needed(name or UNKNOWN)}"

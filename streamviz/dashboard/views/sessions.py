@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from streamviz.dashboard import charts, queries, roles, session_filters, timespans
 from streamviz.dashboard.histogram import histogram_of
-from streamviz.dashboard.links import sessions_url
+from streamviz.dashboard.links import sessions_between, sessions_url
 from streamviz.dashboard.pages import needs
 from streamviz.dashboard.timespans import Timespan
 from streamviz.live.filters import Filter, parse_filter
@@ -82,6 +82,7 @@ def _choices(written: Filter, span: Timespan) -> dict[str, Any]:
         "filter": written,
         "span": span,
         "axis": charts.axis(span),
+        "brush": charts.Brush(span, sessions_between(written.text)),
         "nothing": charts.Chart([], ""),
         "chips": [(term, sessions_url(span.query, written.without(term).text)) for term in written.terms],
         "shortcuts": [(name, sessions_url(span.query, each.text), each == written) for name, each in shortcuts],
