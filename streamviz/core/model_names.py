@@ -5,6 +5,8 @@ from fnmatch import fnmatchcase
 
 SIMULATOR = "simulator"
 SIMULATOR_PREFIX = "sim/"
+REPLAY = "replay"
+REPLAY_PREFIX = "replay/"
 
 
 def model_names(asked: str, provider: str = "", model: str = "") -> tuple[str, ...]:

@@ -8,11 +8,12 @@ from django.conf import settings
 from streamviz.core.aggregator import Chunk
 from streamviz.core.errors import UpstreamError
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, encode
+from streamviz.core.json_value import JsonObject, as_object, encode
 from streamviz.core.policy import Consult
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.asking import Helpers
+from streamviz.proxy.replays import ReplayedAnswer
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
 from streamviz.upstream.answer import Answer, BoundedAnswer
@@ -37,6 +38,7 @@ async def open_counted(
     if not worker.asking.asks(target, request.fields):
         answer = await open_answer(worker, request, target, client_headers)
         stream.left_out = answer.left_out
+        stream.hides_usage = _hid_usage(target, request)
         return answer
     try:
         answer = await open_answer(worker, request.asking_for_usage(), target, client_headers)
@@ -48,7 +50,15 @@ async def open_counted(
     return answer
 
 
+def _hid_usage(target: Target, request: ModelRequest) -> bool:
+    """Whether what is replayed has usage that its client did not ask for, and this one does not either."""
+    asks = as_object(request.fields.get("stream_options")).get("include_usage") is True
+    return target.replay is not None and target.replay.hides_usage and not asks
+
+
 async def _opened(worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]) -> Answer:
+    if target.replay is not None:
+        return ReplayedAnswer(target.replay, is_streaming=request.is_streaming)
     if target.lane is Lane.RAW:
         where, body = request.upstream(target)
         return await open_raw(worker.client, where, body, client_headers)

@@ -14,7 +14,6 @@ from streamviz.core.errors import ClientFacingError, RequestError
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ChainContext, Subject
 from streamviz.core.masking import kept_values, mask_all
-from streamviz.core.model_names import model_names
 from streamviz.core.outcome import Outcome
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Decision, Mode
@@ -28,6 +27,7 @@ from streamviz.proxy.clock import Clock
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.leaving import until_over
 from streamviz.proxy.passing import end_to_end
+from streamviz.proxy.replays import is_replay, replay_target
 from streamviz.proxy.requests import ModelRequest, read_request
 from streamviz.proxy.said import Said, said_of
 from streamviz.proxy.spending import add_up, amounts_of, spent_by
@@ -125,6 +125,8 @@ async def target_of(
     worker: Worker, wire_format: WireFormat, scope: HTTPScope, key: KnownKey, request: ModelRequest
 ) -> Target:
     """Where a request goes, with the credential that it goes with. Raises RequestError where it cannot or may not."""
+    if is_replay(worker, request.model):
+        return await replay_target(request, wire_format, key)
     target = await worker.target_for(request.model, wire_format.name)
     if not key.may_call(request.model, target.provider, target.model):
         message = f"The API key {key.name} is not for the model `{request.model}`. See GET /v1/models."
@@ -177,7 +179,7 @@ def _open_stream(
                 wire_format.name,
                 request.fields,
                 len(request.body),
-                model_names(request.model, target.provider, target.model),
+                target.names(request.model),
             ),
             worker.sessions.counts(session_id, requested_at),
             state,
@@ -246,7 +248,7 @@ def _call_instead(call: _Call, target: Target) -> None:
     stream, context = call.stream, call.stream.context
     stream.upstream_model, stream.provider = target.model, target.provider
     context.price = partial(price, target.model, target.provider)
-    names = model_names(context.request.model, target.provider, target.model)
+    names = target.names(context.request.model)
     context.request = replace(context.request, names=names)
     chosen = call.worker.configuration.policies_for(context.request.models, stream.key_name)
     context.not_run[:] = chosen.not_run

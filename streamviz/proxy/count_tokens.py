@@ -5,10 +5,10 @@ from functools import partial
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.conf import settings
 
+from streamviz.core.errors import RequestError
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
 from streamviz.core.masking import kept_values
-from streamviz.core.model_names import model_names
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import Decision, Mode
@@ -42,6 +42,8 @@ async def token_count(
     find = partial(target_of, worker, wire_format, scope, key)
     asked = read_request(await http.read_body(scope, receive), wire_format)
     request, target = await _settled(wire_format, worker, asked, key, find)
+    if target.lane is Lane.REPLAYED:
+        raise RequestError(400, "A recorded stream has no model that could count.", code="not_countable", param="model")
     if target.lane is Lane.TRANSLATED:
         from streamviz.upstream.token_counts import count_tokens  # loaded where it is needed: upstream/loading.py
 
@@ -49,9 +51,7 @@ async def token_count(
         await http.respond(send, 200, {"content-type": "application/json"}, encode(count))
         return
     where, body = _upstream(request, target)
-    policies = worker.configuration.policies_for(
-        model_names(request.model, target.provider, target.model), key.name
-    ).active
+    policies = worker.configuration.policies_for(target.names(request.model), key.name).active
     headers = kept_values(end_to_end(scope), policies)
     opened = await open_raw(worker.client, where, body, headers)
     answer = BoundedAnswer(opened, settings.ANSWER_BOUNDS)
@@ -81,9 +81,7 @@ async def _settled(
     changed_it: set[str] = set()
     while True:
         target = await find(request)
-        judged = await _judged(
-            wire_format, worker, request, model_names(request.model, target.provider, target.model), key, changed_it
-        )
+        judged = await _judged(wire_format, worker, request, target.names(request.model), key, changed_it)
         if judged.model == request.model:
             return judged, target
         request = judged

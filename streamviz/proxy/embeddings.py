@@ -4,7 +4,6 @@ from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import encode
-from streamviz.core.model_names import model_names
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire import EMBEDDINGS
 from streamviz.core.wire.embeddings import has_tokens
@@ -30,7 +29,7 @@ async def embeddings(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCalla
 async def _require_unread(worker: Worker, key: KnownKey, request: ModelRequest) -> None:
     """Raises RequestError (400) where a policy is to read what is numbers of tokens."""
     target = await worker.target_for(request.model, EMBEDDINGS.name)
-    names = model_names(request.model, target.provider, target.model)
-    if any(active.mode is Mode.ENFORCE for active in worker.configuration.policies_for(names, key.name).active):
+    chosen = worker.configuration.policies_for(target.names(request.model), key.name)
+    if any(active.mode is Mode.ENFORCE for active in chosen.active):
         message = "A policy reads what is embedded: send `input` as text, not as tokens."
         raise RequestError(400, message, code="unreadable_input", param="input")

@@ -23,7 +23,7 @@ from streamviz import policies
 from streamviz.core.cannot_run import CannotRun
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import NotRun
-from streamviz.core.model_names import matching
+from streamviz.core.model_names import REPLAY_PREFIX, matching
 from streamviz.core.policy import ActivePolicy, BlockScope, ByHand
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
@@ -60,6 +60,11 @@ class KnownKey:
         """Whether it opens the model that a client asked for and that is called: by the name asked for, or by that of
         the provider with its own for it. None of its globs means all."""
         return not self.models or bool(matching((asked, f"{provider}/{model}"), self.models))
+
+    def may_replay(self, asked: str, made_by: int | None) -> bool:
+        """Whether it opens a recorded stream: one that was made with it, or any that its globs for replays mean."""
+        globs = [glob for glob in self.models if glob.startswith(REPLAY_PREFIX)]
+        return made_by == self.id or bool(matching((asked,), globs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,15 @@
 
 from functools import lru_cache
 
-from streamviz.core.model_names import SIMULATOR
+from streamviz.core.model_names import REPLAY, SIMULATOR
 from streamviz.core.tokens import Tokens
 
 
 def price(model: str, provider: str, tokens: Tokens) -> float | None:
     """US dollars for a call's tokens: where the map does not have the model what the provider says, as OpenRouter does;
-    None where tokens or price are not known."""
+    None where tokens or price are not known, and of what is sent again from the record, which nobody bills."""
+    if provider == REPLAY:
+        return None
     if not _has_price(model, provider):
         return tokens.told_cost
     if tokens.input is None or tokens.output is None:
@@ -37,7 +39,7 @@ def _cost(model: str, provider: str, tokens: Tokens) -> float:
 @lru_cache(maxsize=1_000)
 def most_output(model: str, provider: str) -> int | None:
     """How many tokens a model writes at most; None where LiteLLM's map does not say."""
-    if provider == SIMULATOR:
+    if provider in (SIMULATOR, REPLAY):
         return None
     from streamviz.upstream.lite import litellm
 

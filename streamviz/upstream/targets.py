@@ -3,10 +3,11 @@
 import os
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from uuid import UUID
 
 from streamviz.core.base_urls import wrong_with_url
 from streamviz.core.errors import RequestError
-from streamviz.core.model_names import SIMULATOR, SIMULATOR_PREFIX
+from streamviz.core.model_names import SIMULATOR, SIMULATOR_PREFIX, model_names
 from streamviz.core.wire import GEMINI, WIRE_FORMATS
 from streamviz.upstream.providers import ONE_KEY, PROVIDERS, is_any_configured, is_callable, is_configured, may_call
 
@@ -37,10 +38,27 @@ NO_KEY = "none"
 
 
 class Lane(StrEnum):
-    """How the answer comes: `raw` bytes as the provider sends them, or `translated` by LiteLLM."""
+    """How the answer comes: `raw` bytes as the provider sends them, `translated` by LiteLLM, or `replayed` from the
+    record."""
 
     RAW = "raw"
     TRANSLATED = "translated"
+    REPLAYED = "replayed"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A recorded stream that is sent again, `speed` times as fast.
+
+    `requested_at` is in µs since the epoch, `names` are those of its model, and `hides_usage` says that its client did
+    not get the usage that upstream told.
+    """
+
+    stream: UUID
+    speed: float
+    requested_at: int
+    names: tuple[str, ...]
+    hides_usage: bool
 
 
 @dataclass(frozen=True)
@@ -71,6 +89,12 @@ class Target:
     missing: str = ""
     takes_client_key: bool = True
     key_header: str = ""
+    replay: Replay | None = None
+
+    def names(self, asked: str) -> tuple[str, ...]:
+        """All names of the model that is called, where the client asked for `asked`."""
+        names = model_names(asked, self.provider, self.model)
+        return names if self.replay is None else tuple(dict.fromkeys((*self.replay.names, *names)))
 
     @property
     def headers(self) -> dict[str, str]:

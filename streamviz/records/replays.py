@@ -1,0 +1,42 @@
+"""Streams of the record as they are sent again: what is kept of them, and a run of chunks at a time."""
+
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import F, Func, IntegerField, Sum
+
+from streamviz.records.models import Stream, UpstreamRun
+from streamviz.records.runs import StoredChunk
+
+
+def find(stream_id: UUID) -> Stream | None:
+    """A stream of the record, without its request."""
+    _require_usable()
+    return Stream.objects.defer("request", "usage").filter(pk=stream_id).first()
+
+
+def why_not(stream: Stream) -> str:
+    """Why its upstream tape cannot be sent again, as a clause; empty where it can."""
+    if not stream.outcome:
+        return "it still runs"
+    runs = UpstreamRun.objects.filter(stream=stream)
+    if runs.filter(payload=None).exists():
+        return "of some chunks only their sizes are kept, as a policy masked them or only shapes are stored"
+    lengths = Func(F("lengths"), function="cardinality", output_field=IntegerField())
+    kept = runs.aggregate(chunks=Sum(lengths))["chunks"] or 0
+    if not kept:
+        return "none of its chunks are kept" if stream.chunk_count else "upstream sent nothing"
+    return "" if kept == stream.chunk_count else f"only {kept} of its {stream.chunk_count} chunks are kept"
+
+
+def chunks_from(stream_id: UUID, seq: int) -> list[StoredChunk]:
+    """The chunks of the run that begins with `seq`; none behind the last."""
+    _require_usable()
+    run = UpstreamRun.objects.filter(stream=stream_id, first_seq=seq).first()
+    return [] if run is None else list(run.chunks())
+
+
+def _require_usable() -> None:
+    """No request of Django's begins here, which else sees to it that a connection that broke is not used again."""
+    if connection.errors_occurred:
+        connection.close_if_unusable_or_obsolete()
