@@ -228,7 +228,7 @@ def _of_groups(wanted: Filters, grouping: Grouping, names: tuple[str, ...]) -> F
         case Grouping.KEY:
             return replace(wanted, keys=names)
         case Grouping.SESSION:
-            return replace(wanted, labels=names)
+            return replace(wanted, sessions=names)
         case _:
             return replace(wanted, models=names)
 

@@ -17,6 +17,7 @@ from streamviz.records.links import Place
 class LiveStream:
     """All that is known of a stream so far. Its exchange fills it in; the feed and the recorder read it.
 
+    `session_label` says what its session is about, `session_name` is what its client calls that; either may be empty.
     Times are µs since the epoch. `received_at` holds one time a chunk, in order. `passed_seqs` and `passed_at` hold, in
     upstream's order, the chunks that the client was sent as they came, and when; frames that a policy made are counted
     in `frame_count` alone.
@@ -43,6 +44,7 @@ class LiveStream:
     requested_at: int
     state: StreamState
     context: ChainContext
+    session_name: str = ""
     upstream_model: str = ""
     provider: str = ""
     client: str = ""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-FIELDS = ("model", "key", "policy", "verdict", "tool", "state")
+FIELDS = ("model", "key", "session", "policy", "verdict", "tool", "state")
 _WHOLE = ("verdict", "state")  # these are a few known words, of which some contain others
 MOST_CHARACTERS = 300
 _MOST_TERMS = 20
@@ -19,6 +19,7 @@ class Facts(msgspec.Struct, frozen=True):
 
     model: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
+    session: tuple[str, ...] = ()
     policy: tuple[str, ...] = ()
     verdict: tuple[str, ...] = ()
     tool: tuple[str, ...] = ()

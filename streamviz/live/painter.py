@@ -76,11 +76,13 @@ def _order(row: RowView) -> int:
 
 def _facts(row: RowView) -> Facts:
     stream = row.stream
-    words = (stream.label, stream.model, stream.key_name, str(stream.id), row.why)
+    session = (stream.label, stream.session_known_as, str(stream.session_id))
+    words = (*session, stream.model, stream.key_name, str(stream.id), row.why)
     holders = (name for block in stream.held for name in block.held_by)
     return Facts(
         model=_lower(stream.requested_model, stream.upstream_model),
         key=_lower(stream.key_name),
+        session=_lower(*session),
         policy=_lower(*holders, *(verdict.policy for verdict in stream.verdicts)),
         verdict=_lower(*(verdict.word for verdict in stream.verdicts)),
         tool=_lower(*(block.name for block in stream.blocks if block.is_tool_call)),

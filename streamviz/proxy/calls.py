@@ -108,11 +108,18 @@ async def _open(call: _Call) -> None:
     await _reserve(call)
     judging = exchange.judge(stream.context.request)
     if judging.is_settled and (judging.denied or judging.call.model == call.asked.model):
-        call.said.keep(stream, call.asked.replaced_by(judging.call), exchange.policies)
+        _keep(call, call.asked.replaced_by(judging.call))
     else:
         call.said.keep_meanwhile(stream, call.worker.configuration.policies_of_all())
     call.driver.record(recording.opened(stream))
     call.worker.observers.feed.opened(stream)
+
+
+def _keep(call: _Call, request: ModelRequest) -> None:
+    """It is settled what goes upstream: that is what the record and pages have of the request."""
+    stream = call.stream
+    call.said.keep(stream, request, call.exchange.policies)
+    stream.session_label = call.worker.sessions.label(stream.session_id, stream.session_label)
 
 
 def _mask(call: _Call) -> None:
@@ -218,7 +225,7 @@ def _record_settled(call: _Call) -> ModelRequest:
     stream = call.stream
     request = call.asked.replaced_by(stream.context.request)
     if not stream.request:
-        call.said.keep(stream, request, call.exchange.policies)
+        _keep(call, request)
         call.driver.record(recording.opened(stream))
     return request
 

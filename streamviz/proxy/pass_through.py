@@ -212,7 +212,8 @@ def _opened(
     return LiveStream(
         id=stream_id,
         session_id=worker.sessions.named(key.name, named),
-        session_label=kept_text(named, policies),
+        session_label="",
+        session_name=kept_text(named, policies),
         key_id=key.id,
         key_name=key.name,
         endpoint=scope["path"],

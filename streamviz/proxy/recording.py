@@ -16,6 +16,7 @@ def opened(stream: LiveStream) -> StreamOpened:
         stream_id=stream.id,
         session_id=stream.session_id,
         session_label=stream.session_label,
+        session_name=stream.session_name,
         key_id=stream.key_id,
         client=stream.client,
         user_agent=stream.user_agent,

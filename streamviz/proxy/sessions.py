@@ -34,6 +34,7 @@ class Sessions:
         self._secret = hashlib.sha256(f"streamviz conversations {secret}".encode()).digest()
         self._conversations = Conversations()
         self._counts: OrderedDict[UUID, SessionCounts] = OrderedDict()
+        self._labels: OrderedDict[UUID, str] = OrderedDict()
 
     def begin(
         self,
@@ -79,6 +80,16 @@ class Sessions:
                 self._counts.popitem(last=False)
         self._counts.move_to_end(session_id)
         return counts
+
+    def label(self, session_id: UUID, label: str) -> str:
+        """The session's label, which is the first that any of its streams has."""
+        if known := self._labels.get(session_id):
+            return known
+        if label:
+            self._labels[session_id] = label
+            if len(self._labels) > _REMEMBERED:
+                self._labels.popitem(last=False)
+        return label
 
     def move(self, stream_id: UUID, old: UUID, new: UUID) -> set[UUID]:
         """A stream was found to belong to another session, with all that goes on from it: these."""

@@ -20,11 +20,13 @@ _ANSWERS_TEXT = (BlockKind.CONTENT, BlockKind.REFUSAL)
 _ENDS = 2_000
 _LONGEST_ARGUMENTS = 250_000
 _MOST_PARTS = 64
+_MOST_FIRST = 30
 # A shorter text is no errand: a call gives many such.
 TELLING_ERRAND = 40
 _MOST_ERRANDS = 8
-# What agents put before a person's words: `<system-reminder>…</system-reminder>`, `<environment_context>`.
-_OPENING = re.compile(r"\s*<([A-Za-z]{1,20}[-_][A-Za-z_-]{1,40}|INSTRUCTIONS)>")
+# What agents put before a person's words: `<system-reminder>…</system-reminder>`, `<environment_context>`. Cursor has
+# the words themselves in an element.
+_OPENING = re.compile(r"\s*<(?!user_query>)([A-Za-z]{1,20}[-_][A-Za-z_-]{1,40}|INSTRUCTIONS)>")
 # Codex's first words: the files with an agent's instructions, each below a line that names it.
 _INSTRUCTIONS = re.compile(r"\s*# AGENTS\.md instructions for [^\n]{0,1000}\n")
 _MOST_WRAPPED = 20
@@ -95,14 +97,11 @@ def turns_backwards(said: object) -> Iterator[Turn]:
                 yield _turn([item])
 
 
-def beginning(said: object) -> Iterator[Turn]:
-    """What a person, or an agent in their place, said before the first answer."""
-    for item in map(as_object, [{"role": "user", "content": said}] if isinstance(said, str) else as_list(said)):
-        turn = _turn([item])
-        if turn.is_answer:
-            return
-        if item.get("role") == "user":
-            yield turn
+def asked_first(said: object) -> Iterator[Turn]:
+    """What a person, or an agent in their place, said: of the first turns, in their order."""
+    items = [{"role": "user", "content": said}] if isinstance(said, str) else as_list(said)[:_MOST_FIRST]
+    # Clients of Gemini's format may leave the role out.
+    return (_turn([item]) for item in map(as_object, items) if (item.get("role") or "user") == "user")
 
 
 def answers_of(

@@ -146,7 +146,8 @@ class Worker:
         """Streams that are shown here belong to another session than was known when they began."""
         for stream_id in self.sessions.move(move.stream, move.old, move.new):
             if (stream := feed.get(stream_id)) is not None:
-                stream.session_id, stream.session_label = move.new, move.label or stream.session_label
+                stream.session_id, stream.session_name = move.new, move.name
+                stream.session_label = move.label or stream.session_label
                 feed.changed(stream)
 
     def require_record(self) -> None:

@@ -26,7 +26,7 @@ def export(session_ids: Iterable[UUID]) -> Iterator[bytes]:
         session = Session.objects.select_related("key").get(pk=session_id)
         yield _line(
             "session",
-            {"id": session.pk, "label": session.label, "is_starred": session.is_starred, "note": session.note},
+            {name: getattr(session, name) for name in ("id", "label", "name", "is_starred", "note")},
         )
         streams = session.streams.exclude(outcome="").select_related("key").order_by("requested_at", "id")
         for stream in streams.iterator(chunk_size=100):

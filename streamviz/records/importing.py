@@ -53,6 +53,7 @@ class SessionLine(msgspec.Struct):
     label: str
     is_starred: bool
     note: str
+    name: str = ""
 
 
 class Importing:
@@ -106,6 +107,7 @@ class Importing:
             stream_id=stream_id,
             session_id=self._session.id,
             session_label=self._session.label,
+            session_name=self._session.name,
             key_id=ApiKey.objects.filter(name=value["key"]).values_list("pk", flat=True).first(),
             **OPENED.fields(value),
         )

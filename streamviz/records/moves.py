@@ -15,12 +15,14 @@ RETRY_SECONDS = 1.0
 
 
 class Move(msgspec.Struct, frozen=True):
-    """A stream moved from session `old` to `new`, with all that goes on from it; `label` is that of the new one."""
+    """A stream moved from session `old` to `new`, with all that goes on from it; `label` and `name` are those of
+    the new one."""
 
     stream: UUID
     old: UUID
     new: UUID
     label: str
+    name: str = ""
 
 
 async def follow(conninfo: Callable[[], str], on_move: Callable[[Move], None]) -> None:

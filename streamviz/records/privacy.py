@@ -58,9 +58,7 @@ def shape_of(entry: AnyEntry) -> AnyEntry:
     """
     match entry:
         case StreamOpened():
-            # Where the client did not name the session, it is what the user wrote.
-            label = entry.session_label if entry.is_named else ""
-            return replace(without_content(entry), session_label=label)
+            return without_content(entry)
         case ChunksReceived():
             return replace(entry, raws=[], sizes=entry.sizes or [len(raw) for raw in entry.raws])
         case FramesSent():

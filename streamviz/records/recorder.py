@@ -49,11 +49,12 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
 
     `not_run` are the policies that do not judge it, and why. Where a policy takes its time over the request, `request`
     is empty at first and the entry comes once more. The stream goes on from `parent`, as `relation` says; where that is
-    not known, from one that left something that was `asked` for. `is_named` says that its client named the session.
+    not known, from one that left something that was `asked` for. `is_named` says that its client named the session, as
+    `session_name`; `session_label` says what that is about.
     """
 
     session_id: SessionId
-    session_label: str
+    session_label: Content
     key_id: Id | None
     client: str
     user_agent: str
@@ -70,6 +71,7 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     relation: str = ""
     asked: list[int] = []
     is_named: bool = False
+    session_name: str = ""
 
 
 class ChunksReceived(Entry, frozen=True, tag="chunks"):

@@ -70,12 +70,13 @@ SESSION = Table(
     (
         Column("id", "session_id", Kept()),
         Column("label", "session_label", TEXT),
+        Column("name", "session_name", TEXT),
         Column("key_id", "key_id", Kept()),
         Column("started_at", "requested_at", MOMENT),
         Column("last_at", "requested_at", MOMENT),
     ),
 )
-OPENED = Table(Stream, columns_of(StreamOpened, "stream_id", "session_label"), ("id", "worker"))
+OPENED = Table(Stream, columns_of(StreamOpened, "stream_id", "session_label", "session_name"), ("id", "worker"))
 CLOSED = Table(Stream, columns_of(StreamClosed, "stream_id"))
 BLOCK = Table(Block, columns_of(BlockRecord), ("stream_id",))
 VERDICT = Table(Verdict, columns_of(VerdictRecord), ("stream_id",))

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from streamviz.dashboard import queries
+from streamviz.records.models import Session
 from streamviz.records.queries import rows, search, sources, statistics
 from tests.dashboard.conftest import NOON, Cast, recorded
 
@@ -44,6 +45,15 @@ def test_a_search_finds_labels_models_and_ids(cast: Cast) -> None:
     shown = cast["bob"].get("/sessions/?range=all&q=nowhere").content.decode()
     assert "Nothing matches" in shown
     assert 'href="/sessions/?range=all">Clear filters' in shown
+
+
+def test_a_session_is_called_by_what_it_is_about_with_its_clients_id_beside_it(cast: Cast) -> None:
+    session = recorded("Mend the build").session
+    Session.objects.update(name="<b>ses_1</b>")
+    for path in ("/sessions/?range=all", f"/sessions/{session.pk}/"):
+        shown = cast["bob"].get(path).content.decode()
+        assert "<bdi>Mend the build</bdi>" in shown
+        assert "<bdi>&lt;b&gt;ses_1&lt;/b&gt;</bdi>" in shown
 
 
 def test_the_names_of_models_are_escaped_once(cast: Cast) -> None:

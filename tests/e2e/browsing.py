@@ -6,7 +6,7 @@ from typing import Any, Self
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from tests.e2e.proxied import MESSAGES, Proxied
+from tests.e2e.proxied import Proxied
 
 # Several browsers and servers share a machine here, and five seconds can be short then.
 PATIENCE_MS = 60_000
@@ -56,7 +56,8 @@ class Visitor:
 
 
 class Call(threading.Thread):
-    """A streaming chat call with the official SDK, in a thread of its own: the client that is looked at."""
+    """A streaming chat call with the official SDK, in a thread of its own: the client that is looked at. Its first words
+    are its session's name, so that pages show that."""
 
     def __init__(self, proxied: Proxied, model: str, session: str, **more: Any) -> None:
         super().__init__(name=session, daemon=True)
@@ -69,9 +70,10 @@ class Call(threading.Thread):
 
     def run(self) -> None:
         headers = {"x-session-id": self._session}
+        said: Any = [{"role": "user", "content": self._session}]
         try:
             with self._proxied.sdk.chat.completions.create(
-                model=f"sim/{self._model}", messages=MESSAGES, stream=True, extra_headers=headers, **self._more
+                model=f"sim/{self._model}", messages=said, stream=True, extra_headers=headers, **self._more
             ) as stream:
                 for chunk in stream:
                     self.chunks.append(chunk)

@@ -21,7 +21,7 @@ from tests.services import ROOT, Program, clean_environment, free_port
 
 ADMINISTRATOR = {"username": "alice", "password": "correct horse battery"}
 STREAMS = """
-SELECT session.label, stream.id, stream.outcome, stream.error, stream.chunk_count, stream.frame_count
+SELECT session.name, stream.id, stream.outcome, stream.error, stream.chunk_count, stream.frame_count
 FROM records_stream AS stream JOIN records_session AS session ON session.id = session_id
 """
 NOT_IN_ORDER = """

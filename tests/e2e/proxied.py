@@ -24,7 +24,7 @@ FROM records_frame LEFT JOIN records_chunk USING (stream_id, seq) WHERE stream_i
 PASSED = "SELECT seq FROM records_frame WHERE stream_id = %s AND origin = 'upstream' ORDER BY number"
 STREAM = """
 SELECT stream.id, outcome, finish_reason, status, error, chunk_count, frame_count, block_count
-FROM records_stream AS stream JOIN records_session AS session ON session.id = session_id WHERE label = %s
+FROM records_stream AS stream JOIN records_session AS session ON session.id = session_id WHERE name = %s
 """
 
 

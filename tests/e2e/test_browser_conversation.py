@@ -16,7 +16,7 @@ SYSTEM = "You are a careful engineer in the repository checkout-service. Run the
 TASK = "test_retry_backs_off fails about one run in five on CI. Find out why and mend it."
 RESULTS = ["4 failed, 16 passed in 11.42s", "from billing import clock\n\ndef backoff(attempt):", "12 files"]
 COUNT = """
-SELECT count(*) FROM records_stream s JOIN records_session n ON n.id = session_id WHERE label = %s AND outcome <> ''
+SELECT count(*) FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s AND outcome <> ''
 """
 TOOLS = [{"type": "function", "function": {"name": name}} for name in ("read_file", "run_shell", "list_directory")]
 
@@ -70,7 +70,7 @@ def visit(run: Run, chromium: Browser, **options: Any) -> Visitor:
 
 
 def session_page(run: Run, visitor: Visitor, query: str = "") -> Page:
-    [(session_id,)] = run.proxied.query("SELECT id FROM records_session WHERE label = %s", SESSION)
+    [(session_id,)] = run.proxied.query("SELECT id FROM records_session WHERE name = %s", SESSION)
     return visitor.open(f"/sessions/{session_id}/{query}")
 
 

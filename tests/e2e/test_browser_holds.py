@@ -61,7 +61,7 @@ def held_call(proxied: Proxied, *visitors: Visitor) -> Call:
     """A dangerous call that waits for a person, on everybody's page."""
     session = uuid.uuid4().hex
     call = Call(proxied, "dangerous?pace=10", session)
-    query = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE label = %s"
+    query = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
     [(stream_id,)] = until(lambda: proxied.query(query, session))
     for each in visitors:
         each.open(f"/streams/{stream_id}/")

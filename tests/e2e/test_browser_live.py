@@ -55,7 +55,7 @@ def another(chromium: Browser, alice: Visitor, base_url: str) -> Visitor:
 
 def stream_path(proxied: Proxied, session: str) -> str:
     """The page of a session's stream, once it is in the record."""
-    query = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE label = %s"
+    query = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
     [(stream_id,)] = until(lambda: proxied.query(query, session))
     return f"/streams/{stream_id}/"
 

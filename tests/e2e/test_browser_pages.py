@@ -13,10 +13,10 @@ from playwright.sync_api import Browser, Page, Route, expect
 from streamviz.simulator.scenarios import HOSTILE_TEXT
 from tests.core.support import call, calls, delta, sse
 from tests.e2e.browsing import NARROW, Call, Visitor, faults, grown
-from tests.e2e.proxied import MESSAGES, Proxied, until
+from tests.e2e.proxied import Proxied, until
 from tests.services import Serving
 
-STREAM = "SELECT s.id, session_id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE label = %s"
+STREAM = "SELECT s.id, session_id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
 
 
 class Site:
@@ -195,7 +195,10 @@ def test_hostile_text_does_nothing_anywhere(site: Site) -> None:
         page = visitor.open("/")
         page.on("dialog", lambda dialog: visitor.complaints.append(f"a dialog: {dialog.message}"))
         stream = site.proxied.sdk.chat.completions.create(
-            model=model, messages=MESSAGES, stream=True, extra_headers=headers
+            model=model,
+            messages=[{"role": "user", "content": label}],
+            stream=True,
+            extra_headers=headers,
         )
         seen = iter(stream)
         next(seen)

@@ -18,7 +18,7 @@ from tests.services import Serving
 # Longer than anything that a test does meanwhile.
 LONG = "content?chunks=50000&pace=20"
 SLOW = "content?chunks=50000&pace=1000"
-RUNNING = "SELECT 1 FROM records_stream s JOIN records_session n ON n.id = session_id WHERE label = %s"
+RUNNING = "SELECT 1 FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
 
 
 @pytest.fixture(scope="module")

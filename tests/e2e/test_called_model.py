@@ -87,7 +87,7 @@ def test_what_the_policies_of_the_model_that_a_policy_names_mask_is_kept_nowhere
     body = {"model": "fast", "messages": [{"role": "user", "content": f"I am {secret}"}], "max_tokens": 900}
     answer = guarded.post(body, path, x_session_id=f"{number} of {secret}", user_agent=f"{number} for {secret}")
     assert answer.status == 200
-    kept = "SELECT s.label, t.user_agent, t.request FROM records_stream t JOIN records_session s ON s.id = t.session_id"
+    kept = "SELECT s.name, t.user_agent, t.request FROM records_stream t JOIN records_session s ON s.id = t.session_id"
     [row] = until(lambda: guarded.query(f"{kept} WHERE t.user_agent LIKE %s AND t.outcome <> ''", f"{number}%"))
     label, agent, request = map(str, row)
     assert label.startswith(number)

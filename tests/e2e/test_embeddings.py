@@ -15,7 +15,7 @@ RECORD = (
     "SELECT stream.id, endpoint, wire_format, outcome, status, input_tokens, output_tokens, chunk_count, block_count,"
     " request"
     " FROM records_stream AS stream JOIN records_session AS session ON session.id = session_id"
-    " WHERE label = %s AND outcome <> ''"
+    " WHERE name = %s AND outcome <> ''"
 )
 KEY = "sk-proj-" + "Ab1_" * 12
 

@@ -329,5 +329,5 @@ def once(machine: Machine) -> list[Tape]:
 def recorded(machine: Machine, tapes: list[Tape]) -> list[Tape]:
     """Those that are in Postgres, waiting until all that can be are."""
     machine.wait_until_stored(1)
-    known = {row[0] for row in machine.query("SELECT label FROM records_session")}
+    known = {row[0] for row in machine.query("SELECT name FROM records_session")}
     return [tape for tape in tapes if tape.session in known]

@@ -18,7 +18,7 @@ ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (
 RECORD = (
     "SELECT stream.id, endpoint, wire_format, outcome, status, request"
     " FROM records_stream AS stream JOIN records_session AS session ON session.id = session_id"
-    " WHERE label = %s AND outcome <> ''"
+    " WHERE name = %s AND outcome <> ''"
 )
 FORM = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nsecret words\r\n--x--\r\n'
 CREDENTIAL = "sk-of-the-operator-0123456789"

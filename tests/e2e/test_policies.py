@@ -510,7 +510,7 @@ def test_a_whole_answer_that_cannot_be_one_any_more_raises(guarded: Guarded, ses
         # White space has begun the answer by then.
         [(stream_id,)] = until(lambda: guarded.query(
             "SELECT s.id FROM records_clientrun r JOIN records_stream s ON s.id = r.stream_id"
-            " JOIN records_session n ON n.id = s.session_id WHERE n.label = %s", session))  # fmt: skip
+            " JOIN records_session n ON n.id = s.session_id WHERE n.name = %s", session))  # fmt: skip
         form = {"csrfmiddlewaretoken": guarded.http.cookies["csrftoken"]}
         assert guarded.http.post(f"/streams/{stream_id}/cancel/", data=form).status_code < 400
         error = asked.result()

@@ -193,10 +193,10 @@ def test_streams_of_a_named_session_are_together(proxied: Proxied, session: str)
     proxied.ask(model("tools"), session)
     counted = (
         "SELECT count(*) FROM records_stream JOIN records_session s ON s.id = session_id"
-        " WHERE label = %s AND outcome <> ''"
+        " WHERE name = %s AND outcome <> ''"
     )
     until(lambda: proxied.query(counted, session) == [(2,)])
-    assert proxied.query("SELECT count(*) FROM records_session WHERE label = %s", session) == [(1,)]
+    assert proxied.query("SELECT count(*) FROM records_session WHERE name = %s", session) == [(1,)]
 
 
 # Errors

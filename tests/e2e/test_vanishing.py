@@ -23,7 +23,7 @@ AT_ONCE = 50
 # More than that the simulator does not answer in time.
 AT_ONCE_IN_A_PROCESS = 250
 OUTCOMES = """
-SELECT session.label, outcome, error FROM records_stream AS stream
+SELECT session.name, outcome, error FROM records_stream AS stream
 JOIN records_session AS session ON session.id = session_id
 """
 

@@ -134,7 +134,7 @@ async def _until_begun(server: Server, connection: socket.socket, client: Vanish
 
 def _sessions(database_url: str) -> list[str]:
     with psycopg.connect(database_url) as record:
-        return [label for (label,) in record.execute("SELECT label FROM records_session")]
+        return [label for (label,) in record.execute("SELECT name FROM records_session")]
 
 
 async def _until_full(server: Server, connection: socket.socket, client: Vanishing) -> None:

@@ -17,6 +17,10 @@ def _said(*texts: str) -> dict[str, object]:
         ("Mend the build",),
         (REMINDER, "Mend the build"),
         (f"{REMINDER}\n{REMINDER} Mend the build",),
+        ("<timestamp>Friday</timestamp>\n<user_query>\nMend the build\n</user_query>",),
+        ("<user_query>\nMend the build\n</user_query>",),
+        ("<task>\nMend the build\n</task>", "<environment_details>\n# Files\n</environment_details>"),
+        ("<session>\nMend the build\n</session>",),
         ("<environment_context>\n<cwd>/home</cwd>\n</environment_context>", "Mend  the\nbuild"),
     ],
 )
@@ -27,6 +31,30 @@ def test_a_label_is_a_persons_first_words(texts: tuple[str, ...]) -> None:
 def test_words_come_from_the_first_message_that_has_any() -> None:
     items = [*_said(REMINDER)["messages"], {"role": "user", "content": "Mend the build"}]
     assert label_of({"input": items}, "input") == "Mend the build"
+
+
+@pytest.mark.parametrize(
+    ("turns", "said"),
+    [
+        ("messages", [("user", "Generate a title for this conversation:\n"), ("user", "Mend the build")]),
+        ("contents", [("user", "This is the Gemini CLI. We are setting up the context for our chat.\nToday is Friday."),
+                      ("model", "Got it. Thanks for the context!"), ("user", "Mend the build")]),
+        ("contents", [(None, "Mend the build")]),
+        ("messages", [("system", "Be short."), ("user", "Mend the build")]),
+    ],
+)  # fmt: skip
+def test_what_an_agent_says_itself_is_no_label(turns: str, said: list[tuple[str | None, str]]) -> None:
+    content = "parts" if turns == "contents" else "content"
+    told = [
+        {"role": role, content: [{"text": text} if role is None else {"type": "text", "text": text}]}
+        for role, text in said
+    ]
+    assert label_of({turns: told}, turns) == "Mend the build"
+
+
+@pytest.mark.parametrize("text", ["quota", "Warmup"])
+def test_a_call_of_an_agents_own_has_no_label(text: str) -> None:
+    assert label_of(_said(text), "messages") == ""
 
 
 @pytest.mark.parametrize("text", ["<b>bold</b> words", "<system-reminder> that never ends", "<a-b></c-d>"])

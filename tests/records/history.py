@@ -59,7 +59,9 @@ def story(
     stream_id = id_at(at, number)
     start = as_microseconds(at)
     chunks = list(raws) or tool_stream()
-    beginning = {name: changes.pop(name) for name in ("requested_model", "key_id", "request") if name in changes}
+    beginning = {
+        name: changes.pop(name) for name in ("requested_model", "key_id", "request", "session_name") if name in changes
+    }
     session_id = uuid.uuid5(uuid.NAMESPACE_URL, session or str(stream_id))
     head = opened(stream_id, session_id=session_id, session_label=session, requested_at=start, **beginning)
     entry = received(stream_id, chunks)

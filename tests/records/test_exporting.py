@@ -25,7 +25,7 @@ from tests.records.support import NOON, block, closed, judged, opened, passed, r
 
 ODD = [b"", b"\xff\xfe\n\n", "data: \u2028\U0001f9ea\n\n".encode()]
 TABLES = {
-    "session": "SELECT id, label, is_starred, note, started_at, last_at FROM records_session ORDER BY 1",
+    "session": "SELECT id, label, name, is_starred, note, started_at, last_at FROM records_session ORDER BY 1",
     "stream": "SELECT to_jsonb(s) - 'worker' - 'key_id' FROM records_stream s ORDER BY id",
     "block": "SELECT to_jsonb(b) - 'id' FROM records_block b ORDER BY stream_id, ordinal",
     "verdict": "SELECT to_jsonb(v) - 'id' - 'policy_version_id' FROM records_verdict v ORDER BY stream_id, number",
@@ -56,7 +56,7 @@ def version_id(query: Query) -> int:
 def session(query: Query) -> uuid.UUID:
     """A session of a denied stream, one with odd bytes and one of which only shapes are kept."""
     shapes = id_at(day(1), 5)
-    named = {"session_id": uuid.uuid5(uuid.NAMESPACE_URL, "nightly"), "session_label": "nightly"}
+    named = {"session_id": uuid.uuid5(uuid.NAMESPACE_URL, "nightly"), "session_label": "nightly", "session_name": "n"}
     store(
         story(day(2), session="nightly", denied=make_policy()),
         story(day(1), [*ODD, *tool_stream()], session="nightly"),

@@ -108,14 +108,14 @@ def test_requests_alone_can_be_left_out(query: Query, tmp_path: Path) -> None:
     assert "chunk" in places(query)
 
 
-def test_a_session_that_the_client_named_keeps_its_name(query: Query, tmp_path: Path) -> None:
+def test_a_session_that_the_client_named_keeps_its_name_and_no_label(query: Query, tmp_path: Path) -> None:
     journal = journal_of(tmp_path, [])
     recorder = PrivateRecorder(journal, Privacy(shapes_of_models=("*",)), lambda _: "")
     named = uuid.uuid5(uuid.NAMESPACE_URL, "nightly")
     # It belongs to that one by what it repeats, and does not name it.
     recorder.append(opened(uuid.uuid4(), session_id=named, session_label="What the user wrote"))
-    recorder.append(opened(uuid.uuid4(), session_id=named, session_label="nightly", is_named=True))
+    recorder.append(opened(uuid.uuid4(), session_id=named, session_name="nightly", is_named=True))
     recorder.append(opened(uuid.uuid4(), session_id=uuid.uuid4(), session_label="What the user wrote"))
     recorder.flush()
     move(tmp_path)
-    assert {row[0] for row in query("SELECT label FROM records_session")} == {"nightly", ""}
+    assert set(query("SELECT label, name FROM records_session")) == {("", "nightly"), ("", "")}

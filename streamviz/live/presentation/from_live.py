@@ -35,6 +35,7 @@ def _view_of(stream: LiveStream, *, is_whole: bool) -> StreamView:
         id=stream.id,
         session_id=stream.session_id,
         session_label=stream.session_label,
+        session_name=stream.session_name,
         key_name=stream.key_name,
         endpoint=stream.endpoint,
         wire_format=stream.wire_format,

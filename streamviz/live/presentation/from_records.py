@@ -94,6 +94,7 @@ def _view_of(stream: Stream, texts: list[str], received_at: list[int], passed: l
         id=stream.pk,
         session_id=stream.session_id,
         session_label=stream.session.label,
+        session_name=stream.session.name,
         key_name=stream.key.name if stream.key else "",
         endpoint=stream.endpoint,
         wire_format=stream.wire_format,

@@ -219,6 +219,7 @@ class StreamView:
     user_agent: str
     blocks: Sequence[BlockView]
     verdicts: Sequence[VerdictView]
+    session_name: str = ""
     received_at: Sequence[int] = field(default=())
     passed_seqs: Sequence[int] = field(default=())
     passed_at: Sequence[int] = field(default=())
@@ -238,7 +239,13 @@ class StreamView:
 
     @property
     def label(self) -> str:
-        return one_line(self.session_label, 200) or str(self.session_id)[:13]
+        """What its session is called."""
+        return one_line(self.session_label, 200) or self.session_known_as
+
+    @property
+    def session_known_as(self) -> str:
+        """The id by which its client knows the session; the beginning of ours where it told none."""
+        return one_line(self.session_name, 200) or str(self.session_id)[:13]
 
     @property
     def model(self) -> str:

@@ -34,10 +34,12 @@ class Relation(models.TextChoices):
 
 
 class Session(models.Model):
-    """Streams that belong together: one conversation or agent run."""
+    """Streams that belong together: one conversation or agent run. `label` says what it is about, in its user's words;
+    `name` is what its client calls it, an id as a rule. Either may be empty."""
 
     id = models.UUIDField(primary_key=True, default=uuid7)
     label = models.TextField(blank=True)
+    name = models.TextField(default="", blank=True)
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="sessions")
     started_at = models.DateTimeField()
     last_at = models.DateTimeField()
@@ -48,12 +50,23 @@ class Session(models.Model):
         ordering = ["-last_at", "-id"]
         indexes = [
             models.Index(fields=["-last_at", "-id"], name="session_newest"),
-            HashIndex(fields=["label"], name="session_label"),  # a label may be longer than other indexes can take
+            HashIndex(fields=["label"], name="session_label"),  # it may be longer than other indexes can take
+            HashIndex(fields=["name"], name="session_name"),
             models.Index(fields=["id"], condition=models.Q(is_starred=True), name="session_starred"),
         ]
 
     def __str__(self) -> str:
-        return self.label or str(self.id)
+        return self.title
+
+    @property
+    def title(self) -> str:
+        """What it is called on pages."""
+        return self.label or self.name or str(self.id)
+
+    @property
+    def known_as(self) -> str:
+        """The id by which its client knows it; ours where it told none."""
+        return self.name or str(self.id)
 
 
 class Stream(models.Model):

@@ -11,7 +11,7 @@ Values = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Filters:
     """What is asked for; what is empty or None is not. Names are exact, and an empty one is that of a stream with none;
-    `text` is searched for in content, thinking, tool names, arguments, labels, ids and the names of models. Streams
+    `text` is searched for in content, thinking, tool names, arguments, labels and names of sessions, ids and the names of models. Streams
     that have one of the things in `without` are left out.
 
     `outcomes` has an empty one for streams that run, `decisions` has words such as `deny` and `would deny`.
@@ -22,7 +22,7 @@ class Filters:
     models: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
     finish_reasons: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
@@ -60,8 +60,9 @@ _CONDITIONS = {
     # index stream_of_key
     "keys": "({s}.key_id = ANY(ARRAY(SELECT id FROM records_apikey WHERE name = ANY(%(keys)s)))"
     " OR ({s}.key_id IS NULL AND '' = ANY(%(keys)s)))",
-    # index session_label
-    "labels": "{s}.session_id IN (SELECT id FROM records_session WHERE label = ANY(%(labels)s))",
+    # indexes session_label, session_name
+    "sessions": "{s}.session_id IN (SELECT id FROM records_session"
+    " WHERE label = ANY(%(sessions)s) AND (label <> '' OR name = '') OR name = ANY(%(sessions)s) AND name <> '')",
     "outcomes": "{s}.outcome = ANY(%(outcomes)s)",  # index stream_that_failed
     "finish_reasons": "{s}.finish_reason = ANY(%(finish_reasons)s)",
     # index block_of_tool

@@ -1,4 +1,4 @@
-"""Full-text search: all words in one block, in a session's label or in a model's name.
+"""Full-text search: all words in one block, in a session's label and name or in a model's name.
 
 Words are found whole, and the last of each term by its beginning; a path or a name is a phrase.
 """
@@ -31,7 +31,8 @@ SELECT DISTINCT stream_id FROM (
 # Index session_search.
 _MATCHING_SESSIONS = """
 SELECT id FROM records_session
-WHERE to_tsvector('simple'::regconfig, streamviz_words(label)) @@ streamviz_query(%(text)s) LIMIT %(most)s
+WHERE to_tsvector('simple'::regconfig, streamviz_words(label || ' ' || name)) @@ streamviz_query(%(text)s)
+LIMIT %(most)s
 """
 # Index stream_of_model, once for each name that there is.
 _MATCHING_MODELS = """
@@ -45,7 +46,8 @@ WITH RECURSIVE model(name) AS (
 SELECT name FROM (SELECT name FROM model LIMIT %(most)s) AS each
 WHERE to_tsvector('simple'::regconfig, streamviz_words(name)) @@ streamviz_query(%(text)s)
 """
-_ID = "({s}.id = %(id)s OR {s}.session_id = %(id)s)"
+_ID = "({s}.id = %(id)s OR {s}.session_id = ANY(%(sessions)s))"
+_CALLED = "SELECT id FROM records_session WHERE name = %(name)s"  # index session_name
 # Indexes of the primary key, stream_in_session and stream_of_model.
 _FEW = (
     "({s}.id = ANY(%(found_streams)s) OR {s}.session_id = ANY(%(found_sessions)s)"
@@ -60,9 +62,12 @@ _MANY = """coalesce(
 
 
 def text_conditions(text: str) -> Conditions:
-    """The condition that a stream matches a text; an id is taken for one. Raises SearchTooBroad."""
+    """The condition that a stream matches a text; an id is taken for one, of ours or of a client's session.
+
+    Raises SearchTooBroad."""
     if (wanted := as_id(text)) is not None:
-        return Conditions(_ID, {"id": wanted})
+        called = [row[0] for row in rows(_CALLED, {"name": text.strip()})]
+        return Conditions(_ID, {"id": wanted, "sessions": [wanted, *called]})
     values = {"text": text.replace("\x00", " "), "most": FEW + 1, "newest": NEWEST}
     if not rows("SELECT streamviz_query(%(text)s) <> ''::tsquery", values)[0][0]:
         return Conditions("true", {})

@@ -18,7 +18,7 @@ class Grouping(StrEnum):
     MODEL = "s.requested_model"
     PROVIDER = "s.provider"
     KEY = "coalesce((SELECT name FROM records_apikey WHERE id = s.key_id), '')"
-    SESSION = "(SELECT label FROM records_session WHERE id = s.session_id)"
+    SESSION = "(SELECT coalesce(nullif(label, ''), name) FROM records_session WHERE id = s.session_id)"
 
 
 # What rows are added up by before the group's name is looked up; it has the name by which that is done.
@@ -145,7 +145,10 @@ GROUP BY 1 HAVING sum(streams) > 0 ORDER BY 2 DESC, 1 LIMIT %(most)s
 """
 _NAMED = {
     Grouping.KEY: ("coalesce(named.name, '')", "LEFT JOIN records_apikey AS named ON named.id = s.key_id"),
-    Grouping.SESSION: ("named.label", "JOIN records_session AS named ON named.id = s.session_id"),
+    Grouping.SESSION: (
+        "coalesce(nullif(named.label, ''), named.name)",
+        "JOIN records_session AS named ON named.id = s.session_id",
+    ),
 }
 _STREAMS = "SELECT coalesce(sum(streams), 0) FROM {source} AS s WHERE {conditions}"
 # Index stream_sample, or stream_newest.

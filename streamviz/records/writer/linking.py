@@ -23,8 +23,8 @@ from streamviz.records.moves import CHANNEL, Move
 from streamviz.records.writer.pending import Batch
 
 _LOCK = 7_241_006
-# A label in a notification, which takes 8,000 bytes.
-_LABEL_CHARACTERS = 500
+# A label, or a name, in a notification, which takes 8,000 bytes.
+_MOST_CHARACTERS = 300
 _MOST = 2_000
 _FAILED = [str(each) for each in FAILED]
 
@@ -85,9 +85,10 @@ WITH RECURSIVE moved AS (
 _MERGE = """
 UPDATE records_session AS session SET
     started_at = least(session.started_at, other.started_at), last_at = greatest(session.last_at, other.last_at),
-    label = coalesce(nullif(session.label, ''), other.label), is_starred = session.is_starred OR other.is_starred,
+    label = coalesce(nullif(session.label, ''), other.label), name = coalesce(nullif(session.name, ''), other.name),
+    is_starred = session.is_starred OR other.is_starred,
     note = concat_ws(E'\\n', nullif(session.note, ''), nullif(other.note, ''))
-FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s RETURNING session.label
+FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s RETURNING session.label, session.name
 """
 _IS_EMPTY = "SELECT NOT EXISTS (SELECT FROM records_stream WHERE session_id = %(old)s)"
 _DROP = "DELETE FROM records_session WHERE id = %(old)s"
@@ -199,5 +200,5 @@ def _move(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID) -> None:
     if cursor.execute(_IS_EMPTY, told).fetchone() == (True,):
         for statement in (_RESERVATIONS, _TALLY, _DROP_TALLY, _DROP):
             cursor.execute(statement, told)
-    label = str(row[0]) if row else ""
-    cursor.execute(_TELL, [CHANNEL, encode(Move(stream, old, new, label[:_LABEL_CHARACTERS])).decode()])
+    label, name = (str(text)[:_MOST_CHARACTERS] for text in row or ("", ""))
+    cursor.execute(_TELL, [CHANNEL, encode(Move(stream, old, new, label, name)).decode()])

@@ -11,7 +11,8 @@ UPSERT_SESSION = f"""
 ON CONFLICT (id) DO UPDATE SET
     started_at = least(records_session.started_at, excluded.started_at),
     last_at = greatest(records_session.last_at, excluded.last_at),
-    label = coalesce(nullif(records_session.label, ''), excluded.label)
+    label = coalesce(nullif(records_session.label, ''), excluded.label),
+    name = coalesce(nullif(records_session.name, ''), excluded.name)
 """
 
 INSERT_STREAM = f"""

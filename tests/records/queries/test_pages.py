@@ -56,13 +56,16 @@ def test_under_a_filter_it_stands_where_the_newest_that_fits_does(query: Query) 
     assert labels(Filters(models=("a",)), 1) == ["one", "both"]
 
 
+CLIENTS_ID = "0199a1b2-0000-7000-8000-00000000c0de"
+
+
 @pytest.fixture
 def history(query: Query) -> None:
     """Streams that differ in one thing each, every one in a session of that name."""
     key, _ = ApiKey.objects.issue("nightly")
     store(
-        story(day(1), session="plain"),
-        story(day(9), session="old"),
+        story(day(1), session="plain", session_name="ses_1"),
+        story(day(9), session="old", session_name=CLIENTS_ID),
         story(day(1), session="model", number=1, requested_model="o4-mini"),
         story(day(1), session="key", number=2, key_id=key.pk),
         story(day(1), session="provider", number=3, provider="anthropic"),
@@ -92,7 +95,11 @@ FILTERS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "starred": ({"starred": True}, {"-old"}),
     "cost": ({"least_cost": 1.0}, {"-dear"}),
     "duration": ({"least_seconds": 60}, {"-long"}),
-    "label": ({"labels": ("plain", "old")}, {"-plain", "-old"}),
+    "label": ({"sessions": ("plain", "old")}, {"-plain", "-old"}),
+    "name": ({"sessions": ("ses_1",)}, {"-plain"}),
+    "neither label nor name": ({"sessions": ("",)}, {"-"}),
+    "text in a name": ({"text": "ses_1"}, {"-plain"}),
+    "an id that a client gave": ({"text": CLIENTS_ID}, {"-old"}),
     "no key": ({"keys": ("",)}, {"key"}),
     "a key or none": ({"keys": ("nightly", "")}, set()),
     "in shadow": ({"decisions": ("would deny",)}, {"-"}),
