@@ -56,8 +56,8 @@ class Visitor:
 
 
 class Call(threading.Thread):
-    """A streaming chat call with the official SDK, in a thread of its own: the client that is looked at. Its first words
-    are its session's name, so that pages show that."""
+    """A streaming chat call with the official SDK, in a thread of its own: the client that is looked at. Its first
+    words are its session's name, so that pages show that."""
 
     def __init__(self, proxied: Proxied, model: str, session: str, **more: Any) -> None:
         super().__init__(name=session, daemon=True)

@@ -11,8 +11,8 @@ Values = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Filters:
     """What is asked for; what is empty or None is not. Names are exact, and an empty one is that of a stream with none;
-    `text` is searched for in content, thinking, tool names, arguments, labels and names of sessions, ids and the names of models. Streams
-    that have one of the things in `without` are left out.
+    `text` is searched for in content, thinking, tool names, arguments, labels and names of sessions, ids and the names
+    of models. Streams that have one of the things in `without` are left out.
 
     `outcomes` has an empty one for streams that run, `decisions` has words such as `deny` and `would deny`.
     """
