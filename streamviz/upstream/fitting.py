@@ -3,6 +3,7 @@
 What it cannot take, and the answer does not depend on, is left out and named. What would change the answer is refused.
 """
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat
+from streamviz.core.wire.signed_thinking import is_marked
 from streamviz.upstream.chat_requests import speaks_messages, speaks_responses
 from streamviz.upstream.lite import litellm
 from streamviz.upstream.targets import Target
@@ -74,7 +76,9 @@ def fit(target: Target, request: JsonObject) -> Fitted:
         elif name not in _USUAL or value != _USUAL[name]:
             raise _refusal(target, name)
     if target.wire_format == GEMINI.name:
-        as_chat(fields)
+        _fit_gemini(target, fields, left_out)
+    elif target.wire_format == OPENAI_CHAT.name:
+        _fit_chat(target, fields, left_out)
     elif target.wire_format == OPENAI_RESPONSES.name and _is_called_as_chat(target):
         _fit_responses(target, fields, left_out)
     elif target.wire_format == ANTHROPIC_MESSAGES.name and _is_called_as_chat(target):
@@ -114,7 +118,7 @@ def _taken(provider: str, model: str) -> frozenset[str]:
 
 def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     """Thinking and effort go on as effort, where the model has such a thing."""
-    config = as_object(fields.pop("output_config", None))
+    config = _object(fields, "output_config")
     effort = _EFFORTS.get(as_text(config.get("effort")), "")
     reasons = "reasoning_effort" in _taken(target.provider, target.model)
     kind = as_text(as_object(fields.get("thinking")).get("type"))
@@ -131,12 +135,12 @@ def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> No
 
 def _fit_responses(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     _fit_tools(target, fields, left_out)
-    text = dict(as_object(fields.pop("text", None)))
+    text = dict(_object(fields, "text"))
     if text.pop("verbosity", None) is not None:
         left_out.append("text.verbosity")
     if text:
         fields["text"] = text
-    reasoning = as_object(fields.pop("reasoning", None))
+    reasoning = _object(fields, "reasoning")
     if "summary" in reasoning:
         left_out.append("reasoning.summary")
     if (effort := reasoning.get("effort")) is not None:
@@ -144,8 +148,7 @@ def _fit_responses(target: Target, fields: JsonObject, left_out: list[str]) -> N
             fields["reasoning"] = {"effort": effort}
         else:
             left_out.append("reasoning.effort")
-    included = fields.pop("include", None)
-    for each in included if isinstance(included, list) else []:
+    for each in _list(fields, "include"):
         if as_text(each) not in _INCLUDED_BESIDE:
             raise _refusal(target, "include")
         left_out.append(f"include: {each}")
@@ -153,7 +156,7 @@ def _fit_responses(target: Target, fields: JsonObject, left_out: list[str]) -> N
 
 def _fit_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     """Raises RequestError where the answer has to use what would be left out."""
-    offered = objects(fields.pop("tools", None))
+    offered = objects(_list(fields, "tools"))
     taken = [tool for tool in offered if not _is_beside(tool, left_out)]
     choice = fields.get("tool_choice")
     must_use = choice == "required" or as_text(as_object(choice).get("type")) in _OFFERED_BESIDE
@@ -164,11 +167,50 @@ def _fit_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:
 
 
 def _wants_thinking_back(target: Target, fields: JsonObject) -> bool:
-    """Whether a call of this turn stands there without the thinking before it, which Anthropic's models want to see as
-    long as they are to think, and which no client of this format has kept."""
-    items = [as_text(item.get("type")) or "message" for item in objects(fields.get("input"))]
-    since = max((at for at, kind in enumerate(items) if kind == "message"), default=0)
-    return speaks_messages(target.provider, target.model) and any(kind.endswith("_call") for kind in items[since:])
+    """Whether the calls of this turn stand there without the thinking before them, which Anthropic's models want to see
+    as long as they are to think, and which clients may not have kept."""
+    if not speaks_messages(target.provider, target.model):
+        return False
+    for item in _this_turn(objects(fields.get("input")), _is_asked):
+        if item.get("type") == "reasoning" and is_marked(item.get("encrypted_content")):
+            return False
+        if as_text(item.get("type")).endswith("_call"):
+            return True
+    return False
+
+
+def _fit_chat(target: Target, fields: JsonObject, left_out: list[str]) -> None:
+    """The same of clients of chat: few of them keep `thinking_blocks`."""
+    if not speaks_messages(target.provider, target.model):
+        return
+    called = (each for each in _this_turn(objects(fields.get("messages")), _is_users) if each.get("tool_calls"))
+    first = next(called, None)
+    if first is not None and not first.get("thinking_blocks"):
+        left_out += [name for name in ("reasoning_effort", "thinking") if fields.pop(name, None) is not None]
+
+
+def _fit_gemini(target: Target, fields: JsonObject, left_out: list[str]) -> None:
+    """The same of clients of Gemini's format, whose seals are of its own kind."""
+    chat, unthought = as_chat(fields), list[str]()
+    _fit_chat(target, chat, unthought)
+    if unthought:
+        config = as_object(fields["generationConfig"])
+        kept = {name: value for name, value in config.items() if name not in ("thinkingConfig", "thinking_config")}
+        fields["generationConfig"] = kept
+        left_out.append("generationConfig.thinkingConfig")
+
+
+def _this_turn(said: Sequence[JsonObject], begins: Callable[[JsonObject], bool]) -> Sequence[JsonObject]:
+    """What was said since a person spoke last."""
+    return said[max((at for at, each in enumerate(said) if begins(each)), default=0) :]
+
+
+def _is_asked(item: JsonObject) -> bool:
+    return item.get("role") not in (None, "assistant")
+
+
+def _is_users(message: JsonObject) -> bool:
+    return message.get("role") == "user"
 
 
 def _is_beside(tool: JsonObject, left_out: list[str]) -> bool:
@@ -176,6 +218,26 @@ def _is_beside(tool: JsonObject, left_out: list[str]) -> bool:
     if kind in _OFFERED_BESIDE:
         left_out.append(f"tool {as_text(tool.get('name'))[:_LONGEST_NAME] or kind}")
     return kind in _OFFERED_BESIDE
+
+
+def _object(fields: JsonObject, name: str) -> JsonObject:
+    """A field, taken out. Raises RequestError (400) where it is no object, and there."""
+    value = fields.pop(name, {})
+    if not isinstance(value, dict):
+        raise _mistaken(name, "an object")
+    return value
+
+
+def _list(fields: JsonObject, name: str) -> list[object]:
+    """The same of a list."""
+    value = fields.pop(name, [])
+    if not isinstance(value, list):
+        raise _mistaken(name, "a list")
+    return value
+
+
+def _mistaken(name: str, kind: str) -> RequestError:
+    return RequestError(400, f"`{name}` must be {kind}.", code="invalid_type", param=name)
 
 
 def _refusal(target: Target, name: str) -> RequestError:

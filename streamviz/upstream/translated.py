@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
+import msgspec
 from litellm.responses.litellm_completion_transformation.streaming_iterator import LiteLLMCompletionStreamingIterator
 from pydantic import BaseModel
 
@@ -13,9 +14,10 @@ from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, 
 from streamviz.core.sse import SSEParser
 from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat
+from streamviz.core.wire.signed_thinking import marked, signed_blocks
 from streamviz.core.wire.translator import Translator
 from streamviz.upstream.chat_requests import as_chat_request, speaks_messages, speaks_responses, without_thinking
-from streamviz.upstream.chat_stream import ChatStream
+from streamviz.upstream.chat_stream import ChatChunk, ChatStream
 from streamviz.upstream.fitting import fit
 from streamviz.upstream.lite import litellm
 from streamviz.upstream.refusals import as_upstream_error
@@ -151,11 +153,26 @@ async def _gemini(target: Target, arguments: JsonObject, most_blocks: int | None
 async def _responses(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
     if speaks_responses(target.provider, target.model):
         return _native(await litellm.aresponses(**arguments))
-    response: object = await litellm.aresponses(**{**arguments, "stream": True}, max_retries=0)
+    given = arguments["input"]
+    if isinstance(given, list):
+        keeps = speaks_messages(target.provider, target.model)
+        given = [_thought(item, keeps=keeps) for item in given]
+    response: object = await litellm.aresponses(**{**arguments, "input": given, "stream": True}, max_retries=0)
     assert isinstance(response, LiteLLMCompletionStreamingIterator), type(response)
     chat = response.litellm_custom_stream_wrapper
     translator = Translator(OPENAI_CHAT.name, target.wire_format, most_blocks=most_blocks)
     return _translated(chat, translator, arguments)
+
+
+def _thought(item: object, *, keeps: bool) -> object:
+    """A reasoning item with its blocks as LiteLLM takes them back; without what else is sealed, which nobody opens."""
+    details = as_object(item)
+    if details.get("type") != "reasoning":
+        return item
+    told = {name: value for name, value in details.items() if name != "encrypted_content"}
+    text = "".join(as_text(part.get("text")) for part in objects(details.get("summary")))
+    blocks = signed_blocks(text, details.get("encrypted_content")) if keeps else []
+    return {**told, "encrypted_content": encode(blocks).decode()} if blocks else told
 
 
 async def _embeddings(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
@@ -207,13 +224,18 @@ async def _written(chunks: ChatStream, translator: Translator) -> AsyncIterator[
     now = asyncio.get_running_loop().time
     written_at = now()
     async for chunk in chunks:
-        data = chunk.json()
+        data = (_with_seals(chunk) if translator.target == OPENAI_RESPONSES.name else chunk).json()
         piece = translator.take(Chunk(0, 0, data, data))
         if not piece and now() - written_at > _KEEP_ALIVE_SECONDS:
             piece = translator.keep_alive()
         written_at = now() if piece else written_at
         yield piece
     yield translator.end()
+
+
+def _with_seals(chunk: ChatChunk) -> ChatChunk:
+    choices = [{**choice, "delta": marked(as_object(choice.get("delta")))} for choice in chunk.choices]
+    return msgspec.structs.replace(chunk, choices=choices)
 
 
 async def _collected(written: AsyncIterator[bytes], wire_format: str) -> AsyncIterator[bytes]:

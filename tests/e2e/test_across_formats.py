@@ -23,19 +23,25 @@ FROM records_stream WHERE requested_model = %s AND wire_format = %s AND outcome 
 
 
 @pytest.fixture(scope="module")
-def proxied(serving: Serving) -> Iterator[Proxied]:
+def provider() -> Iterator[tuple[Program, int]]:
+    """The provider of both vendors' models, and its port."""
     port = free_port()
-    provider = Program([sys.executable, "-m", "tests.clients.provider", str(port)], clean_environment())
-    try:
-        with serving() as running, Proxied(running) as found:
-            found.query(ROUTE, "gpt", "openai/scripted-1", f"http://127.0.0.1:{port}/v1")
-            found.query(ROUTE, "claude", "anthropic/scripted-1", f"http://127.0.0.1:{port}")
-            known = found.sdk.models.list
-            until(lambda: {"gpt", "claude"} <= {model.id for model in known()})
-            yield found
-    finally:
-        provider.process.terminate()
-        provider.wait()
+    started = Program([sys.executable, "-m", "tests.clients.provider", str(port)], clean_environment())
+    yield started, port
+    started.process.terminate()
+    started.wait()
+
+
+@pytest.fixture(scope="module")
+def proxied(serving: Serving, provider: tuple[Program, int]) -> Iterator[Proxied]:
+    _, port = provider
+    with serving() as running, Proxied(running) as found:
+        found.query(ROUTE, "gpt", "openai/scripted-1", f"http://127.0.0.1:{port}/v1")
+        found.query(ROUTE, "claude", "anthropic/scripted-1", f"http://127.0.0.1:{port}")
+        found.query(ROUTE, "thinker", "anthropic/claude-sonnet-4-5", f"http://127.0.0.1:{port}")
+        known = found.sdk.models.list
+        until(lambda: {"gpt", "claude", "thinker"} <= {model.id for model in known()})
+        yield found
 
 
 def chat(proxied: Proxied, model: str) -> tuple[list[str], str, str]:
@@ -79,7 +85,7 @@ def messages(proxied: Proxied, model: str) -> tuple[list[str], str, str]:
         given.append({"role": "user", "content": results})
 
 
-def responses(proxied: Proxied, model: str) -> tuple[list[str], str, str]:
+def responses(proxied: Proxied, model: str, reasoning: Any = None) -> tuple[list[str], str, str]:
     """The same of a client of OpenAI's responses, with what Codex sends beside them."""
     given: list[Any] = [{"role": "user", "content": QUESTION}]
     tools: Any = [
@@ -90,7 +96,7 @@ def responses(proxied: Proxied, model: str) -> tuple[list[str], str, str]:
         "store": False,
         "include": ["reasoning.encrypted_content"],
         "prompt_cache_key": f"run-{model}",
-        "reasoning": {"summary": "auto"},
+        "reasoning": reasoning or {"summary": "auto"},
         "extra_body": {"client_metadata": {"turn": "1"}},
     }
     commands, thought = [], ""
@@ -125,6 +131,19 @@ def test_a_task_of_five_steps(proxied: Proxied, wire_format: str, model: str) ->
     assert {stream[:3] for stream in streams} == {("completed", 1000, 800)}
     # Where a turn comes before the one that it continues is known, it is put right once it is stored.
     until(lambda: len({stream[4] for stream in proxied.query(STREAMS, model, wire_format)}) == 1)
+
+
+def test_a_responses_client_gives_claude_its_thinking_back_as_it_was_signed(
+    proxied: Proxied, provider: tuple[Program, int]
+) -> None:
+    commands, *_ = responses(proxied, "thinker", {"effort": "low", "summary": "auto"})
+    assert len(commands) == STEPS
+    asked = [json.loads(line)["body"] for line in provider[0].output().splitlines() if line.startswith("{")]
+    turns = [body for body in asked if body["model"] == "claude-sonnet-4-5"]
+    assert [body["thinking"]["type"] for body in turns] == ["enabled"] * (STEPS + 1)
+    said = [message["content"] for message in turns[-1]["messages"] if message["role"] == "assistant"]
+    thought = {"type": "thinking", "thinking": THOUGHT, "signature": "c2lnbmVk"}
+    assert [parts[0] for parts in said] == [thought] * STEPS
 
 
 def test_what_was_left_out_is_on_the_record(proxied: Proxied) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.errors import RequestError
-from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
+from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
 from streamviz.upstream.fitting import Fitted, fit
 from streamviz.upstream.targets import Lane, Target
@@ -64,9 +64,51 @@ def test_a_turn_whose_thinking_nobody_kept_goes_on_without() -> None:
         {"input": given},
         ("reasoning.effort",),
     )
+    sealed = {"type": "reasoning", "summary": [], "encrypted_content": "sv-thinking:c2ln"}
+    kept = [*MESSAGES, sealed, {"role": "assistant", "content": "Let me look."}, call, result]
+    request, left_out = fitted(OPENAI_RESPONSES, CLAUDE, input=kept, reasoning={"effort": "low"})
+    assert (request["reasoning"], left_out) == ({"effort": "low"}, ())
     again = [*given, *MESSAGES]
     request, left_out = fitted(OPENAI_RESPONSES, CLAUDE, input=again, reasoning={"effort": "low"})
     assert (request["reasoning"], left_out) == ({"effort": "low"}, ())
+
+
+@pytest.mark.parametrize(("kept", "thinks"), [([{"type": "thinking", "signature": "c2ln"}], True), ([], False)])
+def test_a_chat_client_may_keep_the_thinking_of_a_turn(kept: list[Any], thinks: bool) -> None:
+    call = {"role": "assistant", "tool_calls": [{"id": "c"}], "thinking_blocks": kept}
+    given = [*MESSAGES, call, {"role": "tool", "tool_call_id": "c", "content": "nothing"}]
+    request, left_out = fitted(OPENAI_CHAT, CLAUDE, messages=given, reasoning_effort="low")
+    assert ("reasoning_effort" in request, left_out) == ((True, ()) if thinks else (False, ("reasoning_effort",)))
+    assert "reasoning_effort" in fitted(OPENAI_CHAT, CLAUDE, messages=[*given, *MESSAGES], reasoning_effort="low")[0]
+
+
+def test_a_gemini_clients_turn_goes_on_without_thinking() -> None:
+    said = [
+        {"role": "user", "parts": [{"text": "Look"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "f"}}]},
+    ]
+    request, left_out = fitted(
+        GEMINI, CLAUDE, contents=said, generationConfig={"thinkingConfig": {"thinkingLevel": "LOW"}}
+    )
+    assert (request["generationConfig"], left_out) == ({}, ("generationConfig.thinkingConfig",))
+
+
+@pytest.mark.parametrize(
+    ("of", "at", "name", "value"),
+    [
+        (OPENAI_RESPONSES, CLAUDE, "text", "brief"),
+        (OPENAI_RESPONSES, CLAUDE, "tools", {"type": "function"}),
+        (OPENAI_RESPONSES, CLAUDE, "include", "reasoning.encrypted_content"),
+        (OPENAI_RESPONSES, CLAUDE, "reasoning", "high"),
+        (ANTHROPIC_MESSAGES, GPT, "output_config", []),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_refused_by_name(
+    of: WireFormat, at: tuple[str, str], name: str, value: Any
+) -> None:
+    with pytest.raises(RequestError, match=f"`{name}` must be") as raised:
+        fitted(of, at, **{name: value})
+    assert (raised.value.status, raised.value.param, raised.value.code) == (400, name, "invalid_type")
 
 
 def test_what_a_chat_client_sends_by_habit_is_no_hindrance() -> None:

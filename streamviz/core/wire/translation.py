@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from streamviz.core.json_value import JsonObject, as_index
-from streamviz.core.usage import normalise
+from streamviz.core.tokens import Tokens, tokens_of
 
 OPENAI_CHAT = "openai_chat"
 ANTHROPIC_MESSAGES = "anthropic_messages"
@@ -108,25 +108,15 @@ def translate_usage(usage: JsonObject, source: str, target: str) -> JsonObject:
     """Usage of one format in the words of another; what is not known is left out."""
     if source == target:
         return usage
-    counts = normalise(usage)
-    assert counts is not None
-    fresh, output, cached = counts.input_tokens, counts.output_tokens, counts.cached_tokens
-    written = as_index(usage.get("cache_creation_input_tokens"))
-    # OpenAI's input holds what came from the cache and Anthropic's does not; Gemini's output leaves out the thinking.
-    whole = _sum(fresh, cached, written) if source == ANTHROPIC_MESSAGES else fresh
-    if source == GEMINI:
-        output = _sum(output, counts.reasoning_tokens)
+    tokens = tokens_of(usage)
+    whole, output = tokens.input, tokens.output
     if target == ANTHROPIC_MESSAGES:
-        return _known(
-            input_tokens=None if whole is None else max(0, whole - (cached or 0)),
-            output_tokens=output,
-            cache_read_input_tokens=cached,
-        )
+        return _messages(tokens)
+    total = as_index(usage.get("total_tokens")) if whole is None or output is None else whole + output
     if target == GEMINI:
-        return _gemini(whole, output, cached, counts.reasoning_tokens)
-    total = counts.total_tokens if whole is None or output is None else whole + output
-    read = _known(cached_tokens=cached) or None
-    thought = _known(reasoning_tokens=counts.reasoning_tokens) or None
+        return _gemini(tokens, total)
+    read = _known(cached_tokens=tokens.cache_read, cache_write_tokens=tokens.cache_written) or None
+    thought = _known(reasoning_tokens=tokens.reasoning) or None
     if target == OPENAI_CHAT:
         names = ("prompt_tokens", "completion_tokens", "prompt_tokens_details", "completion_tokens_details")
     else:
@@ -134,19 +124,26 @@ def translate_usage(usage: JsonObject, source: str, target: str) -> JsonObject:
     return _known(**dict(zip(names, (whole, output, read, thought), strict=True)), total_tokens=total)
 
 
-def _gemini(whole: int | None, output: int | None, cached: int | None, thought: int | None) -> JsonObject:
-    """Its output is without the thinking."""
+def _messages(tokens: Tokens) -> JsonObject:
+    """Its input is without what came from the cache, and what went there."""
+    cached = (tokens.cache_read or 0) + (tokens.cache_written or 0)
     return _known(
-        promptTokenCount=whole,
-        candidatesTokenCount=None if output is None else max(0, output - (thought or 0)),
-        totalTokenCount=None if whole is None or output is None else whole + output,
-        thoughtsTokenCount=thought,
-        cachedContentTokenCount=cached,
+        input_tokens=None if tokens.input is None else max(0, tokens.input - cached),
+        output_tokens=tokens.output,
+        cache_read_input_tokens=tokens.cache_read,
+        cache_creation_input_tokens=tokens.cache_written,
     )
 
 
-def _sum(first: int | None, *others: int | None) -> int | None:
-    return None if first is None else first + sum(other or 0 for other in others)
+def _gemini(tokens: Tokens, total: int | None) -> JsonObject:
+    """Its output is without the thinking."""
+    return _known(
+        promptTokenCount=tokens.input,
+        candidatesTokenCount=None if tokens.output is None else max(0, tokens.output - (tokens.reasoning or 0)),
+        totalTokenCount=total,
+        thoughtsTokenCount=tokens.reasoning,
+        cachedContentTokenCount=tokens.cache_read,
+    )
 
 
 def _known(**values: object) -> JsonObject:

@@ -51,9 +51,19 @@ def test_a_formats_own_word_is_left_alone() -> None:
             {
                 "prompt_tokens": 15,
                 "completion_tokens": 3,
-                "prompt_tokens_details": {"cached_tokens": 4},
+                "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 5},
                 "total_tokens": 18,
             },
+        ),
+        (
+            CHAT,  # as LiteLLM has Anthropic's
+            {
+                "prompt_tokens": 15,
+                "completion_tokens": 3,
+                "prompt_tokens_details": {"cached_tokens": 4, "cache_creation_tokens": 5},
+            },
+            MESSAGES,
+            {"input_tokens": 6, "output_tokens": 3, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 5},
         ),
         (
             GEMINI,
