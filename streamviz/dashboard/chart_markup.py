@@ -19,8 +19,8 @@ def bars(chart: Chart, axis: Sequence[Mark], changes: Sequence[Mark] = (), brush
     )
     plot = f"{lines}{''.join(map(_bar, chart.bars))}{''.join(map(_change, changes))}{_GROUND}"
     return SafeString(
-        f'<svg class="bars" aria-hidden="true"{brush_attributes(brush)}>{top}<svg class="bars-plot" y="14" width="100%" height="72">{plot}</svg>'
-        f"{words}</svg>"
+        f'<svg class="bars" aria-hidden="true"{brush_attributes(brush)}>{top}'
+        f'<svg class="bars-plot" y="14" width="100%" height="72">{plot}</svg>{words}</svg>'
     )
 
 
