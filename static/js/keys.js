@@ -1,4 +1,6 @@
-// The keyboard: g and a letter goes to a page, j and k move in a list, / searches, ? lists the keys.
+// The keyboard: g goes to what needs a person, g and a letter to a page, j and k move in a list, a and d decide,
+// / searches, ? lists the keys.
+import { button as decision, next as nextAsking } from "./asks.js";
 import { close as closePeek } from "./peek.js";
 
 let awaitsLetter = false;
@@ -16,13 +18,14 @@ function isTyping(target) {
 
 function handle(key) {
   if (document.querySelector("dialog[open]")) return false; // the dialog closes itself on Escape
-  if (awaitsLetter) {
+  if (awaitsLetter && key !== "g") {
     awaitsLetter = false;
     return follow(document.querySelector(`[data-go="${CSS.escape(key)}"]`));
   }
   switch (key) {
     case "g":
       awaitsLetter = true;
+      nextAsking();
       setTimeout(() => (awaitsLetter = false), 1500);
       return true;
     case "j":
@@ -34,6 +37,9 @@ function handle(key) {
     case "?":
       document.getElementById("keys-help")?.showModal();
       return true;
+    case "a":
+    case "d":
+      return follow(decision(key));
     case "p":
       return follow(document.getElementById("pause"));
     case "Escape":

@@ -7,6 +7,7 @@ import { start as startButtons } from "./buttons.js";
 import { start as startFollow } from "./follow.js";
 import { start as startPeek } from "./peek.js";
 import { start as startBrush } from "./brush.js";
+import { start as startAsks } from "./asks.js";
 
 startNotices();
 startSocket();
@@ -16,3 +17,4 @@ startButtons();
 startFollow();
 startPeek();
 startBrush();
+startAsks();

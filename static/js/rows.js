@@ -25,7 +25,7 @@ export function waits(element, place) {
 }
 
 function isPointing() {
-  return performance.now() - movedAt < STILL_MS && document.querySelector("#wall .stream-row:hover") !== null;
+  return performance.now() - movedAt < STILL_MS && document.querySelector("#wall :is(.stream-row, .asks-row):hover") !== null;
 }
 
 function look() {

@@ -28,7 +28,7 @@ function place(element) {
     case "true":
       keepOpen(target, element);
       replace(target, element);
-      if (element.querySelector("[hx-post]")) htmx.process(element);
+      process(element);
       break;
     case "delete":
       target.remove();
@@ -37,11 +37,18 @@ function place(element) {
       append(target, element);
       break;
     case "afterbegin":
+      process(element);
       target.prepend(...element.childNodes);
       break;
     case "afterend":
+      process(element);
       target.after(...element.childNodes);
   }
+}
+
+// Buttons work where htmx knows of them.
+function process(element) {
+  if (element.querySelector("[hx-post]")) htmx.process(element);
 }
 
 // Panes stay where somebody has scrolled them to.

@@ -26,7 +26,8 @@ function refresh() {
   }
   for (const element of document.querySelectorAll("[data-ago]")) write(element, ago(now - element.dataset.ago));
   for (const element of document.querySelectorAll("[data-until]")) write(element, age(element.dataset.until - now));
-  for (const element of document.querySelectorAll("[data-meter]")) element.value = (now - element.dataset.meter) / 1000;
+  for (const element of document.querySelectorAll("[data-left]")) write(element, left(element.dataset.left - now));
+  for (const element of document.querySelectorAll("[data-meter]")) element.value = (element.dataset.meter - now) / 1000;
 }
 
 function write(element, text) {
@@ -40,6 +41,12 @@ export function age(milliseconds) {
   const whole = Math.round(seconds);
   const minutes = Math.floor(whole / 60);
   return minutes < 60 ? `${minutes} m ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} m`;
+}
+
+// What is left, as minutes and seconds.
+function left(milliseconds) {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1000));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
 function ago(milliseconds) {

@@ -54,6 +54,16 @@ class StreamBlock:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0] if self._pieces else ""
 
+    def beginning(self, most: int) -> str:
+        """The first `most` characters, without joining all that come after them."""
+        pieces, length = [], 0
+        for piece in self._pieces:
+            pieces.append(piece)
+            length += len(piece)
+            if length >= most:
+                break
+        return "".join(pieces)[:most]
+
     def ending(self, most: int) -> str:
         """The last `most` characters, without joining all that came before them."""
         pieces, length = [], 0

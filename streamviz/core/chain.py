@@ -145,8 +145,8 @@ class PolicyChain:
         judging = None if question is None or question.ordinal is None else self._judgings.get(question.ordinal)
         if question is None or judging is None:
             return
-        if (hold := context.holds.get(judging.subject.ordinal)) is not None:
-            hold.asks, hold.until = None, None
+        if (hold := context.holds.get(judging.subject.ordinal)) is not None and hold.asks == number:
+            hold.asks = None
         judging.answer(question, answer, context)
         self._go_on(judging, context)
         self._pump(state, context)

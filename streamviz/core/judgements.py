@@ -43,7 +43,8 @@ class Hold:
     It ends when the block goes out, or what stands in its place, or when the stream ends: `ended_at` is None until
     then, whatever was decided. `released_at` is when the block itself went out, None where it never did. While a model
     or a person is asked, `until` is when it is decided without their answer. While it is a person, `asks` is the number
-    of that question, `reason` why the policy would not allow it, and `otherwise` what it comes to without an answer.
+    of that question, `asked_by` the policy whose verdict it is about and `asked_at` since when, `reason` why the policy
+    would not allow it, and `otherwise` what it comes to without an answer.
     """
 
     since: int
@@ -52,6 +53,8 @@ class Hold:
     released_at: int | None = None
     is_denied: bool = False
     asks: int | None = None
+    asked_by: str = ""
+    asked_at: int = 0
     reason: str = ""
     otherwise: Decision | None = None
     until: int | None = None

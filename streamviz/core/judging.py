@@ -186,7 +186,8 @@ class Judging(Generic[SubjectT]):
         assert self.ordinal is not None
         question = self._ask(opinion, active, active.by_hand.seconds, context, verdict=verdict)
         hold = context.holds[self.ordinal]
-        hold.asks, hold.reason, hold.otherwise = question.number, verdict.reason, active.by_hand.otherwise
+        hold.asks, hold.asked_by, hold.asked_at = question.number, active.name, question.asked_at
+        hold.reason, hold.otherwise = verdict.reason, active.by_hand.otherwise
 
     def _forget_later(self, context: ChainContext) -> None:
         """What later policies think of what is no more."""

@@ -21,6 +21,7 @@ from streamviz.dashboard.views import (
 urlpatterns = [
     path("", live.live, name="live"),
     path("favicon.ico", RedirectView.as_view(url=static("icon.svg"))),  # browsers ask for it wherever no page names one
+    path("needs-you/", live.needs_you, name="needs_you"),
     path("simulate/", live.simulate, name="simulate"),
     path("streams/<uuid:stream_id>/", streams.stream, name="stream"),
     path("streams/<uuid:stream_id>/peek/", streams.peek, name="peek"),

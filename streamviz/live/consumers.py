@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -140,7 +139,7 @@ class StreamConsumer(WatchConsumer):
         else:
 
             async def topic() -> StreamTopic:
-                return StreamTopic(stream, partial(publisher.nav_held, oob=True))
+                return StreamTopic(stream, publisher.nav_asks)
 
             await publisher.join(str(stream.id), topic, self.subscriber)
 

@@ -52,9 +52,9 @@ class Rows(PeerMessage, frozen=True):
 
 
 class Counted(PeerMessage, frozen=True):
-    """How many of the sender's streams have something held, and how many updates it left out for slow browsers."""
+    """How many of the sender's streams wait for a person, and how many updates it left out for slow browsers."""
 
-    held: int
+    asking: int
     dropped: int
 
 

@@ -64,8 +64,11 @@ def _text_of(source: RowSource) -> RowText:
 
 
 def _order(row: RowView) -> int:
-    """Of those that wait the one that has waited longest comes first, of the others the newest."""
+    """Of those that ask the one with the least time left comes first, of those that wait the one that has waited
+    longest, of the others the newest."""
     match row.state.group:
+        case "asks":
+            return min(block.decided_at or 0 for block in row.stream.asking)
         case "held":
             return min(block.held_at or 0 for block in row.stream.held)
         case "stalled":
@@ -86,9 +89,15 @@ def _facts(row: RowView) -> Facts:
         policy=_lower(*holders, *(verdict.policy for verdict in stream.verdicts)),
         verdict=_lower(*(verdict.word for verdict in stream.verdicts)),
         tool=_lower(*(block.name for block in stream.blocks if block.is_tool_call)),
-        state=_lower(row.state.word, *(["running"] if stream.is_running else ["finished"])),
+        state=_lower(*_states(row)),
         text=" ".join(words).lower(),
     )
+
+
+def _states(row: RowView) -> tuple[str, ...]:
+    """What waits for a person is held, too."""
+    held = ("held",) if row.stream.asking else ()
+    return (row.state.word, *held, "running" if row.stream.is_running else "finished")
 
 
 def _lower(*words: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from streamviz.live.remote_stream import RemoteStream
 from streamviz.live.remote_subscribers import RemoteSubscribers
 from streamviz.live.row_sources import RowSource
 from streamviz.live.subscriber import TRY_AGAIN, Message, Subscriber
-from streamviz.live.topics import count_held
+from streamviz.live.topics import count_asking
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ _FAILURES = (OSError, RedisError, ChannelFull)
 class _Counts(NamedTuple):
     """What a worker counts, and when it said so."""
 
-    held: int
+    asking: int
     dropped: int
     heard_at: float
 
@@ -158,9 +158,9 @@ class Peers:
         return bool(self._exports.wanted_by)
 
     @property
-    def held(self) -> int:
-        """How many streams of the other workers have something held."""
-        return sum(counts.held for counts in list(self._counts.values()))
+    def asking(self) -> int:
+        """How many streams of the other workers wait for a person."""
+        return sum(counts.asking for counts in list(self._counts.values()))
 
     @property
     def dropped(self) -> int:
@@ -207,8 +207,8 @@ class Peers:
                 await self._show_wall(sender, again)
             case messages.Rows():
                 self._take_rows(message)
-            case messages.Counted(sender, held, dropped):
-                self._counts[sender] = _Counts(held, dropped, monotonic())
+            case messages.Counted(sender, asking, dropped):
+                self._counts[sender] = _Counts(asking, dropped, monotonic())
             case messages.StreamWanted(sender, stream_id, again):
                 await self._show_stream(sender, stream_id, again)
             case messages.Relayed() | messages.StreamUnknown():
@@ -282,7 +282,7 @@ class Peers:
             self._forget()
 
     def _own_counts(self) -> tuple[int, int]:
-        return count_held(self._publisher.feed), Subscriber.dropped_of_all
+        return count_asking(self._publisher.feed), Subscriber.dropped_of_all
 
     async def _tell_counts(self) -> None:
         self._told = self._own_counts()

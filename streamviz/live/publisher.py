@@ -17,7 +17,7 @@ from streamviz.live.messages import Found
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_records
 from streamviz.live.subscriber import OVER, TRY_AGAIN, Message, Subscriber, head
-from streamviz.live.topics import Topic, count_held
+from streamviz.live.topics import Topic, count_asking
 from streamviz.live.wall import Wall
 from streamviz.live.wall_topic import WallTopic
 
@@ -116,8 +116,8 @@ class Peers(Protocol):
         """Whether they cannot be reached just now."""
 
     @property
-    def held(self) -> int:
-        """How many streams of theirs have something held."""
+    def asking(self) -> int:
+        """How many streams of theirs wait for a person."""
 
     @property
     def dropped(self) -> int:
@@ -179,13 +179,17 @@ class Publisher:
         if self.workers is not None:
             await self.workers.catch_up()
 
-    def count_held(self) -> int:
-        """How many running streams have something held, here and at the other workers."""
-        return count_held(self.feed) + (self.peers.held if self.peers else 0)
+    def count_asking(self) -> int:
+        """How many running streams wait for a person, here and at the other workers."""
+        return count_asking(self.feed) + (self.peers.asking if self.peers else 0)
 
-    def nav_held(self, *, oob: bool = False) -> SafeString:
+    def asking_shown(self) -> dict[str, object]:
         """The same for the navigation, which says whether others are missing in it."""
-        return rendering.nav_held(self.count_held(), others_away=self.wall.are_others_away, oob=oob)
+        return {"asking": self.count_asking(), "others_away": self.wall.are_others_away}
+
+    def nav_asks(self) -> SafeString:
+        """The same as updates of what pages have."""
+        return rendering.nav_asks(self.count_asking(), others_away=self.wall.are_others_away)
 
     @property
     def dropped(self) -> int:

@@ -4,7 +4,6 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
 from time import monotonic
 
 from streamviz.exchange.stream import LiveStream
@@ -41,7 +40,7 @@ class RemoteSubscribers:
             remote = self._subscribers[name, stream.id] = _RemoteSubscriber(task, subscriber)
 
             async def topic() -> StreamTopic:
-                return StreamTopic(stream, partial(self._publisher.nav_held, oob=True))
+                return StreamTopic(stream, self._publisher.nav_asks)
 
             await self._publisher.join(str(stream.id), topic, subscriber)
         elif again:

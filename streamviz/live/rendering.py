@@ -13,7 +13,7 @@ from streamviz.live.pace import Pace
 from streamviz.live.presentation.arguments import tree_of
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut, share
 from streamviz.live.presentation.facts import facts_of
-from streamviz.live.presentation.rows import RowText, RowView
+from streamviz.live.presentation.rows import RowText, RowView, asks_of
 from streamviz.live.presentation.text import one_line, plural
 from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
 from streamviz.live.presentation.waterfall import waterfall_of
@@ -50,7 +50,12 @@ def _by_template(name: str) -> Callable[[RowView], str]:
     return lambda row: fragment(f"_row_{name}", row=row)
 
 
+def _asks(row: RowView) -> str:
+    return fragment("_row_asks", row=row) if row.asks else ""
+
+
 ROW_PARTS: dict[str, Part[RowView]] = {
+    "asks": Part(lambda row: [ask._replace(seconds=0, left="") for ask in row.asks], _asks),
     "who": Part(lambda row: row.state, _by_template("who")),
     "strip": Part(lambda row: row.strip, row_markup.blocks),
     "rate": Part(lambda row: row.stream.is_running and row.now // 1_000_000, row_markup.rate),
@@ -64,6 +69,15 @@ TEXT_PARTS: dict[str, Part[RowText]] = {
 }
 
 
+_ASKING_PARTS = ("who", "asks")
+_OTHER_PARTS = tuple(name for name in (*ROW_PARTS, *TEXT_PARTS) if name != "asks")
+
+
+def parts_of(group: str) -> tuple[str, ...]:
+    """The parts that a row of this group has on the page."""
+    return _ASKING_PARTS if group == "asks" else _OTHER_PARTS
+
+
 def as_update(part: str) -> str:
     """A part of the page as an update of what the page has: its first element has an id."""
     return part.replace(' id="', ' hx-swap-oob="true" id="', 1)
@@ -73,7 +87,7 @@ def row(entry: Entry) -> SafeString:
     """A whole row of the Live page."""
     # The parts were made by the functions above, here or in another worker, and are escaped.
     parts = {name: SafeString(part) for name, part in entry.parts.items()}
-    return fragment("_row", entry=entry, parts=parts)
+    return fragment("_asks_row" if entry.group == "asks" else "_row", entry=entry, parts=parts)
 
 
 def card_class(block: BlockView) -> str:
@@ -95,9 +109,12 @@ def tree(block: BlockView) -> SafeString:
     return fragment("_tree", block=block, tree=tree_of(block.text, is_arriving=block.is_arriving), oob=True)
 
 
-def holds(view: StreamView, *, oob: bool = False) -> SafeString:
+def holds(view: StreamView, now: int, *, oob: bool = False) -> SafeString:
     """What is held now, by whom, and what a person may do about it."""
-    return fragment("_holds", stream=view, held=view.held[:_HOLDS], more=max(0, len(view.held) - _HOLDS), oob=oob)
+    asks = asks_of(view, now)[:_HOLDS]
+    held = [block for block in view.held if not block.waits_for_person][: _HOLDS - len(asks)]
+    more = len(view.held) - len(asks) - len(held)
+    return fragment("_holds", stream=view, asks=asks, held=held, more=more, oob=oob)
 
 
 def verdict(view: VerdictView) -> SafeString:
@@ -105,9 +122,11 @@ def verdict(view: VerdictView) -> SafeString:
     return fragment("_verdict", verdict=view)
 
 
-def nav_held(held: int, *, others_away: bool, oob: bool = False) -> SafeString:
-    """How many streams wait for a verdict, for the navigation; `others_away`: those of other servers are missing."""
-    return fragment("_nav_held", held=held, others_away=others_away, oob=oob)
+def nav_asks(asking: int, *, others_away: bool) -> SafeString:
+    """How many streams wait for a person, as updates of the navigation; `others_away`: those of other servers are
+    missing."""
+    shown: dict[str, Any] = {"asking": asking, "others_away": others_away, "oob": True}
+    return fragment("_nav_asks", **shown) + fragment("_nav_count", **shown)
 
 
 def header(view: StreamView, now: int, *, oob: bool = False) -> dict[str, SafeString]:
@@ -149,7 +168,7 @@ async def stream(view: StreamView, now: int, pace: Pace, first: int | None = Non
     fall = waterfall(view, now, shown.end)
     items = await paced((fragment("_block_item", block=block) for block in shown.blocks), pace)
     verdicts, more = _verdicts(shown.verdicts)
-    held = holds(view)
+    held = holds(view, now)
     taken = _size([fall, held, *items, *verdicts]) + _HEAD_BYTES * len(shown.blocks)
     room = share(_texts(shown.blocks), max(_LEAST_BYTES, PAGE_BYTES - taken))
     return fragment(
@@ -213,6 +232,7 @@ async def wall(groups: Sequence[Group], pace: Pace, *, is_filtered: bool, oob: b
 
 
 GROUP_TITLES = {
+    "asks": "Needs you",
     "held": "Held",
     "stalled": "Stalled",
     "running": "Running",

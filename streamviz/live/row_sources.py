@@ -93,7 +93,7 @@ def _outline_of(stream: LiveStream, now: int) -> tuple[object, ...]:
     Lesser things, such as a block's length or a name that comes late, are seen when all is told again.
     """
     context = stream.context
-    holds = [(hold.ended_at, hold.until, is_lasting(hold, now)) for hold in context.holds.values()]
+    holds = [(hold.ended_at, hold.until, hold.asks, is_lasting(hold, now)) for hold in context.holds.values()]
     is_stalled = now - _quiet_since(stream) > STALLED_US
     blocks, verdicts = len(stream.state.blocks), len(context.judgements)
     return _second_of(stream, now), stream.ended_at, blocks, verdicts, holds, is_stalled

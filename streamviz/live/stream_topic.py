@@ -19,9 +19,9 @@ _SECOND = 1_000_000
 class StreamTopic:
     """Text goes out as it grows, piece by piece; a block's head when it changes; what is dear to draw once a second."""
 
-    def __init__(self, stream: LiveStream, nav_held: Callable[[], SafeString]) -> None:
+    def __init__(self, stream: LiveStream, nav_asks: Callable[[], SafeString]) -> None:
         self._stream = stream
-        self._nav_held = nav_held  # how many wait in all, which the navigation says on every page
+        self._nav_asks = nav_asks  # how many wait in all, which the navigation says on every page
         self._shown = view_of(stream)
         self._is_over = stream.is_closed
         self._second = 0
@@ -36,7 +36,7 @@ class StreamTopic:
             before, self._shown = self._shown, view_of(self._stream)
             self._is_over = self._stream.is_closed
             # Many can come in one chunk.
-            if blocks := "".join(await rendering.paced(_changed_blocks(before, self._shown), pace)):
+            if blocks := "".join(await rendering.paced(_changed_blocks(before, self._shown, now), pace)):
                 yield Update(blocks + "".join(self._changed_parts(now)), is_text=False)
             if text := "".join(await rendering.paced(_grown_text(before, self._shown), pace)):
                 yield Update(text, is_text=True)
@@ -63,10 +63,10 @@ class StreamTopic:
 
     def _around(self, view: StreamView, now: int) -> dict[str, SafeString]:
         """What the page shows of the stream outside of its main part."""
-        return rendering.header(view, now, oob=True) | {"nav_held": self._nav_held()}
+        return rendering.header(view, now, oob=True) | {"nav_asks": self._nav_asks()}
 
 
-def _changed_blocks(before: StreamView, after: StreamView) -> Iterator[str]:
+def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator[str]:
     """New blocks, transitions, verdicts: what no browser may miss."""
     for block in after.blocks:
         old = before.blocks[block.ordinal] if block.ordinal < len(before.blocks) else None
@@ -84,7 +84,7 @@ def _changed_blocks(before: StreamView, after: StreamView) -> Iterator[str]:
     for verdict in after.verdicts[len(before.verdicts) :]:
         yield _put("afterbegin:#verdict-list", "ol", rendering.verdict(verdict))
     if _holding(before) != _holding(after):
-        yield rendering.holds(after, oob=True)
+        yield rendering.holds(after, now, oob=True)
 
 
 def _grown_text(before: StreamView, after: StreamView) -> Iterator[str]:
@@ -101,9 +101,9 @@ def _grown_text(before: StreamView, after: StreamView) -> Iterator[str]:
         yield rendering.fragment("_block_size", block=block, oob=True)
 
 
-def _holding(view: StreamView) -> list[tuple[int, int | None]]:
+def _holding(view: StreamView) -> list[tuple[int, int | None, bool]]:
     """What the list of held blocks shows."""
-    return [(block.ordinal, block.decided_at) for block in view.held]
+    return [(block.ordinal, block.decided_at, block.waits_for_person) for block in view.held]
 
 
 def _standing(block: BlockView) -> tuple[object, ...]:

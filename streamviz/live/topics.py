@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
-from streamviz.live.presentation.views import is_lasting
+from streamviz.live.presentation.views import is_asking
 
 
 class Update(NamedTuple):
@@ -30,11 +30,9 @@ class Topic(Protocol):
         """All of it, as it is after the last updates."""
 
 
-def count_held(feed: Feed) -> int:
-    """How many running streams have a block that waits for its verdict, and not just while it arrives. May be called
-    from any thread."""
+def count_asking(feed: Feed) -> int:
+    """How many running streams wait for a person. May be called from any thread."""
     # Lists are made in one step, so that nothing can be added while they are walked.
     return sum(
-        any(is_lasting(hold, stream.context.now()) for hold in list(stream.context.holds.values()))
-        for stream in list(feed.running.values())
+        any(is_asking(hold) for hold in list(stream.context.holds.values())) for stream in list(feed.running.values())
     )

@@ -60,7 +60,8 @@ class Wall:
         """How many streams there are of each state; `running` are all that have not ended."""
         sizes = Counter(entry.group for entry in self.entries.values())
         return {
-            "running": sizes["running"] + sizes["held"] + sizes["stalled"],
+            "asks": sizes["asks"],
+            "running": sizes["running"] + sizes["asks"] + sizes["held"] + sizes["stalled"],
             "held": sizes["held"],
             "stalled": sizes["stalled"],
         }

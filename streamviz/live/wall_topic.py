@@ -85,7 +85,8 @@ class WallTopic:
         self._shown[stream_id] = new
         if not self._is_on_page(new):
             return [], []
-        changed = {part: html for part, html in new.parts.items() if old.parts[part] != html}
+        parts = rendering.parts_of(new.group)
+        changed = {part: new.parts[part] for part in parts if old.parts[part] != new.parts[part]}
         texts = [rendering.as_update(html) for part, html in changed.items() if part in _TEXT_PARTS]
         return [rendering.as_update(html) for part, html in changed.items() if part not in _TEXT_PARTS], texts
 
@@ -134,7 +135,7 @@ class WallTopic:
         counts = [rendering.group_count(name, len(ids), MOST_ROWS) for name, ids in self._groups.items()]
         tally, others_away = self._wall.tally, self._wall.are_others_away
         shown = rendering.fragment("_tally", tally=tally, others_away=others_away, oob=True)
-        return "".join(counts) + shown + rendering.nav_held(tally["held"], others_away=others_away, oob=True)
+        return "".join(counts) + shown + rendering.nav_asks(tally["asks"], others_away=others_away)
 
 
 def _go(stream_id: uuid.UUID) -> str:

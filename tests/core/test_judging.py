@@ -273,6 +273,15 @@ async def test_who_decided_is_on_the_verdict() -> None:
     assert b'"rm"' not in it.tape
 
 
+async def test_a_judge_who_answers_meanwhile_takes_nothing_from_the_person() -> None:
+    it = Asked([by_hand(Decision.DENY), judge()])
+    await it.finish(TWO)
+    assert it.answer(1, "allow") == it.answer(2, "allow") == TWO[0].raw
+    hold = it.context.holds[1]
+    assert (hold.asks, hold.asked_by) == (3, "rule")
+    assert it.answer(3, PersonDecided(Decision.ALLOW, "alice")) == BYTES
+
+
 @pytest.mark.parametrize("otherwise", [Decision.DENY, Decision.ALLOW])
 async def test_where_nobody_answers_it_is_as_the_policy_says(otherwise: Decision) -> None:
     it = Asked([by_hand(otherwise)])

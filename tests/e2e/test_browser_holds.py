@@ -83,7 +83,7 @@ def test_a_person_allows(proxied: Proxied, alice: Visitor) -> None:
     ask_a_person(proxied, 90)
     call = held_call(proxied, alice)
     expect(alice.page.locator("#hold-list")).to_contain_text(GUARD)
-    expect(alice.page.locator("#hold-list")).to_contain_text(re.compile(r"Denied automatically in \d\d"))
+    expect(alice.page.locator("#hold-list")).to_contain_text(re.compile(r"At 0:00 it is denied"))
     assert call.arguments == {}
     raw = alice.page.locator("#b1-text")
     alice.page.get_by_role("button", name="Raw").click()
@@ -149,7 +149,7 @@ def test_a_viewer_sees_what_is_held_and_is_asked_nothing(chromium: Browser, prox
         page.get_by_label("Password").fill("a viewer's password")
         page.get_by_role("button", name="Sign in").click()
         page.goto(alice.page.url)
-        expect(page.locator("#hold-list")).to_contain_text("Denied automatically in")
+        expect(page.locator("#hold-list")).to_contain_text("At 0:00 it is denied")
         expect(button(charlie, "Allow")).to_be_hidden()
         expect(button(charlie, "Deny")).to_be_hidden()
         expect(page.get_by_text("Cancel stream")).to_have_count(0)
@@ -171,8 +171,27 @@ def test_a_question_has_no_serious_fault(chromium: Browser, proxied: Proxied, si
         assert faults(alice.page) == []
         path = urlsplit(alice.page.url).path
         alice.open("/")
-        expect(alice.page.locator(".stream-row.is-held")).to_be_visible()
+        expect(alice.page.locator(".asks-row")).to_be_visible()
         assert faults(alice.page) == []
         alice.open(path)
         button(alice, "Deny").click()
         assert call.result().arguments == {}
+
+
+def test_the_selected_row_is_decided_by_key(proxied: Proxied, alice: Visitor) -> None:
+    ask_a_person(proxied, 600)
+    calls = [held_call(proxied), held_call(proxied)]
+    page = alice.open("/")
+    expect(page.locator(".asks-row")).to_have_count(2)
+    expect(page).to_have_title(re.compile(r"^\(2\) Live"))
+    page.keyboard.press("a")  # no row is selected
+    page.keyboard.press("g")
+    expect(page.locator(".asks-row .row-link").first).to_be_focused()
+    page.keyboard.press("a")
+    expect(page.locator(".asks-row")).to_have_count(1)
+    expect(page.get_by_text("allowed by admin")).to_be_visible()
+    expect(page).to_have_title(re.compile(r"^\(1\) Live"))
+    page.keyboard.press("g")
+    page.keyboard.press("d")
+    expect(page.locator(".asks-row")).to_have_count(0)
+    assert sorted(len(call.result().arguments) for call in calls) == [0, 1]

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.chain import PolicyChain
-from streamviz.core.judgements import ChainContext
+from streamviz.core.judgements import Answer, ChainContext
 from streamviz.core.outcome import Outcome
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.processor import StreamProcessor
@@ -61,7 +61,8 @@ class Running:
             "context": ChainContext("run", lambda: self.now),
         }
         self.stream = LiveStream(**usual | changes)
-        self._processor = StreamProcessor(PolicyChain(policies, OpenAIChatComposer(dict(HEAD))).on_chunk, aggregator)
+        self._chain = PolicyChain(policies, OpenAIChatComposer(dict(HEAD)))
+        self._processor = StreamProcessor(self._chain.on_chunk, aggregator)
         self.feed.opened(self.stream)
 
     @property
@@ -94,6 +95,12 @@ class Running:
     async def call(self, arguments: str, name: str | None = None, index: int = 0) -> Self:
         """A piece of a tool call came; `name` with its first."""
         return await self.take(calls(call(index, f"call-{index}" if name else None, name, arguments)))
+
+    def answer(self, number: int, answer: Answer) -> None:
+        """A question was answered."""
+        self._chain.answer(number, answer, self.stream.state, self.stream.context)
+        self._send()
+        self.feed.changed(self.stream)
 
     async def end(self, outcome: str = "completed", error: str = "") -> Self:
         """The end of input, and of the stream."""

@@ -10,6 +10,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from streamviz.live import peers as peers_module
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
+from tests.core.support import delta
 from tests.live.workers import PATIENCE, Worker, labels
 
 
@@ -91,20 +92,20 @@ async def test_nobody_is_told_anything_while_nobody_watches(
             await asyncio.sleep(0.05)
 
 
-async def test_what_is_held_is_counted_at_all_workers(
+async def test_what_needs_a_person_is_counted_at_all_workers(
     workers: tuple[Worker, Worker], forgetful: Callable[[], None]
 ) -> None:
     here, there = workers
-    held = there.run()
-    await held.call("{", "rm")
-    held.wait(2)
+    asking = there.run(asks=True)
+    await asking.call("{}", "rm")
+    await asking.take(delta(finish="tool_calls"))
     async with asyncio.timeout(PATIENCE):
-        while here.publisher.count_held() != 1:
+        while here.publisher.count_asking() != 1:
             await asyncio.sleep(0.05)
     await there.peers.stop()  # its count is not kept for ever
     forgetful()
     async with asyncio.timeout(PATIENCE):
-        while here.publisher.count_held():
+        while here.publisher.count_asking():
             await asyncio.sleep(0.05)
 
 
@@ -154,11 +155,11 @@ async def test_without_redis_a_worker_shows_its_own_streams_and_joins_the_others
     there.run("remote")
     await browser.until(lambda page: labels(page, "running") == ["local"])
     await browser.until(lambda page: "other servers cannot be reached" in page.text("tally"))
-    assert browser.page.text("nav-held") == "0+ held here; other servers cannot be reached"
+    assert browser.page.text("nav-asks") == "Needs you 0+"
     layer.is_away = False
     await browser.until(lambda page: sorted(labels(page, "running")) == ["local", "remote"])
     assert not here.publisher.wall.are_others_away
-    await browser.until(lambda page: page.text("nav-held") == "")
+    await browser.until(lambda page: page.text("nav-asks") == "Needs you 0")
     for _ in range(3):
         layer.is_away = True
         await here.peers._tell_counts()

@@ -78,9 +78,9 @@ async def test_thinking_is_folded_and_a_tool_call_has_its_raw_text_at_hand() -> 
     assert (raw.text, "hidden" in raw.attributes) == ('{"a": 1}', True)
 
 
-@pytest.mark.parametrize(("otherwise", "word"), [(Decision.DENY, "Denied"), (Decision.ALLOW, "Allowed")])
+@pytest.mark.parametrize(("otherwise", "word"), [(Decision.DENY, "denied"), (Decision.ALLOW, "allowed")])
 async def test_a_hold_says_what_becomes_of_it_without_an_answer(otherwise: Decision, word: str) -> None:
     guard = replace(active(deny_names("rm"), name="guard"), by_hand=ByHand(60, otherwise))
     running = await Running(policies=[guard]).call("{}", "rm")
     await running.take(delta(finish="tool_calls"))
-    assert f"{word} automatically in " in rendering.holds(view_of(running.stream))
+    assert f"At 0:00 it is {word}" in rendering.holds(view_of(running.stream), running.now)

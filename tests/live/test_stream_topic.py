@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from streamviz.core.verdicts import Mode
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
-from streamviz.live.rendering import nav_held
+from streamviz.live.rendering import nav_asks
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.subscriber import head
-from streamviz.live.topics import count_held
+from streamviz.live.topics import count_asking
 from tests.core.support import active, call, calls, delta, deny_names
 from tests.live.support import Page, Running, finish
 
@@ -23,9 +23,7 @@ class Watched:
 
     def __init__(self, running: Running) -> None:
         self.running = running
-        self.topic = StreamTopic(
-            running.stream, lambda: nav_held(count_held(running.feed), others_away=False, oob=True)
-        )
+        self.topic = StreamTopic(running.stream, lambda: nav_asks(count_asking(running.feed), others_away=False))
         self.number = 0
         self.pages: list[Page] = []
         self.sizes: list[int] = []

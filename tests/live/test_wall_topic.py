@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from streamviz.core.judgements import PersonDecided
 from streamviz.core.policy import ByHand, Decision
 from streamviz.live.feed import RECENT_SECONDS, Feed
 from streamviz.live.filters import parse_filter
@@ -16,7 +17,7 @@ from streamviz.live.wall_topic import MOST_ROWS, WallTopic
 from tests.core.support import active, delta, deny_names
 from tests.live.support import SECOND, START, Element, Page, Running
 
-GROUPS = ("held", "stalled", "running", "finished", "recent")
+GROUPS = ("asks", "held", "stalled", "running", "finished", "recent")
 
 
 class Walls:
@@ -213,19 +214,47 @@ async def test_the_tally_counts_by_state() -> None:
     await held.call("{", "ls")
     await walls.tick(seconds=2)
     assert page.text("tally") == "2 running1 held0 stalled"
-    assert page.text("nav-held") == "1 held"
+    assert page.text("nav-asks") == "Needs you 0"
 
 
-async def test_what_waits_for_a_person_is_held_at_once() -> None:
-    walls = Walls()
-    page = await walls.open()
-    running = walls.run(
-        policies=[replace(active(deny_names("rm")), by_hand=ByHand(60, Decision.DENY))], session_label="a"
-    )
-    await running.call("{}", "rm")
+async def asking(walls: Walls, arguments: str = '{"path": "a.py"}', **changes: Any) -> Running:
+    """A call that two policies hold, and a person is asked about."""
+    guard = replace(active(deny_names("rm"), name="guard"), by_hand=ByHand(60, Decision.DENY))
+    running = walls.run(policies=[guard, active(deny_names(), name="other")], **changes)
+    await running.call(arguments, "rm")
     await running.take(delta(finish="tool_calls"))
     await walls.tick()
-    assert rows(page) == {"held": ["a"]}
+    return running
+
+
+async def test_what_needs_a_person_is_apart_and_says_who_asks_what_and_why() -> None:
+    walls = Walls()
+    page = await walls.open()
+    running = await asking(walls, session_label="a")
+    assert rows(page) == {"asks": ["a"]}
+    row = page.text(f"r-{running.id.hex}")
+    assert 'rm path: "a.py", 16 B' in row
+    assert "guard would deny it: listed" in row
+    assert "other" not in row
+    assert "1:00" in row
+    assert page.text("nav-asks") == "Needs you 1"
+    assert page.text("tally") == "1 needs you1 running0 held0 stalled"
+    assert rows(await walls.open("state:held")) == rows(await walls.open('state:"needs you"')) == {"asks": ["a"]}
+    assert rows(await walls.open("-state:held")) == {}
+
+
+async def test_who_has_the_least_time_left_comes_first_and_what_was_decided_is_said() -> None:
+    walls = Walls()
+    page = await walls.open()
+    first = await asking(walls, session_label="first")
+    await walls.tick(seconds=3)
+    await asking(walls, session_label="second")
+    assert rows(page) == {"asks": ["first", "second"]}
+    [number] = first.stream.context.questions
+    first.answer(number, PersonDecided(Decision.ALLOW, "alice"))
+    await walls.tick(seconds=1)
+    assert rows(page) == {"asks": ["second"], "running": ["first"]}
+    assert "allowed by alice" in page.text(f"r-{first.id.hex}-verdicts")
 
 
 async def test_what_ended_while_nobody_watched_is_not_shown_as_running() -> None:

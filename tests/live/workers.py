@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from channels.layers import InMemoryChannelLayer
 
+from streamviz.core.policy import ByHand
+from streamviz.core.verdicts import Decision
 from streamviz.live.feed import Feed, now_us
 from streamviz.live.link import Link
 from streamviz.live.peers import Peers
@@ -28,8 +31,11 @@ class Worker:
         self.publisher = Publisher(self.feed, Wall(self.feed))
         self.peers = Peers(self.publisher, layer, are_workers=are_workers)
 
-    def run(self, label: str = "nightly-triage", **changes: Any) -> Running:
-        return Running(self.feed, [active(deny_names("rm"))], now=now_us(), session_label=label, **changes)
+    def run(self, label: str = "nightly-triage", *, asks: bool = False, **changes: Any) -> Running:
+        """A stream whose policy denies `rm`, or asks a person about it."""
+        guard = active(deny_names("rm"))
+        guard = replace(guard, by_hand=ByHand(600, Decision.DENY)) if asks else guard
+        return Running(self.feed, [guard], now=now_us(), session_label=label, **changes)
 
     async def watch_wall(self) -> "Browser":
         browser = Browser()

@@ -21,10 +21,23 @@ def stylesheets(*names: str) -> SafeString:
     return format_html_join("\n", '<link rel="stylesheet" href="{}">', ((static(f"css/{name}.css"),) for name in names))
 
 
+@register.inclusion_tag("live/_nav_asks.html")
+def nav_asks() -> dict[str, object]:
+    """How many streams wait for a person just now."""
+    return publisher.asking_shown()
+
+
+@register.inclusion_tag("live/_nav_count.html")
+def nav_count() -> dict[str, object]:
+    """The same where there is little room."""
+    return publisher.asking_shown()
+
+
 @register.simple_tag
-def nav_held() -> SafeString:
-    """How many streams wait for a verdict just now."""
-    return publisher.nav_held()
+def asks_in_title() -> str:
+    """The same for the tab's title, which a script keeps fresh."""
+    asking = publisher.count_asking()
+    return f"({asking}) " if asking else ""
 
 
 @register.simple_tag(takes_context=True)

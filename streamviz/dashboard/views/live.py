@@ -19,6 +19,7 @@ _FIRST = ("thinking", "content-tools-empty", "parallel-tools", "dangerous", "lon
 # Filters that are a click away; together they are one choice.
 _SHORTCUTS = {
     "All": "",
+    "Needs you": 'state:"needs you"',
     "Held": "state:held",
     "Stalled": "state:stalled",
     "Intervened": "verdict:deny verdict:replace verdict:halt",
@@ -43,6 +44,13 @@ async def live(request: HttpRequest) -> HttpResponse:
         "base_url": request.build_absolute_uri("/").rstrip("/"),
     }
     return await render_page(request, "dashboard/live.html", context)
+
+
+@needs(roles.VIEW)
+@require_safe
+async def needs_you(request: HttpRequest) -> HttpResponse:
+    """How many streams wait for a person, for pages that watch nothing."""
+    return HttpResponse(publisher.nav_asks())
 
 
 @needs(roles.SIMULATE)

@@ -9,7 +9,8 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import aget_object_or_404
+from django.shortcuts import aget_object_or_404, render
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from streamviz.core.verdicts import Decision
@@ -18,7 +19,7 @@ from streamviz.dashboard.pages import NotFoundHere, needs, render_page
 from streamviz.live import actions, messages, rendering
 from streamviz.live.feed import feed, now_us
 from streamviz.live.pace import Pace
-from streamviz.live.presentation import from_live, from_records
+from streamviz.live.presentation import from_live, from_records, marks
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.windows import window_of
@@ -118,7 +119,8 @@ async def request_body(request: HttpRequest, stream_id: uuid.UUID) -> HttpRespon
 @needs(roles.DECIDE)
 @require_POST
 async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """Allow or deny a held block by hand. What came of it is on the page as a verdict; 409 where it is too late."""
+    """Allow or deny a held block by hand. The answer says who did, for the place of the buttons; what came of it is on
+    the page as a verdict. 409 where it is too late."""
     ordinal, decision = request.POST.get("ordinal", ""), request.POST.get("decision", "")
     if not (ordinal.isdecimal() and len(ordinal) < 7 and decision in actions.DECISIONS):
         return _said(400, "Name a block, and allow or deny.")
@@ -126,7 +128,10 @@ async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     is_decided: bool | None = actions.decide(feed, stream_id, int(ordinal), Decision(decision), by)
     if not is_decided and publisher.workers is not None:
         is_decided = await publisher.workers.decide(stream_id, int(ordinal), Decision(decision), by)
-    return _answer(is_decided, "Already decided.")
+    if not is_decided:
+        return _answer(is_decided, "Already decided.")
+    said = {"by": by, "mark": marks.DECISIONS[Decision(decision)], "at": timezone.now()}
+    return render(request, "dashboard/_decided.html", said)
 
 
 @needs(roles.CANCEL)

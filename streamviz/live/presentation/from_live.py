@@ -10,7 +10,14 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.live.presentation.block_states import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.evidence import evidence_text
 from streamviz.live.presentation.text import printable
-from streamviz.live.presentation.views import BlockView, StreamView, VerdictView, title_of
+from streamviz.live.presentation.views import (
+    ASKED_CHARACTERS,
+    BlockView,
+    StreamView,
+    VerdictView,
+    is_asking,
+    title_of,
+)
 
 # Latencies are measured over the newest chunks, so that a long stream costs no more a second than a short one.
 _LATENCY_CHUNKS = 2_000
@@ -22,7 +29,8 @@ def view_of(stream: LiveStream) -> StreamView:
 
 
 def row_view_of(stream: LiveStream) -> StreamView:
-    """The same as far as a row needs it: without texts and chunks' times."""
+    """The same as far as a row needs it: without chunks' times, and of texts only the beginning of what a person is
+    asked about."""
     return _view_of(stream, is_whole=False)
 
 
@@ -62,7 +70,7 @@ def _view_of(stream: LiveStream, *, is_whole: bool) -> StreamView:
                 stream,
                 block,
                 of_blocks.get(block.ordinal, ()),
-                block.text if is_whole else "",
+                block.text if is_whole else _asked_text(stream, block),
                 is_behind=held is not None and held < block.ordinal,
             )
             for block in stream.state.blocks
@@ -141,6 +149,11 @@ def block_name(block: StreamBlock) -> str:
             return ""
 
 
+def _asked_text(stream: LiveStream, block: StreamBlock) -> str:
+    hold = stream.context.holds.get(block.ordinal)
+    return block.beginning(ASKED_CHARACTERS) if hold is not None and is_asking(hold) else ""
+
+
 def _first_held(stream: LiveStream) -> int | None:
     """The first block that is held: all that follow it wait."""
     holds = stream.context.holds.items()
@@ -171,7 +184,9 @@ def _block(
         held_by=hold.policies if hold else (),
         hold_reason=printable(hold.reason) if hold else "",
         decided_at=hold.until if hold else None,
-        waits_for_person=hold is not None and hold.asks is not None,
+        waits_for_person=hold is not None and is_asking(hold),
+        asked_by=hold.asked_by if hold else "",
+        asked_at=hold.asked_at if hold else 0,
         otherwise=hold.otherwise if hold else None,
         is_truncated=block.is_truncated,
         is_stream_over=stream.ended_at is not None,

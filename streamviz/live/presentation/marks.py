@@ -26,18 +26,20 @@ KINDS = {
 
 
 class DecisionMark(NamedTuple):
-    """A verdict's decision; `icon` names a symbol of the sprite. In shadow it only says what it would do."""
+    """A verdict's decision; `icon` names a symbol of the sprite. In shadow it only says what it would do. `done` says
+    it of a person who decided so."""
 
     word: str
     icon: str
     css: str
+    done: str
 
 
 DECISIONS = {
-    Decision.ALLOW: DecisionMark("allow", "allow", "allow"),
-    Decision.REPLACE: DecisionMark("replace", "replace", "replace"),
-    Decision.DENY: DecisionMark("deny", "deny", "deny"),
-    Decision.HALT: DecisionMark("halt", "halt", "halt"),
+    Decision.ALLOW: DecisionMark("allow", "allow", "allow", "allowed"),
+    Decision.REPLACE: DecisionMark("replace", "replace", "replace", "replaced"),
+    Decision.DENY: DecisionMark("deny", "deny", "deny", "denied"),
+    Decision.HALT: DecisionMark("halt", "halt", "halt", "halted"),
 }
 
 
@@ -50,6 +52,7 @@ class StateMark(NamedTuple):
     tone: str = ""
 
 
+ASKS = StateMark("needs you", "state-asks", "asks", "tone-wait")
 HELD = StateMark("held", "state-held hatch", "held", "tone-wait")
 STALLED = StateMark("stalled", "state-stalled", "stalled", "tone-wait")
 RUNNING = StateMark("running", "state-running", "running")

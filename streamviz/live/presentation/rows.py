@@ -8,16 +8,20 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamviz.live.presentation import marks
+from streamviz.live.presentation.calls import call_line
 from streamviz.live.presentation.spark import Spark, counts_of, spark_of
 from streamviz.live.presentation.strip import Strip, strip_of
 from streamviz.live.presentation.text import age, one_line
 from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
 
+_MOST_ASKS = 5
+_WHY_CHARACTERS = 300
 GRAVEST_FIRST = ("halt", "deny", "replace", "would halt", "would deny", "would replace", "allow", "would allow")
 
 
 class Badge(NamedTuple):
-    """Verdicts of one word. `since_ms`: held since this moment (ms since the epoch), and `age` is how long."""
+    """Verdicts of one word. `since_ms`: held, or decided by a person, at this moment (ms since the epoch), and `age` is
+    how long that is."""
 
     word: str
     icon: str
@@ -31,6 +35,18 @@ class Clock(NamedTuple):
 
     text: str
     since_ms: int | None
+
+
+class Ask(NamedTuple):
+    """What a person is asked: about which block, its call in a line, why it would not be allowed, and the seconds left,
+    also as `0:41`. `prefix` begins the ids of its buttons."""
+
+    block: BlockView
+    line: str
+    why: str
+    seconds: int
+    left: str
+    prefix: str
 
 
 class RowText(NamedTuple):
@@ -76,6 +92,15 @@ class RowView:
         """The time since the request."""
         return _age(self.stream, self.now)
 
+    @property
+    def asks(self) -> list[Ask]:
+        """What a person is asked, as far as a row has room for it."""
+        return asks_of(self.stream, self.now, f"r-{self.stream.id.hex}-")[:_MOST_ASKS]
+
+    @property
+    def more_asks(self) -> int:
+        return max(0, len(self.stream.asking) - _MOST_ASKS)
+
     @cached_property
     def badges(self) -> list[Badge]:
         return _badges(self.stream, self.state, self.now)
@@ -88,6 +113,17 @@ class RowView:
 def row_of(stream: StreamView, now: int) -> RowView:
     """The row at the time `now` (µs since the epoch)."""
     return RowView(stream, now, counts_of(stream.received_at, now, stream.ended_at))
+
+
+def asks_of(stream: StreamView, now: int, prefix: str = "h") -> list[Ask]:
+    """What a person is asked about a stream, at the time `now` (µs since the epoch)."""
+    return [_ask(block, block.left(now), prefix) for block in stream.asking]
+
+
+def _ask(block: BlockView, seconds: int, prefix: str) -> Ask:
+    line = call_line(block.text, block.length) if block.is_tool_call else block.summary
+    left = f"{seconds // 60}:{seconds % 60:02}"
+    return Ask(block, line, one_line(block.hold_reason, _WHY_CHARACTERS), seconds, left, prefix)
 
 
 def last_of(quiet_since: int, ended_at: int | None, now: int) -> Clock:
@@ -112,7 +148,16 @@ def _badges(stream: StreamView, state: marks.StateMark, now: int) -> list[Badge]
         badges.append(Badge("stalled", "stall", "stalled"))
     elif state.group == "finished" and state.tone and not _is_halted_by_policy(stream, state):
         badges.append(Badge(state.word, "deny" if state.tone == "tone-deny" else "stall", f"outcome {state.tone}"))
-    return badges + _verdict_badges(stream)
+    return badges + _by_hand(stream, now) + _verdict_badges(stream)
+
+
+def _by_hand(stream: StreamView, now: int) -> list[Badge]:
+    """What a person decided last, and when."""
+    last = next((verdict for verdict in reversed(stream.verdicts) if verdict.by), None)
+    if last is None:
+        return []
+    word = f"{last.mark.done} by {one_line(last.by, 40)}"
+    return [Badge(word, last.mark.icon, _css(last), last.at // 1000, age(now - last.at))]
 
 
 def _is_halted_by_policy(stream: StreamView, state: marks.StateMark) -> bool:
@@ -122,7 +167,7 @@ def _is_halted_by_policy(stream: StreamView, state: marks.StateMark) -> bool:
 
 def _verdict_badges(stream: StreamView) -> list[Badge]:
     """One badge a word, the gravest first, counted where there are several."""
-    counts = Counter((verdict.word, verdict.mark.icon, _css(verdict)) for verdict in stream.verdicts)
+    counts = Counter((verdict.word, verdict.mark.icon, _css(verdict)) for verdict in stream.verdicts if not verdict.by)
     ordered = sorted(counts.items(), key=lambda item: GRAVEST_FIRST.index(item[0][0]))
     return [Badge(word if n == 1 else f"{n} {word}", icon, css) for (word, icon, css), n in ordered]
 
@@ -135,8 +180,9 @@ def _why(stream: StreamView, state: marks.StateMark, now: int) -> str:
     """The cause beside the state."""
     if state is marks.HELD:
         block = stream.held[0]
-        asks = " · needs approval" if block.waits_for_person else ""
-        return f"{', '.join(block.held_by)} · {block.title}{asks}"
+        return f"{', '.join(block.held_by)} · {block.title}"
+    if state is marks.ASKS:
+        return " · ".join(f"{block.asked_by} would deny {block.title}" for block in stream.asking[:_MOST_ASKS])
     if state is marks.STALLED and stream.awaited:
         return f"request held by {', '.join(stream.awaited)}"
     if state is marks.STALLED:

@@ -11,6 +11,7 @@ from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.text import age, exact, last_line, one_line, plural
+from streamviz.records.moments import as_datetime
 
 # A stream that has had no chunk for so long is called stalled.
 STALLED_US = 5_000_000
@@ -18,6 +19,8 @@ STALLED_US = 5_000_000
 LASTING_US = 2_000_000
 # Of which as much is shown as there is when each run of blanks is one.
 TAIL_CHARACTERS = 320
+# Of what a person is asked about a row has so much to show a call from.
+ASKED_CHARACTERS = 4_000
 _SUMMARY_CHARACTERS = 120
 _NAME_CHARACTERS = 120
 
@@ -63,6 +66,14 @@ class VerdictView:
         return self.decision is not Decision.ALLOW
 
     @property
+    def at_ms(self) -> int:
+        return self.at // 1000
+
+    @property
+    def at_text(self) -> str:
+        return f"{as_datetime(self.at):%Y-%m-%d %H:%M:%S} UTC"
+
+    @property
     def took_text(self) -> str:
         return exact(self.took)
 
@@ -91,6 +102,9 @@ class BlockView:
     decided_at: int | None = None
     """When it is decided without an answer of the model or the person that is asked."""
     waits_for_person: bool = False
+    asked_by: str = ""
+    """The policy that would not allow it, where a person is asked."""
+    asked_at: int = 0
     otherwise: Decision | None = None
     """What it comes to when that person does not answer."""
     is_truncated: bool = False
@@ -132,11 +146,13 @@ class BlockView:
         return (self.held_at or 0) // 1000
 
     @property
-    def decided_in(self) -> int | None:
+    def decided_in(self) -> int:
         """How long the person who is asked has in all (seconds)."""
-        if self.decided_at is None or self.held_at is None:
-            return None
-        return max(1, (self.decided_at - self.held_at) // 1_000_000)
+        return max(1, ((self.decided_at or 0) - self.asked_at) // 1_000_000)
+
+    def left(self, now: int) -> int:
+        """How long they still have (seconds)."""
+        return max(0, ((self.decided_at or 0) - now) // 1_000_000)
 
     @property
     def decided_at_ms(self) -> int | None:
@@ -259,6 +275,11 @@ class StreamView:
     def held(self) -> list[BlockView]:
         return [block for block in self.blocks if block.is_held]
 
+    @cached_property
+    def asking(self) -> list[BlockView]:
+        """The blocks that a person is asked about."""
+        return [block for block in self.held if block.waits_for_person]
+
     @property
     def quiet_since(self) -> int:
         """Since when upstream has sent nothing."""
@@ -270,16 +291,18 @@ class StreamView:
 
     def state(self, now: int) -> marks.StateMark:
         """Where it stands at the time `now`."""
-        return marks.HELD if self.held and not self.outcome else self._state_but_held(now)
+        return self._held_state(bool(self.held), now)
 
     def settled_state(self, now: int) -> marks.StateMark:
         """The same, with no hold that may be over in a moment: most tool calls are held only while they arrive."""
         is_held = any(has_lasted(block.held_at or now, block.waits_for_person, now) for block in self.held)
-        return marks.HELD if is_held and not self.outcome else self._state_but_held(now)
+        return self._held_state(is_held, now)
 
-    def _state_but_held(self, now: int) -> marks.StateMark:
+    def _held_state(self, is_held: bool, now: int) -> marks.StateMark:
         if self.outcome:
             return marks.OUTCOMES[self.outcome]
+        if is_held:
+            return marks.ASKS if self.asking else marks.HELD
         return marks.STALLED if now - self.quiet_since > STALLED_US else marks.RUNNING
 
     @property
@@ -298,6 +321,11 @@ class StreamView:
 def has_lasted(since: int, waits_for_person: bool, now: int) -> bool:
     """Whether a hold is more than the moment in which a tool call arrives, so that somebody should look at it."""
     return waits_for_person or now - since >= LASTING_US
+
+
+def is_asking(hold: Hold) -> bool:
+    """Whether a person is asked about what is held."""
+    return hold.ended_at is None and hold.asks is not None
 
 
 def is_lasting(hold: Hold, now: int) -> bool:

@@ -1,0 +1,34 @@
+"""A tool call in a line: its arguments, short enough to be decided upon at a glance."""
+
+import jiter
+
+from streamviz.live.presentation.text import byte_size, one_line, plural
+
+_CHARACTERS = 240
+_VALUE_CHARACTERS = 120
+
+
+def call_line(arguments: str, size: int) -> str:
+    """`path: "a.py", hunks: 2 items, 214 B`; `arguments` may be the beginning of a text of `size` characters."""
+    try:
+        value = jiter.from_json(arguments.encode("utf-8", "replace"), partial_mode="trailing-strings")
+    except ValueError:
+        return one_line(arguments, _CHARACTERS)
+    if not isinstance(value, dict):
+        return one_line(arguments, _CHARACTERS)
+    said = ", ".join(f"{name}: {_short(each)}" for name, each in list(value.items())[:_CHARACTERS])
+    return ", ".join(each for each in (one_line(said, _CHARACTERS), byte_size(size)) if each)
+
+
+def _short(value: object) -> str:
+    match value:
+        case dict():
+            return plural(len(value), "field")
+        case list():
+            return plural(len(value), "item")
+        case str():
+            return f'"{one_line(value, _VALUE_CHARACTERS)}"'
+        case None | bool():
+            return {None: "null", True: "true", False: "false"}[value]
+        case _:
+            return one_line(str(value), _VALUE_CHARACTERS)
