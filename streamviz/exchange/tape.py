@@ -36,9 +36,10 @@ class Tape:
         self._entries.append(FramesSent.of(stream.id, stream.frame_count, now, frames))
         stream.frame_count += len(frames)
         stream.last_sent_at = now
-        passed = [frame.seq for frame in frames if frame.seq is not None]
-        stream.passed_seqs.extend(passed)
-        stream.passed_at.extend([now] * len(passed))
+        for frame in frames:
+            if frame.seq is not None:
+                stream.passed_seqs.append(frame.seq)
+                stream.passed_at.append(now)
         if stream.client_first_at is None and stream.state.blocks:
             first = stream.state.blocks[0].first_seq
             if any(_shows(frame, first) for frame in frames):

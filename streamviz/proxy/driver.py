@@ -50,10 +50,11 @@ class Driver:
 
     def record(self, *entries: AnyEntry) -> None:
         """Tell the record, and have it kept."""
+        recorder = self.recorder
         for entry in entries:
-            self.recorder.append(entry)
-        self.recorder.flush()
-        if self.recorder.has_lost(self._stream.id):
+            recorder.append(entry)
+        recorder.flush()
+        if recorder.has_lost(self._stream.id):
             self.exchange.lost()
 
     async def carry_out(self) -> None:

@@ -1,6 +1,6 @@
 """The little of HTTP that the endpoints need, on plain ASGI."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
@@ -34,19 +34,19 @@ class Answering:
         self._send = send
         self.has_begun = False
 
-    async def __call__(self, event: ASGISendEvent) -> None:
+    def __call__(self, event: ASGISendEvent) -> Awaitable[None]:
         self.has_begun = True
-        await self._send(event)
+        return self._send(event)
 
 
 def adding(send: ASGISendCallable, headers: Mapping[str, str]) -> ASGISendCallable:
     """An application's `send` that puts these headers into the head of the answer."""
     added = [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
 
-    async def take(event: ASGISendEvent) -> None:
+    def take(event: ASGISendEvent) -> Awaitable[None]:  # no coroutine, as it is called with each chunk
         if event["type"] == "http.response.start":
             event = {**event, "headers": [*event["headers"], *added]}
-        await send(event)
+        return send(event)
 
     return take
 
@@ -146,9 +146,9 @@ async def start(send: ASGISendCallable, status: int, headers: dict[str, str]) ->
     )
 
 
-async def body(send: ASGISendCallable, data: bytes, more: bool = False) -> None:
+def body(send: ASGISendCallable, data: bytes, more: bool = False) -> Awaitable[None]:
     """Send a piece of the body; the last one ends the response."""
-    await send({"type": "http.response.body", "body": data, "more_body": more})
+    return send({"type": "http.response.body", "body": data, "more_body": more})
 
 
 async def respond(send: ASGISendCallable, status: int, headers: dict[str, str], data: bytes) -> None:

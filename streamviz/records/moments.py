@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def as_datetime(microseconds: int) -> datetime:
@@ -19,5 +20,4 @@ def as_microseconds(moment: datetime) -> int:
 
 def since_boot() -> int:
     """ns on a clock that nobody sets and that goes on while the machine sleeps, where there is one."""
-    clock: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime_ns(clock)
+    return time.clock_gettime_ns(_CLOCK)

@@ -63,9 +63,13 @@ def has_text(value: object) -> bool:
 def _says_beside(part: object, known: frozenset[str]) -> bool:
     if not isinstance(part, dict):
         return has_text(part)
-    return any(
-        _is_no_name(name, value) if name in known else _says(name, value, part, known) for name, value in part.items()
-    )
+    for name, value in part.items():
+        if name in known:
+            if _is_no_name(name, value):
+                return True
+        elif _says(name, value, part, known):
+            return True
+    return False
 
 
 def _is_no_name(name: str, value: object) -> bool:
