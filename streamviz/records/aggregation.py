@@ -7,6 +7,7 @@ from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, Th
 from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import JsonObject, decode
 from streamviz.core.sse import SSEEvent, SSEParser
+from streamviz.core.timeline import Timeline
 from streamviz.core.wire import AGGREGATORS
 from streamviz.records.recorder import BlockRecord
 from streamviz.records.runs import StoredChunk
@@ -16,7 +17,7 @@ def aggregate(wire_format: str, stored: Iterable[StoredChunk]) -> StreamState:
     """What the chunks add up to; nothing that comes after one that cannot be read counts."""
     aggregator = AGGREGATORS[wire_format]()
     for each in stored:
-        for chunk in _chunks(each):
+        for chunk in events_of(each):
             aggregator.aggregate(chunk)
         failure = aggregator.state.failure
         if failure is not None and failure.kind == MALFORMED_CHUNK:
@@ -45,7 +46,16 @@ def _is_json(raw: bytes) -> bool:
     return True
 
 
-def _chunks(stored: StoredChunk) -> Iterator[Chunk]:
+def timeline_of(wire_format: str, stored: Iterable[StoredChunk]) -> Timeline:
+    """The same chunks, aggregated so that any moment between them can be told."""
+    timeline = Timeline(AGGREGATORS[wire_format]())
+    for each in stored:
+        timeline.add(each.seq, each.received_at, events_of(each))
+    timeline.close()
+    return timeline
+
+
+def events_of(stored: StoredChunk) -> Iterator[Chunk]:
     """One chunk, as a rule: an event of a stream, or the whole of an answer that was no stream."""
     raw = stored.raw or b""
     parser = SSEParser()

@@ -1,0 +1,224 @@
+"""A tape that was aggregated once, so that any moment of it can be told again without doing so."""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.blocks import StreamState
+from streamviz.core.events import (
+    MALFORMED_CHUNK,
+    BlockCompleted,
+    BlockDelta,
+    BlockSealed,
+    BlockStarted,
+    StreamEvent,
+    StreamFailed,
+    StreamFinished,
+    UsageUpdated,
+)
+from streamviz.core.json_value import JsonObject
+
+Told = UsageUpdated | StreamFinished | StreamFailed
+
+
+class Piece(NamedTuple):
+    """What a chunk adds to a block: its characters from `start` to before `end`."""
+
+    ordinal: int
+    start: int
+    end: int
+
+
+def _numbers() -> "array[int]":
+    return array("I")
+
+
+@dataclass(slots=True)
+class _Grown:
+    """A block's growth. Events go by number: `deltas` has those by which it grew, `ends` how long it was after each."""
+
+    number: int
+    started: BlockStarted
+    deltas: "array[int]" = field(default_factory=_numbers)
+    ends: "array[int]" = field(default_factory=_numbers)
+    pieces: list[str] = field(default_factory=list)
+    named: list[tuple[int, BlockDelta]] = field(default_factory=list)
+    endings: list[tuple[int, BlockCompleted | BlockSealed]] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        if len(self.pieces) > 1:
+            self.pieces = ["".join(self.pieces)]
+        return self.pieces[0] if self.pieces else ""
+
+    def grow(self, number: int, delta: BlockDelta) -> None:
+        self.ends.append((self.ends[-1] if self.ends else 0) + len(delta.text))
+        self.deltas.append(number)
+        if delta.text:
+            self.pieces.append(delta.text)
+        if delta.id or delta.name or delta.signature:
+            self.named.append((number, delta))
+
+    def told(self, until: int) -> Iterator[tuple[int, StreamEvent]]:
+        """Few events, by number, that come to the same as all of those before the event `until`."""
+        yield self.number, self.started
+        last = bisect_left(self.deltas, until)
+        if last:
+            named = [delta for number, delta in self.named if number < until]
+            yield self.deltas[last - 1], BlockDelta(
+                self.started.ordinal,
+                self.text[: self.ends[last - 1]],
+                next((delta.id for delta in reversed(named) if delta.id), ""),
+                next((delta.name for delta in reversed(named) if delta.name), ""),
+                "".join(delta.signature for delta in named),
+            )
+        grown = self.deltas[last - 1] if last else self.number
+        yield from ((number, event) for number, event in self.endings if grown < number < until)
+
+
+class Timeline:
+    """One tape of a stream as its aggregator reads it: chunks go in once, in order, each with its number.
+
+    What is kept costs some bytes a chunk beside the text itself, and `moment` some µs a block.
+    """
+
+    def __init__(self, aggregator: Aggregator[Chunk, JsonObject]) -> None:
+        self._aggregator = aggregator
+        self._count = 0
+        self._after = _numbers()
+        self._times: array[int] = array("q")
+        self._blocks: list[_Grown] = []
+        self._deltas = _numbers()
+        self._of_block = _numbers()
+        self._told: list[tuple[int, Told]] = []
+        self._usage: UsageUpdated | None = None
+        self._is_broken = False
+
+    def __len__(self) -> int:
+        """How many chunks there are."""
+        return len(self._after)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are in all."""
+        return len(self._blocks)
+
+    def add(self, seq: int, at: int, chunks: Iterator[Chunk]) -> None:
+        """Take in the chunk `seq`, which came at `at` (µs since the epoch), read as what it holds. Nothing counts that
+        comes after one that cannot be read."""
+        while len(self._after) < seq:
+            self._end_chunk(at)
+        for chunk in () if self._is_broken else chunks:
+            for event in self._aggregator.aggregate(chunk):
+                self._take(event)
+        failure = self._aggregator.state.failure
+        self._is_broken = failure is not None and failure.kind == MALFORMED_CHUNK
+        self._end_chunk(at)
+
+    def close(self) -> None:
+        """There are no more chunks: the end of input ends all blocks, which only the moment None shows."""
+        for event in self._aggregator.close():
+            self._take(event)
+
+    def moment(self, seq: int | None) -> StreamState:
+        """The stream as it was after the chunk `seq`; with None as it ended. What the latest chunk brought is not in
+        it. Raises IndexError where there is no such chunk."""
+        until = self._count if seq is None else self._after[seq]
+        state = StreamState()
+        for block in self._blocks[: self._begun(until)]:
+            for number, event in block.told(until):
+                chunk = self._chunk_of(number)
+                state.begin_chunk(chunk, self._times[chunk])
+                state.apply(event)
+        for _, told in self._told[: bisect_left(self._told, until, key=lambda each: each[0])]:
+            state.apply(told)
+        if self._after:
+            last = len(self) - 1 if seq is None else seq
+            state.begin_chunk(last, self._times[last])
+        state.is_truncated = seq is None and self._aggregator.state.is_truncated
+        return state
+
+    def at(self, seq: int) -> int:
+        """When a chunk came (µs since the epoch)."""
+        return self._times[seq]
+
+    def last_by(self, at: int) -> int | None:
+        """The last chunk that had come by `at` (µs since the epoch); None where none had."""
+        found = bisect_right(self._times, at)
+        return found - 1 if found else None
+
+    def pieces(self, seq: int) -> list[Piece]:
+        """What a chunk adds to which blocks, in order; a block that begins without a text is in it, too."""
+        first, until = self._events(seq)
+        found = [
+            (block.number, Piece(block.started.ordinal, 0, 0))
+            for block in self._blocks[self._begun(first) : self._begun(until)]
+        ]
+        for place in range(bisect_left(self._deltas, first), bisect_left(self._deltas, until)):
+            number, block = self._deltas[place], self._blocks[self._of_block[place]]
+            position = bisect_left(block.deltas, number)
+            start = block.ends[position - 1] if position else 0
+            found.append((number, Piece(block.started.ordinal, start, block.ends[position])))
+        return [piece for _, piece in sorted(found)]
+
+    def told(self, seq: int) -> list[Told]:
+        """What a chunk tells of the answer as a whole: its usage, why it ended, an error."""
+        first, until = (bisect_left(self._told, number, key=lambda each: each[0]) for number in self._events(seq))
+        return [event for _, event in self._told[first:until]]
+
+    def begun(self, ordinal: int) -> BlockStarted:
+        """How a block began."""
+        return self._blocks[ordinal].started
+
+    def text(self, piece: Piece) -> str:
+        """The characters of a piece."""
+        return self._blocks[piece.ordinal].text[piece.start : piece.end]
+
+    def chunks_of(self, piece: Piece) -> tuple[int, int]:
+        """The first and the last chunk in which a block got these characters. Raises IndexError where it has none of
+        them."""
+        block = self._blocks[piece.ordinal]
+        first = block.deltas[bisect_right(block.ends, piece.start)]
+        last = min(bisect_left(block.ends, max(piece.end, piece.start + 1)), len(block.deltas) - 1)
+        return self._chunk_of(first), self._chunk_of(block.deltas[last])
+
+    def turns(self) -> Iterator[int]:
+        """The chunks at which a block begins or ends, in no order."""
+        for block in self._blocks:
+            yield self._chunk_of(block.number)
+            yield from (self._chunk_of(number) for number, _ in block.endings)
+
+    def _events(self, seq: int) -> tuple[int, int]:
+        """The number of a chunk's first event and that behind its last."""
+        return (self._after[seq - 1] if seq else 0), self._after[seq]
+
+    def _begun(self, until: int) -> int:
+        return bisect_left(self._blocks, until, key=lambda block: block.number)
+
+    def _chunk_of(self, number: int) -> int:
+        """In which chunk an event came; in the last for those of the end of input."""
+        return min(bisect_right(self._after, number), len(self._after) - 1)
+
+    def _end_chunk(self, at: int) -> None:
+        self._after.append(self._count)
+        self._times.append(at)
+
+    def _take(self, event: StreamEvent) -> None:
+        match event:
+            case BlockDelta(ordinal=ordinal):
+                self._blocks[ordinal].grow(self._count, event)
+                self._deltas.append(self._count)
+                self._of_block.append(ordinal)
+            case BlockStarted():
+                self._blocks.append(_Grown(self._count, event))
+            case BlockCompleted() | BlockSealed():
+                self._blocks[event.ordinal].endings.append((self._count, event))
+            case UsageUpdated() if event == self._usage:
+                pass  # some providers tell the same with every chunk
+            case _:
+                self._usage = event if isinstance(event, UsageUpdated) else self._usage
+                self._told.append((self._count, event))
+        self._count += 1
