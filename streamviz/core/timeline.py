@@ -3,6 +3,7 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from streamviz.core.events import (
 from streamviz.core.json_value import JsonObject
 
 Told = UsageUpdated | StreamFinished | StreamFailed
+NOBODY = -1
 
 
 class Piece(NamedTuple):
@@ -68,12 +70,15 @@ class _Grown:
         last = bisect_left(self.deltas, until)
         if last:
             named = [delta for number, delta in self.named if number < until]
-            yield self.deltas[last - 1], BlockDelta(
-                self.started.ordinal,
-                self.text[: self.ends[last - 1]],
-                next((delta.id for delta in reversed(named) if delta.id), ""),
-                next((delta.name for delta in reversed(named) if delta.name), ""),
-                "".join(delta.signature for delta in named),
+            yield (
+                self.deltas[last - 1],
+                BlockDelta(
+                    self.started.ordinal,
+                    self.text[: self.ends[last - 1]],
+                    next((delta.id for delta in reversed(named) if delta.id), ""),
+                    next((delta.name for delta in reversed(named) if delta.name), ""),
+                    "".join(delta.signature for delta in named),
+                ),
             )
         grown = self.deltas[last - 1] if last else self.number
         yield from ((number, event) for number, event in self.endings if grown < number < until)
@@ -94,6 +99,8 @@ class Timeline:
         self._deltas = _numbers()
         self._of_block = _numbers()
         self._told: list[tuple[int, Told]] = []
+        self._owners: array[int] = array("i")
+        self._owner = self._ended = NOBODY
         self._usage: UsageUpdated | None = None
         self._is_broken = False
 
@@ -141,6 +148,12 @@ class Timeline:
         state.is_truncated = seq is None and self._aggregator.state.is_truncated
         return state
 
+    def timed(self, times: "array[int]") -> "Timeline":
+        """The same chunks at other times (µs since the epoch), one a chunk."""
+        other = copy(self)
+        other._times = times
+        return other
+
     def at(self, seq: int) -> int:
         """When a chunk came (µs since the epoch)."""
         return self._times[seq]
@@ -168,6 +181,10 @@ class Timeline:
         """What a chunk tells of the answer as a whole: its usage, why it ended, an error."""
         first, until = (bisect_left(self._told, number, key=lambda each: each[0]) for number in self._events(seq))
         return [event for _, event in self._told[first:until]]
+
+    def owner(self, seq: int) -> int:
+        """The block that a chunk is about, the last where these are several; NOBODY where it is about the answer."""
+        return self._owners[seq]
 
     def begun(self, ordinal: int) -> BlockStarted:
         """How a block began."""
@@ -205,6 +222,9 @@ class Timeline:
     def _end_chunk(self, at: int) -> None:
         self._after.append(self._count)
         self._times.append(at)
+        tells = bool(self._told) and self._told[-1][0] >= (self._after[-2] if len(self._after) > 1 else 0)
+        self._owners.append(self._ended if self._owner == NOBODY and not tells else self._owner)
+        self._owner = self._ended = NOBODY
 
     def _take(self, event: StreamEvent) -> None:
         match event:
@@ -212,10 +232,13 @@ class Timeline:
                 self._blocks[ordinal].grow(self._count, event)
                 self._deltas.append(self._count)
                 self._of_block.append(ordinal)
-            case BlockStarted():
+                self._owner = ordinal
+            case BlockStarted(ordinal=ordinal):
                 self._blocks.append(_Grown(self._count, event))
-            case BlockCompleted() | BlockSealed():
-                self._blocks[event.ordinal].endings.append((self._count, event))
+                self._owner = ordinal
+            case BlockCompleted(ordinal=ordinal) | BlockSealed(ordinal=ordinal):
+                self._blocks[ordinal].endings.append((self._count, event))
+                self._ended = ordinal
             case UsageUpdated() if event == self._usage:
                 pass  # some providers tell the same with every chunk
             case _:
