@@ -8,6 +8,7 @@ import { start as startFollow } from "./follow.js";
 import { start as startPeek } from "./peek.js";
 import { start as startBrush } from "./brush.js";
 import { start as startAsks } from "./asks.js";
+import { start as startScrub } from "./scrub.js";
 
 startNotices();
 startSocket();
@@ -18,3 +19,4 @@ startFollow();
 startPeek();
 startBrush();
 startAsks();
+startScrub();

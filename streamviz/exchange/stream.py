@@ -19,8 +19,8 @@ class LiveStream:
 
     `session_label` says what its session is about, `session_name` is what its client calls that; either may be empty.
     Times are µs since the epoch. `received_at` holds one time a chunk, in order. `passed_seqs` and `passed_at` hold, in
-    upstream's order, the chunks that the client was sent as they came, and when; frames that a policy made are counted
-    in `frame_count` alone.
+    upstream's order, the chunks that the client was sent as they came, and when; `made_at` has the times of the frames
+    that are no chunk of upstream's.
     `decide(ordinal, decision, by)` takes a person's word on a block that is held for one; None while nothing is judged.
     `cancel(by)` stops the stream on a person's word; False where it is too late.
     `sending_since` is when the client's socket was given what it has not taken yet, `client_waits` from when to when
@@ -53,6 +53,7 @@ class LiveStream:
     received_at: "array[int]" = field(default_factory=lambda: array("q"))
     passed_seqs: "array[int]" = field(default_factory=lambda: array("q"))
     passed_at: "array[int]" = field(default_factory=lambda: array("q"))
+    made_at: "array[int]" = field(default_factory=lambda: array("q"))
     frame_count: int = 0
     last_sent_at: int | None = None
     upstream_first_at: int | None = None

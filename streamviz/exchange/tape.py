@@ -40,6 +40,8 @@ class Tape:
             if frame.seq is not None:
                 stream.passed_seqs.append(frame.seq)
                 stream.passed_at.append(now)
+            else:
+                stream.made_at.append(now)
         if stream.client_first_at is None and stream.state.blocks:
             first = stream.state.blocks[0].first_seq
             if any(_shows(frame, first) for frame in frames):

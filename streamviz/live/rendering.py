@@ -13,8 +13,9 @@ from streamviz.live.pace import Pace
 from streamviz.live.presentation.arguments import tree_of
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut, share
 from streamviz.live.presentation.facts import facts_of
+from streamviz.live.presentation.moment import Moment
 from streamviz.live.presentation.rows import RowText, RowView, asks_of
-from streamviz.live.presentation.text import one_line, plural
+from streamviz.live.presentation.text import exact, one_line, plural
 from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
 from streamviz.live.presentation.waterfall import waterfall_of
 from streamviz.live.presentation.windows import window_of
@@ -147,9 +148,19 @@ def counts(view: StreamView, *, oob: bool = False) -> dict[str, SafeString]:
     }
 
 
-def waterfall(view: StreamView, now: int, before: int | None = None, *, oob: bool = False) -> SafeString:
-    """The waterfall as it is at the time `now`, of the blocks before `before`."""
-    return fragment("_waterfall", fall=waterfall_of(view, now, before), oob=oob)
+def waterfall(
+    view: StreamView,
+    now: int,
+    before: int | None = None,
+    *,
+    moment: Moment | None = None,
+    is_played: bool = False,
+    oob: bool = False,
+) -> SafeString:
+    """The waterfall as it is at the time `now`, of the blocks before `before`; where it `is_played` with a playhead, at
+    a `moment` or at the end."""
+    fall = waterfall_of(view, now, before)
+    return fragment("_waterfall", fall=fall, moment=moment, is_played=is_played, oob=oob)
 
 
 def group_count(name: str, number: int, most: int) -> str:
@@ -162,27 +173,52 @@ def _count(element: str, text: str, oob: bool) -> SafeString:
     return fragment("_count", id=element, text=text, oob=oob)
 
 
-async def stream(view: StreamView, now: int, pace: Pace, first: int | None = None, *, oob: bool = False) -> SafeString:
-    """All of a stream's page below its tabs: with the blocks from `first` on, or the newest where that is None."""
-    shown = window_of(view, first)
-    fall = waterfall(view, now, shown.end)
-    items = await paced((fragment("_block_item", block=block) for block in shown.blocks), pace)
-    verdicts, more = _verdicts(shown.verdicts)
-    held = holds(view, now)
-    taken = _size([fall, held, *items, *verdicts]) + _HEAD_BYTES * len(shown.blocks)
-    room = share(_texts(shown.blocks), max(_LEAST_BYTES, PAGE_BYTES - taken))
+async def stream(
+    view: StreamView,
+    now: int,
+    pace: Pace,
+    first: int | None = None,
+    *,
+    moment: Moment | None = None,
+    is_played: bool = False,
+    oob: bool = False,
+) -> SafeString:
+    """All of a stream's page below its tabs: with the blocks from `first` on, or the newest where that is None, or as
+    they were at a `moment`. Where it `is_played` the waterfall has a playhead, and what plays it."""
+    fall = waterfall(view, now, None if moment else window_of(view, first).end, moment=moment, is_played=is_played)
     return fragment(
         "_stream",
         stream=view,
+        length=exact(view.since_start(view.ended_at)),
+        waterfall=fall,
+        panes=await panes(moment.view if moment else view, now, pace, first, moment=moment, taken=_size([fall])),
+        moment=moment,
+        is_played=is_played,
+        oob=oob,
+    )
+
+
+async def panes(
+    view: StreamView, now: int, pace: Pace, first: int | None = None, *, moment: Moment | None = None, taken: int = 0
+) -> SafeString:
+    """A stream's blocks, what they say and the verdicts on them, on a page of which so much is `taken` (bytes)."""
+    shown = window_of(view, first)
+    items = await paced((fragment("_block_item", block=block) for block in shown.blocks), pace)
+    verdicts, more = _verdicts(shown.verdicts)
+    held = "" if moment else holds(view, now)
+    taken += _size([held, *items, *verdicts]) + _HEAD_BYTES * len(shown.blocks)
+    room = share(_texts(shown.blocks), max(_LEAST_BYTES, PAGE_BYTES - taken))
+    return fragment(
+        "_panes",
+        stream=view,
         shown=shown,
         **counts(view),
-        waterfall=fall,
         items=items,
         cards=await paced((block_card(block, view.id, room) for block in shown.blocks), pace),
         verdicts=verdicts,
         more_verdicts=more,
         holds=held,
-        oob=oob,
+        moment=moment,
     )
 
 

@@ -9,18 +9,21 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import aget_object_or_404, render
+from django.shortcuts import aget_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from streamviz.core.verdicts import Decision
 from streamviz.dashboard import chunk_text, queries, roles
 from streamviz.dashboard.pages import NotFoundHere, needs, render_page
+from streamviz.dashboard.playback import Asked, is_played, playback_of
 from streamviz.live import actions, messages, rendering
 from streamviz.live.feed import feed, now_us
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_live, from_records, marks
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut
+from streamviz.live.presentation.moment import moment_of, stepped
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.windows import window_of
 from streamviz.live.publisher import publisher
@@ -33,14 +36,34 @@ _MOST_INDENTED = 1_000_000
 @needs(roles.VIEW)
 @require_safe
 async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """The blocks of a stream, its verdicts and its waterfall."""
+    """The blocks of a stream, its verdicts and its waterfall; of one that is over also as it was at any moment."""
+    asked = Asked.of(request)
+    if asked.step is not None:
+        return redirect(await _stepped(stream_id, asked))
+    played = await playback_of(stream_id) if asked.is_moment else None
+    moment = None if played is None else moment_of(played.view, played.tapes, asked.seq_in(played), asked.side)
+    if moment is not None and getattr(request, "htmx", False):
+        return HttpResponse(await rendering.panes(moment.view, now_us(), Pace(), moment=moment))
     found = await _find(stream_id)
     first = _number(request)
-    content = await rendering.stream(found.view, now_us(), Pace(), first)
+    content = await rendering.stream(
+        found.view, now_us(), Pace(), first, moment=moment, is_played=is_played(found.view)
+    )
     context = found.context("stream") | {"content": content}
     # A socket shows the newest blocks.
     context["is_watchable"] = found.is_watchable and window_of(found.view, first).is_newest
     return await render_page(request, "dashboard/stream.html", context)
+
+
+async def _stepped(stream_id: uuid.UUID, asked: Asked) -> str:
+    """Where a step leads."""
+    page = reverse("stream", args=[stream_id])
+    played = await playback_of(stream_id)
+    if played is None or asked.step is None:
+        return page
+    to = stepped(played.view, played.tapes, asked.seq_in(played), asked.step)
+    to = len(played.tapes.upstream) if to is None else to
+    return f"{page}?at={to}&tape={asked.side}"
 
 
 @needs(roles.VIEW)

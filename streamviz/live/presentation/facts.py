@@ -22,6 +22,7 @@ def facts_of(stream: StreamView, now: int) -> list[Fact]:
     return [
         Fact("Model", stream.model, _upstream(stream)),
         Fact("Key", one_line(stream.key_name, 100) or UNKNOWN),
+        *([] if stream.status is None else [Fact("HTTP", str(stream.status), stream.endpoint)]),
         Fact("TTFT upstream", exact(stream.since_start(stream.upstream_first_at))),
         Fact("TTFT client", exact(stream.since_start(stream.client_first_at))),
         _duration(stream, now),
@@ -29,8 +30,15 @@ def facts_of(stream: StreamView, now: int) -> list[Fact]:
         Fact("ITL p95", exact(stream.itl_p95)),
         *_tokens(stream),
         _cost(stream),
+        *_finish(stream),
         *([Fact("Left out", stream.left_out, "of the request")] if stream.left_out else ()),
     ]
+
+
+def _finish(stream: StreamView) -> list[Fact]:
+    """Why the answer ended, where the client was told something else than upstream said."""
+    said, had = one_line(stream.finish_reason, 100), one_line(stream.client_finish or "", 100)
+    return [] if stream.client_finish is None or said == had else [Fact("Finish", had or UNKNOWN, f"upstream: {said}")]
 
 
 def _upstream(stream: StreamView) -> str:

@@ -56,6 +56,7 @@ def _view_of(stream: LiveStream, *, is_whole: bool) -> StreamView:
         ended_at=stream.ended_at,
         last_received_at=chunks[-1] if chunks else None,
         outcome=stream.outcome,
+        status=stream.status,
         finish_reason=stream.state.finish_reason or "",
         error=stream.error,
         tokens=stream.tokens or stream.state.tokens,
@@ -95,6 +96,7 @@ def whole_view_of(stream: LiveStream, view: StreamView) -> StreamView:
         client_waits=_client_waits(stream),
         passed_seqs=stream.passed_seqs[:],
         passed_at=stream.passed_at[:],
+        made_at=stream.made_at[:],
     )
 
 

@@ -3,6 +3,7 @@
 import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from asgiref.sync import sync_to_async
@@ -81,7 +82,7 @@ def view_of(stream: Stream) -> StreamView:
     received_at = list(_received_at(stream.upstream_runs.all()))
     passed = list(_passed(stream.client_runs.all()))
     texts = [block.text for block in stream.blocks.all()]
-    return _view_of(stream, texts, received_at, passed)
+    return replace(_view_of(stream, texts, received_at, passed), made_at=list(_made_at(stream.client_runs.all())))
 
 
 def _view_of(stream: Stream, texts: list[str], received_at: list[int], passed: list[tuple[int, int]]) -> StreamView:
@@ -107,6 +108,7 @@ def _view_of(stream: Stream, texts: list[str], received_at: list[int], passed: l
         ended_at=_optional(stream.ended_at),
         last_received_at=received_at[-1] if received_at else None,
         outcome=stream.outcome,
+        status=stream.status,
         finish_reason=stream.finish_reason,
         error=stream.error,
         tokens=_tokens(stream),
@@ -154,6 +156,12 @@ def _passed(runs: Iterable[ClientRun]) -> Iterator[tuple[int, int]]:
     for run in sorted(runs, key=lambda run: run.first_frame):
         if run.first_seq is not None:
             yield from enumerate(run.times(), run.first_seq)
+
+
+def _made_at(runs: Iterable[ClientRun]) -> Iterator[int]:
+    for run in sorted(runs, key=lambda run: run.first_frame):
+        if run.first_seq is None:
+            yield from run.times()
 
 
 def _verdict(verdict: Verdict, names: dict[int, str]) -> VerdictView:

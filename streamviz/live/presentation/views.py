@@ -112,6 +112,8 @@ class BlockView:
     verdict: VerdictView | None = None
     """The one that decides how the block is marked."""
     upstream_id: str = ""
+    as_of: int | None = None
+    """The moment that is shown, where that is over."""
 
     @property
     def mark(self) -> marks.KindMark:
@@ -144,6 +146,11 @@ class BlockView:
     @property
     def held_since_ms(self) -> int:
         return (self.held_at or 0) // 1000
+
+    @property
+    def held_so_far(self) -> int:
+        """How long it had been held at the moment that is shown (µs)."""
+        return 0 if self.as_of is None or self.held_at is None else self.as_of - self.held_at
 
     @property
     def decided_in(self) -> int:
@@ -206,7 +213,8 @@ class BlockView:
 @dataclass(frozen=True)
 class StreamView:
     """A stream. `received_at` has one time a chunk; `passed_seqs` and `passed_at` the chunks that the client was sent
-    as they came, in order, and when. `sending_since` is set while the client's socket is full.
+    as they came, in order, and when, `made_at` the times of the frames that are no chunk. `sending_since` is set while
+    the client's socket is full.
     """
 
     id: uuid.UUID
@@ -239,6 +247,7 @@ class StreamView:
     received_at: Sequence[int] = field(default=())
     passed_seqs: Sequence[int] = field(default=())
     passed_at: Sequence[int] = field(default=())
+    made_at: Sequence[int] = field(default=())
     client_waits: Sequence[tuple[int, int | None]] = field(default=())
     """From when to when the client took nothing of what it was sent; None: it still does not."""
     sending_since: int | None = None
@@ -246,6 +255,10 @@ class StreamView:
     """The policies that did not judge it, and why."""
     left_out: str = ""
     """What its provider could not take of the request, by name."""
+    status: int | None = None
+    """Of the answer that the client got, as HTTP has it."""
+    client_finish: str | None = None
+    """Why the answer ended as the client had it, where that is known."""
     awaited: tuple[str, ...] = ()
     """The policies that its request waits for: upstream has not been asked yet."""
 

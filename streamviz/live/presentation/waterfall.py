@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from streamviz.core.judgements import Subject
 from streamviz.core.timing import UPSTREAM_SILENT, Wait, stalls
-from streamviz.live.presentation.text import age
+from streamviz.live.presentation.text import age, plural
 from streamviz.live.presentation.views import BlockView, StreamView
 
 # Ticks are drawn on a grid of so many places, which bounds what a lane costs however many chunks it has.
@@ -48,6 +48,16 @@ class Lane(NamedTuple):
     sum: str
 
 
+class BesideBlocks(NamedTuple):
+    """A lane of what belongs to no block: what upstream says of the answer itself, or frames that no chunk is."""
+
+    name: str
+    received: str
+    sent: str
+    words: str
+    sum: str
+
+
 class Stall(NamedTuple):
     """A time in which nothing came, or nothing was let go. `is_named`: its words have room beside a longer one's."""
 
@@ -59,13 +69,19 @@ class Stall(NamedTuple):
 
 
 class Waterfall(NamedTuple):
-    """The whole drawing; `now` is None once the stream is over."""
+    """The whole drawing, `length` µs long; `now` is None once the stream is over."""
 
     marks: list[Mark]
     lanes: list[Lane]
     hidden: int
+    beside: list[BesideBlocks]
     stalls: list[Stall]
     now: Mark | None
+    length: int
+
+    @property
+    def length_ms(self) -> int:
+        return self.length // 1000
 
 
 class _Scale:
@@ -107,8 +123,10 @@ def waterfall_of(stream: StreamView, now: int, before: int | None = None) -> Wat
         marks=list(_marks(scale)),
         lanes=[_lane(stream, block, scale, end) for block in blocks],
         hidden=len(known) - len(blocks),
+        beside=list(_beside(stream, scale)),
         stalls=_drawn(scale, _stalls(stream, end)),
         now=Mark(scale.percent(end), f"now {age(end - scale.start)}") if stream.is_running else None,
+        length=scale.length,
     )
 
 
@@ -124,7 +142,7 @@ def _marks(scale: _Scale) -> Iterator[Mark]:
 
 def _lane(stream: StreamView, block: BlockView, scale: _Scale, end: int) -> Lane:
     received = stream.received_at[block.first_seq : block.last_seq + 1]
-    first, after = (bisect_left(stream.passed_seqs, seq) for seq in (block.first_seq, block.last_seq + 1))
+    first, after = _place(stream, block.first_seq), _place(stream, block.last_seq + 1)
     hold_end = block.hold_ended_at or end
     is_over = block.state in ("never sent", "replaced") and block.hold_ended_at is not None
     chunks = block.last_seq - block.first_seq + 1
@@ -138,6 +156,37 @@ def _lane(stream: StreamView, block: BlockView, scale: _Scale, end: int) -> Lane
         words=f"{block.title}: {chunks} chunks, {block.steps}",
         sum=_sum(block, hold_end),
     )
+
+
+def _beside(stream: StreamView, scale: _Scale) -> Iterator[BesideBlocks]:
+    spans = list(_between_blocks(stream))
+    chunks = sum(len(span) for span in spans)
+    if chunks:
+        received = [at for span in spans for at in stream.received_at[span.start : span.stop]]
+        passed = [slice(_place(stream, span.start), _place(stream, span.stop)) for span in spans]
+        sent = [at for span in passed for at in stream.passed_at[span]]
+        number = plural(chunks, "chunk")
+        words = f"{number} of the answer itself, in no block"
+        yield BesideBlocks("answer", scale.ticks(received, 4, 10), scale.ticks(sent, 17, 7), words, number)
+    if stream.made_at:
+        frames = plural(len(stream.made_at), "frame")
+        words = f"{frames} to the client that upstream did not send"
+        yield BesideBlocks("made here", "", scale.ticks(stream.made_at, 17, 7), words, frames)
+
+
+def _between_blocks(stream: StreamView) -> Iterator[range]:
+    """The chunks that no block spans."""
+    reached = 0
+    for block in stream.blocks:
+        if block.first_seq > reached:
+            yield range(reached, block.first_seq)
+        reached = max(reached, block.last_seq + 1)
+    if reached < len(stream.received_at):
+        yield range(reached, len(stream.received_at))
+
+
+def _place(stream: StreamView, seq: int) -> int:
+    return bisect_left(stream.passed_seqs, seq)
 
 
 def _sum(block: BlockView, hold_end: int) -> str:

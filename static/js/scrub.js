@@ -1,0 +1,163 @@
+// A finished stream's page as it was at any moment: dragged, stepped or played. The server says how it was; a moment is
+// asked for when the last one has come.
+const IDLE_MS = 300; // longer gaps between chunks are passed over where idle is compressed
+const STEPS = { ",": "previous", ".": "next", "[": "earlier", "]": "later", Home: "first", End: "last" };
+
+let scrubber, range;
+let seq = null; // the chunk that is shown, null at the end
+let following = null; // when the next one came (ms)
+let tape = "upstream";
+let asking = false;
+let wanted = null;
+let playing = null; // where the playhead is while it moves by itself (ms)
+let speed = 1;
+
+export function start() {
+  scrubber = document.getElementById("scrubber");
+  range = document.getElementById("scrub");
+  if (!scrubber || !range) return;
+  tape = new URLSearchParams(location.search).get("tape") === "client" ? "client" : "upstream";
+  for (const name of ["play", "speeds", "idle", "copy-moment"]) document.getElementById(name).hidden = false;
+  take();
+  range.addEventListener("input", () => (pause(), ask(`time=${range.value}`)));
+  range.addEventListener("keydown", arrow);
+  document.addEventListener("click", clicked);
+  document.addEventListener("keydown", pressed);
+}
+
+const panes = () => document.getElementById("panes");
+
+function arrow(event) {
+  const step = { ArrowLeft: "previous", ArrowRight: "next", Home: "first", End: "last" }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  go(step);
+}
+
+function clicked(event) {
+  const link = event.target.closest?.("[data-step], [data-at], [data-tape], [data-speed], #play");
+  if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  if (link.id === "play") playing === null ? play() : pause();
+  else if (link.dataset.speed) setSpeed(link);
+  else if (link.dataset.step) go(link.dataset.step);
+  else if (link.dataset.at) (pause(), ask(`at=${link.dataset.at}`));
+  else if (link.dataset.tape) ((tape = link.dataset.tape), ask(`at=${here()}`));
+}
+
+function pressed(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest?.("input, textarea, select, dialog")) return;
+  if (event.key === " ") {
+    if (event.target.closest?.("a, button, summary")) return;
+    playing === null ? play() : pause();
+  } else if (STEPS[event.key]) go(STEPS[event.key]);
+  else return;
+  event.preventDefault();
+}
+
+const here = () => seq ?? document.getElementById("transport").dataset.chunks;
+
+function go(step) {
+  pause();
+  if (step === "first") ask("at=0");
+  else if (step === "last") ask(`at=${document.getElementById("transport").dataset.chunks}`);
+  else ask(`at=${here()}&step=${step}`);
+}
+
+// One question at a time: of those that come meanwhile only the last matters.
+async function ask(what) {
+  wanted = what;
+  if (asking) return;
+  asking = true;
+  while (wanted !== null) {
+    const url = `${scrubber.dataset.path}?${wanted}&tape=${tape}`;
+    wanted = null;
+    await htmx.ajax("GET", url, { target: "#panes", swap: "outerHTML" });
+    take();
+  }
+  asking = false;
+}
+
+// What is shown now, as the server says.
+function take() {
+  const shown = panes().dataset;
+  const chunks = document.getElementById("transport").dataset.chunks;
+  seq = shown.seq ? Number(shown.seq) : null;
+  following = shown.next ? Number(shown.next) : null;
+  if (seq === null) return note(location.href);
+  const url = new URL(location.href);
+  url.search = "";
+  url.searchParams.set("at", following === null && Number(shown.ms) >= Number(range.max) ? chunks : seq);
+  if (tape === "client") url.searchParams.set("tape", tape);
+  history.replaceState(null, "", url);
+  note(url.href);
+  document.getElementById("played-time").textContent = shown.seconds;
+  document.getElementById("played-chunk").textContent = `chunk ${seq}`;
+  for (const link of document.querySelectorAll("[data-tape]")) {
+    if (link.dataset.tape === tape) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+  range.setAttribute("aria-valuetext", shown.seconds);
+  if (playing === null) place(Number(shown.share), Number(shown.ms));
+}
+
+function note(url) {
+  document.getElementById("copy-moment").dataset.copy = url;
+}
+
+// The playhead, and over all that had not come yet a veil.
+function place(share, ms) {
+  for (const head of document.querySelectorAll(".lane .playhead")) {
+    head.setAttribute("x1", `${share}%`);
+    head.setAttribute("x2", `${share}%`);
+  }
+  for (const veil of document.querySelectorAll(".not-yet-from")) veil.setAttribute("x", `${share}%`);
+  if (document.activeElement !== range || playing !== null) range.value = ms;
+}
+
+function setSpeed(button) {
+  speed = Number(button.dataset.speed);
+  for (const each of button.parentElement.children) each.setAttribute("aria-pressed", String(each === button));
+}
+
+function play() {
+  const isAtEnd = seq === null || Number(range.value) >= Number(range.max);
+  playing = isAtEnd ? 0 : Number(range.value);
+  if (isAtEnd) ask("at=0");
+  showPlay("Pause", "#i-pause", true);
+  let last = performance.now();
+  const frame = (now) => {
+    if (playing === null) return;
+    playing += (now - last) * speed;
+    last = now;
+    advance();
+    if (playing !== null) requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+}
+
+function advance() {
+  const end = Number(range.max);
+  const isCompressed = document.querySelector("#idle input").checked;
+  const next = following ?? end;
+  if (!asking && isCompressed && next - playing > IDLE_MS) playing = next - IDLE_MS;
+  place((Math.min(playing, end) / end) * 100, playing);
+  if (playing >= end) {
+    pause();
+    ask(`at=${document.getElementById("transport").dataset.chunks}`);
+  } else if (!asking && following !== null && playing >= following) ask(`time=${Math.floor(playing)}`);
+}
+
+function pause() {
+  if (playing === null) return;
+  playing = null;
+  showPlay("Play", "#i-play", false);
+}
+
+function showPlay(word, icon, isPressed) {
+  const button = document.getElementById("play");
+  button.setAttribute("aria-pressed", String(isPressed));
+  button.querySelector("span").textContent = word;
+  button.querySelector("use").setAttribute("href", icon);
+}

@@ -1,0 +1,167 @@
+"""Finished streams made ready to be played and compared with what their clients got. The last few are kept: to make one
+takes as long as to aggregate it, to show any moment of it after that only some ms."""
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import NamedTuple
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.db.models import Sum
+from django.db.models.functions import Length
+from django.http import HttpRequest
+
+from streamviz.core.context import Frame
+from streamviz.core.tapes import Held, Row, Sent, Tapes, align
+from streamviz.core.timeline import Timeline
+from streamviz.core.unasked_usage import UnaskedUsage
+from streamviz.core.wire import AGGREGATORS
+from streamviz.live.pace import Pace
+from streamviz.live.presentation import from_records
+from streamviz.live.presentation.moment import Side, Step
+from streamviz.live.presentation.views import StreamView
+from streamviz.records.aggregation import events_of
+from streamviz.records.models import ClientRun, Stream, UpstreamRun
+from streamviz.records.runs import StoredChunk, StoredFrame
+
+# Of one stream: longer ones are not made ready, as that would take too long and too much.
+MOST_CHUNKS = 300_000
+MOST_BYTES = 100_000_000
+# Of all that are kept.
+_MOST_KEPT = 600_000
+_RUNS_AT_ONCE = 40
+
+
+class Playback(NamedTuple):
+    """A stream that is over, with both of its tapes and what became of each chunk."""
+
+    view: StreamView
+    tapes: Tapes
+    rows: list[Row]
+
+    @property
+    def size(self) -> int:
+        """In chunks and frames."""
+        return len(self.tapes.upstream) + len(self.tapes.frames)
+
+
+class Asked(NamedTuple):
+    """Which moment a URL asks for: when the chunk `seq` had come, or so many `ms` had passed, or the end where it has
+    neither; and which `step` from there."""
+
+    seq: int | None
+    ms: int | None
+    side: Side
+    step: Step | None
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> "Asked":
+        """What is no number, no side and no step is not asked for."""
+        asked = request.GET
+        seq, ms = (_number(asked.get(name, "")) for name in ("at", "time"))
+        side = Side.CLIENT if asked.get("tape") == Side.CLIENT else Side.UPSTREAM
+        step = next((step for step in Step if step == asked.get("step")), None)
+        return cls(seq, ms, side, step)
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether it is not just the end, as upstream sent it."""
+        return self.seq is not None or self.ms is not None or self.side is Side.CLIENT
+
+    def seq_in(self, played: Playback) -> int:
+        """The chunk that had come by then; behind the last one for the end."""
+        upstream = played.tapes.upstream
+        if self.seq is not None:
+            return min(self.seq, len(upstream))
+        at = None if self.ms is None else played.view.requested_at + self.ms * 1000
+        if at is None or (played.view.ended_at is not None and at + 1000 > played.view.ended_at):
+            return len(upstream)
+        return upstream.last_by(at) or 0
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
+def is_played(view: StreamView) -> bool:
+    """Whether a stream can be played: it is over, and its chunks are in the record."""
+    return not view.is_running and 0 < len(view.received_at) <= MOST_CHUNKS
+
+
+_kept: OrderedDict[UUID, Playback] = OrderedDict()
+
+
+async def playback_of(stream_id: UUID) -> Playback | None:
+    """None where the record has no such stream, or not all of it, or no chunks of it, or too many."""
+    stream = await Stream.objects.filter(pk=stream_id).exclude(outcome="").only("chunk_count").afirst()
+    if stream is None or not 0 < stream.chunk_count <= MOST_CHUNKS:
+        _kept.pop(stream_id, None)
+        return None
+    if stream_id not in _kept:
+        made = await _made(stream_id)
+        if made is None:
+            return None
+        _kept[stream_id] = made
+        _let_go()
+    _kept.move_to_end(stream_id)
+    return _kept[stream_id]
+
+
+def _let_go() -> None:
+    """Of the streams that were longest not asked for."""
+    while len(_kept) > 1 and sum(each.size for each in _kept.values()) > _MOST_KEPT:
+        _kept.popitem(last=False)
+
+
+async def _made(stream_id: UUID) -> Playback | None:
+    size = await UpstreamRun.objects.filter(stream=stream_id).aaggregate(bytes=Sum(Length("payload")))
+    if (size["bytes"] or 0) > MOST_BYTES:
+        return None
+    record = await sync_to_async(from_records.load)(stream_id)
+    view, pace = from_records.view_of(record), Pace()
+    received = UpstreamRun.objects.filter(stream=stream_id).order_by("first_seq")
+    handed_on = ClientRun.objects.filter(stream=stream_id).order_by("first_frame")
+    chunks = [chunk async for run in received.aiterator(_RUNS_AT_ONCE) for chunk in run.chunks()]
+    frames = [frame async for run in handed_on.aiterator(_RUNS_AT_ONCE) for frame in run.frames()]
+    if not chunks:
+        return None
+    upstream = await _timeline(view.wire_format, chunks, pace)
+    sent = [Sent(frame.sent_at, frame.seq, frame.origin if frame.seq is None else "") for frame in frames]
+    if not record.hides_usage and [frame.seq for frame in sent] == list(range(len(upstream))):
+        client = upstream.timed(array("q", (frame.at for frame in sent)))
+    else:
+        client = await _timeline(view.wire_format, _as_client_had(frames, chunks, record.hides_usage), pace)
+    lost = frozenset(chunk.seq for chunk in chunks if chunk.raw is None)
+    tapes = Tapes(upstream, client, sent, list(_holds(view)), lost)
+    return Playback(view, tapes, align(tapes))
+
+
+async def _timeline(wire_format: str, chunks: Iterable[StoredChunk], pace: Pace) -> Timeline:
+    """Aggregated in short turns between which clients come first."""
+    timeline = Timeline(AGGREGATORS[wire_format]())
+    for chunk in chunks:
+        timeline.add(chunk.seq, chunk.received_at, events_of(chunk))
+        await pace.rest()
+    timeline.close()
+    return timeline
+
+
+def _as_client_had(
+    frames: Iterable[StoredFrame], chunks: Iterable[StoredChunk], hides_usage: bool
+) -> Iterable[StoredChunk]:
+    """The frames as if they were chunks, numbered and timed as they were sent."""
+    raws = {chunk.seq: chunk.raw for chunk in chunks}
+    unasked = UnaskedUsage()
+    for frame in frames:
+        raw = frame.made if frame.seq is None else raws.get(frame.seq) or b""
+        if hides_usage:
+            raw = b"".join(left.raw for left in unasked.left_of([Frame(raw, frame.seq)]))
+        yield StoredChunk(frame.number, frame.sent_at, len(raw), raw)
+
+
+def _holds(view: StreamView) -> Iterable[Held]:
+    end = view.ended_at or view.requested_at
+    for block in view.blocks:
+        if block.held_at is not None:
+            yield Held(block.ordinal, block.first_seq, block.held_at, block.hold_ended_at or end, block.held_by)

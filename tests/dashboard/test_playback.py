@@ -1,0 +1,62 @@
+"""A finished stream at any moment of it, as upstream sent it and as its client had it."""
+
+import re
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.core.support import delta, sse
+from tests.dashboard.conftest import Cast
+from tests.records.history import NOW, story
+from tests.records.support import write
+
+WORDS = ["The ", "cause ", "is ", "a ", "clock."]
+RAWS = [*(sse(delta(content=word)) for word in WORDS), sse(delta(finish="stop")), b"data: [DONE]\n\n"]
+
+
+@pytest.fixture
+def stream(transactional_db: None) -> uuid.UUID:
+    stream_id, entries = story(NOW, RAWS, session="moments")
+    write(entries)
+    return stream_id
+
+
+def shown(cast: Cast, url: str, **headers: Any) -> str:
+    answer = cast["bob"].get(url, follow=True, headers=headers)
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+def text_of(page: str) -> str:
+    found = re.search(r'id="b0-text"[^>]*>(.*?)</div>', page, re.DOTALL)
+    return found[1].strip() if found else ""
+
+
+def test_each_moment_has_what_had_come(cast: Cast, stream: uuid.UUID) -> None:
+    for seq in range(len(WORDS)):
+        page = shown(cast, f"/streams/{stream}/?at={seq}")
+        assert text_of(page) == "".join(WORDS[: seq + 1]).strip()
+        assert f"chunk {seq}" in page
+    assert text_of(shown(cast, f"/streams/{stream}/")) == "".join(WORDS)
+
+
+def test_a_part_of_the_page_is_enough_for_the_next_moment(cast: Cast, stream: uuid.UUID) -> None:
+    part = shown(cast, f"/streams/{stream}/?at=1", **{"hx-request": "true"})
+    assert part.strip().startswith('<div class="stream-panes"')
+    assert 'data-seq="1"' in part
+
+
+@pytest.mark.parametrize(
+    ("at", "step", "to"),
+    [(3, "previous", 2), (3, "next", 4), (0, "previous", 0), (6, "next", 7), (7, "previous", 6), (0, "later", 5),
+     (6, "earlier", 5), (3, "first", 0)],
+)  # fmt: skip
+def test_a_step_is_a_link(cast: Cast, stream: uuid.UUID, at: int, step: str, to: int) -> None:
+    answer = cast["bob"].get(f"/streams/{stream}/?at={at}&step={step}")
+    assert (answer.status_code, answer["location"]) == (302, f"/streams/{stream}/?at={to}&tape=upstream")
+
+
+def test_what_is_no_moment_is_the_end(cast: Cast, stream: uuid.UUID) -> None:
+    for query in ("at=x", "at=-1", "time=", "at=999999", "step=nowhere&tape=whose"):
+        assert text_of(shown(cast, f"/streams/{stream}/?{query}")) == "".join(WORDS)
