@@ -52,6 +52,9 @@ SIMULATOR_URL = environment.text("SIMULATOR_URL", f"http://127.0.0.1:{SIMULATOR_
 # Clients send their own provider's credential, which is passed on and never stored; our key is in x-streamviz-key.
 CLIENT_CREDENTIALS = environment.flag("CLIENT_CREDENTIALS", default=False)
 
+# Whether administrators may make links with which strangers read a stream or a session.
+PUBLIC_LINKS = environment.flag("PUBLIC_LINKS", default=False)
+
 # Whether the bodies of what is passed through unread are kept; sizes and times always are.
 STORE_PASSED_THROUGH = environment.flag("STORE_PASSED_THROUGH", default=False)
 

@@ -4,7 +4,7 @@
 |---|---|
 | viewer | see every page |
 | operator | also change, try out and back-test policies; send, cancel, decide about streams; star and note sessions |
-| administrator | everything, in the admin too; delete sessions |
+| administrator | everything, in the admin too; delete sessions, make public links |
 """
 
 from typing import Any
@@ -31,6 +31,7 @@ DECIDE = "records.decide_block"
 CANCEL = "records.cancel_stream"
 CHANGE_SESSION = "records.change_session"
 DELETE_SESSION = "records.delete_session"
+SHARE = "records.add_publiclink"
 
 _SEEN = ("session", "stream", "block", "verdict", "policy", "policyversion", "backtest", "apikey", "route")
 _OWN_PERMISSIONS = {

@@ -16,6 +16,7 @@ DELETE_STREAMS = (
     "DELETE FROM records_clientrun WHERE stream_id = ANY(%s)",
     "DELETE FROM records_verdict WHERE stream_id = ANY(%s)",
     "DELETE FROM records_block WHERE stream_id = ANY(%s)",
+    "DELETE FROM records_publiclink WHERE stream_id = ANY(%s)",
     "DELETE FROM records_stream WHERE id = ANY(%s)",
 )
 
@@ -31,6 +32,7 @@ def delete_session(session_id: UUID) -> int:
         ids = [row[0] for row in cursor.fetchall()]
         cursor.execute(REMEMBER, [ids])
         delete_streams(ids)
+        cursor.execute("DELETE FROM records_publiclink WHERE session_id = %s", [session_id])
         cursor.execute("DELETE FROM records_session WHERE id = %s", [session_id])
     return len(ids)
 

@@ -23,15 +23,29 @@ def export(session_ids: Iterable[UUID]) -> Iterator[bytes]:
     """The lines of these sessions, each with its line end. Streams that still run are left out."""
     yield _line("streamviz", {"version": VERSION})
     for session_id in session_ids:
-        session = Session.objects.select_related("key").get(pk=session_id)
-        yield _line(
-            "session",
-            {name: getattr(session, name) for name in ("id", "label", "name", "is_starred", "note")},
-        )
+        session = Session.objects.get(pk=session_id)
+        yield _session(session)
         streams = session.streams.exclude(outcome="").select_related("key").order_by("requested_at", "id")
         for stream in streams.iterator(chunk_size=100):
             yield from _stream(stream)
     yield _line("end", {})
+
+
+def export_streams(streams: Iterable[Stream]) -> Iterator[bytes]:
+    """The lines of these streams, each with its line end; a session is told of before those of its streams that follow
+    one another."""
+    yield _line("streamviz", {"version": VERSION})
+    told = None
+    for stream in streams:
+        if stream.session_id != told:
+            told = stream.session_id
+            yield _session(stream.session)
+        yield from _stream(stream)
+    yield _line("end", {})
+
+
+def _session(session: Session) -> bytes:
+    return _line("session", {name: getattr(session, name) for name in ("id", "label", "name", "is_starred", "note")})
 
 
 def _stream(stream: Stream) -> Iterator[bytes]:

@@ -1,5 +1,6 @@
 """Who may do what: everybody tries every page and every form."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from django.urls import get_resolver, reverse
 
 from streamviz.dashboard import urls
 from streamviz.dashboard.roles import OPERATOR
-from streamviz.records.models import ApiKey, Backtest, Policy
+from streamviz.records.models import ApiKey, Backtest, Policy, PublicLink
 from tests.dashboard.conftest import Cast, hold, recorded
 
 EVERYBODY = ("stranger", "charlie", "bob", "alice", "administrator")
@@ -30,6 +31,9 @@ PAGES = {
     "sessions": VIEWERS,
     "session": VIEWERS,
     "export_session": VIEWERS,
+    "export_stream": VIEWERS,
+    "export_list": VIEWERS,
+    "public_links": ADMINISTRATORS,
     "stats": VIEWERS,
     "policies": VIEWERS,
     "policy": VIEWERS,
@@ -53,6 +57,9 @@ ACTIONS = {
     "star_session": (OPERATORS, 302),
     "note_session": (OPERATORS, 302),
     "delete_session": (ADMINISTRATORS, 302),
+    "share_session": (ADMINISTRATORS, 200),
+    "share_stream": (ADMINISTRATORS, 200),
+    "revoke_link": (ADMINISTRATORS, 302),
     "policy": (OPERATORS, 200),
     "new_policy": (ADMINISTRATORS, 200),
     "try_out": (OPERATORS, 200),
@@ -60,17 +67,20 @@ ACTIONS = {
     "start_backtest": (OPERATORS, 302),
     "cancel_backtest": (OPERATORS, 302),
 }
-FOR_ALL = {"sign_in", "sign_in_link", "sign_out", "theme"}
+FOR_ALL = {"sign_in", "sign_in_link", "sign_out", "theme", "shared"}
 
 
 @pytest.fixture
-def arguments(guard: Policy) -> dict[str, object]:
+def arguments(cast: Cast, guard: Policy, settings: Any) -> dict[str, object]:
     """What URLs are about."""
+    settings.PUBLIC_LINKS = True
     stream = recorded()
     hold(stream, ["Hello"], [b"data: Hello"])
     key, _ = ApiKey.objects.issue("old", by=None)
     job = Backtest.objects.create(policy=guard, **guard.fields())
+    link, _ = PublicLink.objects.issue(stream, User.objects.get(username="administrator"), timedelta(days=1))
     found = {"stream_id": stream.pk, "session_id": stream.session_id, "key_id": key.pk, "job_id": job.pk}
+    found["link_id"] = link.pk
     found |= {"seq": 0, "ordinal": 0}
     return {**found, "name": guard.name, "number": 1, "kind": "tool_rule"}
 

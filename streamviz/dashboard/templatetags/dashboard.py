@@ -1,12 +1,14 @@
 """What the frame of every page shows, and drawings."""
 
 from django import template
+from django.conf import settings
 from django.template import Context
 from django.templatetags.static import static
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from streamviz.dashboard import chart_markup, themes
+from streamviz.dashboard.exports import FORMS, Form
 from streamviz.live.publisher import publisher
 
 register = template.Library()
@@ -38,6 +40,18 @@ def asks_in_title() -> str:
     """The same for the tab's title, which a script keeps fresh."""
     asking = publisher.count_asking()
     return f"({asking}) " if asking else ""
+
+
+@register.simple_tag
+def export_forms() -> dict[str, Form]:
+    """The forms that streams can be had in, by name."""
+    return FORMS
+
+
+@register.simple_tag
+def public_links_allowed() -> bool:
+    """Whether strangers may be given links."""
+    return bool(settings.PUBLIC_LINKS)
 
 
 @register.simple_tag(takes_context=True)

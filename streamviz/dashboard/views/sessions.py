@@ -42,6 +42,11 @@ def _asked(request: HttpRequest) -> _Asked:
     return _Asked(written, asked.problems, replace(asked.filters, since=span.since, until=span.until), span, oldest)
 
 
+def asked_filters(request: HttpRequest) -> Filters:
+    """What a URL of the list of sessions asks for."""
+    return _asked(request).filters
+
+
 @needs(roles.VIEW)
 @require_safe
 def sessions(request: HttpRequest) -> HttpResponse:

@@ -4,6 +4,7 @@ from streamviz.records.models.access import ApiKey, Route, SignInAttempt
 from streamviz.records.models.backtests import Backtest, BacktestState
 from streamviz.records.models.half_hours import HalfHour
 from streamviz.records.models.policies import Policy, PolicyVersion
+from streamviz.records.models.sharing import PublicLink
 from streamviz.records.models.streams import (
     Block,
     ClientRun,
@@ -29,6 +30,7 @@ __all__ = [
     "Outcome",
     "Policy",
     "PolicyVersion",
+    "PublicLink",
     "Reservation",
     "RetentionRun",
     "Route",

@@ -1,0 +1,102 @@
+"""Requests as commands that send them again. The key is taken from the environment of whoever runs them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pprint import pformat
+from shlex import quote
+from typing import NamedTuple
+
+from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
+from streamviz.dashboard.exports.requests import Sent, sent
+from streamviz.live.presentation.text import one_line
+from streamviz.records.models import Stream
+
+KEY = "STREAMVIZ_API_KEY"
+
+
+class _Sdk(NamedTuple):
+    """How an SDK is called: what its client and its method are, and what of a request that takes by name."""
+
+    client: str
+    path: str
+    method: str
+    own: tuple[str, ...]
+
+
+_SDKS = {
+    OPENAI_CHAT.name: _Sdk("openai.OpenAI", "/v1", "chat.completions.create", ("model", "messages", "stream")),
+    OPENAI_RESPONSES.name: _Sdk("openai.OpenAI", "/v1", "responses.create", ("model", "input", "stream")),
+    ANTHROPIC_MESSAGES.name: _Sdk(
+        "anthropic.Anthropic", "", "messages.create", ("model", "messages", "max_tokens", "stream")
+    ),
+}
+
+
+def curl(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
+    """A shell script with a command for each stream."""
+    yield f"#!/bin/sh\n# {KEY} is the streamviz key that it is sent with.\n".encode()
+    for stream in streams:
+        found = sent(stream)
+        yield f"\n# {_title(stream)}\n".encode()
+        yield _curl(found, base_url).encode() if found.fields else b"# its request was not kept\n"
+
+
+def _curl(found: Sent, base_url: str) -> str:
+    lines = [
+        f"curl --no-buffer {quote(base_url + found.path)}",
+        f'-H "Authorization: Bearer ${KEY}"',
+        "-H 'content-type: application/json'",
+        f"--data-raw {quote(found.body.decode('utf-8', 'replace'))}",
+    ]
+    return " \\\n  ".join(lines) + "\n"
+
+
+def python(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
+    """A Python program with a call for each stream, with its vendor's SDK where it has one."""
+    yield f"# {KEY} is the streamviz key that it is sent with.\nimport os\n".encode()
+    for stream in streams:
+        found = sent(stream)
+        yield f"\n# {_title(stream)}\n".encode()
+        yield _python(stream, found, base_url).encode() if found.fields else b"# its request was not kept\n"
+
+
+def _python(stream: Stream, found: Sent, base_url: str) -> str:
+    sdk = _SDKS.get(stream.wire_format)
+    return _with_sdk(sdk, found, base_url) if sdk else _without_sdk(found, base_url)
+
+
+def _with_sdk(sdk: _Sdk, found: Sent, base_url: str) -> str:
+    own = [f"    {name}={_literal(found.fields[name])}," for name in sdk.own if name in found.fields]
+    rest = {name: value for name, value in found.fields.items() if name not in sdk.own}
+    more = [f"    extra_body={_literal(rest)},"] if rest else []
+    shown = ["for event in answer:", "    print(event)"] if found.fields.get("stream") is True else ["print(answer)"]
+    lines = [
+        f"import {sdk.client.partition('.')[0]}",
+        f'client = {sdk.client}(base_url={base_url + sdk.path!r}, api_key=os.environ["{KEY}"])',
+        f"answer = client.{sdk.method}(",
+        *own,
+        *more,
+        ")",
+        *shown,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _without_sdk(found: Sent, base_url: str) -> str:
+    lines = [
+        "import httpx",
+        f'headers = {{"authorization": f"Bearer {{os.environ[\'{KEY}\']}}"}}',
+        f"body = {_literal(found.fields)}",
+        f"print(httpx.post({base_url + found.path!r}, json=body, headers=headers, timeout=None).text)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _literal(value: object) -> str:
+    """As Python writes it; its further lines are indented below an argument."""
+    text = pformat(dict(value) if isinstance(value, Mapping) else value, width=110, sort_dicts=False)
+    return text.replace("\n", "\n    ")
+
+
+def _title(stream: Stream) -> str:
+    """A comment must stay on its line, whatever a client named its model."""
+    return one_line(f"{stream.requested_at:%Y-%m-%d %H:%M:%S} {stream.requested_model}, stream {stream.pk}", 200)

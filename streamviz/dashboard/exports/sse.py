@@ -1,0 +1,32 @@
+"""Streams as the bytes that went over the wire; where there are several, a comment names each."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+
+from streamviz.records.models import Stream
+from streamviz.records.tapes import client_bytes, upstream_bytes
+
+Tape = Callable[[Stream], Iterator[bytes]]
+
+
+def from_upstream(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
+    """As upstream sent it."""
+    return _write(streams, upstream_bytes)
+
+
+def to_client(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
+    """As the client got it."""
+    return _write(streams, client_bytes)
+
+
+def _write(streams: Iterable[Stream], tape: Tape) -> Iterator[bytes]:
+    rest = iter(streams)
+    for first in rest:
+        second = next(rest, None)
+        if second is None:
+            yield from tape(first)
+            return
+        for stream in chain((first, second), rest):
+            yield f": stream {stream.pk}\n\n".encode()
+            yield from tape(stream)
+            yield b"\n\n"

@@ -1,0 +1,77 @@
+"""Streams, sessions and filtered lists as files."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterable, Iterator
+from functools import partial
+from itertools import islice
+
+from asgiref.sync import sync_to_async
+from django.http import Http404, HttpRequest, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_safe
+
+from streamviz.dashboard import roles
+from streamviz.dashboard.exports import FORMS
+from streamviz.dashboard.pages import needs
+from streamviz.dashboard.views.sessions import asked_filters
+from streamviz.records.models import Session, Stream
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.pages import Place, stream_page
+
+_PIECES_AT_ONCE = 200
+_STREAMS_AT_ONCE = 50
+
+
+@needs(roles.VIEW)
+@require_safe
+def export_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponseBase:
+    """A stream that is over, in the form that `?as=` names."""
+    stream = get_object_or_404(Stream.objects.exclude(outcome="").select_related("session", "key"), pk=stream_id)
+    return _file(request, f"stream-{stream_id}", [stream])
+
+
+@needs(roles.VIEW)
+@require_safe
+def export_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponseBase:
+    """A session's streams in their order, but those that still run."""
+    session = get_object_or_404(Session, pk=session_id)
+    streams = session.streams.exclude(outcome="").select_related("session", "key").order_by("requested_at", "id")
+    return _file(request, f"session-{session_id}", streams.iterator(chunk_size=_STREAMS_AT_ONCE))
+
+
+@needs(roles.VIEW)
+@require_safe
+def export_list(request: HttpRequest) -> HttpResponseBase:
+    """All streams that `?q=` asks for in a stretch of time, the newest first."""
+    return _file(request, "streams", _listed(asked_filters(request)))
+
+
+def _listed(filters: Filters) -> Iterator[Stream]:
+    """A page after another, so that no transaction is open for as long as somebody downloads."""
+    before: Place | None = None
+    while True:
+        page = stream_page(filters, before, _STREAMS_AT_ONCE)
+        found = Stream.objects.exclude(outcome="").select_related("session", "key").in_bulk(page.ids)
+        yield from (found[each] for each in page.ids if each in found)
+        if (before := page.following) is None:
+            return
+
+
+def _file(request: HttpRequest, name: str, streams: Iterable[Stream]) -> HttpResponseBase:
+    form = FORMS.get(request.GET.get("as", "jsonl"))
+    if form is None:
+        raise Http404("There is no such form.")
+    pieces = form.write(streams, request.build_absolute_uri("/").rstrip("/"))
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{form.suffix}"', "X-Accel-Buffering": "no"}
+    return StreamingHttpResponse(_in_threads(pieces), content_type=form.content_type, headers=headers)
+
+
+async def _in_threads(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """So many at once as are worth a thread's turn; the event loop serves streams in between."""
+    some = sync_to_async(partial(_some, pieces))
+    while data := await some():
+        yield data
+
+
+def _some(pieces: Iterator[bytes]) -> bytes:
+    return b"".join(islice(pieces, _PIECES_AT_ONCE))

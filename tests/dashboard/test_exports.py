@@ -1,0 +1,129 @@
+"""Streams and sessions as files, in each form: nothing is lost, and nothing that a model said acts."""
+
+import ast
+import json
+import shlex
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from streamviz.dashboard.exports import FORMS
+from streamviz.records.models import ApiKey, ClientRun, Session, Stream
+from tests.dashboard.conftest import Cast, hold, recorded
+
+SAID = "it's `$HOME` <script>alert(1)</script> ![x](http://elsewhere/x.png)"
+REQUEST = {
+    "model": "coder-large",
+    "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": SAID}],
+    "stream": True,
+    "temperature": 0.5,
+}
+RAWS = [b'data: {"n": 1}\n\n', b'data: {"n": 2}\n\n']
+MADE = b"data: made\n\n"
+
+
+@pytest.fixture
+def stream(cast: Cast) -> Stream:
+    """One whose second chunk the client got as a policy made it."""
+    key, _ = ApiKey.objects.issue("dana")
+    found = recorded(request=json.dumps(REQUEST).encode(), status=200, key=key, chunk_count=2, frame_count=2)
+    hold(found, [SAID], RAWS)
+    usual: dict[str, Any] = {"stream": found, "first_at": 0, "offsets": [0]}
+    ClientRun.objects.create(**usual, first_frame=0, first_seq=0, lengths=[], payload=b"")
+    ClientRun.objects.create(**usual, first_frame=1, origin="guard", lengths=[len(MADE)], payload=MADE)
+    return found
+
+
+def export(cast: Cast, path: str, form: str) -> str:
+    answer = cast["bob"].get(f"{path}export/?as={form}")
+    assert answer.status_code == 200
+    assert answer["Content-Disposition"].endswith(f'.{FORMS[form].suffix}"')
+    return async_to_sync(_whole)(answer.streaming_content).decode()
+
+
+async def _whole(parts: AsyncIterator[bytes]) -> bytes:
+    return b"".join([part async for part in parts])
+
+
+@pytest.fixture
+def path(stream: Stream) -> str:
+    return f"/streams/{stream.pk}/"
+
+
+def test_the_two_tapes_come_as_they_are(cast: Cast, path: str) -> None:
+    assert export(cast, path, "sse") == b"".join(RAWS).decode()
+    assert export(cast, path, "client") == (RAWS[0] + MADE).decode()
+
+
+def test_where_there_are_several_a_comment_names_each(cast: Cast, stream: Stream) -> None:
+    other = recorded(session=stream.session, minutes=1)
+    hold(other, (), RAWS[:1])
+    found = export(cast, f"/sessions/{stream.session_id}/", "sse")
+    assert [line for line in found.splitlines() if line.startswith(": stream")] == [
+        f": stream {stream.pk}",
+        f": stream {other.pk}",
+    ]
+
+
+def test_an_archive_has_what_was_asked_and_what_the_client_got(cast: Cast, path: str) -> None:
+    [entry] = json.loads(export(cast, path, "har"))["log"]["entries"]
+    assert entry["request"]["url"] == "http://testserver/v1/chat/completions"
+    assert json.loads(entry["request"]["postData"]["text"]) == REQUEST
+    assert entry["response"]["content"]["text"] == (RAWS[0] + MADE).decode()
+    assert (entry["time"], entry["timings"]["wait"]) == (2000, 2000)
+
+
+def test_the_shell_sends_the_same_words(cast: Cast, path: str) -> None:
+    command = export(cast, path, "curl").split("\ncurl ")[1]
+    words = shlex.split(command)
+    assert words[1] == "http://testserver/v1/chat/completions"
+    assert json.loads(words[words.index("--data-raw") + 1]) == REQUEST
+
+
+def test_the_program_sends_the_same_fields(cast: Cast, path: str) -> None:
+    [call] = [
+        node
+        for node in ast.walk(ast.parse(export(cast, path, "python")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "create"
+    ]
+    given = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+    assert {**given.pop("extra_body"), **given} == REQUEST
+
+
+def test_a_program_for_a_format_without_an_sdk_can_be_read(cast: Cast, path: str) -> None:
+    Stream.objects.update(wire_format="gemini", endpoint="/v1beta/models")
+    program = export(cast, path, "python")
+    ast.parse(program)
+    assert "/v1beta/models/coder-large:streamGenerateContent?alt=sse" in program
+
+
+def test_what_was_said_is_text_in_markdown(cast: Cast, path: str) -> None:
+    found = export(cast, path, "markdown")
+    assert "Be brief." in found
+    assert "\\<script>alert(1)\\</script> \\![x]" in found
+    assert "\n<script" not in found.replace("\\<", "")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_form_has_anything_of_the_key(cast: Cast, path: str, form: str) -> None:
+    key = ApiKey.objects.get()
+    found = export(cast, path, form)
+    assert key.digest not in found
+    assert key.prefix not in found
+
+
+def test_a_filtered_list_has_its_streams_and_no_others(cast: Cast, stream: Stream) -> None:
+    other = recorded("another", requested_model="other", minutes=1)
+    answer = cast["bob"].get("/sessions/export/?range=all&q=model:other")
+    lines = [json.loads(line) for line in async_to_sync(_whole)(answer.streaming_content).splitlines()]
+    assert [line["stream"]["id"] for line in lines if "stream" in line] == [str(other.pk)]
+    assert [next(iter(line)) for line in lines] == ["streamviz", "session", "stream", "end"]
+
+
+def test_what_runs_and_what_is_not_there_cannot_be_had(cast: Cast, path: str) -> None:
+    assert cast["bob"].get(f"{path}export/?as=pdf").status_code == 404
+    Stream.objects.update(outcome="")
+    assert cast["bob"].get(f"{path}export/").status_code == 404
+    assert Session.objects.count() == 1

@@ -1,0 +1,101 @@
+"""Public links: made by administrators where that is allowed, and leading to one record until they end."""
+
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.utils import timezone
+
+from streamviz.records.deletion import delete_session
+from streamviz.records.models import PublicLink, Stream
+from tests.dashboard.conftest import Cast, hold, recorded
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture(autouse=True)
+def allowed(settings: Any) -> None:
+    settings.PUBLIC_LINKS = True
+
+
+@pytest.fixture
+def stream(cast: Cast) -> Stream:
+    request = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Why does it fail?"}]}).encode()
+    found = recorded(request=request)
+    hold(found, [f"Since Tuesday {HOSTILE}"])
+    other = recorded(session=found.session, minutes=1)
+    hold(other, ["Another turn"])
+    return found
+
+
+def link_to(cast: Cast, what: str, pk: object) -> str:
+    """The path of a new link."""
+    page = cast["administrator"].post(f"/{what}/{pk}/share/", {"days": "7"}).content.decode()
+    found = re.search(r"http://testserver(/shared/[^<]+/)", page)
+    assert found
+    return found[1]
+
+
+def test_a_stranger_reads_the_session_and_can_run_and_reach_nothing(cast: Cast, stream: Stream) -> None:
+    answer = cast["stranger"].get(link_to(cast, "sessions", stream.session_id))
+    page = answer.content.decode()
+    for words in ("Why does it fail?", "Since Tuesday", "Another turn"):
+        assert words in page
+    assert "<script" not in page
+    assert set(re.findall(r'(?:href|src|action)="([^#"][^"]*)"', page)) == {
+        f"/static/css/{name}.css" for name in ("tokens", "base", "parts", "stream", "conversation")
+    }
+    assert "default-src 'none'" in answer["Content-Security-Policy"]
+    assert "script-src" not in answer["Content-Security-Policy"]
+    assert answer["Referrer-Policy"] == "no-referrer"
+
+
+def test_a_link_to_a_stream_shows_no_other(cast: Cast, stream: Stream) -> None:
+    page = cast["stranger"].get(link_to(cast, "streams", stream.pk)).content.decode()
+    assert "Since Tuesday" in page
+    assert "Another turn" not in page
+
+
+@pytest.mark.parametrize("end", ["expired", "revoked", "off", "deleted"])
+def test_a_link_that_has_ended_leads_nowhere(cast: Cast, stream: Stream, settings: Any, end: str) -> None:
+    path = link_to(cast, "sessions", stream.session_id)
+    assert cast["stranger"].get(path).status_code == 200
+    if end == "expired":
+        PublicLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    elif end == "revoked":
+        cast["administrator"].post(f"/public-links/{PublicLink.objects.get().pk}/revoke/")
+    elif end == "off":
+        settings.PUBLIC_LINKS = False
+    else:
+        delete_session(stream.session_id)
+    assert cast["stranger"].get(path).status_code == 404
+
+
+def test_a_secret_that_was_not_given_leads_nowhere(cast: Cast, stream: Stream) -> None:
+    path = link_to(cast, "sessions", stream.session_id)
+    link = PublicLink.objects.get()
+    for guess in (link.digest, str(link.pk), path.split("/")[2][:-1]):
+        assert cast["stranger"].get(f"/shared/{guess}/").status_code == 404
+
+
+def test_nobody_makes_one_where_that_is_off(cast: Cast, stream: Stream, settings: Any) -> None:
+    settings.PUBLIC_LINKS = False
+    assert cast["administrator"].post(f"/sessions/{stream.session_id}/share/").status_code == 403
+    page = cast["administrator"].get(f"/sessions/{stream.session_id}/").content.decode()
+    assert "Public link" not in page
+    assert not PublicLink.objects.exists()
+
+
+def test_who_made_and_revoked_it_is_logged_without_its_secret(cast: Cast, stream: Stream) -> None:
+    path = link_to(cast, "streams", stream.pk)
+    link = PublicLink.objects.get()
+    cast["administrator"].post(f"/public-links/{link.pk}/revoke/")
+    said = [(each.object_repr, each.change_message) for each in LogEntry.objects.order_by("pk")]
+    assert said == [
+        (f"public link {link.pk}", f"public link to stream {stream.pk}"),
+        (f"public link {link.pk}", "revoked"),
+    ]
+    assert path.split("/")[2] not in cast["administrator"].get("/public-links/").content.decode()
