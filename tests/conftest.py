@@ -20,9 +20,12 @@ from playwright.sync_api import Browser, sync_playwright
 from streamviz import environment
 from streamviz.ops.embedded_postgres import EmbeddedPostgres, django_settings
 from tests.services import ROOT, NewDatabase, Redis, Serving, Streamviz, clean_environment, fresh_database
+from tests.thorough import examples
 
 # How long an example takes says how busy the machine is, and must not decide whether a test passes.
-hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "untimed", max_examples=examples(), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("untimed")
 
 TIERS = ("unit", "integration", "e2e")

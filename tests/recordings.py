@@ -1,9 +1,94 @@
-"""Where the recorded streams are that tests read: beside the project, or in the folder that RECORDINGS names."""
+"""The recorded streams that tests read, and what is expected of them.
 
+Those in `tests/recorded` are there for everybody: few and small, one at least for almost each thing that providers do.
+A thorough run reads all, from the folder that RECORDINGS names or from `../shared/streams`, and fails without them.
+"""
+
+import json
 import os
+from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
-RECORDINGS = Path(os.environ.get("RECORDINGS") or Path(__file__).parents[2] / "shared" / "streams")
+from tests.thorough import IS_THOROUGH
+
+KEPT = Path(__file__).parent / "recorded"
+ALL = Path(os.environ.get("RECORDINGS") or Path(__file__).parents[2] / "shared" / "streams")
+RECORDINGS = ALL if IS_THOROUGH else KEPT
 
 # The formats whose streams were recorded.
 RECORDED_FORMATS = ("anthropic_messages", "gemini", "openai_chat", "openai_responses")
+# Those that say where each block begins and ends, so that one order of blocks is right.
+FORMATS_WITH_ORDER = ("anthropic_messages", "openai_responses")
+TEXTS = ("content", "thinking", "refusal")
+
+Blocks = list[dict[str, Any]]
+
+
+def recorded(wire_format: str) -> list[Path]:
+    """The recorded streams of a format. FileNotFoundError where there are none."""
+    files = sorted((RECORDINGS / wire_format).glob("*.sse"))
+    if not files:
+        raise FileNotFoundError(f"no recorded streams in {RECORDINGS}: RECORDINGS names their folder")
+    return files
+
+
+def sample(wire_format: str, most: int) -> list[Path]:
+    """So many of them or a few more, from all over the list."""
+    files = recorded(wire_format)
+    return files[:: max(1, len(files) // most)]
+
+
+def expected(recording: Path) -> Any:
+    """What a recorded stream adds up to: its finish reason, usage and blocks."""
+    return json.loads(recording.with_suffix(".expected.json").read_text())
+
+
+def differences(recording: Path, got: dict[str, Any]) -> list[str]:
+    """In what an aggregation, as `manage.py aggregate` prints it, is not what is expected of the recording."""
+    want = expected(recording)
+    blocks, others = want["blocks"], got["blocks"]
+    is_same = {
+        "finish_reason": want["finish_reason"] == got["finish_reason"],
+        "usage": _without_nulls(want["usage"]) == _without_nulls(got["usage"]),
+        "texts": _texts(blocks) == _texts(others),
+        "calls": _are_same_calls(_calls(blocks), _calls(others)),
+        "other blocks": _count_of_others(blocks) == _count_of_others(others),
+        "order": recording.parent.name not in FORMATS_WITH_ORDER
+        or [block["type"] for block in blocks] == [block["type"] for block in others],
+    }
+    return [name for name, is_so in is_same.items() if not is_so]
+
+
+def _texts(blocks: Blocks) -> dict[tuple[int, str], str]:
+    """All text of each kind, by choice."""
+    found: defaultdict[tuple[int, str], str] = defaultdict(str)
+    for block in blocks:
+        if block["type"] in TEXTS and block.get("text"):
+            found[block.get("choice") or 0, block["type"]] += block["text"]
+    return dict(found)
+
+
+def _calls(blocks: Blocks) -> list[tuple[str | None, tuple[Any, ...]]]:
+    """The id of each call, and what it says."""
+    return [
+        (block.get("id"), (block.get("choice") or 0, block.get("name") or "", block.get("arguments") or ""))
+        for block in blocks
+        if block["type"] == "tool_call"
+    ]
+
+
+def _are_same_calls(want: list[Any], got: list[Any]) -> bool:
+    """Whether they say the same, under the same ids where the wire had any."""
+    ids = zip(want, got, strict=False)
+    return [call for _, call in want] == [call for _, call in got] and all(not w or w == g for (w, _), (g, _) in ids)
+
+
+def _count_of_others(blocks: Blocks) -> int:
+    return sum(block["type"] not in (*TEXTS, "tool_call") for block in blocks)
+
+
+def _without_nulls(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}

@@ -1,15 +1,9 @@
 """What the tests of the core share: chunks from payloads, recorded streams, policies with a fixed opinion."""
 
-import importlib.util
 import itertools
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from types import ModuleType
 from typing import Any
-
-import pytest
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
@@ -22,11 +16,9 @@ from streamviz.core.judgements import ChainContext
 from streamviz.core.policy import ActivePolicy, Policy, Rest, no_rest
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.sse import SSEParser
-from streamviz.core.summary import summary
 from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
-from tests.recordings import RECORDINGS
 
 HEAD: JsonObject = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
 
@@ -102,11 +94,6 @@ def _told(block: StreamBlock) -> tuple[str, ...]:
     return (str(block.kind), block.text)
 
 
-def as_answer(state: StreamState) -> JsonObject:
-    """What `manage.py aggregate` prints, as compare.py reads it."""
-    return summary(state)
-
-
 def is_other(block: StreamBlock) -> bool:
     """Whether what is expected of recorded streams calls a block `other`: other calls than of functions too."""
     if isinstance(block, ToolCallStreamBlock):
@@ -116,30 +103,6 @@ def is_other(block: StreamBlock) -> bool:
 
 def signatures(state: StreamState) -> list[str]:
     return [block.signature for block in state.blocks if isinstance(block, ThinkingStreamBlock)]
-
-
-# Recorded streams
-
-
-def recorded(format: str) -> list[Path]:
-    """The recorded streams of a format; none where the folder is not there, which fails under CI."""
-    files = sorted((RECORDINGS / format).glob("*.sse"))
-    if not files and os.environ.get("CI"):
-        raise FileNotFoundError(f"no recorded streams in {RECORDINGS}")
-    return files
-
-
-needs_recordings = pytest.mark.skipif(not recorded("openai_chat"), reason=f"no recorded streams in {RECORDINGS}")
-
-
-def compare() -> ModuleType:
-    """compare.py of the recorded streams."""
-    spec = importlib.util.spec_from_file_location("compare", RECORDINGS / "compare.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # Policies

@@ -29,14 +29,13 @@ from tests.core.support import (
     chunks,
     delta,
     deny_names,
-    needs_recordings,
     parse,
-    recorded,
     run,
     sse,
     take_in,
     told,
 )
+from tests.recordings import recorded
 
 SECRET = '{"command":"rm -rf /"}'
 USAGE = {"choices": [], "usage": {"total_tokens": 9}}
@@ -395,7 +394,6 @@ def text_of(run: Run, kind: BlockKind) -> str:
     return "".join(block.text for block in run.client_state.blocks if block.kind is kind)
 
 
-@needs_recordings
 async def test_recorded_streams_of_which_nothing_is_denied_stay_byte_for_byte() -> None:
     for path in recorded("openai_chat"):
         data = path.read_bytes()
@@ -403,7 +401,6 @@ async def test_recorded_streams_of_which_nothing_is_denied_stay_byte_for_byte() 
         assert it.tape == data, path.stem
 
 
-@needs_recordings
 async def test_recorded_streams_with_denied_calls_leak_nothing_and_satisfy_the_sdk(sdk: Reader) -> None:
     denied = 0
     for path in recorded("openai_chat"):
@@ -429,7 +426,7 @@ async def test_recorded_streams_with_denied_calls_leak_nothing_and_satisfy_the_s
             block.text for block in state.blocks if block.kind is BlockKind.CONTENT
         ), path.stem
         assert it.client_state.usage == state.usage, path.stem
-    assert denied > 50
+    assert denied > len(recorded("openai_chat")) / 9
 
 
 PIECES = st.sampled_from(["text", "thinking", 0, 1, 2])

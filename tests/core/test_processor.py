@@ -15,19 +15,8 @@ from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
-from tests.core.support import (
-    Run,
-    active,
-    call,
-    calls,
-    chunks,
-    delta,
-    deny_names,
-    needs_recordings,
-    parse,
-    recorded,
-    sse,
-)
+from tests.core.support import Run, active, call, calls, chunks, delta, deny_names, parse, sse
+from tests.recordings import recorded
 
 STREAM = chunks(delta(content="a"), delta(content="b"), calls(call(0, "x", "f", "{}")))
 
@@ -102,7 +91,6 @@ async def test_a_chunk_that_cannot_be_read_ends_the_stream_unseen(garbage: str) 
     assert [block.text for block in run.state.blocks] == ["a"]
 
 
-@needs_recordings
 async def test_recorded_streams_pass_through_byte_for_byte() -> None:
     for path in recorded("openai_chat"):
         data = path.read_bytes()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from streamviz.core.request_outline import outline_of, parts_of, system_of, tools_of
 from streamviz.core.request_parts import PartKind, tools_in
 from streamviz.core.wire import WIRE_FORMATS
+from tests.thorough import examples
 
 PIXEL = "iVBORw0KGgo="
 SAID = {
@@ -170,7 +171,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(turns=st.lists(ANYTHING, max_size=4), tools=ANYTHING, system=ANYTHING)
 @pytest.mark.parametrize("name", WIRE_FORMATS)
 def test_whatever_a_client_sends_is_read(name: str, turns: list[object], tools: object, system: object) -> None:

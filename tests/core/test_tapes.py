@@ -10,19 +10,8 @@ from streamviz.core.timeline import Timeline
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.policies import build
-from tests.core.support import (
-    Opinion,
-    Run,
-    active,
-    call,
-    calls,
-    chunks,
-    delta,
-    deny_names,
-    needs_recordings,
-    parse,
-    recorded,
-)
+from tests.core.support import Opinion, Run, active, call, calls, chunks, delta, deny_names, parse
+from tests.recordings import recorded
 
 ALLOWS = Opinion(lambda block: Verdict(Decision.ALLOW))
 
@@ -62,7 +51,6 @@ async def test_an_untouched_stream_only_passes() -> None:
     assert [row.seqs for row in align(tapes)] == [range(5), range(5, 7)]
 
 
-@needs_recordings
 async def test_recorded_streams_that_nothing_acts_on_only_pass() -> None:
     for path in sorted(recorded("openai_chat"))[:60]:
         tapes = await both([], parse(path.read_bytes()))

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from streamviz.core.tokens import Tokens, tokens_of
-from tests.core.support import needs_recordings, recorded
 from tests.core.wire.official import take_in
-from tests.recordings import RECORDED_FORMATS
+from tests.recordings import RECORDED_FORMATS, recorded
 from tests.upstream.usage_reports import REPORTS
 
 
@@ -66,7 +65,6 @@ def test_what_is_no_cost_is_not_told(cost: object) -> None:
     assert tokens_of({"prompt_tokens": 1, "cost": cost}).told_cost is None
 
 
-@needs_recordings
 @pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_parts_are_never_more_than_their_whole(format: str) -> None:
     for path in recorded(format):

@@ -145,7 +145,7 @@ def test_twenty_pages_of_one_person_show_the_same_rows(site: Site) -> None:
         pages = [visitor.open("/"), *(visitor.context.new_page() for _ in range(19))]
         for page in pages[1:]:
             page.goto("/")
-        calls = [Call(site.proxied, "content?chunks=9000&pace=200", f"on-every-page-{n}") for n in range(2)]
+        calls = [Call(site.proxied, "content?chunks=900&pace=2000", f"on-every-page-{n}") for n in range(2)]
         for page in pages:
             for n in range(2):
                 expect(page.get_by_role("link", name=f"on-every-page-{n}", exact=True)).to_be_visible()

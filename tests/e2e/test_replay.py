@@ -10,19 +10,12 @@ import pytest
 from streamviz.core.wire import AGGREGATORS
 from tests.core.support import parse
 from tests.e2e.proxied import MESSAGES, Proxied, Recorded
-from tests.recordings import RECORDINGS
+from tests.recordings import RECORDINGS, recorded
 from tests.services import Serving
 from tests.simulator.process import PATHS
 
 FORMATS = tuple(PATHS)
 BLOCKS = "SELECT kind, text FROM records_block WHERE stream_id = %s ORDER BY ordinal"
-
-
-def recordings(wire_format: str) -> list[Path]:
-    return sorted((RECORDINGS / wire_format).glob("*.sse"))
-
-
-pytestmark = pytest.mark.skipif(not recordings("openai_chat"), reason=f"no recorded streams in {RECORDINGS}")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +66,7 @@ def differences(replaying: Proxied, wire_format: str, path: Path, came: bytes, k
 
 @pytest.mark.parametrize("wire_format", FORMATS)
 def test_every_recorded_stream_passes_untouched_and_is_kept_so(replaying: Proxied, wire_format: str) -> None:
-    paths = recordings(wire_format)
+    paths = recorded(wire_format)
     with ThreadPoolExecutor(8) as threads:
         came = dict(zip(paths, threads.map(lambda path: replay(replaying, wire_format, path.stem), paths), strict=True))
     wrong = {}

@@ -20,6 +20,7 @@ from tests.core.made_streams import BODIES, STREAMS, Chance
 from tests.core.support import active
 from tests.exchange.policies import AskAboutCalls, AskAboutRequests, as_said
 from tests.exchange.support import EVENTS, JSON, Play, chunks_of, event, frames_of
+from tests.thorough import examples
 
 FORMATS = ("openai_chat", "anthropic_messages", "openai_responses")
 NAMED = {"anthropic_messages", "openai_responses"}
@@ -145,7 +146,7 @@ def check_events(play: Play, format: str) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 def test_a_stream(format: str, seed: int) -> None:
     chance = Chance(seed)
     tape = tape_of(format, chance)
@@ -161,7 +162,7 @@ def test_a_stream(format: str, seed: int) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_a_whole_answer(format: str, seed: int) -> None:
     chance = Chance(seed)
     body: Any = BODIES[format](chance, chance.random() < 0.5)

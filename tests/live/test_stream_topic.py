@@ -16,6 +16,7 @@ from streamviz.live.subscriber import head
 from streamviz.live.topics import count_asking
 from tests.core.support import active, call, calls, delta, deny_names
 from tests.live.support import Page, Running, finish
+from tests.thorough import examples
 
 
 class Watched:
@@ -60,7 +61,7 @@ PIECES = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(PIECES, max_size=25), st.randoms(use_true_random=False), st.booleans())
 async def test_a_page_opened_at_any_time_shows_the_same_as_one_open_from_the_start(
     pieces: list[Any], rng: random.Random, enforces: bool

@@ -11,8 +11,8 @@ from streamviz.core.timeline import Piece
 from streamviz.core.wire import AGGREGATORS
 from streamviz.records.aggregation import aggregate, block_record, events_of, timeline_of
 from streamviz.records.runs import StoredChunk
-from tests.core.support import delta, needs_recordings, parse, recorded, sse
-from tests.recordings import RECORDED_FORMATS
+from tests.core.support import delta, parse, sse
+from tests.recordings import RECORDED_FORMATS, recorded
 
 STREAMS, MOMENTS = 100, 20
 
@@ -38,7 +38,6 @@ def so_far(format: str, chunks: list[StoredChunk]) -> Iterator[StreamState]:
         yield aggregator.state
 
 
-@needs_recordings
 @pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_a_moment_is_what_its_chunks_add_up_to(format: str) -> None:
     rng = random.Random(15)
@@ -53,7 +52,6 @@ def test_a_moment_is_what_its_chunks_add_up_to(format: str) -> None:
         assert shown(timeline.moment(None)) == shown(aggregate(format, chunks)), path.stem
 
 
-@needs_recordings
 @pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_pieces_are_all_of_the_text_in_order(format: str) -> None:
     for path in sorted(recorded(format))[:40]:

@@ -15,11 +15,12 @@ from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
 from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
 from tests.core.sdk import MessagesReader
-from tests.core.support import About, active, chunks, needs_recordings, parse, recorded
+from tests.core.support import About, active, chunks, parse
 from tests.core.wire import legal
 from tests.core.wire.official import payloads
 from tests.core.wire.test_anthropic_messages import begin, finish, grow, start, stop, text
 from tests.core.wire.test_anthropic_messages_sdk import CALL, END, piece, tape_of
+from tests.recordings import recorded
 
 DENIED = Verdict(Decision.DENY, "no", "[denied]")
 SAID = {"type": "text", "text": "[denied]"}
@@ -61,7 +62,6 @@ def told(message: Any) -> Any:
     )
 
 
-@needs_recordings
 @pytest.mark.parametrize("path", recorded("anthropic_messages"), ids=lambda path: path.stem)
 async def test_all_other_blocks_are_read_as_before(path: Path) -> None:
     tape = data_of(path)
@@ -78,7 +78,6 @@ async def test_all_other_blocks_are_read_as_before(path: Path) -> None:
         assert after.get("stop_reason") == ("end_turn" if reason == "tool_use" and not calls else reason)
 
 
-@needs_recordings
 @pytest.mark.parametrize("path", recorded("anthropic_messages"), ids=lambda path: path.stem)
 async def test_whole_answers_say_what_streams_say(path: Path) -> None:
     aggregator = AnthropicMessagesAggregator()

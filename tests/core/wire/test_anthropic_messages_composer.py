@@ -20,10 +20,11 @@ from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
 from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer, error_body
-from tests.core.support import active, chunks, deny_names, needs_recordings, parse, recorded, told
+from tests.core.support import active, chunks, deny_names, parse, told
 from tests.core.wire import legal
 from tests.core.wire.official import payloads
 from tests.core.wire.test_anthropic_messages import begin, finish, grow, start, stop, text
+from tests.recordings import recorded
 
 STOP = {"type": "message_stop"}
 
@@ -108,7 +109,6 @@ async def test_a_call_in_the_first_event_is_denied_too() -> None:
     legal.check_messages(payloads(tape))
 
 
-@needs_recordings
 async def test_recorded_streams_with_all_calls_denied_are_legal() -> None:
     for path in recorded("anthropic_messages"):
         stream = parse(path.read_bytes())

@@ -13,8 +13,10 @@ from streamviz.core.events import BlockKind
 from streamviz.core.sse import write_event
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from tests.core.sdk import MessagesReader
-from tests.core.support import needs_recordings, parse, recorded
+from tests.core.support import parse
 from tests.core.wire.test_anthropic_messages import begin, finish, grow, start, stop, text
+from tests.recordings import recorded
+from tests.thorough import examples
 
 Payload = dict[str, Any]
 READER = MessagesReader()
@@ -204,13 +206,12 @@ def malformed(draw: st.DrawFn) -> bytes:
     return tape_of(begin(), *script, finish("tool_use"), END)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(malformed())
 def test_generated_streams_are_read_as_the_sdk_reads_them_or_marked(tape: bytes) -> None:
     assert_judged(tape)
 
 
-@needs_recordings
 def test_no_recorded_stream_is_marked() -> None:
     marked = {path.stem: said for path in recorded("anthropic_messages")
               if (said := state_of(path.read_bytes()).contradiction)}  # fmt: skip

@@ -12,7 +12,8 @@ from streamviz.core.rerun import Recording, Rerun, chunks_of, rerun
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import AGGREGATORS
 from streamviz.policies import build
-from tests.core.support import active, needs_recordings, recorded
+from tests.core.support import active
+from tests.recordings import recorded
 
 SECRET, MAIL, TEXT = "sk-abc123DEF456ghi789JKLmno", "jane.roe@example.com", "Write to jane.roe@example.com and wait."
 CHAT = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
@@ -256,7 +257,6 @@ async def test_a_policy_for_other_texts_does_not_read_it() -> None:
         assert not (await run("openai_chat", [chat("user", TEXT)], policy)).state.contradiction
 
 
-@needs_recordings
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic_messages", "openai_responses", "gemini"])
 async def test_no_recorded_stream_says_anything_that_is_masked(format: str) -> None:
     for file in recorded(format):

@@ -12,24 +12,10 @@ from streamviz.core.json_value import JsonObject
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
 from streamviz.core.wire.openai_chat_message import build_message
-from tests.core.support import (
-    HEAD,
-    About,
-    Run,
-    active,
-    aggregate,
-    call,
-    calls,
-    chunks,
-    delta,
-    needs_recordings,
-    parse,
-    recorded,
-    run,
-    take_in,
-)
+from tests.core.support import HEAD, About, Run, active, aggregate, call, calls, chunks, delta, parse, run, take_in
 from tests.core.wire.official import payloads
 from tests.core.wire.test_openai_chat_sdk import put_together
+from tests.recordings import recorded
 
 DENIED = Verdict(Decision.DENY, "no", "[denied]")
 MASKED = Verdict(Decision.REPLACE, "", "[masked]")
@@ -64,7 +50,6 @@ def assert_as_before(before: Any, after: Any, denied: StreamBlock, blocks: list[
     assert (after.get("content") or "").replace("[denied]", "") == "".join(texts)
 
 
-@needs_recordings
 @pytest.mark.parametrize("path", recorded("openai_chat"), ids=lambda path: path.stem)
 async def test_all_other_blocks_are_read_as_before(path: Any) -> None:
     stream = parse(path.read_bytes())
@@ -81,7 +66,6 @@ async def test_all_other_blocks_are_read_as_before(path: Any) -> None:
         assert [each["usage"] for each in last] == [p["usage"] for p in payloads(path.read_bytes()) if p.get("usage")]
 
 
-@needs_recordings
 @pytest.mark.parametrize("path", recorded("openai_chat"), ids=lambda path: path.stem)
 async def test_whole_answers_say_what_streams_say(path: Any) -> None:
     stream = parse(path.read_bytes())

@@ -25,19 +25,9 @@ from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
 from tests.core.sdk import Reader, Told
-from tests.core.support import (
-    HEAD,
-    call,
-    calls,
-    chunks,
-    delta,
-    needs_recordings,
-    parse,
-    recorded,
-    take_in,
-    told,
-)
+from tests.core.support import HEAD, call, calls, chunks, delta, parse, take_in, told
 from tests.core.wire import legal
+from tests.recordings import recorded
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +113,6 @@ def test_a_keep_alive_means_nothing_to_the_sdk(sdk: Reader) -> None:
     assert (messages, reasons) == ({0: [("content", "a")]}, {0: "stop"})
 
 
-@needs_recordings
 def test_recorded_streams_composed_again_are_read_back_by_the_sdk(sdk: Reader) -> None:
     failing: list[Path] = []
     for path in recorded("openai_chat"):
@@ -141,7 +130,6 @@ def test_recorded_streams_composed_again_are_read_back_by_the_sdk(sdk: Reader) -
     assert len(failing) == 2
 
 
-@needs_recordings
 def test_recorded_streams_composed_again_give_the_same_blocks_to_our_own_aggregator() -> None:
     for path in recorded("openai_chat"):
         tape, state = compose_again(parse(path.read_bytes()))

@@ -11,19 +11,10 @@ from openai.types.chat import ChatCompletionChunk
 
 from streamviz.core.blocks import StreamState, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
-from tests.core.support import (
-    HEAD,
-    aggregate,
-    call,
-    calls,
-    chunks,
-    delta,
-    needs_recordings,
-    parse,
-    recorded,
-    take_in,
-)
+from tests.core.support import HEAD, aggregate, call, calls, chunks, delta, parse, take_in
 from tests.core.wire.official import payloads
+from tests.recordings import recorded
+from tests.thorough import examples
 
 Payload = dict[str, Any]
 END = delta(finish="tool_calls")
@@ -223,23 +214,21 @@ STREAMS: Any = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(STREAMS)
 def test_generated_streams_are_read_as_the_sdk_reads_them_or_marked(made: list[Payload]) -> None:
     assert_judged([delta(role="assistant", content=""), calls(call(0, "a", "bash", "")), *made, END])
 
 
-@needs_recordings
 def test_no_recorded_stream_is_marked() -> None:
     marked = {path.stem: said for path in recorded("openai_chat")
               if (said := take_in(parse(path.read_bytes())).state.contradiction)}  # fmt: skip
     assert marked == {}
 
 
-@needs_recordings
 def test_recorded_streams_are_read_as_the_sdk_reads_them() -> None:
     compared = [assert_judged(payloads(path.read_bytes())) for path in recorded("openai_chat")]
-    assert sum(compared) > 300
+    assert sum(compared) > len(compared) * 0.7
 
 
 def test_what_cannot_be_read_in_two_ways_may_be_as_long_as_it_likes() -> None:

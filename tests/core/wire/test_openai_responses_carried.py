@@ -25,9 +25,10 @@ from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
-from tests.core.support import Opinion, active, needs_recordings, parse, recorded
+from tests.core.support import Opinion, active, parse
 from tests.core.wire import legal
 from tests.core.wire.official import payloads
+from tests.recordings import recorded
 
 SAID = "[changed by the test]"
 ALL_KINDS = list(BlockKind)
@@ -141,8 +142,6 @@ CASES = [
     pytest.param(path.read_bytes(), n // 2, Decision.DENY if n % 2 else Decision.REPLACE, id=path.stem)
     for n, path in enumerate(RECORDED)
 ]
-
-pytestmark = needs_recordings
 
 
 @pytest.mark.parametrize(("data", "number", "decision"), CASES)

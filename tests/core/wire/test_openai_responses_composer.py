@@ -11,10 +11,11 @@ from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
-from tests.core.support import active, chunks, deny_names, needs_recordings, parse, recorded, told
+from tests.core.support import active, chunks, deny_names, parse, told
 from tests.core.wire import legal
 from tests.core.wire.official import payloads, read_back
 from tests.core.wire.test_openai_responses import CALL, CREATED, MESSAGE, added, done, finish, message, say
+from tests.recordings import recorded
 
 IN_PROGRESS = {**CREATED, "type": "response.in_progress"}
 
@@ -101,7 +102,6 @@ async def test_a_denied_call_is_nowhere_in_what_the_client_gets() -> None:
     assert read_back("openai_responses", tape).content == "a[not allowed]"
 
 
-@needs_recordings
 async def test_recorded_streams_with_all_calls_denied_are_legal() -> None:
     for path in recorded("openai_responses"):
         data = path.read_bytes()

@@ -2,37 +2,31 @@
 
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.events import StreamEvent
+from streamviz.core.summary import summary
 from streamviz.core.usage import normalise
 from streamviz.core.wire import AGGREGATORS
-from tests.core.support import as_answer, compare, needs_recordings, parse, recorded
+from tests.core.support import parse
 from tests.core.wire import legal
 from tests.core.wire.official import compose, payloads, take_in, told_of
-from tests.recordings import RECORDED_FORMATS
+from tests.recordings import RECORDED_FORMATS, differences, expected, recorded
 
 CLIENT_FORMATS = ("openai_chat", "anthropic_messages", "openai_responses", "gemini")
-
-pytestmark = needs_recordings
-
-
-def expected(path: Path) -> Any:
-    return json.loads(path.with_suffix("").with_suffix(".expected.json").read_text())
 
 
 @pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_all_aggregate_to_what_is_expected(format: str) -> None:
-    differences = {}
+    wrong = {}
     for path in recorded(format):
         aggregator, _ = take_in(format, path.read_bytes())
-        if found := compare().differences(expected(path), as_answer(aggregator.state), format):
-            differences[path.stem] = found
-    assert not differences
+        if found := differences(path, summary(aggregator.state)):
+            wrong[path.stem] = found
+    assert not wrong
 
 
 @pytest.mark.parametrize("format", RECORDED_FORMATS)

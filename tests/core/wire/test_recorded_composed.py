@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.core.support import needs_recordings, recorded
 from tests.core.wire import legal
 from tests.core.wire.official import Told, compose, payloads, read_back, take_in, told_of
-from tests.recordings import RECORDED_FORMATS
+from tests.recordings import RECORDED_FORMATS, recorded
 
 CLIENT_FORMATS = ("openai_chat", "anthropic_messages", "openai_responses", "gemini")
 # The tests of the chat composer write chat streams in their own format, with all of their choices.
@@ -15,8 +14,6 @@ PAIRS = [
     for target in CLIENT_FORMATS
     if not source == target == "openai_chat"
 ]
-
-pytestmark = needs_recordings
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)

@@ -9,13 +9,11 @@ import pytest
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.wire import AGGREGATORS
-from tests.core.support import needs_recordings, parse, recorded
-from tests.recordings import RECORDED_FORMATS
+from tests.core.support import parse
+from tests.recordings import RECORDED_FORMATS, recorded
 
 CUTS = 10
 BYTE_FOR_BYTE = 20_000
-
-pytestmark = needs_recordings
 
 
 @pytest.mark.parametrize("format", RECORDED_FORMATS)

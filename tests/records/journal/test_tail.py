@@ -13,6 +13,7 @@ from streamviz.records.journal.encoding import append_record
 from streamviz.records.journal.tail import READ_BYTES, Tail
 from streamviz.records.recorder import AnyEntry
 from tests.records.support import journal_of, opened, received
+from tests.thorough import examples
 
 ONE, TWO = uuid.UUID(int=1), uuid.UUID(int=2)
 
@@ -87,7 +88,7 @@ def test_a_header_that_asks_for_gigabytes_gets_what_there_is(tmp_path: Path) -> 
 ENTRIES = [opened(ONE), *(received(ONE, [b"chunk %d" % n] * (n + 1), n) for n in range(12))]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_cut_at_any_byte_it_gives_the_whole_records_before_the_cut(tmp_path: Path, data: st.DataObject) -> None:
     worker = journal_of(tmp_path / str(uuid.uuid4()), ENTRIES)
@@ -138,7 +139,7 @@ def page_zeroed(data: bytearray, place: int, length: int) -> None:
     overwritten(data, place // 512 * 512, 512)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     damage=st.sampled_from([flipped, overwritten, missing, page_zeroed]),
     place=st.floats(0, 1, exclude_max=True),

@@ -43,6 +43,7 @@ from tests.records.support import (
     verdict,
     write,
 )
+from tests.thorough import examples
 
 CHUNKS = "SELECT seq, raw FROM records_chunk WHERE stream_id = %s ORDER BY seq"
 FRAMES = "SELECT number, seq, origin, made FROM records_frame WHERE stream_id = %s ORDER BY number"
@@ -66,7 +67,7 @@ def test_it_gives_every_chunk_back_byte_for_byte(query: Query, stream_id: uuid.U
     assert chunks_of(query, stream_id) == ODD
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(flushes=st.lists(st.lists(st.lists(st.binary(max_size=40), min_size=1, max_size=90), max_size=3), max_size=3))
 def test_it_keeps_any_bytes_in_order_however_they_came(query: Query, flushes: list[list[list[bytes]]]) -> None:
     stream_id = uuid.uuid4()

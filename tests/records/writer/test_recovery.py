@@ -17,6 +17,7 @@ from streamviz.records.writer.recovery import WHY
 from tests.core.support import call, calls, delta, sse
 from tests.records.conftest import Query
 from tests.records.support import NOON, closed, journal_of, judged, move, opened, passed, received, sent, verdict
+from tests.thorough import examples
 
 STREAM = uuid.UUID(int=1)
 MICROSECONDS = "(extract(epoch FROM {}) * 1000000)::bigint"
@@ -230,7 +231,7 @@ def entries() -> list[AnyEntry]:
     return [*story, closed(STREAM, chunk_count=len(RAWS), frame_count=len(RAWS))]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_journal_cut_anywhere_gives_the_same_record_however_often_it_is_read(
     query: Query, tmp_path: Path, entries: list[AnyEntry], data: st.DataObject
