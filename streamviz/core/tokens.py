@@ -159,7 +159,10 @@ def _dollars(value: object) -> float | None:
 
 
 def _details(usage: JsonObject, of: str) -> JsonObject:
-    return next((found for key in _DETAILS[of] if (found := as_object(usage.get(key)))), {})
+    for key in _DETAILS[of]:
+        if found := as_object(usage.get(key)):
+            return found
+    return {}
 
 
 def _of_modality(usage: JsonObject, key: str, modality: str) -> int:
@@ -171,11 +174,17 @@ def _of_modality(usage: JsonObject, key: str, modality: str) -> int:
 
 
 def _first(counts: JsonObject, *names: str) -> int | None:
-    return _known(*(as_index(counts.get(name)) for name in names))
+    for name in names:
+        if (value := counts.get(name)) is not None and (count := as_index(value)) is not None:
+            return count
+    return None
 
 
 def _known(*counts: int | None) -> int | None:
-    return next((count for count in counts if count is not None), None)
+    for count in counts:
+        if count is not None:
+            return count
+    return None
 
 
 def _sum(*counts: int | None) -> int | None:

@@ -52,8 +52,7 @@ def normalise(usage: JsonObject | None) -> Usage | None:
     """The counts of a usage object of any wire format; None where there is none."""
     if usage is None:
         return None
-    counts = (next((n for path in paths if (n := _count(usage, path)) is not None), None) for paths in _paths(usage))
-    return Usage(*counts)
+    return Usage(*[_first(usage, paths) for paths in _paths(usage)])
 
 
 def _paths(usage: JsonObject) -> tuple[tuple[Path, ...], ...]:
@@ -63,8 +62,11 @@ def _paths(usage: JsonObject) -> tuple[tuple[Path, ...], ...]:
     return _GEMINI if "promptTokenCount" in usage or "totalTokenCount" in usage else _MESSAGES_AND_RESPONSES
 
 
-def _count(usage: JsonObject, path: Path) -> int | None:
-    *parents, last = path
-    for key in parents:
-        usage = as_object(usage.get(key))
-    return as_index(usage.get(last))
+def _first(usage: JsonObject, paths: tuple[Path, ...]) -> int | None:
+    for *parents, last in paths:
+        counts = usage
+        for key in parents:
+            counts = as_object(counts.get(key))
+        if (value := counts.get(last)) is not None and (count := as_index(value)) is not None:
+            return count
+    return None

@@ -65,7 +65,7 @@ class Conversations:
         self._most = most
         self._known: OrderedDict[UUID, Known] = OrderedDict()
         self._running: dict[UUID, Known] = {}
-        self._by_mark: dict[int, list[UUID]] = {}
+        self._by_mark: dict[int, list[Known]] = {}
         self._in_session: OrderedDict[UUID, list[UUID]] = OrderedDict()
 
     def find(self, one: Known, asked: Iterable[int], session: UUID | None) -> Chosen:
@@ -105,7 +105,7 @@ class Conversations:
         self._in_session.setdefault(one.session, []).append(one.id)
         self._in_session.move_to_end(one.session)
         del self._in_session[one.session][:-_MOST_IN_SESSION]
-        self._leave(one, [one.marks.request(one.agent)])
+        self._leave(one, [one.marks.request])
         one.marks.let_go()
         self._count(one, 1)
         if len(self._known) > self._most:
@@ -150,7 +150,7 @@ class Conversations:
         one = self._known.pop(id)
         self._running.pop(id, None)
         for mark in one.left:
-            others = [each for each in self._by_mark.get(mark, ()) if each != id]
+            others = [each for each in self._by_mark.get(mark, ()) if each is not one]
             if others:
                 self._by_mark[mark] = others
             else:
@@ -160,19 +160,19 @@ class Conversations:
         left = few([*one.left, *marks], MOST_LEFT)
         for mark in left[len(one.left) :]:
             alike = self._by_mark.setdefault(mark, [])
-            alike.append(one.id)
+            alike.append(one)
             del alike[:-_MOST_ALIKE]
         one.left = left
 
     def _candidates(self, mark: int) -> Iterable[Candidate]:
-        return [self._known[id].as_candidate() for id in self._by_mark.get(mark, ())]
+        return [each.as_candidate() for each in self._by_mark.get(mark, ())]
 
     def _failed_on_same_connection(self, one: Known, session: UUID | None) -> Candidate | None:
         """The same request, where it failed just now."""
-        for id in reversed(self._by_mark.get(one.marks.request(one.agent), ())):
-            other = self._known[id]
-            is_same = (other.client, other.port) == (one.client, one.port) and session in (None, other.session)
-            if is_same and other.has_failed and not other.is_retried:
+        for other in reversed(self._by_mark.get(one.marks.request, ())):
+            is_open = other.has_failed and not other.is_retried
+            is_same = is_open and (other.port, other.client) == (one.port, one.client)
+            if is_same and session in (None, other.session):
                 return other.as_candidate()
         return None
 

@@ -70,6 +70,12 @@ def header(scope: HTTPScope, name: bytes) -> str:
     return ""
 
 
+def header_reader(scope: HTTPScope) -> Callable[[bytes], str]:
+    """The same, for a request of which many headers are looked up."""
+    values = dict(reversed(list(scope["headers"])))
+    return lambda name: values.get(name, b"").decode("latin-1")
+
+
 class Credential(NamedTuple):
     """What a client sent as one, and the header that it came in; a key in the query counts as in Google's."""
 

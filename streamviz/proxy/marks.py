@@ -9,6 +9,7 @@ proves nothing: many answer OK.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
@@ -27,6 +28,7 @@ _TELLING_ALONE = 200
 _MOST_ERRANDS = 8
 _RUN = re.compile(r"[A-Za-z0-9]{8,}")
 _FEWEST_DISTINCT = 6
+_NAMES = [str(kind.value).encode() for kind in Kind]
 
 
 class _Said(NamedTuple):
@@ -41,11 +43,12 @@ class _Said(NamedTuple):
 
 class Marks:
     """Of one request, whose turns are read as they are needed, from the last one on. `secret` is the installation's,
-    `owner` whose marks they are: nobody else's are like them."""
+    `owner` whose marks they are: nobody else's are like them. `agent` is the program that asks."""
 
-    def __init__(self, secret: bytes, owner: str, fields: JsonObject, turns: str) -> None:
+    def __init__(self, secret: bytes, owner: str, fields: JsonObject, turns: str, agent: str = "") -> None:
         self._hash = hashlib.blake2b(owner.encode("utf-8", "replace"), digest_size=16, key=secret)
         self._fields = fields
+        self._agent = agent
         self._turns = fields.get(turns)
         self._reading = turns_backwards(self._turns)
         self._read: list[_Said] = []
@@ -54,10 +57,10 @@ class Marks:
         told = fields.get("previous_response_id"), _previous_message(fields), fields.get("conversation")
         self._has_more = any(told)
 
-    def asked(self, *, is_named: bool, is_retry: bool, agent: str) -> Iterator[int]:
+    def asked(self, *, is_named: bool, is_retry: bool) -> Iterator[int]:
         """What this request looks for, the surest first; in a session that the client `named` little proves much."""
         if is_retry:
-            yield self.request(agent)
+            yield self.request
         newest, older = self._answered_ids()
         yield from (self._mark(Kind.ID, id.encode("utf-8", "replace")) for id in newest)
         answers = list(self._answers())
@@ -75,23 +78,25 @@ class Marks:
 
     def left(self, answers: Iterable[Turn], ids: Iterable[str]) -> list[int]:
         """What later requests may know these answers by; `ids` are those of the message as a whole."""
-        before = [self._read[at] for at in range(_LAST_STEP) if self._has(at)]
+        is_whole = self._is_whole_by(_LAST_STEP)
+        before = self._read[:_LAST_STEP]
         marks: list[int] = []
         for answer in answers:
             told = self._said(answer)
             marks += (self._mark(Kind.ID, id.encode("utf-8", "replace")) for id in answer.ids if looks_random(id))
             marks.append(self._mark(Kind.ANSWER, told.digest))
-            marks += (mark for mark, _ in self._chain(told, before, is_whole=self._is_whole_by(_LAST_STEP)))
+            marks += (mark for mark, _ in self._chain(told, before, is_whole=is_whole))
             marks += map(self._errand, answer.errands)
         told_ids = (self._mark(Kind.ID, id.encode("utf-8", "replace")) for id in ids if id)
         return few([*told_ids, *marks], MOST_LEFT)
 
-    def request(self, agent: str) -> int:
+    @cached_property
+    def request(self) -> int:
         """The same request, sent again by the same program."""
-        told = [self._read[at].digest for at in range(_LAST_STEP) if self._has(at)]
         whole = b"whole" if self._is_whole_by(_LAST_STEP) else b""
+        told = [said.digest for said in self._read[:_LAST_STEP]]
         model = as_text(self._fields.get("model"))
-        return self._mark(Kind.REQUEST, "\n".join((model, agent)).encode("utf-8", "replace"), whole, *told)
+        return self._mark(Kind.REQUEST, f"{model}\n{self._agent}".encode("utf-8", "replace"), whole, *told)
 
     def let_go(self) -> None:
         """Keep no more of the request than what its answer's marks are made of."""
@@ -180,13 +185,11 @@ class Marks:
 
     def _digest(self, *parts: bytes) -> bytes:
         hash = self._hash.copy()
-        for part in parts:
-            hash.update(len(part).to_bytes(4, "big"))
-            hash.update(part)
+        hash.update(b"".join([piece for part in parts for piece in (len(part).to_bytes(4, "big"), part)]))
         return hash.digest()
 
     def _mark(self, kind: Kind, *parts: bytes) -> int:
-        return numbered(kind, self._digest(str(kind.value).encode(), *parts))
+        return numbered(kind, self._digest(_NAMES[kind], *parts))
 
 
 def tools_of(fields: JsonObject) -> frozenset[str]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 from asgiref.typing import HTTPScope
@@ -55,7 +54,7 @@ class Said(NamedTuple):
 
 def said_of(wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Said:
     """What this request says."""
-    header = partial(http.header, scope)
+    header = http.header_reader(scope)
     address, port = scope["client"] or ("", 0)
     trace = _TRACE_PARENT.match(header(b"traceparent"))
     return Said(

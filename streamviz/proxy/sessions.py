@@ -46,7 +46,7 @@ class Sessions:
         answer: Aggregator[Chunk, JsonObject],
     ) -> tuple[UUID, Place]:
         """The session of a stream that begins, and its place there. `answer` is what it will have of upstream."""
-        marks = Marks(self._secret, key_name, request, said.wire_format.turns)
+        marks = Marks(self._secret, key_name, request, said.wire_format.turns, said.user_agent)
         told = (stream_id, key_name, requested_at, *said.client, said.user_agent)
         one = Known(*told, tools_of(request), marks, answer)
         named = self.named(key_name, said.session) if said.session else None
@@ -96,7 +96,7 @@ class Sessions:
         return self._conversations.move(stream_id, old, new)
 
     def _placed(self, one: Known, named: UUID | None, said: Said) -> Place:
-        asked = one.marks.asked(is_named=named is not None, is_retry=said.is_retry, agent=said.user_agent)
+        asked = one.marks.asked(is_named=named is not None, is_retry=said.is_retry)
         chosen = self._conversations.find(one, asked, named)
         repeats = any(kind_of(mark) is not Kind.ERRAND for mark in chosen.asked)
         if chosen.parent is None and repeats and self._conversations.catch_up(one.key_name):

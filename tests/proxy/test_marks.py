@@ -33,12 +33,12 @@ def left(said: list[dict[str, Any]]) -> set[int]:
 def test_a_text_behind_a_call_is_looked_for_before_the_call() -> None:
     called, told = left(SAID[:2]), left(SAID[:4])
     for is_named in (False, True):
-        asked = list(marks(SAID).asked(is_named=is_named, is_retry=False, agent=""))
+        asked = list(marks(SAID).asked(is_named=is_named, is_retry=False))
         found = [at for at, mark in enumerate(asked) if mark in told]
         assert found
         assert found[0] < min(at for at, mark in enumerate(asked) if mark in called)
 
 
 def test_the_call_that_a_result_answers_comes_first() -> None:
-    asked = list(marks(SAID[:3]).asked(is_named=False, is_retry=False, agent=""))
+    asked = list(marks(SAID[:3]).asked(is_named=False, is_retry=False))
     assert asked[0] in left(SAID[:2])

@@ -209,11 +209,15 @@ class Envelope:
             self._member(name, value)
 
     def _member(self, name: str, value: object) -> None:
-        self._tell(name, None)
+        if name not in self._words:
+            self._tell(name, None)
         form = None
         if name in _NAMED:
             form = _TITLE if name in _TITLED and isinstance(value, str) else _NAME
-        level = [value]
+        if isinstance(value, str):
+            self._tell(value, form)
+            return
+        level = [] if value is None else [value]
         while level:
             match level.pop():
                 case str(text):
