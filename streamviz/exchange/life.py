@@ -1,14 +1,14 @@
 """The life of a stream, as one table: which step may follow which, and how the stream ended."""
 
 from collections.abc import Iterable
-from enum import Enum
+from enum import StrEnum
 from typing import NamedTuple
 
 from streamviz.core.errors import IllegalTransition
 from streamviz.core.outcome import Outcome
 
 
-class State(Enum):
+class State(StrEnum):
     """Where a stream is."""
 
     ASKED = "its policies judge the request"
@@ -21,7 +21,7 @@ class State(Enum):
     CLOSED = "the record has all of it too"
 
 
-class Event(Enum):
+class Event(StrEnum):
     """What happens to a stream."""
 
     BEGAN = "the client is sent the head of the response"

@@ -73,7 +73,7 @@ def header(scope: HTTPScope, name: bytes) -> str:
 def header_reader(scope: HTTPScope) -> Callable[[bytes], str]:
     """The same, for a request of which many headers are looked up."""
     values = dict(reversed(list(scope["headers"])))
-    return lambda name: values.get(name, b"").decode("latin-1")
+    return lambda name: values[name].decode("latin-1") if name in values else ""
 
 
 class Credential(NamedTuple):

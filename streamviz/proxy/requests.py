@@ -2,6 +2,7 @@
 
 import gc
 from dataclasses import dataclass, replace
+from functools import cache
 from urllib.parse import quote
 
 import msgspec
@@ -115,11 +116,15 @@ def _decoded(body: bytes) -> JsonObject:
 
 def _require_own_names(fields: JsonObject, wire_format: WireFormat) -> None:
     """A provider that reads names in any case would take what policies do not. Of models `require_one_model` sees."""
-    known = {"stream", *wire_format.parameters} - {"model"}
-    spelled = {name.lower(): name for name in known}
-    for name in fields.keys() - known:
-        if own := spelled.get(name.lower()):
+    own_names = _own_names(wire_format.parameters)
+    for name in fields.keys() - own_names.values():
+        if own := own_names.get(name.lower()):
             raise RequestError(400, f"`{name}` is no parameter, `{own}` is.", code="unknown_parameter", param=name)
+
+
+@cache
+def _own_names(parameters: frozenset[str]) -> dict[str, str]:
+    return {name.lower(): name for name in ({"stream", *parameters} - {"model"})}
 
 
 def _require_turns(fields: JsonObject, wire_format: WireFormat) -> None:
