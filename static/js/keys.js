@@ -42,6 +42,10 @@ function handle(key) {
       return follow(decision(key));
     case "p":
       return follow(document.getElementById("pause"));
+    case "n":
+      return follow(document.querySelector('[data-jump="next"]'));
+    case "N":
+      return follow(document.querySelector('[data-jump="previous"]'));
     case "Escape":
       return leave();
   }

@@ -23,6 +23,22 @@ export function start() {
   range.addEventListener("keydown", arrow);
   document.addEventListener("click", clicked);
   document.addEventListener("keydown", pressed);
+  document.addEventListener("selectionchange", selected);
+}
+
+// Words that are selected in a block lead to the chunks that they came in.
+function selected() {
+  const link = document.getElementById("to-chunks");
+  const selection = document.getSelection();
+  const text = selection.rangeCount && selection.anchorNode?.parentElement?.closest(".block-text, .block-raw");
+  link.hidden = !text || selection.isCollapsed || Boolean(text.querySelector(".cut"));
+  if (link.hidden) return;
+  const before = document.createRange();
+  before.setStart(text, 0);
+  before.setEnd(selection.getRangeAt(0).startContainer, selection.getRangeAt(0).startOffset);
+  const start = [...before.toString()].length;
+  const end = start + [...selection.toString()].length;
+  link.href = `${link.pathname}?block=${text.id.match(/\d+/)[0]}&start=${start}&end=${end}`;
 }
 
 const panes = () => document.getElementById("panes");

@@ -10,16 +10,17 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.db.models import Sum
 from django.db.models.functions import Length
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 
 from streamviz.core.context import Frame
 from streamviz.core.tapes import Held, Row, Sent, Tapes, align
-from streamviz.core.timeline import Timeline
+from streamviz.core.timeline import NOBODY, Timeline
 from streamviz.core.unasked_usage import UnaskedUsage
 from streamviz.core.wire import AGGREGATORS
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_records
 from streamviz.live.presentation.moment import Side, Step
+from streamviz.live.presentation.tape_rows import Bare
 from streamviz.live.presentation.views import StreamView
 from streamviz.records.aggregation import events_of
 from streamviz.records.models import ClientRun, Stream, UpstreamRun
@@ -31,6 +32,7 @@ MOST_BYTES = 100_000_000
 # Of all that are kept.
 _MOST_KEPT = 600_000
 _RUNS_AT_ONCE = 40
+_BARE = 300
 
 
 class Playback(NamedTuple):
@@ -39,6 +41,7 @@ class Playback(NamedTuple):
     view: StreamView
     tapes: Tapes
     rows: list[Row]
+    bare: Bare
 
     @property
     def size(self) -> int:
@@ -59,7 +62,7 @@ class Asked(NamedTuple):
     def of(cls, request: HttpRequest) -> "Asked":
         """What is no number, no side and no step is not asked for."""
         asked = request.GET
-        seq, ms = (_number(asked.get(name, "")) for name in ("at", "time"))
+        seq, ms = number_in(asked, "at"), number_in(asked, "time")
         side = Side.CLIENT if asked.get("tape") == Side.CLIENT else Side.UPSTREAM
         step = next((step for step in Step if step == asked.get("step")), None)
         return cls(seq, ms, side, step)
@@ -80,7 +83,9 @@ class Asked(NamedTuple):
         return upstream.last_by(at) or 0
 
 
-def _number(text: str) -> int | None:
+def number_in(asked: QueryDict, name: str) -> int | None:
+    """A number that a URL has under this name; None where it has none."""
+    text = asked.get(name, "")
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
@@ -126,25 +131,28 @@ async def _made(stream_id: UUID) -> Playback | None:
     frames = [frame async for run in handed_on.aiterator(_RUNS_AT_ONCE) for frame in run.frames()]
     if not chunks:
         return None
-    upstream = await _timeline(view.wire_format, chunks, pace)
+    upstream, bare_chunks = await _timeline(view.wire_format, chunks, pace)
     sent = [Sent(frame.sent_at, frame.seq, frame.origin if frame.seq is None else "") for frame in frames]
     if not record.hides_usage and [frame.seq for frame in sent] == list(range(len(upstream))):
-        client = upstream.timed(array("q", (frame.at for frame in sent)))
+        client, bare_frames = upstream.timed(array("q", (frame.at for frame in sent))), bare_chunks
     else:
-        client = await _timeline(view.wire_format, _as_client_had(frames, chunks, record.hides_usage), pace)
+        had = _as_client_had(frames, chunks, record.hides_usage)
+        client, bare_frames = await _timeline(view.wire_format, had, pace)
     lost = frozenset(chunk.seq for chunk in chunks if chunk.raw is None)
     tapes = Tapes(upstream, client, sent, list(_holds(view)), lost)
-    return Playback(view, tapes, align(tapes))
+    return Playback(view, tapes, align(tapes), Bare(bare_chunks, bare_frames))
 
 
-async def _timeline(wire_format: str, chunks: Iterable[StoredChunk], pace: Pace) -> Timeline:
-    """Aggregated in short turns between which clients come first."""
-    timeline = Timeline(AGGREGATORS[wire_format]())
+async def _timeline(wire_format: str, chunks: Iterable[StoredChunk], pace: Pace) -> tuple[Timeline, dict[int, bytes]]:
+    """Aggregated in short turns between which clients come first; and the beginnings of the chunks that say nothing."""
+    timeline, bare = Timeline(AGGREGATORS[wire_format]()), dict[int, bytes]()
     for chunk in chunks:
         timeline.add(chunk.seq, chunk.received_at, events_of(chunk))
+        if timeline.owner(chunk.seq) == NOBODY and not timeline.told(chunk.seq):
+            bare[chunk.seq] = (chunk.raw or b"")[:_BARE]
         await pace.rest()
     timeline.close()
-    return timeline
+    return timeline, bare
 
 
 def _as_client_had(

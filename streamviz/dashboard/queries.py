@@ -193,6 +193,20 @@ def _received(stream: Stream, first: int, end: int) -> list[tuple[int, tuple[int
     ]
 
 
+def chunk_bytes(stream_id: uuid.UUID, seqs: range) -> list[bytes]:
+    """These chunks as upstream sent them; empty where a chunk's bytes were not kept."""
+    runs = UpstreamRun.objects.filter(stream=stream_id, first_seq__gt=seqs.start - RUN, first_seq__lt=seqs.stop)
+    return [chunk.raw or b"" for run in runs.order_by("first_seq") for chunk in run.chunks() if chunk.seq in seqs]
+
+
+def frame_bytes(stream_id: uuid.UUID, numbers: range) -> list[bytes]:
+    """Those of these frames that are no chunk of upstream's, as the client got them."""
+    runs = ClientRun.objects.filter(
+        stream=stream_id, first_seq=None, first_frame__gt=numbers.start - RUN, first_frame__lt=numbers.stop
+    )
+    return [frame.made for run in runs.order_by("first_frame") for frame in run.frames() if frame.number in numbers]
+
+
 def _sent(stream: Stream, first: int, end: int) -> dict[int, int]:
     """When those chunks of first ≤ seq < end that were sent were sent."""
     runs = ClientRun.objects.filter(stream=stream, first_seq__gt=first - RUN, first_seq__lt=end)

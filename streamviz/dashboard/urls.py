@@ -17,6 +17,7 @@ from streamviz.dashboard.views import (
     stats,
     streams,
     system,
+    tapes,
     tryouts,
 )
 
@@ -29,6 +30,8 @@ urlpatterns = [
     path("streams/<uuid:stream_id>/peek/", streams.peek, name="peek"),
     path("streams/<uuid:stream_id>/decide/", streams.decide, name="decide"),
     path("streams/<uuid:stream_id>/cancel/", streams.cancel, name="cancel"),
+    path("streams/<uuid:stream_id>/tapes/", tapes.tapes, name="tapes"),
+    path("streams/<uuid:stream_id>/tapes/<int:number>/", tapes.tape_row, name="tape_row"),
     path("streams/<uuid:stream_id>/chunks/", streams.chunks, name="chunks"),
     path("streams/<uuid:stream_id>/chunks/<int:seq>/", streams.chunk, name="chunk"),
     path("streams/<uuid:stream_id>/blocks/<int:ordinal>/", streams.block_text, name="block_text"),

@@ -44,7 +44,7 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     moment = None if played is None else moment_of(played.view, played.tapes, asked.seq_in(played), asked.side)
     if moment is not None and getattr(request, "htmx", False):
         return HttpResponse(await rendering.panes(moment.view, now_us(), Pace(), moment=moment))
-    found = await _find(stream_id)
+    found = await find_stream(stream_id)
     first = _number(request)
     content = await rendering.stream(
         found.view, now_us(), Pace(), first, moment=moment, is_played=is_played(found.view)
@@ -70,7 +70,7 @@ async def _stepped(stream_id: uuid.UUID, asked: Asked) -> str:
 @require_safe
 async def peek(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The same beside the Live page's list, without its frame."""
-    found = await _find(stream_id)
+    found = await find_stream(stream_id)
     content = await rendering.stream(found.view, now_us(), Pace())
     return await render_page(request, "dashboard/_peek.html", found.context("peek") | {"content": content})
 
@@ -79,7 +79,7 @@ async def peek(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 @require_safe
 async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The chunks that are in the record, a page at a time."""
-    found = await _find(stream_id)
+    found = await find_stream(stream_id)
     record = await Stream.objects.filter(pk=stream_id).afirst()
     rows = await sync_to_async(queries.chunk_page)(record, _number(request) or 0) if record else []
     more = rows[-1].seq + 1 if len(rows) == queries.CHUNKS_A_PAGE else None
@@ -99,7 +99,7 @@ def _number(request: HttpRequest) -> int | None:
 @require_safe
 async def block_text(request: HttpRequest, stream_id: uuid.UUID, ordinal: int) -> HttpResponse:
     """All of a block's text, as a file."""
-    blocks = (await _find(stream_id)).view.blocks
+    blocks = (await find_stream(stream_id)).view.blocks
     if ordinal >= len(blocks):
         raise Http404("No such block.")
     text = blocks[ordinal].text.encode("utf-8", "replace")
@@ -121,7 +121,7 @@ async def chunk(request: HttpRequest, stream_id: uuid.UUID, seq: int) -> HttpRes
 @require_safe
 async def request_file(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The request's bytes, as a file."""
-    body = (await _find(stream_id)).request
+    body = (await find_stream(stream_id)).request
     return _file(body, f"{stream_id}-request.json", "application/json")
 
 
@@ -133,7 +133,7 @@ def _file(data: bytes, name: str, kind: str) -> HttpResponse:
 @require_safe
 async def request_body(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The request as the client sent it; headers, and with them credentials, are never kept."""
-    found = await _find(stream_id)
+    found = await find_stream(stream_id)
     body = await asyncio.to_thread(readable, found.request)
     context = found.context("request_body") | {"text": cut(body, PAGE_BYTES)}
     return await render_page(request, "dashboard/request_body.html", context)
@@ -203,7 +203,7 @@ class Found:
         }
 
 
-async def _find(stream_id: uuid.UUID) -> Found:
+async def find_stream(stream_id: uuid.UUID) -> Found:
     """In memory, in the record, or else in another worker's memory. Raises Http404, NotFoundHere where others could
     not be asked."""
     if running := feed.get(stream_id):

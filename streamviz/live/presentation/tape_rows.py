@@ -1,0 +1,251 @@
+"""The rows of the two tapes as a page shows them: what each side says, what happened between, by whom and how long."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import log10
+from typing import NamedTuple
+
+from streamviz.core.differences import Part, difference
+from streamviz.core.events import BlockKind, StreamEvent, StreamFailed, StreamFinished, UsageUpdated
+from streamviz.core.tapes import Fate, Row, Tapes
+from streamviz.core.timeline import NOBODY, Piece, Timeline
+from streamviz.live.presentation import marks
+from streamviz.live.presentation.cutting import clipped
+from streamviz.live.presentation.text import UNKNOWN, one_line, plural, printable
+from streamviz.live.presentation.views import BlockView, StreamView
+from streamviz.records.recorder import OURSELVES
+
+ROWS_A_PAGE = 200
+_MOST_TEXT = 4_000
+_RUN_TEXT = 160
+_BARE = 60
+_LOOKED_AT = 100
+# A bar is as long as the wait on a log scale, whole at a minute.
+_SHORTEST, _LONGEST = 3, 7.8
+
+
+class FateMark(NamedTuple):
+    """How a fate looks."""
+
+    word: str
+    icon: str
+    css: str
+    tone: str
+
+
+FATES = {
+    Fate.PASSED: FateMark("passed", "pass", "is-passed", ""),
+    Fate.DELAYED: FateMark("delayed", "hold", "is-delayed", "tone-wait"),
+    Fate.REPLACED: FateMark("replaced", "replace", "is-replaced", "tone-replace"),
+    Fate.DROPPED: FateMark("dropped", "deny", "is-dropped", "tone-deny"),
+    Fate.INJECTED: FateMark("injected", "inject", "is-injected", ""),
+}
+
+
+class RowView(NamedTuple):
+    """A row. `parts` are both sides' words, where they differ; times are seconds after the request, as text."""
+
+    number: int
+    row: Row
+    fate: FateMark
+    block: BlockView | None
+    seqs: str
+    frames: str
+    size: str
+    parts: Sequence[Part]
+    received: str
+    sent: str
+    what: str
+    by: str
+    meter: int | None
+    lost: str
+
+    @property
+    def css(self) -> str:
+        return f"{self.fate.css} is-run" if self.row.is_run else self.fate.css
+
+    @property
+    def has_both(self) -> bool:
+        """Whether the words of the client's side are another's than upstream's."""
+        return self.row.waited is None
+
+
+class Bare(NamedTuple):
+    """The beginnings of chunks and of frames that say nothing of the answer, by number."""
+
+    upstream: Mapping[int, bytes]
+    client: Mapping[int, bytes]
+
+
+class Rows:
+    """Makes the rows of one stream's tapes."""
+
+    def __init__(self, stream: StreamView, tapes: Tapes, bare: Bare) -> None:
+        self._stream = stream
+        self._tapes = tapes
+        self._bare = bare
+
+    def shown(self, numbered: Iterable[tuple[int, Row]]) -> list[RowView]:
+        """These rows, each with its number."""
+        return [self._shown(number, row) for number, row in numbered]
+
+    def _shown(self, number: int, row: Row) -> RowView:
+        lost = [seq for seq in row.seqs if seq in self._tapes.lost]
+        up = _words(self._tapes.upstream, row.seqs, self._bare.upstream, _RUN_TEXT if row.is_run else _MOST_TEXT)
+        down = "" if row.waited is not None else self._down(row)
+        return RowView(
+            number=number,
+            row=row,
+            fate=FATES[row.fate],
+            block=self._block(row.owner),
+            seqs=_numbers(row.seqs),
+            frames=_numbers(row.frames),
+            size=plural(len(row.seqs), "chunk") if len(row.seqs) > 1 else "",
+            parts=difference(up, down) if row.fate is Fate.REPLACED and not lost else [Part(up, down)],
+            received=self._times(self._tapes.upstream, row.seqs),
+            sent=self._times(self._tapes.client, row.frames),
+            what=self._what(row, bool(lost), up == down),
+            by=self._by(row),
+            meter=_meter(self._waited(row)),
+            lost=f"{plural(len(lost), 'chunk')}, not kept: a policy masks what they said." if lost else "",
+        )
+
+    def _down(self, row: Row) -> str:
+        return _words(self._tapes.client, row.frames, self._bare.client, _MOST_TEXT)
+
+    def _block(self, ordinal: int) -> BlockView | None:
+        return self._stream.blocks[ordinal] if 0 <= ordinal < len(self._stream.blocks) else None
+
+    def _times(self, timeline: Timeline, numbers: range) -> str:
+        if not numbers:
+            return ""
+        first, last = (self._seconds(timeline.at(number)) for number in (numbers[0], numbers[-1]))
+        return first if first == last else f"{first} → {last}"
+
+    def _seconds(self, at: int) -> str:
+        return f"{(at - self._stream.requested_at) / 1_000_000:.3f}"
+
+    def _waited(self, row: Row) -> int | None:
+        """How long something was kept back (µs), where it was."""
+        if row.fate is Fate.DELAYED:
+            return row.waited
+        if row.fate is Fate.REPLACED:
+            return self._tapes.client.at(row.frames[-1]) - self._tapes.upstream.at(row.seqs[0])
+        block = self._block(row.owner)
+        return block.hold if row.fate is Fate.DROPPED and block else None
+
+    def _what(self, row: Row, is_masked: bool, is_same: bool) -> str:
+        match row.fate:
+            case Fate.PASSED if row.is_run:
+                return f"{len(row.seqs):,} passed, {_delay(row.waited)}"
+            case Fate.PASSED:
+                return f"passed, {_delay(row.waited)}"
+            case Fate.DELAYED:
+                return f"delayed {_delay(row.waited).removeprefix('+')}"
+            case Fate.REPLACED if is_masked:
+                return "masked"
+            case Fate.REPLACED if is_same:
+                return "written anew"
+            case _:
+                return FATES[row.fate].word
+
+    def _by(self, row: Row) -> str:
+        """Who did it, in words."""
+        match row.fate:
+            case Fate.DELAYED if row.held is None:
+                return "a policy that looks back"
+            case Fate.DELAYED if row.held is not None and row.held.ordinal != row.owner:
+                block = self._block(row.held.ordinal)
+                return f"behind {block.title if block else 'another block'}"
+            case Fate.DELAYED if row.held is not None:
+                return ", ".join(row.held.by)
+            case Fate.DROPPED:
+                return self._dropped_by(row)
+            case Fate.REPLACED | Fate.INJECTED:
+                return row.origin or OURSELVES
+            case _:
+                return ""
+
+    def _dropped_by(self, row: Row) -> str:
+        of_block = [each for each in self._stream.verdicts if each.ordinal == row.owner != NOBODY]
+        whole = [each for each in self._stream.verdicts if each.ordinal is None]
+        names = [each.policy for each in of_block or whole if each.intervenes and not each.is_shadow]
+        if names:
+            return ", ".join(dict.fromkeys(names))
+        told = [event for seq in row.seqs[:_LOOKED_AT] for event in self._tapes.upstream.told(seq)]
+        if told and all(isinstance(event, UsageUpdated) for event in told):
+            return "usage that the client did not ask for"
+        state = marks.OUTCOMES.get(self._stream.outcome)
+        return "" if state is None or state.word == "completed" else state.word
+
+
+def _words(timeline: Timeline, numbers: range, bare: Mapping[int, bytes], most: int) -> str:
+    """What chunks, or frames, say: of blocks their text, else what they tell of the answer."""
+    words: list[str] = []
+    length = 0
+    for number in numbers:
+        if length > most:
+            break
+        words.append(_said(timeline, number, bare))
+        length += len(words[-1])
+    return clipped(printable("".join(words)), most)
+
+
+def _said(timeline: Timeline, number: int, bare: Mapping[int, bytes]) -> str:
+    pieces = "".join(_words_of(timeline, piece) for piece in dict.fromkeys(timeline.pieces(number)))
+    told = " ".join(filter(None, map(_told, timeline.told(number))))
+    if pieces or told:
+        return f"{pieces} {told}" if pieces and told else pieces or told
+    return one_line(bare.get(number, b"").decode("utf-8", "replace"), _BARE)
+
+
+def _words_of(timeline: Timeline, piece: Piece) -> str:
+    """A piece of a block; of a call that begins, its name before it."""
+    begun = timeline.begun(piece.ordinal)
+    name = f"{begun.name} " if begun.kind is BlockKind.TOOL_CALL and piece.end == 0 else ""
+    return name + timeline.text(piece)
+
+
+def _told(event: StreamEvent) -> str:
+    match event:
+        case StreamFinished(reason=reason):
+            return f"finish_reason {reason}"
+        case UsageUpdated():
+            return "usage"
+        case StreamFailed(message=message):
+            return f"error {message}"
+        case _:
+            return ""
+
+
+def _numbers(numbers: range) -> str:
+    if not numbers:
+        return ""
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}–{numbers[-1]}"
+
+
+def _delay(microseconds: int | None) -> str:
+    if microseconds is None:
+        return UNKNOWN
+    if microseconds < 10_000:
+        return f"+{microseconds / 1_000:.1f} ms"
+    return f"+{microseconds / 1_000:.0f} ms" if microseconds < 1_000_000 else f"+{microseconds / 1_000_000:.2f} s"
+
+
+def _meter(waited: int | None) -> int | None:
+    """How much of the bar a wait is, in per cent."""
+    if not waited or waited < 1_000:
+        return None
+    return max(4, min(100, round((log10(waited) - _SHORTEST) / (_LONGEST - _SHORTEST) * 100)))
+
+
+def counted(rows: Iterable[Row]) -> dict[Fate, int]:
+    """How many chunks, or frames that are none, came to each fate."""
+    counts = dict.fromkeys(Fate, 0)
+    for row in rows:
+        counts[row.fate] += len(row.seqs) or len(row.frames)
+    return counts
+
+
+def told_apart(rows: Sequence[Row]) -> Iterator[int]:
+    """The numbers of the rows in which something happened."""
+    return (number for number, row in enumerate(rows) if row.fate is not Fate.PASSED)
