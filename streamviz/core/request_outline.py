@@ -100,6 +100,12 @@ def new_in(outline: RequestOutline, before: RequestOutline | None) -> New:
     return New(first, answered, max(0, len(before.turns) - max(same, before.standing)))
 
 
+def asked_since(outline: RequestOutline) -> list[bytes]:
+    """The turns behind the model's last words; all that are no words over the conversation where it said nothing."""
+    turns = outline.turns[outline.standing :]
+    return list(takewhile(lambda turn: not _is_answer(turn), reversed(turns)))[::-1]
+
+
 def parts_of(turn: bytes, wire_format: WireFormat) -> list[Part]:
     """What one turn says; one that cannot be read is a part as it is."""
     value = _read(turn)

@@ -17,6 +17,7 @@ from streamviz.records.moments import as_microseconds
 from streamviz.records.queries import pages
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place
+from streamviz.records.queries.snippets import Snippet, snippets
 from streamviz.records.runs import RUN
 
 SESSIONS_A_PAGE = 50
@@ -41,7 +42,7 @@ class Spent(NamedTuple):
 
 
 class SessionRow(NamedTuple):
-    """A session with what its streams add up to."""
+    """A session with what its streams add up to, and what a search found in it."""
 
     session: Session
     ended_at: datetime | None
@@ -50,6 +51,7 @@ class SessionRow(NamedTuple):
     models: list[str]
     outcomes: list[tuple[marks.StateMark, int]]
     verdicts: list[tuple[marks.DecisionMark, int]]
+    found: Snippet | None = None
 
     @property
     def model_names(self) -> str:
@@ -69,7 +71,10 @@ def session_page(filters: Filters, before: Place | None) -> tuple[list[SessionRo
     """
     page = pages.session_page(filters, before, SESSIONS_A_PAGE)
     sessions = Session.objects.select_related("key").in_bulk(page.ids)
-    return with_totals([sessions[session_id] for session_id in page.ids if session_id in sessions]), page.following
+    shown = with_totals([sessions[session_id] for session_id in page.ids if session_id in sessions])
+    found = snippets(filters.text, page.found)
+    of_session = dict(zip(page.ids, page.found, strict=True))
+    return [row._replace(found=found.get(of_session[row.session.pk])) for row in shown], page.following
 
 
 def oldest_stream() -> datetime | None:

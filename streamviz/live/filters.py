@@ -12,6 +12,8 @@ _WHOLE = ("verdict", "state")  # these are a few known words, of which some cont
 MOST_CHARACTERS = 300
 _MOST_TERMS = 20
 _TERM = re.compile(r'(-?)(?:([a-z_]+):)?(?:"((?:[^"]|"")*)"?|(\S+))')  # a quotation mark in quotes is written twice
+# An address is none.
+_LIKE_A_FIELD = re.compile(r"-?([a-z_]+):(?!//)")
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -88,16 +90,25 @@ def parse_filter(text: str, fields: Collection[str] = FIELDS) -> Filter:
     return Filter(tuple(terms)[:_MOST_TERMS])
 
 
+def unknown_fields(wanted: Filter, fields: Collection[str] = FIELDS) -> list[str]:
+    """What is wrong with terms that look like a field's and are none: they are looked for as text."""
+    texts = (term.source for term in wanted.terms if not term.field)
+    found = [match[1] for text in texts if (match := _LIKE_A_FIELD.match(text))]
+    known = " ".join(f"{name}:" for name in fields)
+    return [f"There is no filter {name}: (there are {known}); quote it to search for it as text." for name in found]
+
+
 def _term(match: re.Match[str], fields: Collection[str]) -> Term:
     minus, field, quoted, word = match.groups()
     value = word if quoted is None else quoted.replace('""', '"')
+    is_quoted = not field and quoted is not None and _LIKE_A_FIELD.match(value) is not None
+    written = f"{field}:{quoted_if_needed(value)}" if field else quoted_if_needed(value, is_quoted=is_quoted)
     if field and field not in fields:
         field, value = "", f"{field}:{value}"
-    written = f"{field}:{quoted_if_needed(value)}" if field else quoted_if_needed(value)
     return Term(field or "", value.lower(), bool(minus), f"{minus}{written}", value)
 
 
-def quoted_if_needed(value: str) -> str:
+def quoted_if_needed(value: str, *, is_quoted: bool = False) -> str:
     """A value as it is written in a filter."""
     escaped = value.replace('"', '""')
-    return f'"{escaped}"' if re.search(r'[\s"]', value) else value
+    return f'"{escaped}"' if is_quoted or re.search(r'[\s"]', value) else value

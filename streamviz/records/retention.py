@@ -75,7 +75,7 @@ SELECT coalesce(
     / nullif(greatest(max(reltuples) FILTER (WHERE relname = 'records_stream'), 0), 0),
     0
 )
-FROM pg_class WHERE relname IN ('records_stream', 'records_block', 'records_verdict')
+FROM pg_class WHERE relname IN ('records_stream', 'records_block', 'records_verdict', 'records_requestwords')
 """
 
 

@@ -18,6 +18,7 @@ from streamviz.records.partitions import make_days
 from streamviz.records.recorder import StreamClosed, StreamOpened, VerdictRecord
 from streamviz.records.runs import StoredChunk
 from streamviz.records.writer.pending import Batch
+from streamviz.records.writer.request_words import write_request_words
 from streamviz.records.writer.store import copy_runs, write_rows
 from streamviz.records.writer.tapes import Chunks, Frames
 
@@ -65,6 +66,7 @@ def seed(connection: psycopg.Connection, size: Size, now: datetime, seed: int, v
     while batches := [batch for _, batch in zip(range(STREAMS_AT_ONCE), streams, strict=False)]:
         with connection.transaction(), connection.cursor() as cursor:
             write_rows(cursor, batches)
+            write_request_words(cursor, batches)
             copy_runs(cursor, batches)
         done += len(batches)
         if done % (STREAMS_AT_ONCE * 10) == 0 or done == size.streams:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from streamviz.dashboard import queries
 from streamviz.records.models import Session
 from streamviz.records.queries import rows, search, sources, statistics
-from tests.dashboard.conftest import NOON, Cast, recorded
+from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
 
 def labels(cast: Cast, path: str = "/sessions/?range=all") -> list[str]:
@@ -237,3 +237,18 @@ def test_a_session_says_what_it_took(cast: Cast) -> None:
     assert "9,884 cached, 1,324 new" in of_one
     assert "<small>391 tok</small>" in of_one
     assert "<small>≈ 9 tok</small>" in of_one
+
+
+def test_a_search_shows_what_it_found_as_text_in_its_place(cast: Cast) -> None:
+    stream = recorded("one")
+    hold(stream, ["first", "<script>alert(1)</script> & the needle\x1b[0m in <b>hay</b>"])
+    shown = cast["bob"].get("/sessions/?range=all&q=needl").content.decode()
+    assert f'href="/streams/{stream.pk}/?from=1#b1"' in shown
+    assert '&lt;script&gt;alert(1)&lt;/script&gt; &amp; the <mark class="found">needle</mark>' in shown
+    assert "\x1b" not in shown
+
+
+def test_a_filter_that_there_is_not_is_said(cast: Cast) -> None:
+    for path in ("/sessions/?q=nonsense:foo", "/?q=nonsense:<b>"):
+        shown = cast["bob"].get(path).content.decode()
+        assert "There is no filter nonsense: (there are model:" in shown

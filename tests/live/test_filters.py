@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streamviz.live.filters import EVERYTHING, FIELDS, MOST_CHARACTERS, Facts, parse_filter
+from streamviz.live.filters import EVERYTHING, FIELDS, MOST_CHARACTERS, Facts, parse_filter, unknown_fields
 
 FACTS = Facts(
     model=("sim/gpt-4.1", "gpt-4.1-2026"),
@@ -71,3 +71,16 @@ def test_anything_can_be_written_and_reads_back_the_same(written: str) -> None:
     assert (
         parse_filter(wanted.text[:MOST_CHARACTERS]).terms[:1] == wanted.terms[:1] or len(wanted.text) > MOST_CHARACTERS
     )
+
+
+@pytest.mark.parametrize("written", ["nonsense:foo", "-nonsense:foo", 'nonsense:"foo bar"', "a nonsense:foo model:b"])
+def test_a_filter_that_there_is_not_is_named_with_those_there_are(written: str) -> None:
+    [said] = unknown_fields(parse_filter(written))
+    assert "There is no filter nonsense: (there are model: key: " in said
+
+
+@pytest.mark.parametrize("written", ['"nonsense:foo"', "http://localhost/", "model:a:b", "Error:", ":x", "word"])
+def test_what_is_text_is_no_filter(written: str) -> None:
+    once = parse_filter(written)
+    assert unknown_fields(once) == []
+    assert parse_filter(once.text) == once

@@ -238,7 +238,7 @@ async def test_what_needs_a_person_is_apart_and_says_who_asks_what_and_why() -> 
     assert "other" not in row
     assert "1:00" in row
     assert page.text("nav-asks") == "Needs you 1"
-    assert page.text("tally") == "1 needs you1 running0 held0 stalled"
+    assert page.text("tally").strip() == "1 needs you1 running0 held0 stalled"
     assert rows(await walls.open("state:held")) == rows(await walls.open('state:"needs you"')) == {"asks": ["a"]}
     assert rows(await walls.open("-state:held")) == {}
 

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST, require_safe
 from streamviz.dashboard import demo, roles
 from streamviz.dashboard.pages import needs, render_page
 from streamviz.live.feed import now_us
-from streamviz.live.filters import parse_filter
+from streamviz.live.filters import parse_filter, unknown_fields
 from streamviz.live.pace import Pace
 from streamviz.live.publisher import publisher
 from streamviz.live.wall_topic import WallTopic
@@ -38,6 +38,7 @@ async def live(request: HttpRequest) -> HttpResponse:
         "tally": publisher.wall.tally,
         "others_away": publisher.wall.are_others_away,
         "filter": wanted,
+        "problems": unknown_fields(wanted),
         "chips": [(term, wanted.without(term)) for term in wanted.terms],
         "shortcuts": [(name, parse_filter(text)) for name, text in _SHORTCUTS.items()],
         "scenarios": _scenarios(),

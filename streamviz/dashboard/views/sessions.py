@@ -15,7 +15,7 @@ from streamviz.dashboard.histogram import histogram_of
 from streamviz.dashboard.links import sessions_between, sessions_url
 from streamviz.dashboard.pages import needs
 from streamviz.dashboard.timespans import Timespan
-from streamviz.live.filters import Filter, parse_filter
+from streamviz.live.filters import Filter, parse_filter, unknown_fields
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place
 from streamviz.records.queries.rows import SearchTooBroad
@@ -39,7 +39,8 @@ def _asked(request: HttpRequest) -> _Asked:
     # Who has an id does not know when its stream was.
     usual = timespans.ALL if as_id(asked.filters.text) else timespans.USUAL
     span = timespans.chosen(request.GET.dict(), timezone.now(), oldest, usual)
-    return _Asked(written, asked.problems, replace(asked.filters, since=span.since, until=span.until), span, oldest)
+    problems = [*unknown_fields(written, session_filters.FIELDS), *asked.problems]
+    return _Asked(written, problems, replace(asked.filters, since=span.since, until=span.until), span, oldest)
 
 
 def asked_filters(request: HttpRequest) -> Filters:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, HashIndex
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.utils import timezone
 
@@ -272,6 +273,24 @@ class ClientRun(models.Model):
         """One after another."""
         fields = (self.first_frame, self.first_at, self.offsets, self.first_seq, self.origin, self.lengths)
         return frames_in(*fields, self.payload)
+
+
+class RequestWords(models.Model):
+    """The words of a stream's request, for searches: what is new in it, see records/request_words.py. It goes with the
+    stream, in the database. `standing` is a digest of what stands over the conversation."""
+
+    stream = models.OneToOneField(
+        Stream, on_delete=models.DO_NOTHING, primary_key=True, related_name="request_words", db_constraint=False
+    )
+    session_id = models.UUIDField()
+    standing = models.BigIntegerField()
+    search = SearchVectorField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["session_id", "standing"], name="request_words_of_session"),
+            GinIndex(fields=["search"], name="request_words_search"),
+        ]
 
 
 class DeletedStream(models.Model):

@@ -30,10 +30,12 @@ class Place(NamedTuple):
 
 
 class Page(NamedTuple):
-    """The ids of a page's rows in their order, and where the next page begins; None: this is the last."""
+    """The ids of a page's rows in their order, and where the next page begins; None: this is the last. `found` are the
+    streams that they stand there for."""
 
     ids: list[UUID]
     following: Place | None
+    found: list[UUID]
 
 
 # Index stream_newest, or that of a filter where it is rarer.
@@ -76,7 +78,7 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
     with limited("enable_seqscan = off", "jit = off"):
         found = rows(sql, values)
     following = Place(*found[size - 1][1:]) if len(found) > size else None
-    return Page([row[0] for row in found[:size]], following)
+    return Page([row[0] for row in found[:size]], following, [row[2] for row in found[:size]])
 
 
 def wanted_streams(filters: Filters) -> Conditions:

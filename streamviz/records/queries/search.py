@@ -1,4 +1,4 @@
-"""Full-text search: all words in one block, in a session's label and name or in a model's name.
+"""Full-text search: all words in one block, in one request, in a session's label and name or in a model's name.
 
 Words are found whole, and the last of each term by its beginning; a path or a name is a phrase.
 """
@@ -20,13 +20,19 @@ _NEWEST = """
 SELECT count(*) FROM (SELECT id FROM records_stream ORDER BY requested_at DESC, id DESC LIMIT %(newest)s) AS s
 WHERE EXISTS (
     SELECT FROM records_block AS block WHERE block.stream_id = s.id AND block.search @@ streamviz_query(%(text)s)
+) OR EXISTS (
+    SELECT FROM records_requestwords AS asked WHERE asked.stream_id = s.id AND asked.search @@ streamviz_query(%(text)s)
 )
 """
-# Index block_search.
+# Indexes block_search and request_words_search.
 _MATCHING_STREAMS = """
-SELECT DISTINCT stream_id FROM (
+SELECT stream_id FROM (
     SELECT stream_id FROM records_block WHERE search @@ streamviz_query(%(text)s) LIMIT %(most)s
-) AS each
+) AS block
+UNION
+SELECT stream_id FROM (
+    SELECT stream_id FROM records_requestwords WHERE search @@ streamviz_query(%(text)s) LIMIT %(most)s
+) AS asked
 """
 # Index session_search.
 _MATCHING_SESSIONS = """
@@ -53,10 +59,13 @@ _FEW = (
     "({s}.id = ANY(%(found_streams)s) OR {s}.session_id = ANY(%(found_sessions)s)"
     " OR {s}.requested_model = ANY(%(found_models)s))"
 )
-# A subquery of one value is asked stream by stream, in whatever order the streams come. Index block_ordinal.
+# A subquery of one value is asked stream by stream, in whatever order the streams come. Index block_ordinal, and the
+# primary key of requests' words.
 _MANY = """coalesce(
     (SELECT true FROM records_block AS found
     WHERE found.stream_id = {s}.id AND found.search @@ streamviz_query(%(text)s) LIMIT 1),
+    (SELECT true FROM records_requestwords AS asked
+    WHERE asked.stream_id = {s}.id AND asked.search @@ streamviz_query(%(text)s)),
     {s}.session_id = ANY(%(found_sessions)s) OR {s}.requested_model = ANY(%(found_models)s)
 )"""
 

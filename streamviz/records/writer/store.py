@@ -14,6 +14,7 @@ from streamviz.records.writer import binary
 from streamviz.records.writer import statements as sql
 from streamviz.records.writer.linking import link
 from streamviz.records.writer.pending import Batch
+from streamviz.records.writer.request_words import write_request_words
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class Store:
             for batch in known:
                 batch.forget_stored(*marks.get(batch.stream_id, (0, 0)))
             write_rows(cursor, known)
+            write_request_words(cursor, known)
             copy_runs(cursor, known)
             link(cursor, known)
         return [batch for batch in wanted if not (batch.opened or batch.stream_id in marks)]

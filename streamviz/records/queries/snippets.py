@@ -1,0 +1,110 @@
+"""Where in a stream the words of a search are, with what stands around them."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from streamviz.records.models import Block, Stream
+from streamviz.records.queries.rows import limited, rows
+from streamviz.records.request_words import MOST_CHARACTERS, RequestText, Words
+
+_BEFORE, _AFTER = 50, 130
+_LETTER = r"[^\W_]"
+_MARKS = r"[\W_]+"
+# Index block_ordinal: of a page's streams alone.
+_BLOCKS = """
+SELECT DISTINCT ON (stream_id) stream_id, ordinal FROM records_block
+WHERE stream_id = ANY(%(ids)s) AND search @@ streamviz_query(%(text)s)
+ORDER BY stream_id, ordinal
+"""
+
+
+class Piece(NamedTuple):
+    """A piece of a text; `is_found`: these are the words that were looked for."""
+
+    text: str
+    is_found: bool
+
+
+class Snippet(NamedTuple):
+    """What was found in a stream: in the block `ordinal`, or in the request where that is None. `whose` says what that
+    is: a tool's name, a kind of block, a role."""
+
+    stream_id: UUID
+    ordinal: int | None
+    whose: str
+    pieces: Sequence[Piece]
+
+
+def snippets(text: str, stream_ids: Iterable[UUID]) -> dict[UUID, Snippet]:
+    """What was found in each of a page's streams; those that were found by a name or an id alone have none.
+
+    Raises SearchTooBroad.
+    """
+    wanted, ids = words_pattern(text), list(stream_ids)
+    if wanted is None or not ids:
+        return {}
+    with limited():
+        ordinals = dict(rows(_BLOCKS, {"ids": ids, "text": text.replace("\x00", " ")}))
+    found = {each.stream_id: each for each in _in_blocks(wanted, ordinals)}
+    others = Stream.objects.filter(pk__in=[each for each in ids if each not in ordinals])
+    for stream in others.only("request", "wire_format").order_by():
+        if (snippet := _in_request(wanted, stream)) is not None:
+            found[stream.pk] = snippet
+    return found
+
+
+def _in_blocks(wanted: re.Pattern[str], ordinals: dict[UUID, int]) -> Iterator[Snippet]:
+    blocks = Block.objects.filter(stream_id__in=ordinals, ordinal__in=set(ordinals.values())).order_by()
+    for block in blocks.only("stream_id", "ordinal", "kind", "name", "text"):
+        if ordinals[block.stream_id] == block.ordinal:
+            whose = block.name or block.get_kind_display().replace("_", " ")
+            pieces = pieces_of(wanted, block.text[:MOST_CHARACTERS])
+            yield Snippet(block.stream_id, block.ordinal, whose, pieces or [Piece(block.name, True)])
+
+
+def _in_request(wanted: re.Pattern[str], stream: Stream) -> Snippet | None:
+    for words in _texts(RequestText(bytes(stream.request), stream.wire_format)):
+        if pieces := pieces_of(wanted, words.text[:MOST_CHARACTERS]):
+            return Snippet(stream.pk, None, words.whose or "request", pieces)
+    return None
+
+
+def _texts(request: RequestText) -> Iterator[Words]:
+    yield from request.new()
+    yield from request.over()
+    yield from request.before()
+
+
+def words_pattern(text: str) -> re.Pattern[str] | None:
+    """What finds any of a search's terms as the index does: words whole, the last of a term by its beginning. None
+    where there are no words."""
+    terms = [re.findall(rf"{_LETTER}+", term) for term in text.split()]
+    phrases = [_MARKS.join(map(re.escape, words)) for words in terms if words]
+    if not phrases:
+        return None
+    return re.compile(rf"(?<!{_LETTER})(?:{'|'.join(phrases)}){_LETTER}*", re.IGNORECASE)
+
+
+def pieces_of(wanted: re.Pattern[str], text: str) -> list[Piece]:
+    """The beginning of where the words are, on one line; nothing where they are not."""
+    first = wanted.search(text)
+    if first is None:
+        return []
+    start = max(0, first.start() - _BEFORE)
+    end = min(len(text), first.end() + _AFTER)
+    return [
+        *([Piece("…", False)] if start else []),
+        *_cut(wanted, " ".join(text[start:end].split())),
+        *([Piece("…", False)] if end < len(text) else []),
+    ]
+
+
+def _cut(wanted: re.Pattern[str], text: str) -> Iterator[Piece]:
+    at = 0
+    for match in wanted.finditer(text):
+        yield Piece(text[at : match.start()], False)
+        yield Piece(match[0], True)
+        at = match.end()
+    yield Piece(text[at:], False)
