@@ -135,7 +135,7 @@ def test_memory_is_bounded_and_what_is_forgotten_leaves_nothing(host: Host) -> N
     for number in range(50):
         host.take(_chat(_user(f"Question {number}"), answer=Said(f"{number} {LONG}")), 1)
     assert len(known._known) == 10
-    assert {id for ids in known._by_mark.values() for id in ids} == set(known._known)
+    assert {one.id for alike in known._by_mark.values() for one in alike} == set(known._known)
     assert len(known._in_session) <= 11
     assert not known._running
 
