@@ -7,18 +7,12 @@ import aiohttp
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import as_json_text, as_object, as_text, decode
-from streamviz.upstream.refusals import SHORTEST_SECRET
+from streamviz.upstream.refusals import SHORTEST_SECRET, told_headers
 from streamviz.upstream.targets import Target
 
 CONNECT_SECONDS = 10
 READ_BYTES = 256 * 1024
 
-# What clients get of upstream's headers: what its SDKs read. Any other may speak to a browser, of another site.
-_PASSED_ON = frozenset(
-    "content-type retry-after retry-after-ms request-id x-request-id x-should-retry ratelimit ratelimit-policy"
-    " x-amzn-requestid apim-request-id cf-ray".split()
-)
-_FAMILIES_PASSED_ON = ("openai-", "anthropic-", "x-ratelimit-", "ratelimit-", "x-groq-", "x-simulator-")
 _KINDS = ("text/event-stream", "application/json")
 # A refusal says why in a few lines; what is longer is not read.
 MOST_OF_A_REFUSAL = 1024 * 1024
@@ -140,9 +134,8 @@ def without(key: str, body: bytes) -> bytes:
 
 
 def passed_on(headers: Mapping[str, str]) -> dict[str, str]:
-    """Upstream's headers that the client gets: rate limits, request ids, retry-after and the like."""
-    own = {name.lower(): value for name, value in headers.items()}
-    kept = {name: value for name, value in own.items() if name in _PASSED_ON or name.startswith(_FAMILIES_PASSED_ON)}
+    """Upstream's headers that the client gets, with a kind of content that is none of a browser's."""
+    kept = told_headers(headers)
     if not kept.get("content-type", "").lower().startswith(_KINDS):
         kept["content-type"] = "application/json"
     return kept

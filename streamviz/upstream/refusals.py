@@ -4,6 +4,7 @@ import logging
 import os
 import re
 import traceback
+from collections.abc import Mapping
 from json import JSONDecodeError
 
 from streamviz.core.errors import UpstreamError
@@ -15,8 +16,27 @@ MOST_CHARACTERS = 2_000
 # A shorter text is no credential, and taking it out would spoil words.
 SHORTEST_SECRET = 8
 
+# What clients get of upstream's headers: what its SDKs read. Any other may speak to a browser, of another site.
+_PASSED_ON = frozenset(
+    "content-type retry-after retry-after-ms request-id x-request-id x-should-retry ratelimit ratelimit-policy"
+    " x-amzn-requestid apim-request-id cf-ray".split()
+)
+_FAMILIES_PASSED_ON = ("openai-", "anthropic-", "x-ratelimit-", "ratelimit-", "x-groq-", "x-simulator-")
+# What providers call an error of a status, where LiteLLM has kept the status alone.
+_KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    422: "invalid_request_error",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    529: "overloaded_error",
+}
+
 # What LiteLLM puts around a provider's words.
-_BEFORE = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+Exception - )?")
+_BEFORE = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+(Exception|Error) - )?")
 _BEHIND = re.compile(r"\.? Handle with `litellm\.\w+`\.$")
 # What is of the program that failed, not of what went wrong.
 _TRACEBACK = re.compile(r"\s*(Traceback \(most recent call last\)|  File \").*", re.DOTALL)
@@ -25,7 +45,7 @@ _CREDENTIAL = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$")
 
 
 def as_upstream_error(error: Exception, key: str = "") -> UpstreamError:
-    """The error with the provider's status, message and `retry-after`, where it gave any.
+    """The error with the provider's status, message, rate limits and request id, where it gave any.
 
     `key` is the credential of the call, which no message holds; nor does one hold those of the environment, or a
     traceback.
@@ -36,15 +56,22 @@ def as_upstream_error(error: Exception, key: str = "") -> UpstreamError:
         return UpstreamError(502, "upstream sent something that is not JSON")
     status = getattr(error, "status_code", None)
     # The headers of `response` are LiteLLM's own; what the provider sent is here.
-    answered = getattr(error, "litellm_response_headers", None) or {}
-    headers = {"retry-after": answered["retry-after"]} if "retry-after" in answered else {}
+    headers = told_headers(getattr(error, "litellm_response_headers", None) or {})
+    headers.pop("content-type", None)
     message = str(getattr(error, "message", None) or str(error) or type(error).__name__)
     if not isinstance(status, int) or not 400 <= status < 600:
         status = 502
     if status >= 500:
         # Where in LiteLLM it happened, without the message, which may quote what a client sent.
         log.warning("LiteLLM: %s at %s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)[-3:]))
-    return UpstreamError(status, told(_providers_words(message), key), headers=headers)
+    kind = _KINDS.get(status, "upstream_error")
+    return UpstreamError(status, told(_providers_words(message), key), kind=kind, headers=headers)
+
+
+def told_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Upstream's headers that the client gets: rate limits, request ids, retry-after and the like."""
+    own = {name.lower(): value for name, value in headers.items()}
+    return {name: value for name, value in own.items() if name in _PASSED_ON or name.startswith(_FAMILIES_PASSED_ON)}
 
 
 def told(message: str, key: str = "") -> str:

@@ -12,6 +12,7 @@ class Failed(Exception):
         super().__init__(message)
         self.message = message
         self.status_code = status_code
+        self.litellm_response_headers: dict[str, str] = {}
 
 
 LONG = 'Unable to locate credentials\nTraceback (most recent call last):\n  File "/srv/app/x.py", line 3, in f\n    g()'
@@ -52,3 +53,18 @@ def test_no_credential_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_providers_words_stay() -> None:
     error = Failed('litellm.BadRequestError: GroqException - {"error": {"message": "Too hot."}}', 400)
     assert (as_upstream_error(error).status, as_upstream_error(error).message) == (400, "Too hot.")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(400, "invalid_request_error"), (429, "rate_limit_error"), (529, "overloaded_error")]
+)
+def test_the_kind_stays(status: int, kind: str) -> None:
+    error = as_upstream_error(Failed("AnthropicError - Slow down", status))
+    assert (error.status, error.kind, error.message) == (status, kind, "Slow down")
+
+
+def test_rate_limits_and_request_ids_stay() -> None:
+    answered = {"Retry-After": "7", "x-ratelimit-remaining-requests": "0", "request-id": "req_1"}
+    failed = Failed("Slow down", 429)
+    failed.litellm_response_headers = {**answered, "set-cookie": "a=b", "content-type": "text/html"}
+    assert as_upstream_error(failed).headers == {name.lower(): value for name, value in answered.items()}
