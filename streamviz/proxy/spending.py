@@ -38,14 +38,15 @@ def _tokens_of(stream: LiveStream) -> Tokens:
     told = state.tokens
     if not state.blocks and state.usage is None:
         return told
-    asked, said = told.input, told.output
+    # A client's SDK wants a number before anybody knows one, and gets a 0: no request is nothing.
+    asked, said = told.input or None, told.output
     # Anthropic's format tells a number at first, too.
     is_told = said is not None and bool(state.finish_reasons)
     if asked is None:
         asked = estimate_tokens(_asked_texts(stream.context.request))
     if not is_told:
         said = max(said or 0, estimate_tokens(_said_texts(state)))
-    return told._replace(input=asked, output=said, is_estimated=told.input is None or not is_told)
+    return told._replace(input=asked, output=said, is_estimated=not told.input or not is_told)
 
 
 def _asked_texts(call: ModelCall) -> list[str]:

@@ -53,6 +53,15 @@ async def test_what_was_told_before_the_end_is_no_more_than_a_beginning() -> Non
     assert tokens.output == pytest.approx(1_300, rel=0.1)
 
 
+async def test_an_input_of_nothing_is_no_count() -> None:
+    usage = {"prompt_tokens": 0, "completion_tokens": 0}
+    it = await running(WORDS).take({**delta(content=WORDS), "usage": usage})
+    add_up(it.stream)
+    assert it.stream.tokens is not None
+    assert it.stream.tokens.is_estimated
+    assert it.stream.tokens.input == pytest.approx(13, rel=0.2)
+
+
 async def test_what_never_began_is_unknown_and_not_zero() -> None:
     it = running()
     add_up(it.stream)
