@@ -5,7 +5,7 @@ What it cannot take, and the answer does not depend on, is left out and named. W
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
@@ -51,6 +51,9 @@ _INCLUDED_BESIDE = frozenset(
     {"reasoning.encrypted_content", "web_search_call.action.sources", "code_interpreter_call.outputs"}
 )
 _LONGEST_NAME = 100
+# In the words of all formats, and in those of chat.
+_SAMPLING = {"temperature": "temperature", "top_p": "top_p", "topP": "top_p", "top_k": "top_k", "topK": "top_k"}
+_WITHOUT_TOP_K = frozenset({"openai", "azure", "xai", "mistral", "deepseek"})
 _EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
 
 
@@ -63,9 +66,24 @@ class Fitted(NamedTuple):
 
 def fit(target: Target, request: JsonObject) -> Fitted:
     """Raises RequestError (400) for what the provider cannot take and the answer depends on."""
+    left_out: list[str] = []
+    fields = _fit_fields(target, request, left_out)
+    if target.wire_format == GEMINI.name:
+        _fit_gemini(target, fields, left_out)
+    elif target.wire_format == OPENAI_CHAT.name:
+        _fit_chat(target, fields, left_out)
+    elif target.wire_format == OPENAI_RESPONSES.name and _is_called_as_chat(target):
+        _fit_responses(target, fields, left_out)
+    elif target.wire_format == ANTHROPIC_MESSAGES.name and _is_called_as_chat(target):
+        _fit_messages(target, fields, left_out)
+    if target.wire_format in (GEMINI.name, OPENAI_CHAT.name) or _is_called_as_chat(target):
+        _fit_sampling(target, fields, left_out)
+    return Fitted(fields, tuple(dict.fromkeys(left_out)))
+
+
+def _fit_fields(target: Target, request: JsonObject, left_out: list[str]) -> JsonObject:
     known = WIRE_FORMATS[target.wire_format].parameters
     fields: JsonObject = {}
-    left_out: list[str] = []
     for name, value in request.items():
         if name in _TO_US or value is None:
             continue
@@ -75,15 +93,7 @@ def fit(target: Target, request: JsonObject) -> Fitted:
             left_out.append(name)
         elif name not in _USUAL or value != _USUAL[name]:
             raise _refusal(target, name)
-    if target.wire_format == GEMINI.name:
-        _fit_gemini(target, fields, left_out)
-    elif target.wire_format == OPENAI_CHAT.name:
-        _fit_chat(target, fields, left_out)
-    elif target.wire_format == OPENAI_RESPONSES.name and _is_called_as_chat(target):
-        _fit_responses(target, fields, left_out)
-    elif target.wire_format == ANTHROPIC_MESSAGES.name and _is_called_as_chat(target):
-        _fit_messages(target, fields, left_out)
-    return Fitted(fields, tuple(dict.fromkeys(left_out)))
+    return fields
 
 
 def _is_called_as_chat(target: Target) -> bool:
@@ -114,6 +124,38 @@ _BY_NAME = frozenset(
 def _taken(provider: str, model: str) -> frozenset[str]:
     """The parameters of chat that LiteLLM passes on to a model."""
     return frozenset(litellm.get_supported_openai_params(model=model, custom_llm_provider=provider) or ())
+
+
+def _fit_sampling(target: Target, fields: JsonObject, left_out: list[str]) -> None:
+    """How to choose among words, which a model that reasons settles by itself: agents send it whatever they run on."""
+    where = "generationConfig" if target.wire_format == GEMINI.name else ""
+    config = as_object(fields.get(where)) if where else fields
+    effort = as_text(fields.get("reasoning_effort")) or as_text(as_object(fields.get("reasoning")).get("effort"))
+    refused = [
+        name
+        for name, known in _SAMPLING.items()
+        if isinstance(value := config.get(name), int | float)
+        and not _samples(target.provider, target.model, known, value, effort)
+    ]
+    if where and refused:
+        fields[where] = {name: value for name, value in config.items() if name not in refused}
+    elif refused:
+        for name in refused:
+            del fields[name]
+    left_out += [f"{where}.{name}" if where else name for name in refused]
+
+
+@lru_cache(maxsize=1_000)
+def _samples(provider: str, model: str, name: str, value: float, effort: str) -> bool:
+    """Whether a model can be told this, as far as LiteLLM knows."""
+    if name == "top_k":
+        return provider not in _WITHOUT_TOP_K
+    told: dict[str, Any] = {name: value, **({"reasoning_effort": effort} if effort else {})}
+    try:
+        litellm.get_optional_params(model=model, custom_llm_provider=provider, **told)
+    except litellm.UnsupportedParamsError:
+        return False
+    return True
 
 
 def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> None:

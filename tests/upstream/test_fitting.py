@@ -36,6 +36,21 @@ def test_a_claude_code_request_for_an_openai_model() -> None:
     assert left_out == ("context_management", "thinking")
 
 
+@pytest.mark.parametrize("of", [OPENAI_CHAT, ANTHROPIC_MESSAGES])
+def test_how_to_choose_words_is_left_out_where_a_model_settles_it(of: WireFormat) -> None:
+    request, left_out = fitted(of, GPT, temperature=0.2, top_p=0.95, top_k=64)
+    assert (request, left_out) == ({"messages": MESSAGES}, ("temperature", "top_p", "top_k"))
+    request, left_out = fitted(of, ("openai", "gpt-4.1"), temperature=0.2, top_p=0.95)
+    assert (request, left_out) == ({"messages": MESSAGES, "temperature": 0.2, "top_p": 0.95}, ())
+
+
+def test_so_it_is_where_gemini_cli_says_it() -> None:
+    config = {"temperature": 1, "topP": 0.95, "topK": 64, "maxOutputTokens": 9}
+    request, left_out = fitted(GEMINI, GPT, generationConfig=config)
+    assert request["generationConfig"] == {"temperature": 1, "maxOutputTokens": 9}
+    assert left_out == ("generationConfig.topP", "generationConfig.topK")
+
+
 def test_a_codex_request_for_an_anthropic_model() -> None:
     shell = {"type": "function", "name": "exec_command", "parameters": {"type": "object"}}
     request, left_out = fitted(
