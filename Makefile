@@ -7,7 +7,7 @@ LOCK = .venv/bin/uv pip compile pyproject.toml --quiet --universal --python-vers
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := run
-.PHONY: run test bench install install-dev lint lock python
+.PHONY: run test test-clients bench install install-dev lint lock python
 
 run: install
 	@exec .venv/bin/python manage.py up
@@ -15,6 +15,10 @@ run: install
 # Arguments for pytest go into ARGS: make test ARGS="tests/core -x"
 test: install-dev
 	@.venv/bin/python -m pytest $(ARGS)
+
+# Real clients, which are installed into var/clients the first time; Node's only where npm is.
+test-clients: install-dev
+	@.venv/bin/python -m pytest -m clients -n0 $(ARGS) tests/clients
 
 # streamviz beside the LiteLLM proxy (in an environment of its own under var/) and the direct connection, as tables in
 # markdown. Takes about 15 minutes; `make bench ARGS="--rounds 1"` is quick and rough.

@@ -28,7 +28,7 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("untimed")
 
-TIERS = ("unit", "integration", "e2e")
+TIERS = ("unit", "integration", "e2e", "clients")
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM_FLAGS = [
@@ -43,11 +43,19 @@ CHROMIUM_FLAGS = [
 
 
 def tier(item: pytest.Item) -> str:
-    """What a test needs decides its tier: real processes, a database, or neither."""
+    """What a test needs decides its tier: real clients, real processes, a database, or none of these."""
+    if "clients" in item.path.parts:
+        return "clients"
     if "e2e" in item.path.parts:
         return "e2e"
     fixtures = set(getattr(item, "fixturenames", ()))
     return "integration" if item.get_closest_marker("django_db") or fixtures & DATABASE_FIXTURES else "unit"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Real clients are fetched from their registries, and so only where they are asked for by name."""
+    is_wanted = config.option.markexpr == "clients" or collection_path.parts[-2:] != ("tests", "clients")
+    return None if is_wanted else True
 
 
 @pytest.hookimpl(tryfirst=True)

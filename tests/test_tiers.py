@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests.conftest import pytest_ignore_collect
 from tests.services import ROOT
 
 ONE_OF_EACH = ["tests/test_bounded.py", "tests/records/test_deletion.py", "tests/e2e/test_crash.py"]
@@ -24,3 +25,8 @@ def test_a_tier_selects_its_tests(chosen: str, selected: set[str]) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line} == selected
+
+
+def test_real_clients_run_only_where_they_are_asked_for(pytestconfig: pytest.Config) -> None:
+    assert pytest_ignore_collect(ROOT / "tests" / "clients", pytestconfig) is True
+    assert pytest_ignore_collect(ROOT / "tests" / "core", pytestconfig) is None

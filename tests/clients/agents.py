@@ -1,0 +1,167 @@
+"""Coding agents: how each is told of streamviz, and run on one prompt in a folder of its own."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PROMPT = "Do five steps"
+SECONDS = 240
+# Of this process's environment an agent gets no more: it is to know of no other provider, key or home.
+KEPT = ("PATH", "LANG", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an agent is run: streamviz's address, its key, a model, and a folder of the agent's own."""
+
+    base: str
+    key: str
+    model: str
+    home: Path
+
+    def write(self, name: str, text: str) -> None:
+        """A file in the folder."""
+        path = self.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of it."""
+
+    status: int | None
+    output: str
+
+
+# Writes what the agent reads, and gives its arguments and its environment.
+Prepare = Callable[[Place, str], tuple[list[str], dict[str, str]]]
+
+
+def claude_code(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    arguments = [
+        "claude",
+        "-p",
+        prompt,
+        "--dangerously-skip-permissions",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+    ]
+    return arguments, {
+        "ANTHROPIC_BASE_URL": place.base,
+        "ANTHROPIC_AUTH_TOKEN": place.key,
+        "ANTHROPIC_MODEL": place.model,
+        "ANTHROPIC_SMALL_FAST_MODEL": place.model,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_MAX_RETRIES": "2",
+        "IS_SANDBOX": "1",
+    }
+
+
+def codex(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    place.write(
+        ".codex/config.toml",
+        f"""
+model = "{place.model}"
+model_provider = "streamviz"
+
+[model_providers.streamviz]
+name = "streamviz"
+base_url = "{place.base}/v1"
+env_key = "STREAMVIZ_KEY"
+wire_api = "responses"
+request_max_retries = 2
+stream_max_retries = 1
+""",
+    )
+    options = ["--skip-git-repo-check", "--json", "--dangerously-bypass-approvals-and-sandbox"]
+    return ["codex", "exec", *options, prompt], {"STREAMVIZ_KEY": place.key}
+
+
+def opencode(place: Place, prompt: str, sdk: str = "@ai-sdk/openai-compatible") -> tuple[list[str], dict[str, str]]:
+    provider = {
+        "npm": sdk,
+        "name": "streamviz",
+        "options": {"baseURL": f"{place.base}/v1", "apiKey": place.key},
+        "models": {place.model: {"name": place.model}},
+    }
+    settings = {"provider": {"streamviz": provider}, "permission": "allow", "autoupdate": False, "share": "disabled"}
+    place.write("opencode.json", json.dumps(settings))
+    arguments = ["opencode", "run", "--model", f"streamviz/{place.model}", "--format", "json", prompt]
+    return arguments, {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+
+
+def opencode_on_messages(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    return opencode(place, prompt, "@ai-sdk/anthropic")
+
+
+def gemini_cli(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+        "general": {"disableAutoUpdate": True},
+        "privacy": {"usageStatisticsEnabled": False},
+    }
+    place.write(".gemini/settings.json", json.dumps(settings))
+    arguments = ["gemini", "--model", place.model, "--yolo", "--output-format", "json", "--prompt", prompt]
+    return arguments, {
+        "GEMINI_API_KEY": place.key,
+        "GOOGLE_GEMINI_BASE_URL": place.base,
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        "NO_BROWSER": "1",
+    }
+
+
+def aider(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    options = "--yes-always --no-git --no-check-update --no-show-model-warnings --analytics-disable --no-pretty"
+    arguments = ["aider", "--model", f"openai/{place.model}", *options.split(), "--message", prompt]
+    return arguments, {"OPENAI_API_BASE": f"{place.base}/v1", "OPENAI_API_KEY": place.key}
+
+
+def aider_on_messages(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    arguments, _ = aider(place, prompt)
+    arguments[2] = f"anthropic/{place.model}"
+    return arguments, {"ANTHROPIC_API_BASE": place.base, "ANTHROPIC_API_KEY": place.key}
+
+
+# By client and dialect.
+AGENTS: Mapping[tuple[str, str], Prepare] = {
+    ("claude_code", "messages"): claude_code,
+    ("codex", "responses"): codex,
+    ("opencode", "chat"): opencode,
+    ("opencode", "messages"): opencode_on_messages,
+    ("gemini_cli", "gemini"): gemini_cli,
+    ("aider", "chat"): aider,
+    ("aider", "messages"): aider_on_messages,
+}
+
+
+def begin(prepare: Prepare, place: Place, programs: Path, prompt: str = PROMPT) -> subprocess.Popen[str]:
+    """Start an agent, its programs in the folder `programs`."""
+    place.home.mkdir(parents=True, exist_ok=True)
+    arguments, own = prepare(place, prompt)
+    kept = {name: value for name in KEPT if (value := os.environ.get(name))}
+    environment = {**kept, "HOME": str(place.home), "PWD": str(place.home), "TERM": "dumb", **own}
+    return subprocess.Popen(
+        [str(programs / arguments[0]), *arguments[1:]],
+        cwd=place.home,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def run(prepare: Prepare, place: Place, programs: Path, prompt: str = PROMPT) -> Ran:
+    """Run an agent to its end; `status` is None where it did not come to one in time."""
+    process = begin(prepare, place, programs, prompt)
+    try:
+        output, _ = process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return Ran(None, process.communicate()[0])
+    return Ran(process.returncode, output)

@@ -1,0 +1,88 @@
+"""Which clients are run, in which dialects, on which provider's model, with which tasks."""
+
+from dataclasses import dataclass
+
+import litellm
+
+from tests.clients.script import INPUT, OUTPUT, READ, WRITTEN
+
+# What a client's task has the scripted provider do: a scenario of its own where it is an error.
+SCENARIOS = {"abort": "slow", **{name: name for name in ("limited", "busy", "refused", "broken", "cut")}}
+COMMON = ("answer", "whole", "tools", "limited", "busy", "refused", "broken", "cut", "abort", "image", "shape")
+NO_SHAPE = tuple(task for task in COMMON if task != "shape")
+
+VENDORS = {"chat": "openai", "responses": "openai", "messages": "anthropic", "gemini": "gemini"}
+OTHER = {"chat": "anthropic", "responses": "anthropic", "messages": "openai", "gemini": "openai"}
+# Models whose prices are known, so that costs come out.
+MODELS = {"openai": "gpt-5", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash"}
+ROOTS = {"openai": "/v1", "anthropic": "", "gemini": "/v1beta"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A client in one of its dialects on a provider's model."""
+
+    client: str
+    environment: str
+    dialect: str
+    provider: str
+    tasks: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """As tests and models have it."""
+        return f"{self.client}-{self.dialect}-{self.provider}"
+
+    def model(self, task: str) -> str:
+        """The route that a task is done with: what was recorded of it is found again by it."""
+        return f"{self.name}-{task}"
+
+    def target(self, port: int, task: str) -> tuple[str, str, str]:
+        """That route: its name, the model upstream and the base URL."""
+        root = f"http://127.0.0.1:{port}/{SCENARIOS.get(task, 'plain')}/{self.model(task)}{ROOTS[self.provider]}"
+        return self.model(task), f"{self.provider}/{MODELS[self.provider]}", root
+
+
+def expected_cost(provider: str) -> float:
+    """Of one of the script's turns, by hand from LiteLLM's price table; only Anthropic tells what went to a cache."""
+    prices = litellm.model_cost[MODELS[provider]]
+    written = WRITTEN if provider == "anthropic" else 0
+    fresh = (INPUT - READ - written) * prices["input_cost_per_token"]
+    cached = READ * prices["cache_read_input_token_cost"]
+    kept = written * prices.get("cache_creation_input_token_cost", 0)
+    return float(fresh + cached + kept + OUTPUT * prices["output_cost_per_token"])
+
+
+def _cases(client: str, environment: str, dialects: str, tasks: tuple[str, ...], **more: tuple[str, ...]) -> list[Case]:
+    """A client's cases: in each dialect on a model of its vendor's and on another's."""
+    return [
+        Case(client, environment, dialect, provider, tasks + more.get(dialect, ()))
+        for dialect in dialects.split()
+        for provider in (VENDORS[dialect], OTHER[dialect])
+    ]
+
+
+PYTHON = [
+    *_cases("openai_sdk", "sdks", "chat responses", COMMON),
+    *_cases("anthropic_sdk", "sdks", "messages", (*COMMON, "count")),
+    *_cases("google_sdk", "sdks", "gemini", (*COMMON, "count")),
+    *_cases("pydantic_ai_client", "frameworks", "chat responses messages gemini", COMMON),
+    *_cases("openai_agents", "frameworks", "chat responses", COMMON),
+    *_cases("langchain_client", "frameworks", "chat responses messages gemini", COMMON),
+    *_cases("langgraph_client", "frameworks", "chat messages", ("answer", "tools", "limited", "busy", "cut", "abort")),
+    *_cases("litellm_client", "frameworks", "chat messages gemini", NO_SHAPE),
+    *_cases("llm_client", "llm", "chat", COMMON),
+]
+NODE = [
+    *_cases("openai_node", "node", "chat responses", COMMON, responses=("chained",)),
+    *_cases("anthropic_node", "node", "messages", (*COMMON, "count")),
+    *_cases("google_node", "node", "gemini", (*COMMON, "count")),
+    *_cases("vercel_ai", "node", "chat responses messages gemini", COMMON),
+]
+AGENTS = [
+    *_cases("claude_code", "agents", "messages", ("tools", "limited", "refused", "abort")),
+    *_cases("codex", "agents", "responses", ("tools", "limited", "refused", "abort")),
+    *_cases("opencode", "agents", "chat messages", ("tools", "limited", "refused", "abort")),
+    *_cases("gemini_cli", "agents", "gemini", ("tools", "limited", "refused", "abort")),
+    *_cases("aider", "aider", "chat messages", ("answer", "limited", "refused", "abort")),
+]

@@ -1,0 +1,103 @@
+"""One streamviz with the scripted provider behind it, for all clients; routes are made as cases need them."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients import environments
+from tests.clients.cases import Case
+from tests.conftest import missing
+from tests.e2e.proxied import Proxied, until
+from tests.services import Program, Serving, clean_environment, free_port
+
+ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, '')"
+STREAMS = """
+SELECT outcome, status, input_tokens, cache_read_tokens, cache_written_tokens, output_tokens, cost, session_id,
+       relation, left_out, error, is_estimated,
+       ARRAY(SELECT text FROM records_block WHERE stream_id = stream.id AND kind = 'tool_call' ORDER BY ordinal)
+FROM records_stream AS stream WHERE requested_model = %s ORDER BY requested_at
+"""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the record has of a stream."""
+
+    outcome: str
+    status: int | None
+    input: int | None
+    read: int | None
+    written: int | None
+    output: int | None
+    cost: Any
+    session: Any
+    relation: str
+    left_out: str
+    error: str
+    is_estimated: bool
+    calls: list[str]
+
+
+class Between:
+    """streamviz, between clients and the scripted provider."""
+
+    def __init__(self, proxied: Proxied, port: int) -> None:
+        self.base = proxied.server.base_url
+        self.key = proxied.server.api_key
+        self.proxied = proxied
+        self._port = port
+
+    def open(self, case: Case) -> dict[str, str]:
+        """The model for each of a case's tasks, once they can be called."""
+        for task in case.tasks:
+            self.proxied.query(ROUTE, *case.target(self._port, task))
+        models = {task: case.model(task) for task in case.tasks}
+        until(lambda: set(models.values()) <= {model.id for model in self.proxied.sdk.models.list()})
+        return models
+
+    def recorded(self, model: str, count: int = 1) -> list[Recorded]:
+        """The streams of a model in their order, once there are so many and all have ended and are in one session, or
+        after some seconds as they are."""
+
+        def look() -> list[Recorded]:
+            found = [Recorded(*row) for row in self.proxied.query(STREAMS, model)]
+            are_over = len(found) >= count and all(stream.outcome for stream in found)
+            return found if are_over and len({stream.session for stream in found}) == 1 else []
+
+        try:
+            streams: list[Recorded] = until(look, seconds=15)
+        except AssertionError:
+            return [Recorded(*row) for row in self.proxied.query(STREAMS, model)]
+        return streams
+
+
+@pytest.fixture(scope="session")
+def between(serving: Serving) -> Iterator[Between]:
+    port = free_port()
+    provider = Program([sys.executable, "-m", "tests.clients.provider", str(port)], clean_environment())
+    try:
+        with serving() as running, Proxied(running) as proxied:
+            yield Between(proxied, port)
+    finally:
+        provider.process.terminate()
+        provider.wait()
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Any]:
+    """Makes an environment once, and gives the folder of its programs; skips where Node is missing."""
+    made: dict[str, Path] = {}
+
+    def find(name: str) -> Path:
+        if name in ("node", "agents") and not shutil.which("npm"):
+            missing("npm")
+        if name not in made:
+            made[name] = environments.prepare(name)
+        return made[name]
+
+    yield find
