@@ -243,7 +243,8 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         """Upstream said something that a client may read otherwise than this aggregator does.
 
         Where a policy acts, neither this chunk nor what follows reaches the client. To be called while the chunk is
-        read; what else is found in it does not matter then. Where none acts the stream is only marked.
+        read; what else is found in it does not matter then. Where none acts the stream is only marked. `why` quotes
+        nothing of what upstream said: clients get it, whatever policies mask.
         """
         if not self.state.contradiction:
             self._emit(StreamFailed(f"upstream contradicts itself: {why}", kind=CONTRADICTION))

@@ -216,7 +216,9 @@ class StreamState:
     `service_tier` the tier that it named beside it. `length` counts the characters of all blocks, `begun` the blocks,
     `tool_calls` those of them that are calls. `contradiction` is what upstream first said in two ways, or may not say,
     empty where it did not; `fault` is at what streamviz itself first failed. `beside` is what the latest chunk told of
-    the answer itself that no chunk told before. `is_suspect` is set where there is a `failure`, contradiction or fault.
+    the answer itself that no chunk told before. `spoilt` are the blocks of which there is something here that a chunk
+    told which does not go on: what they are here is not what they are to the client. `is_suspect` is set where there
+    is a `failure`, contradiction or fault.
     """
 
     blocks: list[StreamBlock] = field(default_factory=list)
@@ -236,6 +238,7 @@ class StreamState:
     begun: int = 0
     tool_calls: int = 0
     beside: list[Told] = field(default_factory=list)
+    spoilt: frozenset[int] = frozenset()
     # By ordinal: thousands of calls can come in one chunk, and each may be opened again in it.
     _just_completed: dict[int, StreamBlock] = field(default_factory=dict)
     _just_sealed: list[StreamBlock] = field(default_factory=list)

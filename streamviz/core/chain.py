@@ -107,6 +107,8 @@ class PolicyChain:
         if state.beside and (why := await self._envelope.forbidden(state.beside, context, self._rest)):
             state.apply(StreamFailed(why, kind=CONTRADICTION))
             return
+        if state.spoilt:
+            self._release.leave_out(state.spoilt)
         await self._take_events(state, context)
         for number, block in enumerate(state.just_sealed):
             if number:

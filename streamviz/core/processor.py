@@ -4,7 +4,15 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
-from streamviz.core.events import CONTRADICTION, MALFORMED_CHUNK, PROCESSING_ERROR, StreamFailed
+from streamviz.core.errors import UpstreamError
+from streamviz.core.events import (
+    CONTRADICTION,
+    MALFORMED_CHUNK,
+    PROCESSING_ERROR,
+    BlockDelta,
+    BlockStarted,
+    StreamFailed,
+)
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ChainContext
 
@@ -63,15 +71,31 @@ class StreamProcessor:
         for chunk in chunks:
             if context.is_terminated or (state.is_suspect and self.is_broken):
                 return
-            self._aggregator.aggregate(chunk)
-            if not (state.is_suspect and self.is_broken):
-                await self._on_chunk(chunk, state, context)
+            try:
+                self._aggregator.aggregate(chunk)
+                if not (state.is_suspect and self.is_broken):
+                    await self._on_chunk(chunk, state, context)
+            except UpstreamError:
+                self._pass_over()
+                raise
             if state.is_suspect and self.is_broken:
-                self._aggregator.forget()
+                self._pass_over()
+
+    def _pass_over(self) -> None:
+        """Nothing of the latest chunk goes on."""
+        self._aggregator.forget()
+        self._note_spoilt()
+
+    def _note_spoilt(self) -> None:
+        state = self._aggregator.state
+        told = {event.ordinal for event in state.events if isinstance(event, BlockStarted | BlockDelta)}
+        state.spoilt = state.spoilt | told
 
     async def end(self, context: ChainContext) -> None:
         """The end of input, or of reading it."""
         self._aggregator.close()
+        if self.is_broken:
+            self._note_spoilt()
         if not context.is_terminated:
             await self._on_chunk(None, self._aggregator.state, context)
 

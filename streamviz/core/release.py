@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence, Set
+from itertools import takewhile
 from typing import NamedTuple
 
 from streamviz.core.aggregator import Chunk
@@ -100,6 +101,14 @@ class Release:
     def add_halt(self, active: ActivePolicy, verdict: Verdict) -> None:
         """The end of the stream, behind all that waits."""
         self._pending.append(_Item(None, halt=(active, verdict)))
+
+    def leave_out(self, spoilt: Set[int]) -> None:
+        """Of these blocks, those that wait for a verdict cannot be judged as the client would have them: it gets
+        neither them nor what waits behind where the first of them begins."""
+        left_out = self.undecided & spoilt
+        self.undecided -= left_out
+        kept = list(takewhile(lambda item: not _is_about(item.events, left_out), self._pending))
+        self._pending = deque(kept)
 
     def pump(self, state: StreamState, context: ChainContext) -> None:
         """Send all that need not wait."""
@@ -352,6 +361,10 @@ class Release:
         context.halted_by = active.name
         context.terminate()
         context.end_holds()
+
+
+def _is_about(events: Iterable[StreamEvent], ordinals: Set[int]) -> bool:
+    return any(isinstance(event, BlockStarted | BlockDelta) and event.ordinal in ordinals for event in events)
 
 
 def _is_for_client(event: BlockStarted) -> bool:

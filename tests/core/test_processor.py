@@ -8,7 +8,7 @@ import pytest
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.context import Frame
-from streamviz.core.errors import IllegalTransition
+from streamviz.core.errors import IllegalTransition, UpstreamError
 from streamviz.core.events import CONTRADICTION, MALFORMED_CHUNK, PROCESSING_ERROR
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ChainContext
@@ -127,6 +127,31 @@ async def test_a_block_that_begins_in_such_a_chunk_goes_nowhere() -> None:
     begins = {**calls(call(0, "x", "look", "{}")), "doubt": 1}
     run = await doubted(Mode.ENFORCE).finish(chunks(delta(content="a"), begins))
     assert run.tape == DOUBTED[0].raw
+
+
+async def test_a_held_call_that_such_a_chunk_changes_goes_nowhere() -> None:
+    """The client would have it as it was before."""
+    begun, changes = calls(call(0, "x", "rm")), {**calls(call(0, None, "-list")), "doubt": 1}
+    run = await doubted(Mode.ENFORCE).finish(chunks(delta(content="a"), begun, changes))
+    assert run.tape == DOUBTED[0].raw
+    assert not run.chain.is_holding
+
+
+async def test_nor_does_one_that_a_chunk_changes_which_tells_of_too_much() -> None:
+    run = Run([active(deny_names("rm"))], aggregator=OpenAIChatAggregator(most_blocks=4))
+    # What is told of first is taken in before that is seen.
+    many = calls(call(0, None, "-list"), *(call(n, f"y{n}", "ls", "{}") for n in range(1, 4)))
+    begun = chunks(delta(content="a"), calls(call(0, "x", "rm")), many)
+    with pytest.raises(UpstreamError):
+        await run.take(*begun)
+    await run.finish()
+    assert run.tape == begun[0].raw
+
+
+async def test_one_that_it_does_not_change_is_judged_all_the_same() -> None:
+    begun = chunks(calls(call(0, "x", "ls", "{}")), {**delta(content="b"), "doubt": 1})
+    run = await doubted(Mode.ENFORCE).finish(begun)
+    assert run.tape == begun[0].raw
 
 
 async def test_with_shadows_and_with_no_policy_it_goes_on_and_the_stream_is_marked() -> None:
