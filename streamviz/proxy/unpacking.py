@@ -11,6 +11,9 @@ from streamviz.core.errors import RequestError
 # zlib's word for a gzip or a zlib header, whichever comes.
 _EITHER = 32 + zlib.MAX_WBITS
 _ENCODINGS = ("gzip", "x-gzip", "deflate")
+_SLICE = 64 * 1024
+# More gzip files behind one another than anybody makes of a request.
+_MOST_MEMBERS = 10_000
 
 
 def require_known(encoding: str) -> None:
@@ -29,22 +32,31 @@ async def unpacked(body: bytes, encoding: str) -> bytes:
 
 
 def _unpacked(body: bytes, most: int) -> bytes:
+    """Taken in slices: what is behind a member is copied as it ends, and there can be many."""
     pieces: list[bytes] = []
-    left = most
-    while body:
-        member = zlib.decompressobj(_EITHER)
-        try:
-            piece = member.decompress(body, left + 1)
-        except zlib.error as error:
-            raise _unreadable(str(error)) from error
-        left -= len(piece)
-        if left < 0:
-            raise too_large()
-        if not member.eof:
-            raise _unreadable("it is cut off")
-        pieces.append(piece)
-        body = member.unused_data
+    left, members, member = most, 0, None
+    for at in range(0, len(body), _SLICE):
+        data = body[at : at + _SLICE]
+        while data:
+            if member is None:
+                member, members = zlib.decompressobj(_EITHER), members + 1
+            if members > _MOST_MEMBERS:
+                raise _unreadable(f"it has more than {_MOST_MEMBERS} members")
+            pieces.append(_piece(member, data, left + 1))
+            left -= len(pieces[-1])
+            if left < 0:
+                raise too_large()
+            data, member = member.unused_data, None if member.eof else member
+    if member is not None:
+        raise _unreadable("it is cut off")
     return b"".join(pieces)
+
+
+def _piece(member: "zlib._Decompress", data: bytes, most: int) -> bytes:
+    try:
+        return member.decompress(data, most)
+    except zlib.error as error:
+        raise _unreadable(str(error)) from error
 
 
 def too_large() -> RequestError:
