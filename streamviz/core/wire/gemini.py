@@ -14,7 +14,13 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
 from streamviz.core.wire.arguments import as_arguments
 from streamviz.core.wire.envelope import Envelope
-from streamviz.core.wire.gemini_beside import DESCRIPTIONS, has_other_lines, is_out_of_place, says_beside
+from streamviz.core.wire.gemini_beside import (
+    DESCRIPTIONS,
+    has_other_lines,
+    is_out_of_place,
+    own_arguments,
+    says_beside,
+)
 from streamviz.core.wire.gemini_message import build_message
 
 _CODE = ("executableCode", "executable_code")
@@ -105,7 +111,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         name = as_text(said.get("name")) or as_text(said.get("toolType")) or name_of(label)
         id = as_text(said.get("id"))
         block = self._begin(candidate, BlockKind.TOOL_CALL, part, id=id, name=name, label=label)
-        self._grow(block, as_json_text(said.get("args", said)))
+        self._grow(block, as_json_text(own_arguments(said)))
         self._complete(block)
 
     def _read_text(self, candidate: _Candidate, part: JsonObject) -> None:

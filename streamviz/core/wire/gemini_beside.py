@@ -19,13 +19,18 @@ def _names(names: str) -> frozenset[str]:
 
 
 # Members with words of their own that are known; any other has words or numbers alone, in the narrow sense.
-_TOP = _names("candidates promptFeedback usageMetadata modelStatus error response")
+_TOP = _names("candidates promptFeedback usageMetadata modelStatus error")
 _CANDIDATE = _names(
     "content finishMessage citationMetadata groundingMetadata groundingAttributions urlContextMetadata logprobsResult"
     " safetyRatings"
 )
 _CONTENT = _names("parts")
 _CALL = _names("name id args partialArgs")
+_OWN_CALL = _names("name id args toolType")
+# Parts of other kinds whose content no policy for texts reads: media, and what came of tools.
+_OTHERS = _names("inlineData fileData executableCode codeExecutionResult functionResponse toolResponse")
+# What describes a part in words of its own, if it has any.
+_ABOUT = ("videoMetadata", "partMetadata", "mediaResolution")
 
 
 def has_other_lines(raw: bytes) -> bool:
@@ -35,7 +40,10 @@ def has_other_lines(raw: bytes) -> bool:
 
 def says_beside(payload: JsonObject) -> bool:
     """Whether an answer, or a chunk of one, says anything that is not read."""
-    return _beside(payload, _TOP) or any(map(_candidate_says_beside, as_list(payload.get("candidates"))))
+    inner = payload.get("response")
+    if "candidates" not in payload and isinstance(inner, dict):
+        return _beside(payload, _TOP | {"response"}) or _answer_says_beside(inner)
+    return _answer_says_beside(payload)
 
 
 def is_out_of_place(candidate: JsonObject, position: int) -> bool:
@@ -44,11 +52,22 @@ def is_out_of_place(candidate: JsonObject, position: int) -> bool:
     return index is not None and as_index(index) != position
 
 
+def own_arguments(said: JsonObject) -> object:
+    """What the tool of a call of Gemini's own is given: its arguments, or all that it says where that is more."""
+    return said["args"] if "args" in said and said.keys() <= _OWN_CALL else said
+
+
+def _answer_says_beside(answer: JsonObject) -> bool:
+    candidates = answer.get("candidates")
+    return _beside(answer, _TOP) or _is_odd(candidates, list) or any(map(_candidate_says_beside, as_list(candidates)))
+
+
 def _candidate_says_beside(candidate: object) -> bool:
     content = as_object(candidate).get("content")
     if _beside(candidate, _CANDIDATE) or (content is not None and _beside(content, _CONTENT)):
         return True
-    return any(map(_part_says_beside, as_list(as_object(content).get("parts"))))
+    parts = as_object(content).get("parts")
+    return _is_odd(parts, list) or any(map(_part_says_beside, as_list(parts)))
 
 
 def _part_says_beside(part: object) -> bool:
@@ -57,18 +76,37 @@ def _part_says_beside(part: object) -> bool:
     labels = [name for name in part if name not in DESCRIPTIONS]
     if len(labels) > 1 or any("_" in label for label in labels) or not isinstance(part.get("thought"), bool | None):
         return has_text(part)
-    text, call = part.get("text"), part.get("functionCall")
-    return (text is not None and not isinstance(text, str)) or (call is not None and _call_says_beside(call))
+    if _is_odd(part.get("thoughtSignature"), str) or any(has_text(part.get(name)) for name in _ABOUT):
+        return True
+    return any(_content_says_beside(label, part[label]) for label in labels)
+
+
+def _content_says_beside(label: str, said: object) -> bool:
+    if label == "text":
+        return _is_odd(said, str)
+    if label == "functionCall":
+        return said is not None and _call_says_beside(said)
+    if label in _OTHERS or label.endswith("Call"):
+        return _is_odd(said, dict)
+    return has_text({label: said}) and not ("name" in as_object(said) and "args" in as_object(said))
 
 
 def _call_says_beside(call: object) -> bool:
     members = as_object(call)
-    args = members.get("args")
+    pieces = members.get("partialArgs")
     return (
         _beside(call, _CALL)
         or not isinstance(members.get("name"), str | None)
-        or (args is not None and not isinstance(args, dict))
+        or _is_odd(members.get("id"), str)
+        or not isinstance(members.get("args"), dict | None)
+        or _is_odd(pieces, list)
+        or any(_is_odd(piece, dict) for piece in as_list(pieces))
     )
+
+
+def _is_odd(value: object, expected: type) -> bool:
+    """Whether something of another type than its format's says anything: its reader takes no other."""
+    return value is not None and not isinstance(value, expected) and has_text(value)
 
 
 def _beside(part: object, known: frozenset[str]) -> bool:

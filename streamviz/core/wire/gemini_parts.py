@@ -12,7 +12,7 @@ from streamviz.core.events import BlockDelta, StreamEvent
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
 from streamviz.core.wire.arguments import as_arguments, as_input
 from streamviz.core.wire.gemini import is_own_call
-from streamviz.core.wire.gemini_beside import DESCRIPTIONS
+from streamviz.core.wire.gemini_beside import DESCRIPTIONS, own_arguments
 
 TOP = ("usageMetadata", "modelVersion", "responseId", "createTime")
 _CANDIDATE = ("index", "finishReason", "safetyRatings", "tokenCount")
@@ -51,7 +51,7 @@ def _said(part: JsonObject) -> Iterator[tuple[str, ...]]:
     own_calls = [label for label in labels if is_own_call(label, part[label])]
     for label in own_calls:
         said = as_object(part[label])
-        yield (as_json_text(said.get("args", said)),)
+        yield (as_json_text(own_arguments(said)),)
     if labels and not isinstance(text, str) and not isinstance(call, dict) and not own_calls:
         yield (as_json_text(part[labels[0]]),)
 

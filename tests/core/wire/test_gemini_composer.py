@@ -152,6 +152,19 @@ EVASIONS = {
     "arguments in pieces": said({"functionCall": {"name": "ls", "partialArgs": [{"jsonPath": "$.a"}]}}),
     "a thought that is perhaps one": said({"text": "a", "thought": "some words"}),
     "a candidate out of its place": said({"text": "a"}, index=1),
+    "candidates that are no list": {"candidates": {"text": "some words"}},
+    "parts that are no list": {"candidates": [{"content": {"parts": {"other": "some words"}}}]},
+    "a part that is named by words": said({"some words": 1}),
+    "a part of an unknown kind": said({"other": {"text": "some words"}}),
+    "words about a part": said({"text": "a", "partMetadata": {"of": "some words"}}),
+    "a signature that is none": said({"text": "a", "thoughtSignature": {"of": "some words"}}),
+    "code that is none": said({"executableCode": ["some words"]}),
+    "a call of Gemini's own that is none": said({"toolCall": "some words"}),
+    "what is no piece of arguments": said({"functionCall": {"partialArgs": [["some words"]]}}),
+    "a call whose id is none": said({"functionCall": {"name": "ls", "id": {"of": "some words"}}}),
+    "an answer beside an answer": {"candidates": [], "response": said({"text": "some words"})},
+    "words in an answer that is wrapped": {"response": {**said({"text": "a"}), "words": "some words"}},
+    "an answer that is wrapped twice": {"response": {"response": said({"text": "some words"})}},
     "data of its own": 'x\n{"candidates": [{"content": {"parts": [{"text": "some words"}]}}]}',
     "a comment": '{"candidates": []}\n: comment',
 }
@@ -162,6 +175,13 @@ async def test_what_clients_may_read_otherwise_is_held_back(payload: Any) -> Non
     run = await streamed(deny_names("rm"), said({"text": "a"}), payload)
     assert payloads(run.tape) == [said({"text": "a"})]
     assert run.processor.is_broken
+
+
+@pytest.mark.parametrize("label", ["executableCode", "toolCall", "lookCall"])
+def test_a_call_of_geminis_own_is_read_with_all_that_it_says(label: str) -> None:
+    aggregator = GeminiAggregator()
+    aggregator.aggregate(chunks(said({label: {"args": {}, "code": "reboot"}}))[0])
+    assert "reboot" in aggregator.state.blocks[0].text
 
 
 async def test_a_candidate_that_goes_on_behind_its_end_is_held_back() -> None:
