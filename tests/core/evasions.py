@@ -179,6 +179,8 @@ def _is_of_answer(leaf: Leaf) -> bool:
     no SDK has a field for of an event or of a response."""
     if _ENVELOPE.intersection(leaf.path) or _UNREAD.intersection(leaf.path):
         return True
+    if leaf.types == ("error",) and len(leaf.path) == 1:
+        return True  # an event that says its error in members of its own
     return leaf.known < len(leaf.path) and leaf.path[: leaf.known] in ((), ("response",), ("message",))
 
 

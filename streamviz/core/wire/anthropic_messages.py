@@ -115,7 +115,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         if self._is_named is not bool(name):
             self._contradict("some of its events have names and some have none")
         elif name and payload.get("type", name) != name:
-            self._contradict(f"an event is named {name} and is another")
+            self._contradict("an event has the name of another")
 
     def _index(self, payload: JsonObject, otherwise: int) -> int:
         index = as_index(payload.get("index"))

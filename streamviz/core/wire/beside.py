@@ -23,7 +23,8 @@ _USUAL = frozenset(
     "type index id role status object finish_reason native_finish_reason sequence_number output_index content_index"
     " summary_index item_id obfuscation".split()
 )
-_NAMES = frozenset({"id", "name", "call_id", "server_name"})
+# What names something, or cannot be read.
+_NAMES = frozenset({"id", "name", "call_id", "server_name", "signature", "data"})
 _OPAQUE = frozenset({"encrypted_content"})
 _Part = tuple[object, frozenset[str]]
 
@@ -73,9 +74,12 @@ def _says_beside(part: object, known: frozenset[str]) -> bool:
 
 
 def _is_no_name(name: str, value: object) -> bool:
-    """Whether what names something is more than a name, or what is opaque can be read."""
+    """Whether what names something is more than a name, or what is opaque can be read.
+
+    Of a signature that holds for a text nobody asks that it be one word.
+    """
     if name in _OPAQUE:
-        return isinstance(value, str) and not is_word(value)
+        return has_text(value)
     return isinstance(value, dict | list) and name in _NAMES and has_text(value)
 
 
@@ -105,7 +109,8 @@ def _has_words(part: object) -> bool:
     kind = as_text(members.get("type"))
     if kind.endswith(("_result", "compaction")) and members.get("name"):
         return True  # neither names a tool: some clients may take it for a call
-    return not has_own_texts(kind) and any(has_text(members[name]) for name in _WORDS if name in members)
+    has_own = has_own_texts(kind) and not kind.endswith(("_result", "_output"))  # no vendor's have theirs there
+    return not has_own and any(has_text(members[name]) for name in _WORDS if name in members)
 
 
 # OpenAI's chat

@@ -224,7 +224,7 @@ class Envelope:
                     self._tell(text, form)
                 case dict(members):
                     level += members
-                    level += (inner for key, inner in members.items() if key not in _OPAQUE)
+                    level += (inner for key, inner in members.items() if not _is_opaque(key, inner))
                 case list(items):
                     level += items
                 case int() | float() as number if not -_LARGE < number < _LARGE:
@@ -256,7 +256,7 @@ class Envelope:
         """SDKs put together the texts that a delta has in one place, whatever that is called."""
         if isinstance(value, dict):
             for name, inner in value.items():
-                if name not in _OPAQUE:
+                if not _is_opaque(name, inner):
                     self._join(inner, *place, name)
         elif isinstance(value, list):
             for number, inner in enumerate(value):
@@ -269,3 +269,8 @@ class Envelope:
             joined = self._joined[place] = (before + value)[-_JOINED:]
             if before:
                 self._new.append(Told(joined, beside.is_word(joined)))
+
+
+def _is_opaque(name: str, value: object) -> bool:
+    """Whether it is what nobody can read: a text of that name, and nothing that has others in it."""
+    return name in _OPAQUE and isinstance(value, str)

@@ -33,7 +33,7 @@ class OpenAIResponsesAggregator(TextReader):
     def _read(self, payload: JsonObject, name: str) -> None:
         kind = as_text(payload.get("type")) or name
         if name.startswith("response.") and name != kind:
-            self._contradict(f"an event {name!r} says that it is {kind!r}")
+            self._contradict("an event has the name of another")
         if is_response(payload):
             self._read_body(payload, kind)
             return
@@ -67,7 +67,7 @@ class OpenAIResponsesAggregator(TextReader):
     def _read_body(self, response: JsonObject, kind: str) -> None:
         """A response that is no event's; clients that asked for one read it, whatever its type says."""
         if kind == "error" or kind.startswith("response."):
-            self._contradict(f"a whole response says that it is {kind!r}")
+            self._contradict("a whole response says that it is an event")
         self._read_response(response, "")
 
     def _read_response(self, response: JsonObject, word: str) -> None:

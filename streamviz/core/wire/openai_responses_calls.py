@@ -178,12 +178,15 @@ def _other_carriers(details: JsonObject, shape: Shape) -> JsonObject:
 
 
 def _beside(details: JsonObject, shape: Shape) -> JsonObject:
-    """What a call that the client carries out says beside its carrier or fields, and beside its description."""
+    """What a call says beside its carrier or fields, and beside its description; of one that the provider carries out,
+    which may say what came of it too, what other types of calls have their arguments in."""
     type = as_text(details.get("type"))
-    if shape.is_text or type not in CALLS or runner_of(type) is Runner.PROVIDER:
+    if shape.is_text or type not in CALLS:
         return {}
     own = (shape.carrier, *shape.fields, *shape.kept)
-    keys = (key for key in details if key not in own and key not in _DESCRIPTIONS and not key.startswith("internal_"))
+    is_providers = runner_of(type) is Runner.PROVIDER
+    said = (key for key in details if key in _CARRIERS) if is_providers else details
+    keys = (key for key in said if key not in own and key not in _DESCRIPTIONS and not key.startswith("internal_"))
     return {key: details[key] for key in keys if not is_empty(details[key])}
 
 

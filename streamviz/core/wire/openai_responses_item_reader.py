@@ -64,7 +64,7 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
         payload = payload_of(details)
         begun = item.told.pop(block.ordinal, {})
         if not goes_on(begun, payload):
-            self._contradict(f"a part of type {as_text(details.get('type'))!r} is not what it was announced as")
+            self._contradict("a part is not what it was announced as")
         if not is_whole and not block.is_sealed:
             # What is encrypted is so anew each time.
             item.told[block.ordinal] = {key: value for key, value in payload.items() if key != "encrypted_content"}
@@ -73,7 +73,7 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
         if not text or item.has_deltas or _is_same_payload(payload, block.text):
             return
         if block.length or block.is_sealed:
-            self._contradict(f"a part of type {as_text(details.get('type'))!r} is told again otherwise")
+            self._contradict("a part is told again otherwise")
         else:
             self._grow(block, text)
 
@@ -122,7 +122,7 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
     def _check_call(self, item: Item, details: JsonObject) -> None:
         type = as_text(details.get("type"))
         if type in CALLS and type != item.type:
-            self._contradict(f"a {item.type!r} becomes a {type!r}")
+            self._contradict("an item becomes one of another type")
         if says_two(details):
             self._contradict("a call tells its arguments twice, and differently")
 
@@ -139,7 +139,7 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
         """The call's name and id, which may come late but not change."""
         name, call_id = given_name(details), as_text(details.get("call_id"))
         if name and item.name and name != item.name:
-            self._contradict(f"a call of {item.name!r} becomes one of {name!r}")
+            self._contradict("a call becomes one of another tool")
         if call_id and item.call_id and call_id != item.call_id and item.type not in PROVIDER_RUN:
             self._contradict("a call's id changes")
         item.name, item.call_id = item.name or name, item.call_id or call_id

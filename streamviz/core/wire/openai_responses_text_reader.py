@@ -65,7 +65,7 @@ class TextReader(ItemReader):
         placed = self._latest if index is None else self._items.get(index)
         if named is not None and not named.is_done:
             if placed is not None:
-                self._contradict(f"item {id!r} is not the one at {index}")
+                self._contradict("an item is not the one at its place")
             return placed or named
         return placed
 

@@ -81,6 +81,11 @@ PLACES: list[tuple[str, Any]] = [
     ("anthropic_messages", lambda value: start(type="output_text", thinking=value)),
     ("anthropic_messages", lambda value: {"type": "message", "content": [{"type": "reasoning_text", "text": value}]}),
     ("openai_responses", lambda value: item(type="summary_text", summary=[value])),
+    ("openai_responses", lambda value: item(type="tool_result", text=value)),
+    ("anthropic_messages", lambda value: start(type="look_tool_result", text=value)),
+    ("openai_responses", lambda value: item(type="reasoning", encrypted_content={"of": value})),
+    ("anthropic_messages", lambda value: start(type="redacted_thinking", data={"of": value})),
+    ("anthropic_messages", lambda value: start(type="thinking", thinking="", signature={"of": value})),
 ]
 
 
@@ -192,3 +197,35 @@ def test_the_error_that_ends_such_a_stream_does_not_repeat_it() -> None:
     data = json.dumps({"type": "response.completed", "response": response}).encode()
     aggregator.aggregate(Chunk(0, 0, data, data))
     assert aggregator.head == {"id": "r", "object": "response", "status": "completed"}
+
+
+@pytest.mark.parametrize(
+    ("format", "events"),
+    [
+        ("anthropic_messages", [("SECRET-NAME", {"type": "message_start"})]),
+        ("openai_responses", [("response.SECRET-NAME", {"type": "response.in_progress"})]),
+        (
+            "openai_responses",
+            [
+                ("", item(type="function_call", id="f", call_id="c", name="ls", arguments="")),
+                ("", {"type": "response.output_item.done", "output_index": 0,
+                      "item": {"type": "function_call", "id": "f", "call_id": "c", "name": "SECRET-NAME"}}),
+            ],
+        ),
+        (
+            "openai_responses",
+            [
+                ("", item(type="SECRET-NAME_call", id="f", call_id="c", name="ls", arguments="")),
+                ("", {"type": "response.output_item.done", "output_index": 0,
+                      "item": {"type": "function_call", "id": "f", "call_id": "c", "name": "ls"}}),
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_what_contradicts_is_not_quoted(format: str, events: list[tuple[str, Any]]) -> None:
+    aggregator = AGGREGATORS[format]()
+    for name, payload in events:
+        data = json.dumps(payload).encode()
+        aggregator.aggregate(Chunk(0, 0, b"data: " + data + b"\n\n", data, name))
+    assert aggregator.state.contradiction
+    assert "SECRET" not in aggregator.state.contradiction

@@ -135,7 +135,11 @@ def text_rule() -> Policy:
     return build("text_rule", {"patterns": ["jane.roe@"]})
 
 
-@pytest.mark.parametrize("value", [SECRET, MAIL, TEXT, [MAIL], {"a": {"b": MAIL}}, {MAIL: 1}], ids=str)
+@pytest.mark.parametrize(
+    "value",
+    [SECRET, MAIL, TEXT, [MAIL], {"a": {"b": MAIL}}, {MAIL: 1}, {"signature": {"b": MAIL}}],
+    ids=str,
+)
 @pytest.mark.parametrize(("format", "make", "name"), PLACES)
 async def test_nothing_that_is_masked_goes_out_beside_an_answer(format: str, make: Any, name: str, value: Any) -> None:
     made = await run(format, [make(name, value)], redact())

@@ -7,7 +7,10 @@ import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import ToolCallStreamBlock
-from tests.core.support import chunks
+from streamviz.core.verdicts import Decision, Verdict
+from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
+from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
+from tests.core.support import Opinion, Run, active, chunks
 from tests.core.wire.official import payloads
 from tests.core.wire.test_openai_responses import CALL, CREATED, added, done, finish, say, take_in
 from tests.core.wire.test_openai_responses_evasions import POISON, read_by_sdk, through, whole
@@ -104,6 +107,19 @@ async def test_deltas_of_one_carrier_and_an_end_of_another_do_not_go_out() -> No
 ENVIRONMENT = {"type": "local", "env": {"LD_PRELOAD": POISON}}
 
 
+@pytest.mark.parametrize("last", [[], [{"type": "response.custom_tool_call_input.done", "input": "ls"}]])
+async def test_a_call_that_its_beginning_contradicts_does_not_go_out_as_another(last: list[Any]) -> None:
+    """What it was announced with is put behind it in the end, and is not what the client has."""
+    begun = added({**CUSTOM, "input": "", "command": "-x"})
+    deltas = {"type": "response.custom_tool_call_input.delta", "item_id": "ctc", "output_index": 0, "delta": "rm"}
+    ends = [{**each, "item_id": "ctc", "output_index": 0} for each in last]
+    policy = Opinion(lambda block: Verdict(Decision.DENY, "", "[no]") if block.text == "rm" else None)
+    aggregator = OpenAIResponsesAggregator()
+    run = Run([active(policy)], OpenAIResponsesComposer(aggregator.head), aggregator)
+    await run.finish(chunks(CREATED, begun, deltas, *ends))
+    assert b'"rm"' not in run.tape
+
+
 async def test_the_environment_of_a_shell_is_judged() -> None:
     await assert_poison_stays({**SHELL, "environment": ENVIRONMENT})
 
@@ -170,6 +186,12 @@ def test_arguments_told_in_two_members_alike_are_none_told_otherwise(again: Any)
     state = take_in(CREATED, added(CALL), done(item), finish(item)).state
     assert [block.text for block in state.blocks] == ['{"a":1}']
     assert not state.contradiction
+
+
+def test_a_call_that_the_provider_carries_out_has_what_other_calls_say() -> None:
+    item = {"type": "image_generation_call", "id": "i", "result": "aW1n", "arguments": "one", "patch": {"of": "two"}}
+    [block] = take_in(CREATED, finish(item)).state.blocks
+    assert json.loads(block.text) == {"arguments": "one", "patch": {"of": "two"}}
 
 
 @pytest.mark.parametrize("type", ["function_call", "custom_tool_call", "shell_call"])
