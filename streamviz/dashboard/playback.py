@@ -13,6 +13,8 @@ from django.db.models.functions import Length
 from django.http import HttpRequest, QueryDict
 
 from streamviz.core.context import Frame
+from streamviz.core.lint import Note
+from streamviz.core.outcome import Outcome
 from streamviz.core.tapes import Held, Row, Sent, Tapes, align
 from streamviz.core.timeline import NOBODY, Timeline
 from streamviz.core.unasked_usage import UnaskedUsage
@@ -22,7 +24,7 @@ from streamviz.live.presentation import from_records
 from streamviz.live.presentation.moment import Side, Step
 from streamviz.live.presentation.tape_rows import Bare
 from streamviz.live.presentation.views import StreamView
-from streamviz.records.aggregation import events_of
+from streamviz.records.aggregation import events_of, lint
 from streamviz.records.models import ClientRun, Stream, UpstreamRun
 from streamviz.records.runs import StoredChunk, StoredFrame
 
@@ -42,6 +44,7 @@ class Playback(NamedTuple):
     tapes: Tapes
     rows: list[Row]
     bare: Bare
+    notes: list[Note]
 
     @property
     def size(self) -> int:
@@ -138,9 +141,10 @@ async def _made(stream_id: UUID) -> Playback | None:
     else:
         had = _as_client_had(frames, chunks, record.hides_usage)
         client, bare_frames = await _timeline(view.wire_format, had, pace)
+    notes = lint(view.wire_format, chunks, is_whole=view.outcome == Outcome.COMPLETED)
     lost = frozenset(chunk.seq for chunk in chunks if chunk.raw is None)
     tapes = Tapes(upstream, client, sent, list(_holds(view)), lost)
-    return Playback(view, tapes, align(tapes), Bare(bare_chunks, bare_frames))
+    return Playback(view, tapes, align(tapes), Bare(bare_chunks, bare_frames), notes)
 
 
 async def _timeline(wire_format: str, chunks: Iterable[StoredChunk], pace: Pace) -> tuple[Timeline, dict[int, bytes]]:

@@ -1,11 +1,12 @@
 """Stored chunks, aggregated as the relay did when they came."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
 from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import JsonObject, decode
+from streamviz.core.lint import LINTERS, Note
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.core.timeline import Timeline
 from streamviz.core.wire import AGGREGATORS
@@ -53,6 +54,18 @@ def timeline_of(wire_format: str, stored: Iterable[StoredChunk]) -> Timeline:
         timeline.add(each.seq, each.received_at, events_of(each))
     timeline.close()
     return timeline
+
+
+def lint(wire_format: str, stored: Sequence[StoredChunk], is_whole: bool) -> list[Note]:
+    """What upstream sent that its format does not allow; nothing where it is not known what it sent."""
+    if wire_format not in LINTERS or any(chunk.raw is None for chunk in stored):
+        return []
+    linter = LINTERS[wire_format]()
+    for chunk in stored:
+        for event in events_of(chunk):
+            linter.read(event)
+    linter.end(is_whole)
+    return linter.notes
 
 
 def events_of(stored: StoredChunk) -> Iterator[Chunk]:

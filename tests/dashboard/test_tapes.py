@@ -51,6 +51,16 @@ def instead(entries: list[AnyEntry], made: bytes) -> list[AnyEntry]:
     return list(changed)
 
 
+def test_what_the_format_does_not_allow_is_noted_at_its_chunk(cast: Cast, transactional_db: None) -> None:
+    odd = [sse(delta(role="assistant", content="Hi")), sse(delta(content=["there"])), *RAWS[-2:]]
+    stream_id, entries = story(NOW, odd, session="odd", number=3)
+    write(entries)
+    page = shown(cast, f"/streams/{stream_id}/tapes/")
+    assert "1 lint note" in page
+    assert "content_not_text" in page[page.index('class="tape-rows"') :]
+    assert "content_not_text" in shown(cast, "/stats/?range=all")
+
+
 def test_words_lead_to_their_chunks(cast: Cast, stream: uuid.UUID) -> None:
     answer = cast["bob"].get(f"/streams/{stream}/tapes/?block=0&start=5&end=9")
     assert (answer.status_code, answer["location"]) == (302, f"/streams/{stream}/tapes/?row=0#r0")

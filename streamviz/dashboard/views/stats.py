@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from streamviz.dashboard import charts, queries, roles, timespans
 from streamviz.dashboard.pages import needs
 from streamviz.dashboard.stats import GROUPINGS, stats_of
+from streamviz.records.queries.lint import broken_rules
 from streamviz.records.queries.rows import SearchTooBroad, limited
 
 
@@ -33,6 +34,7 @@ def stats(request: HttpRequest) -> HttpResponse:
     try:
         with limited():
             context["stats"] = stats_of(span, group)
+            context["lint"] = broken_rules(span.since, span.until)
     except SearchTooBroad:
         context["is_too_broad"] = True
     return render(request, "dashboard/stats.html", context)

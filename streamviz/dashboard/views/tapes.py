@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from streamviz.core.lint import RULES
 from streamviz.core.tapes import Fate, Row
 from streamviz.core.timeline import Piece
 from streamviz.dashboard import queries, roles
@@ -80,11 +81,12 @@ def _page(asked: QueryDict, played: Playback) -> dict[str, Any]:
     shown = list(islice(numbered, start, start + ROWS_A_PAGE))
     counts = counted(played.rows)
     return {
-        "rows": Rows(played.view, played.tapes, played.bare).shown(shown),
+        "rows": Rows(played.view, played.tapes, played.bare, played.notes).shown(shown),
         "current": row,
         "toggles": [(fate, FATES[fate], counts[fate], fate not in hidden) for fate in Fate],
         "hidden": [fate for fate in Fate if fate in hidden],
         "jumps": _jumps(played.rows, row),
+        "notes": [(note, RULES.get(note.rule, "")) for note in played.notes],
         "earlier": numbered[max(0, start - ROWS_A_PAGE)][0] if start else None,
         "later": numbered[start + ROWS_A_PAGE][0] if start + ROWS_A_PAGE < len(numbered) else None,
     }

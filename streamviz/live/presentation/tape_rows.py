@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from streamviz.core.differences import Part, difference
 from streamviz.core.events import BlockKind, StreamEvent, StreamFailed, StreamFinished, UsageUpdated
+from streamviz.core.lint import Note
 from streamviz.core.tapes import Fate, Row, Tapes
 from streamviz.core.timeline import NOBODY, Piece, Timeline
 from streamviz.live.presentation import marks
@@ -58,6 +59,7 @@ class RowView(NamedTuple):
     by: str
     meter: int | None
     lost: str
+    notes: Sequence[Note]
 
     @property
     def css(self) -> str:
@@ -79,10 +81,11 @@ class Bare(NamedTuple):
 class Rows:
     """Makes the rows of one stream's tapes."""
 
-    def __init__(self, stream: StreamView, tapes: Tapes, bare: Bare) -> None:
+    def __init__(self, stream: StreamView, tapes: Tapes, bare: Bare, notes: Sequence[Note]) -> None:
         self._stream = stream
         self._tapes = tapes
         self._bare = bare
+        self._notes = notes
 
     def shown(self, numbered: Iterable[tuple[int, Row]]) -> list[RowView]:
         """These rows, each with its number."""
@@ -106,6 +109,7 @@ class Rows:
             what=self._what(row, bool(lost), up == down),
             by=self._by(row),
             meter=_meter(self._waited(row)),
+            notes=[note for note in self._notes if note.seq in row.seqs],
             lost=f"{plural(len(lost), 'chunk')}, not kept: a policy masks what they said." if lost else "",
         )
 

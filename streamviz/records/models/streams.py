@@ -293,6 +293,25 @@ class RequestWords(models.Model):
         ]
 
 
+class LintNote(models.Model):
+    """A rule of its format that a stream's upstream broke, first with the chunk `seq`; core/lint has the rules. It goes
+    with the stream, in the database; the rest is the stream's, so that notes can be counted by themselves."""
+
+    pk = models.CompositePrimaryKey("stream_id", "rule")
+    stream = models.ForeignKey(
+        Stream, on_delete=models.DO_NOTHING, related_name="lint_notes", db_constraint=False, db_index=False
+    )
+    rule = models.CharField(max_length=40)
+    seq = models.PositiveIntegerField(help_text="The first chunk that broke it.")
+    times = models.PositiveIntegerField()
+    at = models.DateTimeField(help_text="When the stream was requested.")
+    provider = models.CharField(max_length=100, blank=True)
+    model = models.TextField(help_text="The model that was asked for.")
+
+    class Meta:
+        indexes = [models.Index(fields=["at"], include=["provider", "model", "rule", "times"], name="lint_note_at")]
+
+
 class DeletedStream(models.Model):
     """A stream that was deleted: what a journal still holds of it is not stored again."""
 

@@ -13,6 +13,7 @@ from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT, Ro
 from streamviz.records.writer import binary
 from streamviz.records.writer import statements as sql
 from streamviz.records.writer.linking import link
+from streamviz.records.writer.linting import write_lint_notes
 from streamviz.records.writer.pending import Batch
 from streamviz.records.writer.request_words import write_request_words
 
@@ -55,6 +56,7 @@ class Store:
             write_rows(cursor, known)
             write_request_words(cursor, known)
             copy_runs(cursor, known)
+            write_lint_notes(cursor, known)
             link(cursor, known)
         return [batch for batch in wanted if not (batch.opened or batch.stream_id in marks)]
 

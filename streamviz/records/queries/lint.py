@@ -1,0 +1,34 @@
+"""How often upstreams broke the rules of their formats, by provider and model."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from streamviz.core.lint import RULES
+from streamviz.records.queries.rows import rows
+
+MOST = 50
+# Index lint_note_at.
+_COUNTS = """
+SELECT provider, model, rule, count(*), sum(times)::bigint FROM records_lintnote
+WHERE at >= %(since)s AND at < %(until)s GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3 LIMIT %(most)s
+"""
+
+
+class Broken(NamedTuple):
+    """A rule that so many streams of a provider's model broke, and how many `times` in all."""
+
+    provider: str
+    model: str
+    rule: str
+    streams: int
+    times: int
+
+    @property
+    def demand(self) -> str:
+        """What the rule demands."""
+        return RULES.get(self.rule, "")
+
+
+def broken_rules(since: datetime, until: datetime, most: int = MOST) -> list[Broken]:
+    """Of the streams that were requested between two moments, those that most of them broke first."""
+    return [Broken(*row) for row in rows(_COUNTS, {"since": since, "until": until, "most": most})]
