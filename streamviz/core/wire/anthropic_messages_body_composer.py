@@ -10,8 +10,8 @@ from streamviz.core.events import BlockKind, StreamFailed
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_calls import kept_of
-from streamviz.core.wire.anthropic_messages_composer import FINISH_WITHOUT_CALLS, error_body
 from streamviz.core.wire.anthropic_messages_message import owner_of, part_of, parts_of
+from streamviz.core.wire.anthropic_messages_writer import FINISH_WITHOUT_CALLS, error_body
 
 # What is kept of an answer that is written anew; what else there is might repeat what was changed.
 _KEPT = frozenset("id type role model stop_sequence stop_details container context_management usage".split())

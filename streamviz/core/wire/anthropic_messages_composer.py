@@ -1,35 +1,26 @@
-"""Writing Anthropic's messages: events as the frames of a message stream.
+"""Composing Anthropic's messages where upstream's own frames go on between frames of ours.
 
 What no verdict changes keeps upstream's own frames, with what each of them is known to hold.
 """
 
-from collections import deque
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
 
 from streamviz.core import sse
 from streamviz.core.aggregator import Chunk
-from streamviz.core.calls import Runner, runner_of
-from streamviz.core.composer import Composer
 from streamviz.core.events import (
-    CONTRADICTION,
     BlockCompleted,
     BlockDelta,
-    BlockKind,
     BlockSealed,
     BlockStarted,
     StreamEvent,
-    StreamFailed,
     StreamFinished,
     UsageUpdated,
 )
 from streamviz.core.json_value import JsonObject, as_object, as_text, decode, encode
-from streamviz.core.wire.anthropic_messages_calls import call_part, has_input, kept_of
-from streamviz.core.wire.anthropic_messages_message import other_part, owner_of, parts_of
-from streamviz.core.wire.arguments import as_input
-from streamviz.core.wire.translation import ANTHROPIC_MESSAGES, translate_reason, translate_usage
+from streamviz.core.wire.anthropic_messages_calls import kept_of
+from streamviz.core.wire.anthropic_messages_message import owner_of, parts_of
+from streamviz.core.wire.anthropic_messages_writer import MessageWriter, OpenBlock, written
 
-FINISH_WITHOUT_CALLS = {"tool_use": "end_turn"}
 # What is carried over of each event; what else there is might repeat what was changed.
 _CARRIED = {
     "message_start": frozenset({"type", "message"}),
@@ -40,97 +31,16 @@ _CARRIED = {
 }
 _MESSAGE_FIELDS = frozenset("id type role model stop_sequence stop_details container context_management usage".split())
 _END_FIELDS = frozenset({"stop_reason", "stop_sequence", "stop_details", "container"})
-# How each kind of block begins, and the delta that it grows by.
-_EMPTY: dict[BlockKind, JsonObject] = {
-    BlockKind.CONTENT: {"type": "text", "text": ""},
-    BlockKind.REFUSAL: {"type": "text", "text": ""},
-    BlockKind.THINKING: {"type": "thinking", "thinking": "", "signature": ""},
-}
-_DELTAS = {
-    BlockKind.CONTENT: ("text_delta", "text"),
-    BlockKind.REFUSAL: ("text_delta", "text"),
-    BlockKind.THINKING: ("thinking_delta", "thinking"),
-    BlockKind.TOOL_CALL: ("input_json_delta", "partial_json"),
-}
 
 
-_NOT_ITS_OWN = ("upstream_error", "server_error")
+class AnthropicMessagesComposer(MessageWriter):
+    """Writes what verdicts change, and carries over the frames of the rest."""
 
-
-def error_body(message: str, kind: str) -> JsonObject:
-    """Anthropic's error object; a kind that is none of its own becomes `api_error`."""
-    known = kind if kind.endswith("_error") and kind not in _NOT_ITS_OWN else "api_error"
-    return {"type": "error", "error": {"type": known, "message": message}}
-
-
-@dataclass(slots=True)
-class _Block:
-    """A block that the client gets. `index` is None until its start is written; what comes before that waits.
-
-    `began` is what is kept of upstream's start of a call that has no input.
-    """
-
-    kind: BlockKind
-    label: str
-    id: str
-    name: str
-    index: int | None = None
-    began: JsonObject = field(default_factory=dict)
-    waiting: list[BlockDelta] = field(default_factory=list)
-    is_ended: bool = False
-
-
-class AnthropicMessagesComposer(Composer):
-    """Writes a stream. `head` holds the message's fields (id, model) and is read anew for each frame.
-
-    The format has one open block at a time, so what belongs to a later block waits for the end of the one before.
-    Without a `source`, what is composed stands between upstream's own frames: its stop reason goes out at once, and
-    text behind a tool call, which providers reject in the next turn, is left out. With a `source`, the format that
-    the events come from, all is composed: tool calls go out behind all text, and `end()` writes the end.
-    """
-
-    finish_without_calls = FINISH_WITHOUT_CALLS
-    finish_halted = "refusal"
     markers = frozenset({"message_stop", "ping"})
-
-    def __init__(self, head: JsonObject, source: str = "") -> None:
-        self._head = head
-        self._source = source
-        self._blocks: dict[int, _Block] = {}
-        self._queue: deque[int] = deque()
-        self._calls: list[int] = []
-        self._open: _Block | None = None
-        self._next_index = 0
-        self._has_begun = False
-        self._has_calls = False
-        self._denied: set[str] = set()
-        self._began: dict[int, JsonObject] = {}
-        self._is_finished = False
-        self._usage: JsonObject = {}
-        self._reason = ""
-
-    def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
-        self._has_begun = True
-        for event in events:
-            match event:
-                case BlockStarted():
-                    self._pass_start(event, self._next_index if event.index is None else event.index)
-                case BlockCompleted() | BlockSealed():
-                    if (block := self._blocks.get(event.ordinal)) is not None:
-                        block.is_ended = True
-                        self._open = None if self._open is block else self._open
-                case UsageUpdated():
-                    self._usage = event.usage
-                case _:
-                    pass
 
     def keeps(self, chunk: Chunk) -> bool:
         # By the payload's own word where it has one, as it is read; some gateways send no names.
         return chunk.data is None or _word(chunk.data, chunk.name) in self.markers
-
-    def denied(self, call: BlockStarted) -> None:
-        if call.id:
-            self._denied.add(call.id)
 
     def carry(self, chunk: Chunk, events: Sequence[StreamEvent]) -> list[bytes] | None:
         if self._source or self._is_finished or chunk.data is None:
@@ -172,53 +82,6 @@ class AnthropicMessagesComposer(Composer):
             frames += self._begin_part(event, part, changed.get(event.ordinal))
         return frames + self.compose([event for event in said if isinstance(event, UsageUpdated | StreamFinished)])
 
-    def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
-        frames: list[bytes] = []
-        for event in events:
-            frames += self._frames(event)
-        if self._reason and not self._source:
-            frames += self._finish()
-        return frames
-
-    def end(self) -> list[bytes]:
-        """Nothing after an error, which ends a response of this format by itself."""
-        return [] if self._is_finished else [*self._finish(), _write("message_stop", {})]
-
-    def stop(self) -> list[bytes]:
-        return [_write("message_stop", {})]
-
-    def keep_alive(self) -> bytes:
-        return _write("ping", {})
-
-    def fail(self, failure: StreamFailed) -> bytes:
-        return sse.write_event(encode(error_body(failure.message, failure.kind)), "error")
-
-    @property
-    def _is_foreign(self) -> bool:
-        return self._source not in ("", ANTHROPIC_MESSAGES)
-
-    def _frames(self, event: StreamEvent) -> list[bytes]:
-        if self._is_finished:
-            # The format has nothing behind its end, nor behind an error.
-            return []
-        match event:
-            case BlockStarted() if event.choice == 0:
-                return self._start(event)
-            case BlockDelta():
-                return self._grow(event)
-            case BlockCompleted() | BlockSealed():
-                return self._complete(event.ordinal, is_sealed=isinstance(event, BlockSealed))
-            case UsageUpdated():
-                self._usage = translate_usage(event.usage, self._source or ANTHROPIC_MESSAGES, ANTHROPIC_MESSAGES)
-            case StreamFinished() if event.choice == 0:
-                self._reason = event.reason
-            case StreamFailed() if event.kind != CONTRADICTION:
-                self._is_finished = True
-                return [self.fail(event)]
-            case _:
-                pass
-        return []
-
     def _carry_beginning(self, chunk: Chunk, payload: JsonObject, events: Sequence[StreamEvent]) -> list[bytes] | None:
         if self._has_begun or any(isinstance(event, BlockStarted) for event in events):
             return None
@@ -236,7 +99,7 @@ class AnthropicMessagesComposer(Composer):
         if owner_of(part) in self._denied:
             return frames
         block = self._pass_start(event, self._next_index)
-        return [*frames, _write("content_block_start", {"index": block.index, "content_block": part})]
+        return [*frames, written("content_block_start", {"index": block.index, "content_block": part})]
 
     def _carry_start(self, chunk: Chunk, payload: JsonObject, events: Sequence[StreamEvent]) -> list[bytes] | None:
         started = [event for event in events if isinstance(event, BlockStarted)]
@@ -282,7 +145,7 @@ class AnthropicMessagesComposer(Composer):
         self._is_finished = True
         return [*frames, _own(chunk, payload, {"delta": {**end, "stop_reason": reason}})]
 
-    def _is_out(self, block: _Block) -> bool:
+    def _is_out(self, block: OpenBlock) -> bool:
         """Whether the client has the start of a block, and not its end."""
         return block is self._open and block.index is not None
 
@@ -290,154 +153,6 @@ class AnthropicMessagesComposer(Composer):
         for event in events:
             if isinstance(event, UsageUpdated):
                 self._usage = event.usage
-
-    def _pass_start(self, event: BlockStarted, index: int) -> _Block:
-        block = _Block(event.kind, event.label, event.id, event.name, index)
-        self._blocks[event.ordinal] = self._open = block
-        self._next_index = max(self._next_index, index + 1)
-        self._has_calls = self._has_calls or _is_for_client(event)
-        return block
-
-    def _start(self, event: BlockStarted) -> list[bytes]:
-        is_call = event.kind is BlockKind.TOOL_CALL
-        if self._is_foreign and (event.kind is BlockKind.OTHER or (is_call and not _is_for_client(event))):
-            # Another format's own kinds have no place in this one.
-            return []
-        if self._has_calls and not self._source and event.kind in (BlockKind.CONTENT, BlockKind.REFUSAL):
-            return []
-        self._has_calls = self._has_calls or _is_for_client(event)
-        id = event.id or (f"toolu_{event.ordinal}" if is_call else "")
-        label = "" if is_call and self._is_foreign else event.label
-        began = self._began.get(event.ordinal, {}) if is_call else {}
-        self._blocks[event.ordinal] = _Block(event.kind, label, id, event.name, began=began)
-        (self._calls if is_call and self._source else self._queue).append(event.ordinal)
-        return self._advance()
-
-    def _grow(self, event: BlockDelta) -> list[bytes]:
-        block = self._blocks.get(event.ordinal)
-        if block is None:
-            return []
-        if block.is_ended and block.index is not None:
-            # Its end was written; what still came is a block of its own.
-            block = self._blocks[event.ordinal] = _Block(block.kind, block.label, block.id, block.name)
-            self._queue.append(event.ordinal)
-        if block is self._open and _is_streamed(block):
-            return _delta_frames(block, event)
-        block.waiting.append(event)
-        return self._advance()
-
-    def _complete(self, ordinal: int, is_sealed: bool) -> list[bytes]:
-        block = self._blocks.get(ordinal)
-        # A call that is complete may still grow where the format interleaves calls.
-        if block is None or (block.kind is BlockKind.TOOL_CALL and not is_sealed):
-            return []
-        block.is_ended = True
-        return self._advance()
-
-    def _advance(self) -> list[bytes]:
-        """Write what can be written now: the end of the open block, and the blocks that waited for it."""
-        frames: list[bytes] = []
-        while True:
-            if self._open is not None:
-                if not self._open.is_ended:
-                    return frames
-                frames += self._stop(self._open)
-            if not self._queue:
-                return frames
-            self._open = self._blocks[self._queue.popleft()]
-            if _is_streamed(self._open):
-                frames += self._begin(self._open)
-
-    def _begin(self, block: _Block) -> list[bytes]:
-        """The start of a block, and what waited for it."""
-        frames = self._message_start()
-        block.index, self._next_index = self._next_index, self._next_index + 1
-        frames.append(_write("content_block_start", {"index": block.index, "content_block": _start_of(block)}))
-        if _is_streamed(block):
-            for delta in block.waiting:
-                frames += _delta_frames(block, delta)
-        block.waiting = []
-        return frames
-
-    def _stop(self, block: _Block) -> list[bytes]:
-        self._open = None
-        if block.index is None and self._is_of_denied(block):
-            return []
-        frames = self._begin(block) if block.index is None else []
-        return [*frames, _write("content_block_stop", {"index": block.index})]
-
-    def _is_of_denied(self, block: _Block) -> bool:
-        """Whether it is the result of a call that the client did not get."""
-        if block.kind is not BlockKind.OTHER or not self._denied:
-            return False
-        return (
-            owner_of({**as_input("".join(delta.text for delta in block.waiting)), "type": block.label}) in self._denied
-        )
-
-    def _message_start(self) -> list[bytes]:
-        if self._has_begun:
-            return []
-        self._has_begun = True
-        empty: JsonObject = {"content": [], "stop_reason": None, "stop_sequence": None}
-        usage = {"input_tokens": 0, "output_tokens": 0, **self._usage}
-        own = {key: value for key, value in self._head.items() if key in ("id", "model")}
-        message = {"id": "", "type": "message", "role": "assistant", "model": "", **own, **empty, "usage": usage}
-        return [_write("message_start", {"message": message})]
-
-    def _finish(self) -> list[bytes]:
-        frames = [*self._message_start(), *self._end_blocks()]
-        reason, self._reason = self._reason, ""
-        if not reason or self._is_finished:
-            return frames
-        self._is_finished = True
-        source = self._source or ANTHROPIC_MESSAGES
-        stop_reason = translate_reason(reason, source, ANTHROPIC_MESSAGES, has_calls=self._has_calls)
-        delta = {"stop_reason": stop_reason, "stop_sequence": self._head.get("stop_sequence")}
-        usage = {"output_tokens": 0, **self._usage}
-        return [*frames, _write("message_delta", {"delta": delta, "usage": usage})]
-
-    def _end_blocks(self) -> list[bytes]:
-        self._queue += self._calls
-        self._calls = []
-        for block in self._blocks.values():
-            block.is_ended = True
-        return self._advance()
-
-
-def _is_streamed(block: _Block) -> bool:
-    """Whether a block's text goes out as it comes; the others are written whole at their end."""
-    if block.kind is BlockKind.OTHER:
-        return bool(block.name)
-    if block.kind is BlockKind.TOOL_CALL and not has_input(block.label):
-        # Clients add the pieces of an input up for the types that they know.
-        return False
-    return block.label != "redacted_thinking"
-
-
-def _start_of(block: _Block) -> JsonObject:
-    if block.kind is BlockKind.TOOL_CALL:
-        name = next((delta.name for delta in reversed(block.waiting) if delta.name), block.name)
-        id = next((delta.id for delta in reversed(block.waiting) if delta.id), block.id)
-        given = "" if has_input(block.label) else "".join(delta.text for delta in block.waiting)
-        return call_part(block.label, id, name, given, block.began)
-    if block.label == "redacted_thinking":
-        return {"type": block.label, "data": "".join(delta.signature for delta in block.waiting)}
-    if block.kind is BlockKind.OTHER:
-        text = "" if block.name else "".join(delta.text for delta in block.waiting)
-        return other_part(block.label, block.id, block.name, text, {})
-    return _EMPTY[block.kind]
-
-
-def _delta_frames(block: _Block, event: BlockDelta) -> list[bytes]:
-    word, name = _DELTAS.get(block.kind, ("input_json_delta", "partial_json"))
-    deltas: list[JsonObject] = [{"type": word, name: event.text}] if event.text else []
-    if event.signature and block.kind is BlockKind.THINKING:
-        deltas.append({"type": "signature_delta", "signature": event.signature})
-    return [_write("content_block_delta", {"index": block.index, "delta": delta}) for delta in deltas]
-
-
-def _write(name: str, fields: JsonObject) -> bytes:
-    return sse.write_event(encode({"type": name, **fields}), name)
 
 
 def _own(chunk: Chunk, payload: JsonObject, fields: JsonObject) -> bytes:
@@ -457,7 +172,3 @@ def _payload(data: bytes) -> JsonObject:
         return as_object(decode(data))
     except ValueError:
         return {}
-
-
-def _is_for_client(event: BlockStarted) -> bool:
-    return event.kind is BlockKind.TOOL_CALL and runner_of(event.label) is Runner.CLIENT

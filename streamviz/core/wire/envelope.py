@@ -9,7 +9,9 @@ import re
 from streamviz.core.blocks import Told
 from streamviz.core.calls import may_be_call
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.wire import anthropic_messages_beside as messages
 from streamviz.core.wire import beside
+from streamviz.core.wire import openai_responses_beside as responses
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -55,12 +57,12 @@ _PIECES = {
 }
 # Of what is of no known type: what names it, and what it belongs to.
 _OF_UNKNOWN = ("id", "type", "role", "status", "name", "call_id", "tool_use_id", "server_name", "server_label")
-_BLOCKS = {kind: known - _names("id name server_name caller") for kind, known in beside.BLOCKS.items()}
-_ITEMS = {kind: known - _names("name call_id caller") for kind, known in beside.ITEMS.items()}
+_BLOCKS = {kind: known - _names("id name server_name caller") for kind, known in messages.BLOCKS.items()}
+_ITEMS = {kind: known - _names("name call_id caller") for kind, known in responses.ITEMS.items()}
 _MESSAGE = _names("content")
 _DELTA = _names("delta")
 _EVENT = _names("message content_block content delta")
-_DELTA_EVENT = beside.DELTA_EVENT - {"obfuscation"}
+_DELTA_EVENT = responses.DELTA_EVENT - {"obfuscation"}
 _RESPONSE = _names("output output_text")
 _GEMINI = _names("candidates response")
 _CANDIDATE = _names(
@@ -101,7 +103,7 @@ class Envelope:
     def read_message(self, payload: JsonObject, kind: str) -> None:
         if kind == "content_block_delta":
             self._members(payload, _DELTA)
-            self._part(payload.get("delta"), beside.DELTAS)
+            self._part(payload.get("delta"), messages.DELTAS)
             return
         self._members(payload, _EVENT)
         for name in _EVENT:
@@ -118,12 +120,12 @@ class Envelope:
         if "output" in payload and "type" not in payload:
             self._response(payload)
             return
-        known = _DELTA_EVENT if kind.endswith(".delta") else beside.RESPONSE_EVENTS.get(kind, _NOTHING)
+        known = _DELTA_EVENT if kind.endswith(".delta") else responses.RESPONSE_EVENTS.get(kind, _NOTHING)
         self._members(payload, _NOTHING if kind == "error" else known)
         if item := payload.get("item"):
             self._item(item)
         if part := payload.get("part"):
-            self._part(part, beside.TEXT_PARTS)
+            self._part(part, responses.TEXT_PARTS)
         if response := payload.get("response"):
             self._response(as_object(response))
 
@@ -179,7 +181,7 @@ class Envelope:
         if members.get("type") in ("message", "reasoning"):
             for name in ("content", "summary"):
                 for part in as_list(members.get(name)):
-                    self._part(part, beside.TEXT_PARTS)
+                    self._part(part, responses.TEXT_PARTS)
 
     def _part(self, part: object, kinds: dict[str, frozenset[str]]) -> None:
         """Read an object whose members depend on its type."""

@@ -8,6 +8,7 @@ from streamviz.core.json_value import JsonObject
 from streamviz.core.wire import (
     anthropic_messages_composer,
     anthropic_messages_request,
+    anthropic_messages_writer,
     gemini_errors,
     gemini_request,
     openai_chat_composer,
@@ -37,7 +38,7 @@ def _openai_error(error: ClientFacingError) -> JsonObject:
 
 
 def _anthropic_error(error: ClientFacingError) -> JsonObject:
-    return anthropic_messages_composer.error_body(error.message, error.kind)
+    return anthropic_messages_writer.error_body(error.message, error.kind)
 
 
 def _gemini_error(error: ClientFacingError) -> JsonObject:

@@ -12,8 +12,8 @@ from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
-from streamviz.core.wire.beside import chat_says_beside
 from streamviz.core.wire.envelope import Envelope
+from streamviz.core.wire.openai_chat_beside import chat_says_beside
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, Places, legacy_piece, piece_of
 from streamviz.core.wire.openai_chat_message import build_message
 from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, thinking_in

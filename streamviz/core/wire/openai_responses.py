@@ -9,7 +9,7 @@ so that all have to say the same.
 from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, objects
-from streamviz.core.wire.beside import responses_say_beside
+from streamviz.core.wire.openai_responses_beside import responses_say_beside
 from streamviz.core.wire.openai_responses_calls import CALLS, is_call
 from streamviz.core.wire.openai_responses_item_reader import Item
 from streamviz.core.wire.openai_responses_message import build_response, text_of

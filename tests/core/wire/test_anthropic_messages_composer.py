@@ -19,7 +19,8 @@ from streamviz.core.judgements import ChainContext
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
 from streamviz.core.wire.anthropic_messages_body_composer import AnthropicMessagesBodyComposer
-from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer, error_body
+from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
+from streamviz.core.wire.anthropic_messages_writer import error_body
 from tests.core.support import active, chunks, deny_names, parse, told
 from tests.core.wire import legal
 from tests.core.wire.official import payloads

@@ -1,0 +1,70 @@
+"""What a message or its events say where their reader does not look (`beside.py`)."""
+
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.wire.beside import WORDS, has_text, is_odd, known_says_beside, member_names, says_beside
+
+_EVENTS = {
+    "message_start": member_names("message"),
+    "content_block_start": member_names("content_block"),
+    "content_block_delta": member_names("delta"),
+    "message_delta": member_names("delta usage context_management"),
+    "error": member_names("error request_id"),
+}
+_END = member_names("stop_reason stop_sequence stop_details container context_management")
+_MESSAGE = member_names(
+    "id role model content stop_sequence stop_details container context_management diagnostics usage type error"
+)
+_INPUT = member_names("id name input caller server_name cache_control")
+BLOCKS = {
+    "text": member_names("text citations"),
+    "thinking": member_names("thinking signature"),
+    "redacted_thinking": member_names("data"),
+    "tool_use": _INPUT,
+    "server_tool_use": _INPUT,
+    "mcp_tool_use": _INPUT,
+}
+DELTAS = {
+    "text_delta": member_names("text"),
+    "input_json_delta": member_names("partial_json"),
+    "thinking_delta": member_names("thinking"),
+    "signature_delta": member_names("signature"),
+    "citations_delta": member_names("citation"),
+}
+_DELTA_TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
+
+
+def messages_say_beside(payload: JsonObject, name: str) -> bool:
+    """Whether an event, or a whole message, says anything where nobody reads it."""
+    kind = as_text(payload.get("type")) or name
+    if kind == "content_block_delta":
+        delta = payload.get("delta")
+        return says_beside(payload, _EVENTS[kind]) or _delta_of_block_says_beside(delta)
+    if "content" in payload:
+        return says_beside(payload, _MESSAGE) or _content_says_beside(payload)
+    if says_beside(payload, _EVENTS.get(kind, frozenset())) or is_odd(payload, "message", dict):
+        return True
+    if kind == "message_delta" and says_beside(payload.get("delta") or {}, _END):
+        return True
+    message = as_object(payload.get("message"))
+    block = payload.get("content_block")
+    return _content_says_beside(message) or known_says_beside(block, BLOCKS) or _is_no_text(block)
+
+
+def _content_says_beside(message: JsonObject) -> bool:
+    if is_odd(message, "content", list, str):
+        return True
+    return any(known_says_beside(part, BLOCKS) or _is_no_text(part) for part in as_list(message.get("content")))
+
+
+def _delta_of_block_says_beside(delta: object) -> bool:
+    members = as_object(delta)
+    if len(members) == 2 and isinstance(members.get(_DELTA_TEXTS.get(as_text(members.get("type")), "")), str):
+        return False
+    is_known = as_text(members.get("type")) in DELTAS
+    has_words = not is_known and any(has_text(members[name]) for name in WORDS if name in members)
+    return has_words or known_says_beside(delta, DELTAS) or _is_no_text(delta)
+
+
+def _is_no_text(part: object) -> bool:
+    members = as_object(part)
+    return any(is_odd(members, name, str) for name in ("text", "thinking", "partial_json"))

@@ -1,0 +1,123 @@
+"""What a chat chunk or completion says where its reader does not look (`beside.py`)."""
+
+from collections.abc import Iterator
+
+from streamviz.core.calls import CARRIERS
+from streamviz.core.json_value import JsonObject, as_list, as_object
+from streamviz.core.wire.beside import TOKEN, Part, any_beside, has_text, is_odd, member_names, says_beside
+
+# Of what nearly every delta is made.
+_TEXTS = member_names("role content refusal reasoning_content reasoning")
+_CHOICE = member_names("delta message logprobs error content_filter_results content_filter_offsets")
+_CHOICE_AGAIN = _CHOICE | {"text"}
+_DELTA = member_names(
+    "role content refusal tool_calls function_call reasoning_content reasoning thinking reasoning_details audio name"
+    " images annotations citations provider_specific_fields thinking_blocks provider_metadata"
+)
+_CALL = member_names("id function custom type")
+_FUNCTION = member_names("name arguments")
+_CUSTOM = member_names("name input")
+_AUDIO = member_names("transcript data")
+_IMAGE = member_names("image_url url b64_json")
+_THINKING = member_names("reasoning_content reasoning thinking reasoning_details thinking_blocks")
+_THOUGHTS = ("text", "summary", "thinking", "content", "reasoning")
+_DETAILS = ("text", "summary")
+_SPECIFIC = _THINKING | member_names(
+    "annotations citations images signature provider_metadata web_search_results tool_results"
+)
+_OF_CALLS = ("name", "call_id", *CARRIERS)
+_ABOUT_THOUGHTS = member_names("data signature id format encrypted_content")
+_LOGPROBS = member_names("content refusal reasoning_content")
+_PART = member_names("text refusal thinking signature annotations")
+_MEDIA = member_names("text image_url input_audio audio file url data reference_ids")
+_PARTS = frozenset({"text", "output_text", "refusal"})
+
+
+def chat_says_beside(payload: JsonObject) -> bool:
+    """Whether a chunk, or a whole completion, says anything where nobody reads it."""
+    return is_odd(payload, "choices", list) or any(map(_choice_says_beside, as_list(payload.get("choices"))))
+
+
+def _choice_says_beside(choice: object) -> bool:
+    members = as_object(choice)
+    if says_beside(choice, _CHOICE_AGAIN if _is_text_again(members) else _CHOICE):
+        return True
+    if (logprobs := members.get("logprobs")) and any_beside(_tokens(logprobs)):
+        return True
+    return any(_delta_says_beside(members[name]) for name in ("delta", "message") if members.get(name))
+
+
+def _is_text_again(choice: JsonObject) -> bool:
+    """Whether the content is said as there was it before there was chat, too, as some providers do."""
+    text = choice.get("text")
+    return text is not None and text == as_object(choice.get("delta") or choice.get("message")).get("content")
+
+
+def _delta_says_beside(delta: object) -> bool:
+    members = as_object(delta)
+    if members and all(name in _TEXTS and isinstance(value, str | None) for name, value in members.items()):
+        return "role" in members and has_text(members["role"])
+    if says_beside(delta, _DELTA) or is_odd(members, "provider_specific_fields", dict):
+        return True
+    if is_odd(members, "tool_calls", list) or has_text(members.get("name")):
+        return True
+    if not isinstance(members.get("role"), str | None):
+        return has_text(members["role"])
+    return any_beside(_of_delta(members))
+
+
+def _of_delta(delta: JsonObject) -> Iterator[Part]:
+    for call in as_list(delta.get("tool_calls")):
+        members = as_object(call)
+        is_again = as_object(members.get("function")).get("name", "") == members.get("name")
+        yield call, _CALL | {"name"} if is_again else _CALL
+        yield from _of_call(members)
+    if call := delta.get("function_call"):
+        yield call, _FUNCTION
+    if audio := delta.get("audio"):
+        yield audio, _AUDIO
+    if images := delta.get("images"):
+        for image in as_list(images) or [images]:
+            yield image, _IMAGE
+    yield from _thoughts(delta)
+    specific = as_object(delta.get("provider_specific_fields"))
+    yield specific, _SPECIFIC
+    yield from _thoughts(specific)
+    for part in as_list(delta.get("content")):
+        kind = as_object(part).get("type")
+        if kind in _PARTS:
+            yield part, _PART
+        elif isinstance(part, dict) and kind not in ("thinking", "reasoning"):
+            yield part, _MEDIA
+
+
+def _thoughts(delta: JsonObject) -> Iterator[Part]:
+    """The objects in the fields of thinking, however they are nested."""
+    level: list[tuple[object, str]] = [
+        (value, name) for name in _THINKING if isinstance(value := delta.get(name), dict | list)
+    ]
+    while level:
+        value, of = level.pop()
+        if isinstance(value, list):
+            level += ((item, of) for item in value)
+        elif isinstance(value, dict):
+            # The first that has a text is read, or all where none has.
+            names = _DETAILS if of == "reasoning_details" else _THOUGHTS
+            read = next((name for name in names if value.get(name)), "")
+            if read or of == "reasoning_details" or any(value.get(name) for name in _OF_CALLS):
+                yield value, _ABOUT_THOUGHTS | {read}
+            level += ((value[name], of) for name in ([read] if read else value))
+
+
+def _of_call(call: JsonObject) -> Iterator[Part]:
+    if function := call.get("function"):
+        yield function, _FUNCTION
+    if custom := call.get("custom"):
+        yield custom, _CUSTOM
+
+
+def _tokens(logprobs: object) -> Iterator[Part]:
+    yield logprobs, _LOGPROBS
+    for name in _LOGPROBS:
+        for token in as_list(as_object(logprobs).get(name)):
+            yield token, TOKEN

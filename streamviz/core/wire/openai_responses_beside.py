@@ -1,0 +1,92 @@
+"""What a response or its events say where their reader does not look (`beside.py`)."""
+
+from streamviz.core.calls import CARRIERS
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.wire.beside import TOKEN, has_text, is_odd, known_says_beside, member_names, says_beside
+
+DELTA_EVENT = member_names("delta obfuscation logprobs")
+_LIFECYCLE = member_names("response")
+RESPONSE_EVENTS = {
+    "error": member_names("message code param error"),
+    **dict.fromkeys(("created", "queued", "in_progress", "completed", "incomplete", "failed"), _LIFECYCLE),
+    **dict.fromkeys(("output_item.added", "output_item.done"), member_names("item")),
+    **dict.fromkeys(("content_part.added", "content_part.done"), member_names("part")),
+    **dict.fromkeys(("reasoning_summary_part.added", "reasoning_summary_part.done"), member_names("part")),
+    "output_text.done": member_names("text logprobs"),
+    "refusal.done": member_names("refusal"),
+    "reasoning_text.done": member_names("text"),
+    "reasoning_summary_text.done": member_names("text"),
+    "function_call_arguments.done": member_names("arguments name"),
+    "mcp_call_arguments.done": member_names("arguments name"),
+    "custom_tool_call_input.done": member_names("input"),
+    "code_interpreter_call_code.done": member_names("code"),
+    "shell_call_command.added": member_names("command"),
+    "shell_call_command.done": member_names("command"),
+    "shell_call_output_content.done": member_names("output"),
+    "output_text.annotation.added": member_names("annotation"),
+    "image_generation_call.partial_image": member_names("partial_image_b64"),
+}
+# Where a call may say once more what its tool is given: its reader compares.
+_AGAIN = frozenset(CARRIERS) | member_names("payload body tool_input tool_args operations diff function query")
+ITEMS = {
+    "message": member_names("content"),
+    "reasoning": member_names("summary content encrypted_content"),
+    "function_call": member_names("name call_id caller") | _AGAIN,
+    "custom_tool_call": member_names("name call_id caller") | _AGAIN,
+}
+TEXT_PARTS = {
+    "output_text": member_names("text annotations logprobs"),
+    "refusal": member_names("refusal"),
+    "summary_text": member_names("text"),
+    "reasoning_text": member_names("text"),
+}
+
+
+def responses_say_beside(payload: JsonObject, name: str) -> bool:
+    """Whether an event, or a whole response, says anything where nobody reads it."""
+    kind = (as_text(payload.get("type")) or name).removeprefix("response.")
+    if kind.endswith(".delta"):
+        return (
+            says_beside(payload, DELTA_EVENT)
+            # What a shell's commands gave is an object.
+            or (not kind.startswith("shell_call_output") and is_odd(payload, "delta", str))
+            or (bool(payload.get("logprobs")) and _odd_tokens(payload))
+        )
+    if "output" in payload and "type" not in payload:
+        return _output_says_beside(payload)
+    if says_beside(payload, RESPONSE_EVENTS.get(kind, frozenset())) or _odd_tokens(payload):
+        return True
+    if item := payload.get("item"):
+        return _item_says_beside(item)
+    if part := payload.get("part"):
+        return known_says_beside(part, TEXT_PARTS)
+    return _output_says_beside(as_object(payload.get("response")))
+
+
+def _output_says_beside(response: JsonObject) -> bool:
+    return (
+        is_odd(response, "text", dict)
+        or is_odd(response, "output", list)
+        or is_odd(response, "output_text", str)
+        or is_odd(response, "reasoning", dict)
+        or any(map(_item_says_beside, as_list(response.get("output"))))
+    )
+
+
+def _item_says_beside(item: object) -> bool:
+    if not isinstance(item, dict):
+        return has_text(item)
+    if known_says_beside(item, ITEMS):
+        return True
+    if item.get("type") not in ("message", "reasoning"):
+        return False
+    if is_odd(item, "content", list, str) or is_odd(item, "summary", list, str):
+        return True
+    parts = [part for name in ("content", "summary") for part in as_list(item.get(name))]
+    # Thinking may be bare text, which its reader reads.
+    kinds = (dict, str) if item["type"] == "reasoning" else (dict,)
+    return any(not isinstance(part, kinds) or known_says_beside(part, TEXT_PARTS) for part in parts)
+
+
+def _odd_tokens(payload: JsonObject) -> bool:
+    return any(says_beside(token, TOKEN) for token in as_list(payload.get("logprobs")))
