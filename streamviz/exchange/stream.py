@@ -10,7 +10,21 @@ from streamviz.core.judgements import ChainContext
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision
 from streamviz.exchange.life import Life, State
-from streamviz.records.links import Place
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a stream stands in its conversation. `parent` is the stream that it goes on from, `is_named` says that its
+    client named the session.
+
+    `asked` is what a surer parent would be known by, `marks` what later ones may find it by.
+    """
+
+    parent: uuid.UUID | None = None
+    relation: str = ""
+    is_named: bool = False
+    asked: list[int] = field(default_factory=list)
+    marks: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)

@@ -4,12 +4,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from asgiref.typing import ASGIReceiveCallable
 
 from streamviz.asgi_types import WHY
 from streamviz.core.errors import InternalError
+from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import http
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.worker import LAST_WORDS_SECONDS, Worker
@@ -19,8 +20,53 @@ log = logging.getLogger(__name__)
 # Many clients leave on seeing a stream's last word. What upstream gets to end its response after that.
 END_SECONDS = 2.0
 
-# Tells an exchange why it ends.
+# Tells a call why it ends.
 Say = Callable[[], None]
+
+
+class Endable(Protocol):
+    """A call that somebody can end."""
+
+    stream: LiveStream
+
+    def cancelled(self, by: str) -> None: ...
+    def revoked(self) -> None: ...
+    def stopped(self) -> None: ...
+
+
+class Race:
+    """A call beside those who may end it: `running` is the call, `leaving` its client, `stopping` all others."""
+
+    def __init__(
+        self, call: Coroutine[None, None, None], receive: ASGIReceiveCallable, ended: Endable, worker: Worker
+    ) -> None:
+        self.running = asyncio.ensure_future(call)
+        self.leaving = asyncio.ensure_future(receive())
+        self.stopping: asyncio.Future[Say] = asyncio.get_running_loop().create_future()
+        self._ended = ended
+        self._worker = worker
+        ended.stream.cancel = lambda by: self._stop(partial(ended.cancelled, by))
+        worker.end_with_key(ended.stream, partial(self._stop, ended.revoked))
+
+    async def first(self) -> None:
+        """Return when the call is over, or somebody ends it."""
+        those = (self.running, self.leaving, self.stopping)
+        with self._worker.stopped_by(partial(self._stop, self._ended.stopped)):
+            await asyncio.wait(those, return_when=asyncio.FIRST_COMPLETED)
+        self._ended.stream.cancel = None
+
+    async def close(self) -> None:
+        """Nobody waits any more."""
+        self._ended.stream.cancel = None
+        self._worker.over(self._ended.stream)
+        await _ended(self.running, self.leaving)
+
+    def _stop(self, say: Say) -> bool:
+        """Have the call end for this reason; False where it ends already, or is over."""
+        if self.stopping.done():
+            return False
+        self.stopping.set_result(say)
+        return True
 
 
 async def until_over(
@@ -28,16 +74,11 @@ async def until_over(
 ) -> None:
     """Run `call` to its end, or until the client leaves, a person cancels, the key is revoked or the server stops:
     upstream is closed at once then. Raises CannotEnd where the client's connection is to be cut."""
-    exchange, stream = driver.exchange, driver.exchange.stream
-    running = asyncio.ensure_future(_guarded(call, driver))
-    leaving = asyncio.ensure_future(receive())
-    stopping: asyncio.Future[Say] = asyncio.get_running_loop().create_future()
-    stream.cancel = lambda by: _stop(stopping, partial(exchange.cancelled, by))
-    worker.end_with_key(stream, partial(_stop, stopping, exchange.revoked))
+    exchange = driver.exchange
+    race = Race(_guarded(call, driver), receive, exchange, worker)
+    running, leaving = race.running, race.leaving
     try:
-        with worker.stopped_by(partial(_stop, stopping, exchange.stopped)):
-            await asyncio.wait((running, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
-        stream.cancel = None
+        await race.first()
         if leaving.done() and exchange.has_sent_all:
             await asyncio.wait((running,), timeout=END_SECONDS)
         if running.done():
@@ -46,15 +87,14 @@ async def until_over(
             exchange.left(_why(leaving))
             await worker.floods.take()  # many may leave at once, and it takes a while to close a long stream
         else:
-            await _cut_short(driver, running, leaving, stopping.result())
+            await _cut_short(driver, running, leaving, race.stopping.result())
     except asyncio.CancelledError:
         # The server has waited long enough: for an application whose client has left, or for all when it stops.
         if leaving.done():
             exchange.left(_why(leaving))
         raise
     finally:
-        worker.over(stream)
-        await _ended(running, leaving)
+        await race.close()
         exchange.dropped()
         await driver.carry_out()
     if driver.cut_off:
@@ -75,14 +115,6 @@ async def _guarded(call: Coroutine[None, None, None], driver: Driver) -> None:
 def _why(leaving: "asyncio.Future[Any]") -> str:
     """Why the server says that the client is gone; nothing where it just left."""
     return str(leaving.result().get(WHY, ""))
-
-
-def _stop(stopping: "asyncio.Future[Say]", say: Say) -> bool:
-    """Have a stream end for this reason; False where it ends already, or is over."""
-    if stopping.done():
-        return False
-    stopping.set_result(say)
-    return True
 
 
 async def _cut_short(driver: Driver, running: "asyncio.Future[None]", leaving: "asyncio.Future[Any]", say: Say) -> None:

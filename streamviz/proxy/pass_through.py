@@ -1,8 +1,6 @@
 """Everything else that a provider has under /v1: files, batches, images, audio, … It is not read, and a call in the
 record all the same, with its sizes and times; its bodies by a setting."""
 
-import asyncio
-from collections.abc import Coroutine
 from functools import partial
 
 import aiohttp
@@ -21,6 +19,7 @@ from streamviz.exchange.life import Event
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import http, recording
 from streamviz.proxy.clock import Clock
+from streamviz.proxy.leaving import Race
 from streamviz.proxy.passage import Place, place_of, require_unjudged
 from streamviz.proxy.passing import end_to_end
 from streamviz.proxy.session_names import name_of
@@ -53,7 +52,7 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
     passing.record(recording.opened(stream))
     worker.observers.feed.opened(stream)
     try:
-        await _until_it_ends(passing, worker, passing.carry(scope, place, body), receive)
+        await _until_over(passing, Race(passing.carry(scope, place, body), receive, passing, worker))
     finally:
         passing.close()
 
@@ -146,6 +145,18 @@ class _Passing:
         self.stream.status = error.status
         return error
 
+    def cancelled(self, by: str) -> None:
+        self.end, self.stream.error = Event.CANCELLED, f"cancelled by {by}"
+
+    def revoked(self) -> None:
+        self.end, self.stream.error = Event.REVOKED, "its key was revoked"
+
+    def stopped(self) -> None:
+        self.end, self.stream.error = Event.STOPPED, "streamviz was stopped"
+
+    def left(self) -> None:
+        self.end, self.stream.error = Event.LEFT, "the client left"
+
     def close(self) -> None:
         stream = self.stream
         for event in _WAY.get(self.end, (self.end,)):
@@ -158,38 +169,19 @@ class _Passing:
         self._worker.observers.feed.closed(stream)
 
 
-async def _until_it_ends(
-    passing: _Passing, worker: Worker, call: Coroutine[None, None, None], receive: ASGIReceiveCallable
-) -> None:
+async def _until_over(passing: _Passing, race: Race) -> None:
     """Until it is over, its client leaves, its key is revoked, a person cancels it or the server stops."""
-    stream = passing.stream
-    running, leaving = asyncio.ensure_future(call), asyncio.ensure_future(receive())
-    stopping: asyncio.Future[tuple[Event, str]] = asyncio.get_running_loop().create_future()
-    stream.cancel = lambda by: _stop(stopping, Event.CANCELLED, f"cancelled by {by}")
-    worker.end_with_key(stream, partial(_stop, stopping, Event.REVOKED, "its key was revoked"))
     try:
-        with worker.stopped_by(partial(_stop, stopping, Event.STOPPED, "streamviz was stopped")):
-            await asyncio.wait((running, leaving, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
-            running.result()
-        elif stopping.done():
-            passing.end, stream.error = stopping.result()
-            raise http.CannotEnd(stream.error)
+        await race.first()
+        if race.running.done():
+            race.running.result()
+        elif race.stopping.done():
+            race.stopping.result()()
+            raise http.CannotEnd(passing.stream.error)
         else:
-            passing.end, stream.error = Event.LEFT, "the client left"
+            passing.left()
     finally:
-        stream.cancel = None
-        worker.over(stream)
-        for task in (running, leaving):
-            task.cancel()
-        await asyncio.gather(running, leaving, return_exceptions=True)
-
-
-def _stop(stopping: "asyncio.Future[tuple[Event, str]]", event: Event, why: str) -> bool:
-    if stopping.done():
-        return False
-    stopping.set_result((event, why))
-    return True
+        await race.close()
 
 
 def _kept_request(scope: HTTPScope, body: bytes) -> bytes:

@@ -7,12 +7,12 @@ from uuid import UUID, uuid5
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.context import SessionCounts
 from streamviz.core.json_value import JsonObject
-from streamviz.exchange.stream import LiveStream
+from streamviz.exchange.stream import LiveStream, Place
 from streamviz.proxy.conversations import Conversations, Known
 from streamviz.proxy.marks import Marks, tools_of
 from streamviz.proxy.said import Said
 from streamviz.records.ids import uuid7
-from streamviz.records.links import MOST_ASKED, Kind, Place, Relation, few, kind_of
+from streamviz.records.links import MOST_ASKED, Kind, Relation, few, kind_of
 
 _LABELLED = UUID("6f1c6d4e-4d5b-4b5e-9f0a-5a1f6d1f7a10")
 _REMEMBERED = 10_000

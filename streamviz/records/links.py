@@ -6,7 +6,6 @@ chooses among them here. Marks are numbers of 64 bits, out of which nothing can 
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
@@ -31,21 +30,6 @@ class Kind(IntEnum):
     REQUEST = 1
     ERRAND = 2
     ID = 3
-
-
-@dataclass(slots=True)
-class Place:
-    """Where a stream stands in its conversation. `parent` is the stream that it goes on from, `is_named` says that its
-    client named the session.
-
-    `asked` is what a surer parent would be known by, `marks` what later ones may find it by.
-    """
-
-    parent: UUID | None = None
-    relation: str = ""
-    is_named: bool = False
-    asked: list[int] = field(default_factory=list)
-    marks: list[int] = field(default_factory=list)
 
 
 class Candidate(NamedTuple):

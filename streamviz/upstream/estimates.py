@@ -1,11 +1,18 @@
-"""About how many tokens a text is, where nobody tells."""
+"""How many tokens a call took: as its provider said, and else about as many as its texts are."""
 
 from collections.abc import Callable, Sequence
 
+from streamviz.core.blocks import StreamState, ToolCallStreamBlock
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import encode
+from streamviz.core.request import ModelCall
+from streamviz.core.tokens import Tokens
 from streamviz.core.usage import CHARACTERS_A_TOKEN
 
 # Of a long text so many pieces are looked at, each of so many characters.
 _PIECES, _PIECE = 8, 500
+# No word is as long.
+_DATA_CHARACTERS = 500
 
 
 def _by_length(text: str) -> int:
@@ -30,3 +37,37 @@ def estimate_tokens(texts: Sequence[str]) -> int:
     starts = range(0, len(text) - _PIECE, (len(text) - _PIECE) // (_PIECES - 1))
     sample = [text[start : start + _PIECE] for start in starts]
     return sum(map(_count, sample)) * len(text) // sum(map(len, sample))
+
+
+def tokens_of(state: StreamState, call: ModelCall) -> Tokens:
+    """What a call took that is over; without an answer only what its provider said."""
+    told = state.tokens
+    if not state.blocks and state.usage is None:
+        return told
+    # A client's SDK wants a number before anybody knows one, and gets a 0: no request is nothing.
+    asked, said = told.input or None, told.output
+    # Anthropic's format gives a number at first, too.
+    is_told = said is not None and bool(state.finish_reasons)
+    if asked is None:
+        asked = estimate_tokens(_asked_texts(call))
+    if not is_told:
+        said = max(said or 0, estimate_tokens(_said_texts(state)))
+    return told._replace(input=asked, output=said, is_estimated=not told.input or not is_told)
+
+
+def _asked_texts(call: ModelCall) -> list[str]:
+    tools = call.fields.get("tools")
+    texts = [text for turn in call.turns for text in turn.texts if not _is_data(text)]
+    return [*texts, encode(tools).decode()] if tools else texts
+
+
+def _is_data(text: str) -> bool:
+    """Whether it is a picture or a file, as base64."""
+    beginning = text[:_DATA_CHARACTERS]
+    return len(beginning) == _DATA_CHARACTERS and beginning.isascii() and " " not in beginning
+
+
+def _said_texts(state: StreamState) -> list[str]:
+    """What is no text, as a picture, is not counted."""
+    said = [block.text for block in state.blocks if block.kind is not BlockKind.OTHER]
+    return said + [block.name for block in state.blocks if isinstance(block, ToolCallStreamBlock)]

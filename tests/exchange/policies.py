@@ -34,6 +34,17 @@ class AskAboutCalls(Policy):
         return Consult("m", "", "", self._read) if block.kind is BlockKind.TOOL_CALL else None
 
 
+class HaltCalls(Policy):
+    kind = "halt_calls"
+    parameters_schema = {}
+
+    def holds(self, block: StreamBlock) -> bool:
+        return block.kind is BlockKind.TOOL_CALL
+
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
+        return Verdict(Decision.HALT, "no", "[halted]") if block.kind is BlockKind.TOOL_CALL else None
+
+
 class AskAboutRequests(Policy):
     kind = "ask_about_requests"
     parameters_schema = {}
@@ -45,6 +56,10 @@ class AskAboutRequests(Policy):
 def as_said(answer: str) -> Verdict:
     """The decision that the model names."""
     return Verdict(Decision(answer), "as the model said", "[as said]")
+
+
+def halt_calls() -> HaltCalls:
+    return HaltCalls({})
 
 
 def deny_requests() -> DenyRequests:

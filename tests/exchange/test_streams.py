@@ -4,9 +4,8 @@ import pytest
 
 from streamviz.core.bounds import Bounds
 from streamviz.core.errors import InternalError, RequestError, UpstreamError
-from streamviz.core.verdicts import Decision, Verdict
 from tests.core.support import active, call, calls, delta, deny_names
-from tests.exchange.policies import deny_requests
+from tests.exchange.policies import deny_requests, halt_calls
 from tests.exchange.support import EVENTS, JSON, Play, event
 
 HI, STOP, DONE = event(delta(content="hi")), event(delta(finish="stop")), event("[DONE]")
@@ -41,9 +40,7 @@ def test_a_denied_call_is_held_judged_and_replaced_before_anything_of_it_goes_ou
 
 
 def test_a_policy_that_halts_closes_upstream_before_the_client_is_told() -> None:
-    halts = active(deny_names())
-    halts.policy._decide = lambda block: Verdict(Decision.HALT, "no", "[halted]")  # type: ignore[attr-defined]
-    play = Play(policies=[halts]).opened().received(HI, CALL)
+    play = Play(policies=[active(halt_calls())]).opened().received(HI, CALL)
     play.take()
     play.received(CALLED)
     [close, record, send] = play.take()

@@ -8,20 +8,25 @@ from uuid import UUID
 
 import psycopg
 
-from streamviz.core.blocks import StreamBlock
-from streamviz.core.json_value import encode
+from streamviz.core.blocks import StreamBlock, StreamState
+from streamviz.core.json_value import JsonObject, as_object, decode, encode
+from streamviz.core.request import ModelCall
 from streamviz.core.timing import inter_token_latency
+from streamviz.core.tokens import Tokens
 from streamviz.records.aggregation import aggregate, aggregate_tape, block_record
 from streamviz.records.models import Outcome
 from streamviz.records.recorder import CANCELLED, OURSELVES, BlockRecord, StreamClosed
 from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_in
 from streamviz.records.writer import statements as sql
+from streamviz.upstream.estimates import tokens_of
+from streamviz.upstream.prices import price
 
 WHY = "streamviz ended while the stream ran"
 
 
 class Recorded(NamedTuple):
-    """What the record has of a stream. `requested_at` is µs since the epoch; `judged` the blocks that were denied,
+    """What the record has of a stream. `requested_at` is µs since the epoch; `request` is None where it was not kept;
+    `judged` the blocks that were denied,
     replaced or halted; `is_halted` says that a policy denied the request or ended the stream."""
 
     stream_id: UUID
@@ -29,6 +34,7 @@ class Recorded(NamedTuple):
     upstream_model: str
     provider: str
     requested_at: int
+    request: JsonObject | None
     chunks: list[StoredChunk]
     frames: list[StoredFrame]
     judged: set[int]
@@ -48,10 +54,10 @@ def end_of(connection: psycopg.Connection, stream_id: UUID) -> StreamClosed:
 
 
 def closed(recorded: Recorded) -> StreamClosed:
-    """How a stream is closed that nobody else closed. Its cost stays unknown."""
+    """How a stream is closed that nobody else closed."""
     end = _end(recorded)
     state = aggregate(recorded.wire_format, recorded.chunks)
-    tokens = state.tokens
+    tokens = _tokens(recorded, state)
     received_at = array("q", [chunk.received_at for chunk in recorded.chunks])
     first = state.blocks[0] if state.blocks else None
     itl = inter_token_latency(received_at, first.started_at if first else None)
@@ -67,7 +73,7 @@ def closed(recorded: Recorded) -> StreamClosed:
         usage=None if state.usage is None else encode(state.usage),
         input_tokens=tokens.input,
         output_tokens=tokens.output,
-        cost=None,
+        cost=price(recorded.upstream_model, recorded.provider, tokens),
         chunk_count=len(recorded.chunks),
         frame_count=len(recorded.frames),
         upstream_first_at=first.started_at if first else None,
@@ -79,7 +85,15 @@ def closed(recorded: Recorded) -> StreamClosed:
         cache_read_tokens=tokens.cache_read,
         cache_written_tokens=tokens.cache_written,
         reasoning_tokens=tokens.reasoning,
+        is_estimated=tokens.is_estimated,
     )
+
+
+def _tokens(recorded: Recorded, state: StreamState) -> Tokens:
+    """As for a stream that ended by itself; what is not in the record cannot be estimated."""
+    if recorded.request is None or any(chunk.raw is None for chunk in recorded.chunks):
+        return state.tokens
+    return tokens_of(state, ModelCall(recorded.wire_format, recorded.request))
 
 
 def _end(recorded: Recorded) -> End:
@@ -126,7 +140,7 @@ def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockReco
 
 
 def _read(connection: psycopg.Connection, stream_id: UUID) -> Recorded:
-    [(wire_format, upstream_model, provider, requested_at)] = connection.execute(sql.STREAM, [stream_id])
+    [(wire_format, upstream_model, provider, requested_at, request)] = connection.execute(sql.STREAM, [stream_id])
     judged = connection.execute(sql.JUDGED, [stream_id]).fetchall()
     return Recorded(
         stream_id,
@@ -134,6 +148,7 @@ def _read(connection: psycopg.Connection, stream_id: UUID) -> Recorded:
         upstream_model,
         provider,
         int(requested_at),
+        as_object(decode(bytes(request))) if request else None,
         [chunk for run in connection.execute(sql.UPSTREAM_RUNS, [stream_id]) for chunk in chunks_in(*run)],
         [frame for run in connection.execute(sql.CLIENT_RUNS, [stream_id]) for frame in frames_in(*run)],
         {ordinal for ordinal, _ in judged},

@@ -251,3 +251,19 @@ def test_a_journal_cut_anywhere_gives_the_same_record_however_often_it_is_read(
     move(root)
     assert query("SELECT count(*) FROM records_stream WHERE outcome = ''") == [(0,)]
     assert query(f"SELECT {EVERYTHING}") == once
+
+
+def test_what_it_took_is_added_up_as_at_an_end_of_its_own(query: Query, tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 1_000, "completion_tokens": 10}
+    told = [*RAWS[:2], sse(delta(finish="stop")), sse({"choices": [], "usage": usage})]
+    model = {"upstream_model": "gpt-4o", "provider": "openai"}
+    request = b'{"messages": [{"role": "user", "content": "Hello there"}]}'
+    other = uuid.UUID(int=2)
+    entries = [opened(STREAM, **model), received(STREAM, told)]
+    left_behind(tmp_path, [*entries, opened(other, request=request, **model), received(other, RAWS[:2])])
+    move(tmp_path)
+    columns = "input_tokens, output_tokens, is_estimated, cost::float"
+    assert query(f"SELECT {columns} FROM records_stream ORDER BY id") == [
+        (1_000, 10, False, pytest.approx(1_000 * 2.5e-6 + 10 * 1e-5)),
+        (3, 3, True, pytest.approx(3 * 2.5e-6 + 3 * 1e-5)),
+    ]

@@ -1,0 +1,123 @@
+"""What can be seen of an exchange: what it waits for, and what its client has."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.chain import PolicyChain
+from streamviz.core.context import Frame
+from streamviz.core.json_value import JsonObject
+from streamviz.core.masking import masking
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.request_judging import RequestJudging
+from streamviz.core.unasked_usage import UnaskedUsage
+from streamviz.core.wire_format import WireFormat
+from streamviz.exchange.commands import Begin, CutOff, End, Respond
+from streamviz.exchange.life import State
+from streamviz.exchange.questions import Questions
+from streamviz.exchange.reading import Means, Reading
+from streamviz.exchange.stream import LiveStream
+from streamviz.exchange.tape import Tape
+from streamviz.exchange.writing import Writing
+
+# Clients give up after some 20 s without a byte, and proxies on the way even sooner.
+KEEP_ALIVE_US = 5_000_000
+
+
+class Progress:
+    """How far one call has come. Events and commands change it; here it is only looked at."""
+
+    def __init__(
+        self,
+        stream: LiveStream,
+        wire_format: WireFormat,
+        aggregator: Aggregator[Chunk, JsonObject],
+        policies: Sequence[ActivePolicy],
+        means: Means,
+    ) -> None:
+        self.stream = stream
+        self.policies, self.masking = policies, masking(policies)
+        self._life = stream.life
+        self._context = stream.context
+        self._format = wire_format
+        self._aggregator = aggregator
+        self._tape = Tape(stream)
+        self._questions = Questions(stream.context)
+        self._writing = Writing(wire_format, aggregator, is_streaming=stream.is_streaming)
+        self._new_reading = partial(Reading, stream, aggregator, self._tape, self._writing, means=means)
+        self._reading: Reading | None = None
+        self._chain: PolicyChain | None = None
+        # Whether `advance` may take long, as policies look at the chunks themselves.
+        self.may_wait = False
+        self._request: RequestJudging | None = None
+        self._head = Begin(200, {"content-type": "text/event-stream" if stream.is_streaming else "application/json"})
+        self._end: End | Respond | CutOff | None = End()
+        self._unasked = UnaskedUsage()
+        # Frames of our own, that go before what policies let out.
+        self._made: list[Frame] = []
+        self._is_open = False
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether upstream's next bytes are wanted."""
+        is_answering = self._life.state is State.ANSWERING and not self._context.is_terminated
+        return is_answering and self._reading is not None and not self._reading.is_broken
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the client waits for the answer to a question."""
+        return self._questions.are_awaited
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether anything was asked that is not answered yet."""
+        return bool(self._context.questions)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to wait for but upstream."""
+        return not self._questions.asked and (self._chain is None or not self._chain.is_holding)
+
+    @property
+    def keep_alive_at(self) -> int | None:
+        """When the client is to be shown that the connection lives (µs since the epoch); None while no policy keeps it
+        waiting, and where that cannot be shown: before a whole answer there is only its head, and a request that is
+        denied later needs one of its own."""
+        if self._life.is_ending or not self._keeps_waiting:
+            return None
+        return (self.stream.last_sent_at or self.stream.requested_at) + KEEP_ALIVE_US
+
+    @property
+    def has_sent_all(self) -> bool:
+        """Whether the client has the stream to its last word; only the end of the response may still be to come."""
+        is_whole = self._aggregator.has_end_mark or self._context.is_terminated
+        is_sent = self.stream.sending_since is None and not self._context.outbox
+        return is_whole and is_sent and (self._chain is None or not self._chain.is_holding)
+
+    @property
+    def _keeps_waiting(self) -> bool:
+        if (chain := self._chain) is None:
+            return self.stream.is_streaming and self.is_waiting
+        return self.is_waiting or chain.is_holding or chain.may_wait
+
+    @property
+    def _only_passes(self) -> bool:
+        """Whether there is nothing to do but to pass on what came."""
+        context, reading = self._context, self._reading
+        is_answer = self._life.state is State.ANSWERING and not context.is_terminated
+        is_asked = bool(context.questions or self._questions.asked)
+        return is_answer and not is_asked and reading is not None and reading.refusal is None
+
+    @property
+    def _may_begin(self) -> bool:
+        """Whether the head may go out before anything behind it."""
+        state = self._life.state
+        has_begun = self._reading is not None and self._reading.has_begun
+        return state is State.ENDING or (has_begun and (state is State.ANSWERING or state is State.SETTLING))
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether all that is to come of the answer is judged, and went out unless it goes out whole."""
+        reading = self._reading
+        is_drained = reading is not None and reading.is_drained and not self.is_waiting
+        return is_drained and (not self._context.outbox or (reading is not None and reading.is_whole))
