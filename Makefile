@@ -7,10 +7,18 @@ LOCK = .venv/bin/uv pip compile pyproject.toml --quiet --universal --python-vers
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := run
-.PHONY: run test test-clients bench install install-dev lint lock python
+.PHONY: run demo pictures test test-clients bench install install-dev lint lock python
 
 run: install
 	@exec .venv/bin/python manage.py up
+
+# The same with a coding agent at work whose model is simulated, in a database of its own.
+demo: install
+	@VAR_DIR=$${VAR_DIR:-var/demo} exec .venv/bin/python manage.py demo
+
+# README's pictures, made anew of a run of that agent. Needs Chromium.
+pictures: install-dev
+	@.venv/bin/python -m bench.pictures
 
 # Arguments for pytest go into ARGS: make test ARGS="tests/core -x"
 test: install-dev

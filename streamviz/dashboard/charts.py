@@ -3,7 +3,8 @@
 A drawing is for those who see it and point at it; the same figures stand in a table beside it.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ _BAR = 0.8  # of a step's width
 _LEAST = 2.0  # what is there is seen
 _MARKS = 5
 _LAST_MARK = 88.0
+_SHADES = 5
 
 
 class Segment(NamedTuple):
@@ -94,6 +96,29 @@ def spreads(columns: Sequence[Spread | None], top: str = "") -> Chart:
     full = max((each.p95 or 0 for each in known.values()), default=0)
     bars = [_bar(n, len(columns), each, _spread(each, full)) for n, each in known.items()]
     return Chart(bars, top if bars else "")
+
+
+def heat(columns: Sequence[tuple[str, str, Mapping[int, int]] | None], shown: Callable[[int], str]) -> Chart:
+    """How many there are of each band, darker where there are more; a column has words, a link and the bands."""
+    bands = [band for each in columns if each for band in each[2]]
+    most = max((number for each in columns if each for number in each[2].values()), default=0)
+    if not bands:
+        return Chart([], "")
+    low, high = min(bands), max(bands) + 1
+    height = 100 / (high - low)
+    bars = []
+    for n, each in enumerate(columns):
+        if each:
+            cells = [
+                Segment(f"heat-{_darkness(number, most)}", percent((high - 1 - band) * height), percent(height))
+                for band, number in sorted(each[2].items())
+            ]
+            bars.append(_bar(n, len(columns), Column(each[0], each[1], ()), cells))
+    return Chart(bars, f"{shown(high)}, from {shown(low)} on a log scale")
+
+
+def _darkness(number: int, most: int) -> int:
+    return max(1, math.ceil(_SHADES * number / most))
 
 
 def _bar(number: int, of: int, column: Column | Spread, segments: list[Segment]) -> Bar:

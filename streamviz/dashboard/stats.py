@@ -9,17 +9,20 @@ from typing import NamedTuple
 from django.urls import reverse
 
 from streamviz.dashboard import charts
+from streamviz.dashboard.comparing import Figure, headline, total_before
 from streamviz.dashboard.histogram import failed_of, outcome_values, outcome_words
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.timespans import Timespan, between
 from streamviz.live.presentation.text import about, count, exact, money, one_line
 from streamviz.records.models import PolicyVersion
 from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.latencies import BANDS, ToolFigures, latencies, tools
 from streamviz.records.queries.statistics import (
     Bucket,
     Grouping,
     Holds,
     PolicyBucket,
+    Statistics,
     by_time,
     holds,
     largest,
@@ -32,6 +35,8 @@ GROUPINGS = {
     "key": Grouping.KEY,
     "session": Grouping.SESSION,
 }
+# Has a table of its own: a stream may call several.
+TOOL = "tool"
 MOST_GROUPS = 20
 _MOST_CHANGES = 50
 _NAME_CHARACTERS = 80
@@ -93,6 +98,8 @@ class Stats(NamedTuple):
     more_groups: int
     policies: list[PolicyRow]
     changes: list[Change]
+    tools: list[ToolFigures]
+    headline: list[Figure]
 
     @property
     def marks(self) -> list[charts.Mark]:
@@ -100,21 +107,23 @@ class Stats(NamedTuple):
         return [change.mark for change in self.changes]
 
 
-def stats_of(span: Timespan, group: str) -> Stats:
-    """The statistics of a stretch of time, by one of GROUPINGS."""
+def stats_of(span: Timespan, group: str, compared: str = "nothing") -> Stats:
+    """The statistics of a stretch of time, by one of GROUPINGS or by TOOL, beside those of one of COMPARED."""
     wanted = Filters(since=span.since, until=span.until)
     timed = by_time(wanted, span.step)
     rows = [_row(bucket, span) for bucket in timed.buckets]
-    names, groups = largest(wanted, GROUPINGS[group], MOST_GROUPS)
+    names, groups = ([], 0) if group == TOOL else largest(wanted, GROUPINGS[group], MOST_GROUPS)
     return Stats(
         total=timed.total,
         one_in=timed.timed,
-        drawn=_drawn(timed.total, rows, span) if timed.total else [],
+        drawn=[*_drawn(timed.total, rows, span), _latencies(wanted, span, timed)] if timed.total else [],
         rows=rows,
-        groups=_group_rows(_of_groups(wanted, GROUPINGS[group], tuple(names)), span, group, names),
+        groups=_group_rows(wanted, span, group, names) if names else [],
         more_groups=max(0, groups - MOST_GROUPS),
         policies=_policy_rows(span),
         changes=_changes(span),
+        tools=tools(wanted, MOST_GROUPS) if group == TOOL else [],
+        headline=headline(timed.total, total_before(span, compared)) if timed.total else [],
     )
 
 
@@ -220,6 +229,26 @@ def _spreads(title: str, rows: Sequence[Row | None], p50: _Figure, p95: _Figure)
     return charts.spreads(columns, _exact(max((each.p95 or 0 for each in columns if each), default=0)))
 
 
+def _latencies(wanted: Filters, span: Timespan, timed: Statistics) -> Drawn:
+    """Each step's TTFT as clients had it: the median hides what is in two heaps."""
+    found: dict[datetime, dict[int, int]] = defaultdict(dict)
+    for cell in latencies(wanted, span.step, timed.timed):
+        found[cell.at][cell.band] = cell.streams
+    columns = [_latency_column(at, found[at], span) if at in found else None for at in span.steps]
+    number = sum(number for bands in found.values() for number in bands.values())
+    return Drawn("TTFT client, all", f"{count(number)} streams", "", charts.heat(columns, _band_words))
+
+
+def _latency_column(at: datetime, bands: dict[int, int], span: Timespan) -> tuple[str, str, dict[int, int]]:
+    told = ", ".join(f"{number:,} from {_band_words(band)}" for band, number in sorted(bands.items()))
+    return f"{_when(at)}: {told}", sessions_url(between(at, at + span.step)), bands
+
+
+def _band_words(band: int) -> str:
+    """Where a band begins."""
+    return exact(round(1_000 * 10 ** (band / BANDS)))
+
+
 def _of_groups(wanted: Filters, grouping: Grouping, names: tuple[str, ...]) -> Filters:
     """The same of these groups alone."""
     match grouping:
@@ -235,8 +264,7 @@ def _of_groups(wanted: Filters, grouping: Grouping, names: tuple[str, ...]) -> F
 
 def _group_rows(wanted: Filters, span: Timespan, group: str, names: Sequence[str]) -> list[GroupRow]:
     """Each group with its own small drawing, all on one scale."""
-    if not names:
-        return []
+    wanted = _of_groups(wanted, GROUPINGS[group], tuple(names))
     whole = by_time(wanted, span.until - span.since, GROUPINGS[group], origin=span.since)
     totals = {bucket.group: bucket for bucket in whole.buckets}
     columns: dict[str, dict[datetime, charts.Column]] = defaultdict(dict)

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -13,14 +16,18 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import Judgement
+from streamviz.core.model_names import model_names
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.request import ModelCall
 from streamviz.core.rerun import Recording, Rerun, chunks_of, rerun, told
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.live import answering
 from streamviz.live.presentation.cutting import Cut, clipped, cut, share
+from streamviz.records.aggregation import aggregate_tape
 from streamviz.records.backtests.runner import recording_of
+from streamviz.records.configuration import policies_in_force
 from streamviz.records.models import Stream
+from streamviz.records.tapes import client_bytes
 
 # Of each side of the result so much is shown, and of what was found so many.
 SIDE_BYTES = 600_000
@@ -66,9 +73,9 @@ class TryOut(NamedTuple):
     longest_wait: int
 
 
-async def try_on(recording: Recording, active: ActivePolicy) -> TryOut:
-    """Run a policy over a recording; a judge's model is really asked."""
-    made = await rerun(recording, [active], answering.answer, within, rest)
+async def try_on(recording: Recording, policies: Sequence[ActivePolicy]) -> TryOut:
+    """Run policies over a recording; a judge's model is really asked."""
+    made = await rerun(recording, policies, answering.answer, within, rest)
     wire_format, is_streaming = recording.call.wire_format, recording.is_streaming
     # What took many steps to send is read at once: elsewhere, for clients come first.
     reading = partial(told, wire_format, made.frames, is_streaming=is_streaming)
@@ -83,6 +90,47 @@ async def try_on(recording: Recording, active: ActivePolicy) -> TryOut:
         _is_untouched(made, recording),
         made.longest_wait,
     )
+
+
+class Replayed(NamedTuple):
+    """What the policies in force would make of a recorded stream, and what its client got then."""
+
+    now: TryOut
+    then: Shown
+    policies: list[str]
+
+    @property
+    def pairs(self) -> list[tuple[BlockShown | None, BlockShown | None, bool]]:
+        """Block by block what the client got, what it would get, and whether that is the same."""
+        both = zip_longest(self.then.blocks, self.now.client.blocks)
+        return [(then, now, then == now) for then, now in both]
+
+    @property
+    def is_same(self) -> bool:
+        return all(same for _, _, same in self.pairs)
+
+
+async def replay(stream_id: UUID) -> Replayed | str:
+    """A stream run through the policies in force, as if they had been then; or why it cannot be. Nobody is asked by
+    hand: what a person would decide counts as denied."""
+    recording = await recorded(stream_id)
+    if isinstance(recording, str):
+        return recording
+    return await _replay(await Stream.objects.select_related("key").aget(pk=stream_id), recording)
+
+
+async def _replay(stream: Stream, recording: Recording) -> Replayed:
+    names = model_names(stream.requested_model, stream.provider, stream.upstream_model)
+    key_name = stream.key.name if stream.key else ""
+    found = await sync_to_async(policies_in_force)()
+    chosen = [each.active for each in found if each.active and not each.why_not(names, key_name)]
+    now = await try_on(recording, [replace(active, by_hand=None) for active in chosen])
+    then = await sync_to_async(_got)(stream)
+    return Replayed(now, _shown(then), [active.name for active in chosen])
+
+
+def _got(stream: Stream) -> StreamState:
+    return aggregate_tape(stream.wire_format, b"".join(client_bytes(stream))).state
 
 
 async def recorded(stream_id: UUID) -> Recording | str:

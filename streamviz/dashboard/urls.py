@@ -35,6 +35,7 @@ urlpatterns = [
     path("streams/<uuid:stream_id>/chunks/", streams.chunks, name="chunks"),
     path("streams/<uuid:stream_id>/chunks/<int:seq>/", streams.chunk, name="chunk"),
     path("streams/<uuid:stream_id>/blocks/<int:ordinal>/", streams.block_text, name="block_text"),
+    path("streams/<uuid:stream_id>/replay/", streams.replay_stream, name="replay_stream"),
     path("streams/<uuid:stream_id>/share/", sharing.share_stream, name="share_stream"),
     path("streams/<uuid:stream_id>/export/", exports.export_stream, name="export_stream"),
     path("streams/<uuid:stream_id>/request/file/", streams.request_file, name="request_file"),

@@ -3,7 +3,7 @@
 import queue
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from django.conf import settings
@@ -22,9 +22,9 @@ WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run() -> None:
-    """Start everything, say where it is, and keep it running; end everything on Ctrl-C. Raises Fault where something
-    cannot be started, with all ended too."""
+def run(then: Callable[[str], None] | None = None) -> None:
+    """Start everything, say where it is, and keep it running; end everything on Ctrl-C. `then` is called once all runs,
+    with the server's address. Raises Fault where something cannot be started, with all ended too."""
     with _stoppable(), ExitStack() as stack:
         stack.enter_context(checks.only_one_running(settings.VAR_DIR))
         checks.require_free_port(settings.HOST, settings.PORT, "PORT")
@@ -39,6 +39,8 @@ def run() -> None:
             stack.callback(child.stop)
             child.wait_until_ready()
         welcome(base_url(), first_start.link_if_needed(administrator, base_url()), key)
+        if then is not None:
+            then(base_url())
         connections.close_all()
         Keeping(ended, postgres).run()
 

@@ -218,10 +218,14 @@ def _read() -> Read:
         for key in ApiKey.objects.filter(revoked_at=None)
     }
     routes = {route.name: KnownRoute(route.target, route.base_url, route.credential) for route in Route.objects.all()}
+    return keys, routes, policies_in_force(), versions
+
+
+def policies_in_force() -> tuple[ScopedPolicy, ...]:
+    """The policies that are not off, in the order in which they run, as the database has them now."""
     # In one query: a policy can be changed, or go, at any moment.
     running = PolicyVersion.objects.filter(number=F("policy__version")).exclude(mode=Mode.OFF.value)
-    running = running.select_related("policy").order_by("order", "policy__name")
-    return keys, routes, tuple(map(_scoped, running)), versions
+    return tuple(map(_scoped, running.select_related("policy").order_by("order", "policy__name")))
 
 
 def _scoped(version: PolicyVersion) -> ScopedPolicy:

@@ -50,9 +50,11 @@ class Pacing:
 
 
 class Author:
-    """Collects the steps of one answer. `rng` makes every choice of words, so that a seed says all at any speed."""
+    """Collects the steps of one answer. `rng` makes every choice of words, so that a seed says all at any speed.
+    `turn` is how many answers the request has already."""
 
-    def __init__(self, asked: Asked, seed: int, server_speed: float) -> None:
+    def __init__(self, asked: Asked, seed: int, server_speed: float, turn: int = 0) -> None:
+        self.turn = turn
         self.rng = Random(f"words {asked.scenario} {seed}")
         self.pacing = Pacing(Random(f"pace {asked.scenario} {seed}"), asked, server_speed)
         self.chunks = asked.chunks

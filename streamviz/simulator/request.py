@@ -43,6 +43,14 @@ def seed_of(request: JsonObject) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
 
 
+def answers_in(request: JsonObject) -> int:
+    """How many of the request's turns are a model's."""
+    turns = request.get("messages", request.get("input", request.get("contents")))
+    if not isinstance(turns, list):
+        return 0
+    return sum(1 for turn in turns if isinstance(turn, dict) and turn.get("role") in ("assistant", "model"))
+
+
 def input_tokens(request: JsonObject) -> int:
     """About how many tokens the prompt has: what was said, the instructions and the tools."""
     keys = ("messages", "input", "contents", "system", "instructions", "systemInstruction", "tools")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from string import ascii_letters, ascii_uppercase, digits
 from typing import NamedTuple
 
+from streamviz.simulator import agent
 from streamviz.simulator.asked import Asked
 from streamviz.simulator.author import Author, arguments_json
 from streamviz.simulator.errors import ProviderError
@@ -202,6 +203,7 @@ SCENARIOS: dict[str, Scenario] = {
     "judge": Scenario("A judge's answer: a score from 0 to 1", _judge),
     "hostile": Scenario("Script tags, control characters and template syntax everywhere", _hostile),
     "two-calls-one-chunk": Scenario("Two whole tool calls in one chunk", _two_calls_one_chunk),
+    "agent": Scenario("A coding agent mends a flaky test, an answer a turn", agent.write),
     "error-400": Scenario("HTTP 400 before any stream", _error_400),
     "error-401": Scenario("HTTP 401 before any stream", _error_401),
     "error-429": Scenario("HTTP 429 with retry-after before any stream", _error_429),
@@ -214,12 +216,13 @@ def listing() -> dict[str, str]:
     return {name: scenario.description for name, scenario in SCENARIOS.items()}
 
 
-def write_script(asked: Asked, seed: int, input_tokens: int, server_speed: float) -> Script:
-    """The script of a scenario. Raises ProviderError: 404 for an unknown one, its own for an `error-…` one."""
+def write_script(asked: Asked, seed: int, input_tokens: int, server_speed: float, turn: int = 0) -> Script:
+    """The script of a scenario, for a request that has `turn` answers already. Raises ProviderError: 404 for an unknown
+    one, its own for an `error-…` one."""
     scenario = SCENARIOS.get(asked.scenario)
     if scenario is None:
         raise ProviderError.no_such_model(asked.scenario)
-    author = Author(asked, seed, server_speed)
+    author = Author(asked, seed, server_speed, turn)
     scenario.write(author)
     return Script(
         steps=tuple(author.steps),

@@ -57,6 +57,7 @@ ACTIONS = {
     "star_session": (OPERATORS, 302),
     "note_session": (OPERATORS, 302),
     "delete_session": (ADMINISTRATORS, 302),
+    "replay_stream": (OPERATORS, 200),
     "share_session": (ADMINISTRATORS, 200),
     "share_stream": (ADMINISTRATORS, 200),
     "revoke_link": (ADMINISTRATORS, 302),

@@ -77,8 +77,10 @@ def test_escape_closes_the_switch_also_from_within_its_field(visitor: Visitor) -
 
 def test_two_people_change_one_policy(chromium: Browser, visitor: Visitor, proxied: Proxied) -> None:
     page = visitor.open("/policies/secret-leak/")
+    page.locator("#edit > summary").click()
     with Visitor(chromium, proxied.server.base_url, storage_state=visitor.context.storage_state()) as other:
-        theirs = other.open("/policies/secret-leak/").locator("#policy-form")
+        other.open("/policies/secret-leak/").locator("#edit > summary").click()
+        theirs = other.page.locator("#policy-form")
         theirs.locator("[name=order]").fill("51")
         theirs.locator("[name=reason]").fill("Theirs.")
         theirs.get_by_role("button", name="Save as v2").click()
@@ -95,6 +97,7 @@ def test_two_people_change_one_policy(chromium: Browser, visitor: Visitor, proxi
 
 def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(visitor: Visitor, proxied: Proxied) -> None:
     page = visitor.open("/policies/shell-guard/")
+    page.locator("#edit > summary").click()
     page.locator("[name='p.text']").fill("[drafted]")
     page.get_by_label("Subject").select_option("tool_call")
     page.get_by_label("Text or tool arguments").fill('{"command": "rm -rf /"}')
@@ -112,6 +115,7 @@ def test_a_draft_is_tried_on_what_is_pasted_and_on_a_recorded_stream(visitor: Vi
 
 def test_what_is_wrong_is_told_at_its_field_and_what_is_right_is_saved(visitor: Visitor) -> None:
     page = visitor.open("/policies/shell-guard/")
+    page.locator("#edit > summary").click()
     page.locator("[name='p.may_delete']").fill("/home")
     page.locator("#policy-form [name=reason]").fill("Wrong.")
     page.get_by_role("button", name="Save as").click()

@@ -10,6 +10,7 @@ from streamviz.core.verdicts import Mode
 from streamviz.dashboard import policy_facts, roles
 from streamviz.dashboard.forms import BacktestForm, PolicyForm, PolicyModeForm, TryOutForm, WhyForm
 from streamviz.dashboard.pages import needs, signed_in_user
+from streamviz.dashboard.rule_words import KINDS, rule_of
 from streamviz.policies.registry import REGISTRY, kinds, words_for
 from streamviz.records import policy_changes
 from streamviz.records.models import Policy, spread_of
@@ -22,8 +23,13 @@ ONLY = ("intervened", "shadow", "failed")
 @require_safe
 def policies(request: HttpRequest) -> HttpResponse:
     """All policies in the order in which they run."""
-    context = {"page": "policies", "rows": policy_facts.policy_rows(), "modes": list(Mode), "kinds": kinds()}
+    context = {"page": "policies", "rows": policy_facts.policy_rows(), "modes": list(Mode), "kinds": _kinds()}
     return render(request, "dashboard/policies.html", context)
+
+
+def _kinds() -> list[tuple[str, str, str, str]]:
+    """Each kind with the words for it, what it is for, and an example."""
+    return [(kind, words, *KINDS[kind]) for kind, words in kinds()]
 
 
 @needs(roles.CHANGE_POLICY)
@@ -83,10 +89,16 @@ def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str,
     only = request.GET.get("verdicts", "")
     versions = policy_facts.version_rows(found)
     seen = form.cleaned_data.get("seen") if form.is_bound else None
+    over = request.GET.get("over", "")
+    over = over if over in policy_facts.SPANS else "24h"
     return {
         "page": "policies",
         "policy": found,
         "about": REGISTRY[found.kind].about if found.kind in REGISTRY else "",
+        "rule": rule_of(found),
+        "over": over,
+        "spans": [(name, words) for name, (words, _) in policy_facts.SPANS.items()],
+        "done": policy_facts.done(found, policy_facts.SPANS[over][1]),
         "form": form,
         "may_run": may_build(found.kind, signed_in_user(request)),
         "spread": spread_of(found.name, found.version),

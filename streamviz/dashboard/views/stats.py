@@ -1,5 +1,6 @@
 """Figures of what passed through, over time."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,8 +10,11 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from streamviz.dashboard import charts, queries, roles, timespans
+from streamviz.dashboard.comparing import COMPARED, USUAL
+from streamviz.dashboard.links import sessions_between
 from streamviz.dashboard.pages import needs
-from streamviz.dashboard.stats import GROUPINGS, stats_of
+from streamviz.dashboard.stats import GROUPINGS, TOOL, stats_of
+from streamviz.dashboard.stats_csv import TABLES, as_csv
 from streamviz.records.queries.lint import broken_rules
 from streamviz.records.queries.rows import SearchTooBroad, limited
 
@@ -18,27 +22,43 @@ from streamviz.records.queries.rows import SearchTooBroad, limited
 @needs(roles.VIEW)
 @require_safe
 def stats(request: HttpRequest) -> HttpResponse:
-    """The streams of a time, `?range=`, and by what they have in common, `?by=`."""
+    """The streams of a time, `?range=`, by what they have in common, `?by=`, beside another time, `?compare=`; a table
+    alone as CSV with `?csv=`."""
     span = timespans.chosen(request.GET.dict(), timezone.now(), queries.oldest_stream())
-    group = request.GET.get("by", "model")
-    group = group if group in GROUPINGS else "model"
+    group = _one_of((*GROUPINGS, TOOL), request.GET.get("by", ""), "model")
+    compared = _one_of(COMPARED, request.GET.get("compare", ""), USUAL)
+    kept = {**span.query, "by": group, **({} if compared == USUAL else {"compare": compared})}
     ranges = {**{name: words for name, (words, _) in timespans.RANGES.items()}, timespans.ALL: "All"}
     context: dict[str, Any] = {
         "page": "stats",
         "span": span,
         "group": group,
-        "ranges": [(words, _url({"range": name}, group), name == span.name) for name, words in ranges.items()],
-        "groupings": [(name, _url(span.query, name), name == group) for name in GROUPINGS],
+        "compared": COMPARED[compared][0],
+        "ranges": [(words, _url(kept, range=name), name == span.name) for name, words in ranges.items()],
+        "groupings": [(name, _url(kept, by=name), name == group) for name in (*GROUPINGS, TOOL)],
+        "comparisons": [(w, _url(kept, compare=name), name == compared) for name, (w, _) in COMPARED.items()],
+        "csv": {table: _url(kept, csv=table) for table in TABLES},
         "axis": charts.axis(span),
+        "brush": charts.Brush(span, sessions_between("")),
     }
     try:
         with limited():
-            context["stats"] = stats_of(span, group)
+            found = context["stats"] = stats_of(span, group, compared)
             context["lint"] = broken_rules(span.since, span.until)
     except SearchTooBroad:
-        context["is_too_broad"] = True
+        return render(request, "dashboard/stats.html", context | {"is_too_broad": True})
+    if (table := request.GET.get("csv", "")) in TABLES:
+        name = f'attachment; filename="stats-by-{group if table == "group" else table}.csv"'
+        headers = {"Content-Disposition": name}
+        return HttpResponse(as_csv(found, table), content_type="text/csv; charset=utf-8", headers=headers)
     return render(request, "dashboard/stats.html", context)
 
 
-def _url(time: dict[str, str], group: str) -> str:
-    return f"?{urlencode({**time, 'by': group})}"
+def _one_of(names: Collection[str], name: str, usual: str) -> str:
+    return name if name in names else usual
+
+
+def _url(kept: Mapping[str, str], **changes: str) -> str:
+    """The same page with something else chosen; another time range takes the place of two moments."""
+    left = {name: value for name, value in kept.items() if "range" not in changes or name not in ("since", "until")}
+    return f"?{urlencode({**left, **changes})}"

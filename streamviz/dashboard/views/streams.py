@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from streamviz.core.verdicts import Decision
-from streamviz.dashboard import chunk_text, queries, roles
+from streamviz.dashboard import chunk_text, queries, roles, tryout
 from streamviz.dashboard.pages import NotFoundHere, needs, render_page
 from streamviz.dashboard.playback import Asked, is_played, playback_of
 from streamviz.live import actions, messages, rendering
@@ -137,6 +137,17 @@ async def request_body(request: HttpRequest, stream_id: uuid.UUID) -> HttpRespon
     body = await asyncio.to_thread(readable, found.request)
     context = found.context("request_body") | {"text": cut(body, PAGE_BYTES)}
     return await render_page(request, "dashboard/request_body.html", context)
+
+
+@needs(roles.CHANGE_POLICY)
+@require_POST
+async def replay_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """What the policies in force now would make of a recorded stream, beside what its client got then."""
+    found = await find_stream(stream_id)
+    replayed = await tryout.replay(stream_id)
+    is_refused = isinstance(replayed, str)
+    context = found.context("replay") | ({"problem": replayed} if is_refused else {"replayed": replayed})
+    return await render_page(request, "dashboard/replay.html", context)
 
 
 @needs(roles.DECIDE)

@@ -69,7 +69,7 @@ async def _tried(policy: Policy, asked: TryOutForm) -> tuple[str, "tryout.TryOut
         active = await sync_to_async(active_policy)(policy.name, policy)
     except PolicyParametersError as error:
         return str(error), None
-    return "", await tryout.try_on(recording, active)
+    return "", await tryout.try_on(recording, [active])
 
 
 @needs(roles.CHANGE_POLICY)

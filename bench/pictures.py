@@ -1,0 +1,94 @@
+"""README's pictures: `make pictures` plays the demo agent through a streamviz of its own and looks at the pages."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+PICTURES = ROOT / "docs" / "pictures"
+PORT, SIMULATOR_PORT = int(os.environ.get("PORT", "8880")), int(os.environ.get("SIMULATOR_PORT", "8881"))
+URL = f"http://127.0.0.1:{PORT}"
+_SIZE: ViewportSize = {"width": 1280, "height": 800}
+_WAIT_MS = 180_000
+
+
+def main() -> None:
+    """Make all pictures, in light and in dark."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    with _demo() as link, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = _signed_in(browser, link)
+        _live(page)
+        _rest(page)
+        browser.close()
+
+
+@contextmanager
+def _demo() -> Iterator[str]:
+    """A running demonstration; gives its sign-in link."""
+    with tempfile.TemporaryDirectory(prefix="streamviz-pictures-") as folder:
+        environment = {
+            **os.environ,
+            "VAR_DIR": folder,
+            "PORT": str(PORT),
+            "SIMULATOR_PORT": str(SIMULATOR_PORT),
+            "PYTHONUNBUFFERED": "1",
+        }
+        command = [sys.executable, "manage.py", "demo"]
+        program = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+        try:
+            assert program.stdout is not None
+            link = next(found[0] for line in program.stdout if (found := re.search(r"http\S+/sign-in/link/\S+", line)))
+            yield link
+        finally:
+            program.send_signal(signal.SIGINT)
+            program.wait(60)
+
+
+def _signed_in(browser: Browser, link: str) -> Page:
+    page = browser.new_context(viewport=_SIZE, device_scale_factor=1).new_page()
+    page.set_default_timeout(_WAIT_MS)
+    page.goto(link)
+    page.locator("form button[type=submit]").first.click()
+    return page
+
+
+def _live(page: Page) -> None:
+    """While the agent waits for a person, who then allows what it asks."""
+    page.goto(URL)
+    allow = page.locator("#wall").get_by_role("button", name=re.compile("^Allow")).first
+    allow.wait_for()
+    _picture(page, "live")
+    allow.click()
+
+
+def _rest(page: Page) -> None:
+    """The session when it is over, and the tapes of its stream that was denied."""
+    page.goto(f"{URL}/sessions/?range=1h")
+    page.locator("tr[data-row] a").first.click()
+    page.get_by_text("forty times in forty runs").first.wait_for(state="attached")
+    page.reload()
+    _picture(page, "session")
+    denied = page.locator(".turn", has=page.locator(".is-denied")).get_by_role("link", name=re.compile("^Stream")).first
+    page.goto(f"{URL}{denied.get_attribute('href')}tapes/")
+    _picture(page, "tapes")
+
+
+def _picture(page: Page, name: str) -> None:
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.screenshot(path=PICTURES / f"{name}-{scheme}.png")
+
+
+if __name__ == "__main__":
+    main()

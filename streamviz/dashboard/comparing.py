@@ -1,0 +1,111 @@
+"""The figures of a stretch of time beside those of another: what changed, and by how much."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import NamedTuple
+
+from streamviz.dashboard.histogram import failed_of
+from streamviz.dashboard.timespans import Timespan
+from streamviz.live.presentation.text import UNKNOWN, count, exact, money
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.statistics import Bucket, by_time
+
+# With what a stretch of time is compared, and how far back that lies; its own length where that is None.
+COMPARED: dict[str, tuple[str, timedelta | None]] = {
+    "before": ("the time before", None),
+    "week": ("a week before", timedelta(days=7)),
+    "nothing": ("nothing", None),
+}
+USUAL = "before"
+# A change from here on is told in bold: a tenth, or half a point of a share.
+_BIG, _BIG_POINTS = 0.1, 0.5
+
+
+class Figure(NamedTuple):
+    """A figure, how it changed and what it was; both empty where there is nothing to compare with."""
+
+    name: str
+    value: str
+    change: str = ""
+    is_big: bool = False
+    was: str = ""
+
+
+_Read = Callable[[Bucket], float | None]
+_Show = Callable[[float], str]
+
+
+def _whole(value: float) -> str:
+    return count(int(value))
+
+
+def _time(value: float) -> str:
+    return exact(int(value))
+
+
+def _share(value: float) -> str:
+    return f"{value:.1f} %"
+
+
+def _cached(bucket: Bucket) -> float | None:
+    return 100 * (bucket.cached_tokens or 0) / bucket.input_tokens if bucket.input_tokens else None
+
+
+def _failed(bucket: Bucket) -> float | None:
+    return 100 * failed_of(bucket) / bucket.streams if bucket.streams else None
+
+
+_FIGURES: list[tuple[str, _Read, _Show]] = [
+    ("Streams", lambda each: each.streams, _whole),
+    ("Failed", _failed, _share),
+    ("Tokens in", lambda each: each.input_tokens, _whole),
+    ("Cached", _cached, _share),
+    ("Tokens out", lambda each: each.output_tokens, _whole),
+    ("Cost", lambda each: each.cost, money),
+    ("TTFT client p95", lambda each: each.ttft_client_p95, _time),
+    ("ITL p95", lambda each: each.itl_p95, _time),
+    ("Halted", lambda each: each.halted, _whole),
+]
+
+
+def headline(total: Bucket, before: Bucket | None) -> list[Figure]:
+    """The figures of a time, compared with those of another where there were any."""
+    return [_figure(name, read(total), before and read(before), show) for name, read, show in _FIGURES]
+
+
+def total_before(span: Timespan, compared: str) -> Bucket | None:
+    """What the time came to that a stretch of time is compared with; None where there was nothing."""
+    if compared == "nothing":
+        return None
+    length = span.until - span.since
+    back = COMPARED[compared][1] or length
+    since = span.since - back
+    return by_time(Filters(since=since, until=since + length), length, origin=since).total
+
+
+def _figure(name: str, value: float | None, was: float | None, show: _Show) -> Figure:
+    shown = UNKNOWN if value is None else show(value)
+    if was is None:
+        return Figure(name, shown)
+    change, is_big = _change(value, was, is_share=show is _share)
+    return Figure(name, shown, change, is_big, f"{show(was)} before")
+
+
+def _change(value: float | None, was: float, *, is_share: bool) -> tuple[str, bool]:
+    if value is None:
+        return "", False
+    if is_share:
+        points = value - was
+        return _signed(points, "pt"), abs(points) >= _BIG_POINTS
+    if not was:
+        return "", False
+    part = value / was - 1
+    return f"{_sign(part)}{abs(part) * 100:.0f} %", abs(part) >= _BIG
+
+
+def _signed(points: float, unit: str) -> str:
+    return f"{_sign(points)}{abs(points):.1f} {unit}"
+
+
+def _sign(value: float) -> str:
+    return "\N{MINUS SIGN}" if value < 0 else "+"

@@ -1,0 +1,68 @@
+"""The tables of the Stats page as CSV: figures as they are, times in ms and UTC; what is unknown is empty."""
+
+import csv
+from collections.abc import Iterator
+from io import StringIO
+
+from streamviz.dashboard.stats import Stats
+from streamviz.records.queries.statistics import Bucket
+
+# What a spreadsheet would take for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_COUNTS = (
+    *("streams", "running", "completed", "halted", "failed", "left", "interrupted"),
+    *("input_tokens", "cached_tokens", "output_tokens", "estimated", "cost"),
+)
+_TIMES = (
+    *("ttft_upstream_p50", "ttft_upstream_p95", "ttft_client_p50", "ttft_client_p95"),
+    *("itl_p50", "itl_p95", "tpot_p50", "tpot_p95"),
+)
+TABLES = ("group", "time", "policy", "tool")
+
+
+def as_csv(stats: Stats, table: str) -> str:
+    """One of TABLES."""
+    out = StringIO()
+    rows = {"group": _groups, "time": _steps, "policy": _policies, "tool": _tools}[table](stats)
+    csv.writer(out, lineterminator="\r\n").writerows([_plain(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def _plain(value: object) -> object:
+    is_formula = isinstance(value, str) and value.startswith(_FORMULA)
+    return f"'{value}" if is_formula else value
+
+
+def _head(first: str) -> list[object]:
+    return [first, *_COUNTS, *(f"{name}_ms" for name in _TIMES)]
+
+
+def _figures(bucket: Bucket) -> list[object]:
+    times = (getattr(bucket, name) for name in _TIMES)
+    return [*(getattr(bucket, name) for name in _COUNTS), *(None if at is None else at / 1000 for at in times)]
+
+
+def _groups(stats: Stats) -> Iterator[list[object]]:
+    yield _head("name")
+    for row in stats.groups:
+        yield [row.bucket.group, *_figures(row.bucket)]
+
+
+def _steps(stats: Stats) -> Iterator[list[object]]:
+    yield _head("from")
+    for row in stats.rows:
+        yield [row.bucket.at.isoformat(), *_figures(row.bucket)]
+
+
+def _policies(stats: Stats) -> Iterator[list[object]]:
+    yield ["policy", "verdicts", "interventions", "would", "failures", "held", "hold_p50_ms", "hold_p95_ms"]
+    for row in stats.policies:
+        done, held = row.figures, row.holds
+        counts = (done.verdicts, done.interventions, done.would, done.failures) if done else (0, 0, 0, 0)
+        yield [row.name, *counts, *((held.blocks, held.p50 / 1000, held.p95 / 1000) if held else (0, None, None))]
+
+
+def _tools(stats: Stats) -> Iterator[list[object]]:
+    yield ["tool", "calls", "streams", "output_tokens", "cost"]
+    for tool in stats.tools:
+        yield list(tool)

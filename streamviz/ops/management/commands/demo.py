@@ -1,0 +1,30 @@
+"""`python manage.py demo`: start everything, and let an agent work; what `make demo` runs."""
+
+import sys
+import threading
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from streamviz.faults import Fault
+from streamviz.ops import demo, supervisor
+from streamviz.ops.welcome import say
+
+
+class Command(BaseCommand):
+    """Like `up`, with a coding agent at work whose model is the simulator."""
+
+    help = "Start everything as `up` does, and play a coding agent's sessions through it; Ctrl-C ends it all."
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            supervisor.run(_play)
+        except Fault as fault:
+            sys.exit(f"streamviz: {fault}")
+
+
+def _play(base_url: str) -> None:
+    secret = demo.prepare()
+    say("A coding agent is at work: look at the Live page. When it asks to push, allow or deny it there.")
+    threading.Thread(target=demo.play_on, args=(base_url, secret), daemon=True).start()

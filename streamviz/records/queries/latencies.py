@@ -1,0 +1,67 @@
+"""How long clients waited for the first token, by time and by length; and what streams came to that called a tool."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.pages import wanted_streams
+from streamviz.records.queries.rows import planned, rows
+from streamviz.records.queries.sources import ORIGIN, sampled
+
+# Bands of time to each power of ten.
+BANDS = 3
+
+
+class Cell(NamedTuple):
+    """How many streams of a step took how long: from 10 ** (band / BANDS) ms on, up to the next band."""
+
+    at: datetime
+    band: int
+    streams: int
+
+
+class ToolFigures(NamedTuple):
+    """A tool's calls, and what the streams came to that called it; None is unknown."""
+
+    name: str
+    calls: int
+    streams: int
+    output_tokens: int | None
+    cost: float | None
+
+
+_CELLS = """
+SELECT
+    date_bin(%(step)s, s.requested_at, %(origin)s),
+    floor({bands} * log(greatest(0.1, extract(epoch FROM s.client_first_at - s.requested_at) * 1000)))::int,
+    count(*)
+FROM records_stream AS s
+WHERE {conditions} AND s.client_first_at IS NOT NULL
+GROUP BY 1, 2 ORDER BY 1, 2
+"""
+# Index block_of_tool, or block_ordinal from the streams on.
+_TOOLS = """
+SELECT name, sum(calls)::bigint, count(*), sum(output_tokens)::bigint, sum(cost)::float FROM (
+    SELECT block.name, s.id, count(*) AS calls, max(s.output_tokens) AS output_tokens, max(s.cost) AS cost
+    FROM records_stream AS s JOIN records_block AS block ON block.stream_id = s.id AND block.kind = 'tool_call'
+    WHERE {conditions}
+    GROUP BY 1, 2
+) AS called
+GROUP BY 1 ORDER BY 5 DESC NULLS LAST, 2 DESC, 1 LIMIT %(most)s
+"""
+
+
+def latencies(filters: Filters, step: timedelta, few: int) -> list[Cell]:
+    """The TTFT of one in `few` of the streams that are asked for, as clients had it."""
+    wanted = wanted_streams(filters)
+    sql = _CELLS.format(bands=BANDS, conditions=f"{wanted.of('s')} AND {sampled(few)}")
+    with planned("jit = off"):
+        return [Cell(*row) for row in rows(sql, {**wanted.values, "step": step, "origin": ORIGIN})]
+
+
+def tools(filters: Filters, most: int) -> list[ToolFigures]:
+    """The tools whose streams cost most. A stream that called several counts for each of them."""
+    wanted = wanted_streams(filters)
+    with planned("jit = off"):
+        found = rows(_TOOLS.format(conditions=wanted.of("s")), {**wanted.values, "most": most})
+    return [ToolFigures(*row) for row in found]

@@ -1,0 +1,68 @@
+"""Stats: a time beside another, latencies as a heat map, tools, and tables as CSV; figures are added up here anew."""
+
+import csv
+from collections import Counter
+from datetime import timedelta
+from io import StringIO
+from math import floor, log10
+
+from django.utils import timezone
+
+from streamviz.dashboard.comparing import headline, total_before
+from streamviz.dashboard.timespans import chosen
+from streamviz.records.models import Block, Stream
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.latencies import latencies, tools
+from streamviz.records.queries.statistics import by_time
+from tests.dashboard.conftest import NOON, Cast, recorded
+from tests.dashboard.test_stats import lately
+
+
+def test_a_time_is_compared_with_the_time_before(cast: Cast) -> None:
+    span = chosen({"since": "2026-09-21T12:00:00Z", "until": "2026-09-21T13:00:00Z"}, timezone.now(), None)
+    for minutes, cost in ((10, 2), (20, 1), (-30, 1)):
+        recorded(minutes=minutes, cost=cost, input_tokens=100, cache_read_tokens=50 if minutes > 0 else 0)
+    recorded(minutes=30, outcome="upstream_error")
+    now = by_time(Filters(since=span.since, until=span.until), span.step).total
+    assert now is not None
+    found = {each.name: each for each in headline(now, total_before(span, "before"))}
+    assert found["Streams"] == ("Streams", "3", "+200 %", True, "1 before")
+    assert found["Cost"] == ("Cost", "$3.00", "+200 %", True, "$1.00 before")
+    assert found["Failed"] == ("Failed", "33.3 %", "+33.3 pt", True, "0.0 % before")
+    assert found["Cached"] == ("Cached", "50.0 %", "+50.0 pt", True, "0.0 % before")
+    assert {each.was for each in headline(now, total_before(span, "nothing"))} == {""}
+    assert total_before(span, "week") is None
+
+
+def test_latencies_are_those_of_the_streams(cast: Cast) -> None:
+    waits = [0.05, 0.2, 0.21, 3, 3, 40]
+    for wait in waits:
+        recorded(client_first_at=NOON + timedelta(seconds=wait))
+    recorded("never answered")
+    cells = latencies(Filters(), timedelta(hours=1), 1)
+    assert {cell.band: cell.streams for cell in cells} == Counter(floor(3 * log10(wait * 1000)) for wait in waits)
+
+
+def test_a_tool_costs_what_its_streams_do_each_once(cast: Cast) -> None:
+    for names, cost in ((["bash", "bash", "read"], 2), (["bash"], 1)):
+        stream = recorded(cost=cost, output_tokens=10)
+        for ordinal, name in enumerate(names):
+            Block.objects.create(
+                stream=stream, ordinal=ordinal, kind="tool_call", name=name, first_seq=0, last_seq=0, started_at=NOON
+            )
+    assert tools(Filters(), 5) == [("bash", 3, 2, 20, 3.0), ("read", 1, 1, 10, 2.0)]
+
+
+def test_tables_are_had_as_csv_and_no_name_is_a_formula(cast: Cast) -> None:
+    lately("one", requested_model="=cmd()", output_tokens=5, cost=0.5)
+    lately("two", requested_model="plain")
+    text = cast["bob"].get("/stats/?csv=group").content.decode()
+    rows = {row["name"]: row for row in csv.DictReader(StringIO(text))}
+    assert rows.keys() == {"'=cmd()", "plain"}
+    assert (rows["'=cmd()"]["output_tokens"], float(rows["'=cmd()"]["cost"])) == ("5", 0.5)
+    assert rows["plain"]["output_tokens"] == ""
+    assert float(rows["plain"]["ttft_upstream_p50_ms"]) == 200
+    for table in ("time", "policy", "tool"):
+        assert cast["bob"].get(f"/stats/?by=tool&csv={table}").status_code == 200
+    assert Stream.objects.count() == 2
+    assert "data-from=" in cast["bob"].get("/stats/?by=tool").content.decode()

@@ -1,0 +1,65 @@
+"""What a policy did: each figure is that of the verdicts, counted by hand."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from streamviz.dashboard.policy_facts import done
+from streamviz.records.models import Policy, Verdict
+from tests.dashboard.conftest import Cast, recorded
+
+DAY = timedelta(days=1)
+SAID: list[dict[str, Any]] = [
+    {"decision": "allow"},
+    {"decision": "allow", "by": "alice"},
+    {"decision": "deny"},
+    {"decision": "deny", "by": "alice"},
+    {"decision": "deny", "by": "bob"},
+    {"decision": "halt", "failure": "it took too long"},
+    {"decision": "replace"},
+    {"decision": "deny", "mode": "shadow"},
+    {"decision": "deny", "days": 3},
+    {"decision": "deny", "days": 9},
+]
+
+
+@pytest.fixture
+def judged(guard: Policy) -> Policy:
+    stream = recorded()
+    version = guard.versions.get()
+    for number, said in enumerate(SAID):
+        usual = {"mode": "enforce", "took_us": 1, "at": timezone.now() - timedelta(hours=1, days=said.get("days", 0))}
+        kept = {name: value for name, value in said.items() if name != "days"}
+        Verdict.objects.create(stream=stream, number=number, policy_version=version, **usual | kept)
+    return guard
+
+
+def test_the_last_day_is_added_up(judged: Policy) -> None:
+    found = done(judged, DAY)
+    assert (found.judged, found.streams) == (8, 1)
+    assert (found.denied, found.halted, found.replaced, found.would) == (3, 1, 1, 1)
+    assert (found.failures, found.by_hand, found.by_itself) == (1, 3, 3)
+    assert found.people == [("alice", 2), ("bob", 1)]
+    assert found.hold is None
+
+
+def test_a_week_has_more(judged: Policy) -> None:
+    found = done(judged, 7 * DAY)
+    assert (found.judged, found.denied) == (9, 4)
+
+
+def test_the_page_begins_with_it_and_the_form_waits_for_edit(cast: Cast, judged: Policy) -> None:
+    page = cast["alice"].get("/policies/guard/?over=7d").content.decode()
+    assert page.index("What it did") < page.index("The rule") < page.index('id="edit"') < page.index('id="policy-form"')
+    assert '<details class="rule-edit" id="edit">' in page
+    refused = cast["alice"].post("/policies/guard/", {"reason": ""}).content.decode()
+    assert '<details class="rule-edit" id="edit" open>' in refused
+
+
+def test_what_a_shadow_would_have_done_is_never_red(cast: Cast, judged: Policy) -> None:
+    page = cast["bob"].get("/policies/guard/?verdicts=shadow").content.decode()
+    table = page[page.index('id="verdicts"') : page.index('id="where-not"')]
+    assert "verdict-would" in table
+    assert "tone-deny" not in table

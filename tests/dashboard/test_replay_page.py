@@ -1,0 +1,53 @@
+"""What the policies in force would make of a recorded stream, beside what its client got."""
+
+import json
+
+import pytest
+
+from streamviz.records.models import ClientRun, Policy, Stream
+from tests.core.support import delta, sse
+from tests.dashboard.conftest import Cast, hold, recorded
+
+REQUEST = json.dumps({"model": "coder-large", "messages": [], "stream": True}).encode()
+SECRET_WORD = "swordfish"
+
+
+@pytest.fixture
+def stream(cast: Cast) -> Stream:
+    """One that its client got as it came."""
+    raws = [sse(delta(content=f"The word is {SECRET_WORD}.")), sse("[DONE]")]
+    found = recorded(request=REQUEST, chunk_count=2, frame_count=2)
+    hold(found, [f"The word is {SECRET_WORD}."], raws)
+    ClientRun.objects.create(
+        stream=found, first_frame=0, first_at=0, offsets=[0, 0], first_seq=0, lengths=[], payload=b""
+    )
+    return found
+
+
+def replayed(cast: Cast, stream: Stream) -> str:
+    return str(cast["alice"].post(f"/streams/{stream.pk}/replay/").content.decode())
+
+
+def test_where_no_policy_is_in_force_it_says_so(cast: Cast, stream: Stream) -> None:
+    page = replayed(cast, stream)
+    assert "No policy is in force for this model and key." in page
+    assert "the same" in page
+    assert f"replay/{stream.pk}" in page
+
+
+def test_what_a_policy_would_change_now_stands_beside_what_the_client_got(cast: Cast, stream: Stream) -> None:
+    parameters = {"patterns": [SECRET_WORD], "action": "replace"}
+    Policy(name="quiet", kind="text_rule", mode="enforce", parameters=parameters).save()
+    page = replayed(cast, stream)
+    assert "The client would get something else now." in page
+    assert page.count(f"The word is {SECRET_WORD}.") == page.count("The word is [removed].") == 1
+
+
+def test_a_policy_of_other_models_does_not_count(cast: Cast, stream: Stream) -> None:
+    parameters = {"patterns": [SECRET_WORD]}
+    Policy(name="quiet", kind="text_rule", mode="enforce", models_scope="gpt-*", parameters=parameters).save()
+    assert "No policy is in force for this model and key." in replayed(cast, stream)
+
+
+def test_what_cannot_be_run_again_says_why(cast: Cast) -> None:
+    assert "cannot be replayed: nothing of it was kept." in replayed(cast, recorded(request=REQUEST))

@@ -1,0 +1,50 @@
+"""Rules in words."""
+
+from typing import Any
+
+import pytest
+
+from streamviz.dashboard.rule_words import KINDS, rule_of
+from streamviz.policies.registry import REGISTRY
+from streamviz.records.models import Policy
+
+
+def policy(kind: str, parameters: dict[str, Any], **fields: Any) -> Policy:
+    return Policy(name="p", kind=kind, parameters=parameters, **fields)
+
+
+def test_every_kind_is_explained_with_an_example() -> None:
+    assert KINDS.keys() == REGISTRY.keys()
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "words"),
+    [
+        ("tool_rule", {"names": ["bash", "sh"]}, "Denies a call of `bash` or `sh`."),
+        (
+            "tool_rule",
+            {"names": ["bash"], "arguments": [{"path": "$.command", "pattern": "rm -rf"}], "action": "allow_only"},
+            "Allows only a call of `bash` when `$.command` matches `rm -rf`.",
+        ),
+        ("cel_rule", {"expression": "true", "decision": "halt"}, "Halts at `tool call` where `true`."),
+        ("text_rule", {"patterns": ["a", "b", "c"]}, "Replaces `a`, `b` or `c` in `content` with `[removed]`."),
+        ("redact", {"find": ["card"], "in": ["request"]}, "Masks `card` in `request`."),
+        ("nobody_knows", {"x": 1}, "A kind `nobody_knows`."),
+    ],
+)
+def test_a_rule_is_a_sentence(kind: str, parameters: dict[str, Any], words: str) -> None:
+    assert rule_of(policy(kind, parameters)).sentence == words
+
+
+def test_what_the_sentence_does_not_say_is_beside_it() -> None:
+    rule = rule_of(policy("tool_rule", {"names": ["bash"], "normalise": True, "text": "No."}))
+    assert rule.parameters == [("normalise", "`true`")]
+    assert ("The client gets", "“No.”") in rule.running
+
+
+def test_how_it_runs_is_told() -> None:
+    fields: dict[str, Any] = {"by_hand": "deny", "by_hand_seconds": 90, "fail_open": True, "models_scope": "gpt-*"}
+    running = dict(rule_of(policy("redact", {}, time_limit=5, **fields)).running)
+    assert running["A person decides"] == "within 90 s, then deny"
+    assert running["If it fails"] == "allows; time limit 5 s"
+    assert running["Scope"] == "models gpt-*"
