@@ -15,8 +15,10 @@ import msgspec
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode
+from streamviz.core.wire.gemini_request import either
 
 _ANSWERS_TEXT = (BlockKind.CONTENT, BlockKind.REFUSAL)
+_NAMES_OF_DATA = ("url", "data", "file_data", "file_id", "fileUri", "file_uri")
 _ENDS = 2_000
 _LONGEST_ARGUMENTS = 250_000
 _MOST_PARTS = 64
@@ -209,12 +211,12 @@ def _read_untyped(part: JsonObject, turn: Turn) -> None:
     if part.get("thought") is True:
         return
     turn.say(as_text(part.get("text")))
-    if call := as_object(part.get("functionCall")):
+    if call := either(part, "functionCall"):
         turn.call(as_text(call.get("name")), call.get("args"), call.get("id"))
-    if result := as_object(part.get("functionResponse")):
+    if result := either(part, "functionResponse"):
         turn.name(result.get("id"))
         turn.say(brief(_sorted(result.get("response")).decode()))
-    if media := part.get("inlineData", part.get("fileData")):
+    if media := either(part, "inlineData") or either(part, "fileData"):
         turn.say(_medium("media", {"source": media}))
 
 
@@ -222,7 +224,10 @@ def _medium(kind: str, part: JsonObject) -> str:
     """What tells an image, a file or a sound from another."""
     data = next((part[key] for key in ("image_url", "source", "file", "input_audio", "file_id") if key in part), "")
     inner = as_object(data)
-    told = [as_text(data), *(as_text(inner.get(key)) for key in ("url", "data", "file_data", "file_id", "fileUri"))]
+    told = [
+        as_text(data),
+        *(as_text(inner.get(key)) for key in ("url", "data", "file_data", "file_id", "fileUri", "file_uri")),
+    ]
     return f"[{kind} {brief(''.join(told))}]"
 
 

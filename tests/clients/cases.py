@@ -70,7 +70,9 @@ PYTHON = [
     *_cases("openai_agents", "frameworks", "chat responses", COMMON),
     *_cases("langchain_client", "frameworks", "chat responses messages gemini", COMMON),
     *_cases("langgraph_client", "frameworks", "chat messages", ("answer", "tools", "limited", "busy", "cut", "abort")),
-    *_cases("litellm_client", "frameworks", "chat messages gemini", NO_SHAPE),
+    *_cases("litellm_client", "frameworks", "chat messages", NO_SHAPE),
+    # It does not try streams of Gemini's again.
+    *_cases("litellm_client", "frameworks", "gemini", tuple(task for task in NO_SHAPE if task != "limited")),
     *_cases("llm_client", "llm", "chat", COMMON),
 ]
 NODE = [

@@ -64,6 +64,9 @@ class Between:
         """The streams of a model in their order, once there are so many and all have ended and are in one session, or
         after some seconds as they are."""
 
+        if not count:
+            return []
+
         def look() -> list[Recorded]:
             found = [Recorded(*row) for row in self.proxied.query(STREAMS, model)]
             are_over = len(found) >= count and all(stream.outcome for stream in found)

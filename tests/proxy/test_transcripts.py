@@ -57,6 +57,16 @@ def test_a_client_repeats_what_was_answered(format: str, said: Said) -> None:
         assert turn.weight > 0
 
 
+def test_gemini_parts_are_written_in_two_ways() -> None:
+    call, result = {"id": "c", "name": "ls", "args": {"n": 1}}, {"id": "c", "name": "ls", "response": {"output": "a"}}
+    camel = [{"functionCall": call}, {"functionResponse": result}, {"inlineData": {"data": "iVBORw0"}}]
+    snake = [{"function_call": call}, {"function_response": result}, {"inline_data": {"data": "iVBORw0"}}]
+    one, other = (_only({"role": "model", "parts": parts}) for parts in (camel, snake))
+    assert one.calls == other.calls
+    assert one.said == other.said
+    assert one.said != _only({"role": "model", "parts": [{"text": ""}]}).said
+
+
 def test_answers_are_alike_in_all_formats() -> None:
     assert len({_answer(format, SAID)[0].said for format in BODIES}) == 1
 

@@ -14,8 +14,8 @@ def parts_of(content: JsonObject) -> Iterator[Part]:
 
 
 def _part(role: str, part: JsonObject) -> Iterator[Part]:
-    made, answered = _either(part, "functionCall"), _either(part, "functionResponse")
-    source = _either(part, "inlineData") or _either(part, "fileData")
+    made, answered = either(part, "functionCall"), either(part, "functionResponse")
+    source = either(part, "inlineData") or either(part, "fileData")
     if isinstance(part.get("text"), str):
         kind = PartKind.THINKING if part.get("thought") is True else PartKind.TEXT
         yield from text(role, part["text"], kind)
@@ -37,6 +37,7 @@ def _answer(answered: JsonObject) -> Iterator[Part]:
     yield from text("tool", lone if isinstance(lone, str) else encode(response).decode("utf-8", "replace"))
 
 
-def _either(part: JsonObject, name: str) -> JsonObject:
+def either(part: JsonObject, name: str) -> JsonObject:
+    """A member in either of the two ways in which clients write its name."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     return as_object(part.get(name)) or as_object(part.get(snake))

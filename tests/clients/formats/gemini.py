@@ -1,7 +1,9 @@
 """Google's generateContent."""
 
 import json
+import re
 from collections.abc import Iterator
+from typing import Any
 from uuid import uuid4
 
 from tests.clients.script import INPUT, MODEL, OUTPUT, READ, REASONED, THOUGHT, Asked, Object, Turn, event, halves
@@ -16,7 +18,8 @@ USAGE = {
 
 
 def asked(request: Object) -> Asked:
-    """What counts of a request."""
+    """What counts of a request, whose names LiteLLM writes with underlines."""
+    request = _camel(request)
     functions = [each for tool in request.get("tools") or [] for each in tool.get("functionDeclarations") or []]
     parts = [part for content in request["contents"] for part in content["parts"]]
     config = request.get("generationConfig") or {}
@@ -28,6 +31,14 @@ def asked(request: Object) -> Asked:
         any("inlineData" in part for part in parts),
         calling.get("mode") == "ANY",
     )
+
+
+def _camel(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_camel(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {re.sub("_([a-z])", lambda found: found[1].upper(), name): _camel(each) for name, each in value.items()}
 
 
 def stream(request: Object, turn: Turn) -> Iterator[bytes]:
