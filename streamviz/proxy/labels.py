@@ -1,18 +1,25 @@
 """What people read in place of a session's id."""
 
 import re
+from collections.abc import Iterable
 
 from streamviz.core.json_value import JsonObject
-from streamviz.proxy.transcripts import asked_first
+from streamviz.proxy.transcripts import Turn, asked_first
 
 _CHARACTERS = 60
 _LOOKED_AT = 4_000
 # Where agents have the person's words: Cursor, Copilot, Cline, Claude Code for a title.
 _WRAPPED = re.compile(r"<(user_query|userRequest|task|session)>(.*?)(?:</\1>|$)", re.DOTALL)
-# What agents say themselves: opencode for a title, Claude Code to try a model or have prompts cached, Gemini CLI.
+# What agents say themselves: opencode for a title, Claude Code to try a model or have prompts cached, Gemini CLI, and
+# aider of the files.
 _OF_AGENTS = re.compile(
-    r"Generate a title for this conversation:?|quota|Warmup|This is the Gemini CLI\. We are setting up .*", re.DOTALL
+    r"Generate a title for this conversation:?|quota|Warmup|This is the Gemini CLI\. We are setting up .*"
+    r"|(I have \*added these files to the chat\*|I am not sharing any files that you can edit"
+    r"|Here are summaries of some files present|Here are some READ ONLY files) .*",
+    re.DOTALL,
 )
+# What aider says between its examples and the person's words.
+_BEHIND_EXAMPLES = "I switched to a new code base."
 
 
 def label_of(request: JsonObject, turns: str) -> str:
@@ -20,12 +27,18 @@ def label_of(request: JsonObject, turns: str) -> str:
 
     It is kept, so it is to be made of the request as policies left it.
     """
-    for turn in asked_first(request.get(turns)):
+    for turn in _behind_examples(asked_first(request.get(turns))):
         words = " ".join(_persons(text[:_LOOKED_AT]) for text in turn.texts).split()
         if words:
             label = " ".join(words[:_CHARACTERS])
             return label if len(label) <= _CHARACTERS else f"{label[: _CHARACTERS - 1]}…"
     return ""
+
+
+def _behind_examples(turns: Iterable[Turn]) -> list[Turn]:
+    found = list(turns)
+    ends = [at for at, turn in enumerate(found, 1) if any(text.startswith(_BEHIND_EXAMPLES) for text in turn.texts)]
+    return found[ends[-1] :] if ends else found
 
 
 def _persons(text: str) -> str:

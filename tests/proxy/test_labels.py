@@ -1,5 +1,7 @@
 """What people read in place of a session's id."""
 
+from typing import Any
+
 import pytest
 
 from streamviz.proxy.labels import label_of
@@ -7,7 +9,7 @@ from streamviz.proxy.labels import label_of
 REMINDER = "<system-reminder>\nToday is Friday.\n</system-reminder>"
 
 
-def _said(*texts: str) -> dict[str, object]:
+def _said(*texts: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": [{"type": "text", "text": text} for text in texts]}]}
 
 
@@ -26,6 +28,17 @@ def _said(*texts: str) -> dict[str, object]:
 )
 def test_a_label_is_a_persons_first_words(texts: tuple[str, ...]) -> None:
     assert label_of(_said(*texts), "messages") == "Mend the build"
+
+
+def test_aiders_examples_and_files_are_not_a_persons_words() -> None:
+    said = (
+        "Change the greeting to be more casual",
+        "I switched to a new code base. Please don't consider the above files or try to edit them any longer.",
+        "I have *added these files to the chat* so you can go ahead and edit them.\n\na.py\n",
+        "Mend the build",
+    )
+    messages = [message for text in said for message in _said(text)["messages"]]
+    assert label_of({"messages": messages}, "messages") == "Mend the build"
 
 
 def test_words_come_from_the_first_message_that_has_any() -> None:
