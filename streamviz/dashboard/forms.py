@@ -54,6 +54,14 @@ class SignInForm(AuthenticationForm):
             raise ValidationError(str(error)) from error
 
 
+class SavedViewForm(forms.Form):
+    """A view of one's own: its name, and what it shows."""
+
+    name = forms.CharField(max_length=60)
+    page = forms.ChoiceField(choices=[("sessions", "Sessions"), ("errors", "Errors")])
+    query = forms.CharField(max_length=1000, required=False)
+
+
 class WhyForm(forms.Form):
     """Why something is changed."""
 

@@ -10,16 +10,21 @@ from streamviz.live.filters import quoted_if_needed
 from streamviz.live.presentation.text import UNKNOWN
 
 
-def sessions_url(time: Mapping[str, str], written: str = "") -> str:
-    """The Sessions page, of a stretch of time as it is in a URL, under a filter."""
+def page_url(page: str, time: Mapping[str, str], written: str = "") -> str:
+    """A page of history, of a stretch of time as it is in a URL, under a filter."""
     query = {**({"q": written} if written else {}), **time}
-    return f"{_sessions()}?{'&'.join(f'{name}={_quoted(value)}' for name, value in query.items())}"
+    return f"{_address(page)}?{'&'.join(f'{name}={_quoted(value)}' for name, value in query.items())}"
+
+
+def sessions_url(time: Mapping[str, str], written: str = "") -> str:
+    """The same of the Sessions page."""
+    return page_url("sessions", time, written)
 
 
 def sessions_between(written: str) -> str:
     """The same for a `charts.Brush`."""
     asked = f"q={_quoted(written)}&" if written else ""
-    return f"{_sessions()}?{asked}since={{from}}&until={{to}}"
+    return f"{_address('sessions')}?{asked}since={{from}}&until={{to}}"
 
 
 def term(field: str, name: str) -> str:
@@ -28,8 +33,8 @@ def term(field: str, name: str) -> str:
 
 
 @cache
-def _sessions() -> str:
-    return reverse("sessions")
+def _address(page: str) -> str:
+    return reverse(page)
 
 
 # A page of drawings has hundreds of links to the same few dozen moments.

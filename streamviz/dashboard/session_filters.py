@@ -29,6 +29,7 @@ FIELDS = {
     "state": "state:running",
     "outcome": "outcome:halted",
     "finish_reason": "finish_reason:length",
+    "error": "error:timeout",
     "starred": "starred:yes",
     "cost": "cost:0.50 (at least $0.50)",
     "duration": "duration:30s (at least 30 s)",
@@ -138,6 +139,12 @@ def _answer(name: str) -> Callable[[Term], tuple[str, bool]]:
     return read_answer
 
 
+def _error(term: Term) -> tuple[str, tuple[str, ...]]:
+    """Part of what an error says; only a star is special."""
+    escaped = re.sub(r"([\\%_])", r"\\\1", term.value)
+    return "errors", (f"%{escaped.replace('*', '%')}%",)
+
+
 def _cost(term: Term) -> tuple[str, float]:
     if not (match := _COST.fullmatch(term.pattern)):
         raise _NotUnderstood("a number of dollars, e.g. cost:0.50")
@@ -162,6 +169,7 @@ _READERS: dict[str, Callable[[Term], tuple[str, Any]]] = {
     "state": _word("outcomes", _STATES),
     "outcome": _word("outcomes", _STATES),
     "finish_reason": _exact("finish_reasons"),
+    "error": _error,
     "starred": _answer("starred"),
     "cost": _cost,
     "duration": _duration,

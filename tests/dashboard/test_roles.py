@@ -20,6 +20,8 @@ ADMINISTRATORS = {"administrator"}
 
 PAGES = {
     "live": VIEWERS,
+    "needs_you": VIEWERS,
+    "errors": VIEWERS,
     "stream": VIEWERS,
     "peek": VIEWERS,
     "chunks": VIEWERS,
@@ -55,6 +57,8 @@ ACTIONS = {
     "decide": (OPERATORS, 400),
     "cancel": (OPERATORS, 409),
     "star_session": (OPERATORS, 302),
+    "save_view": (VIEWERS, 302),
+    "delete_view": (VIEWERS, 404),
     "note_session": (OPERATORS, 302),
     "delete_session": (ADMINISTRATORS, 302),
     "replay_stream": (OPERATORS, 200),
@@ -81,7 +85,7 @@ def arguments(cast: Cast, guard: Policy, settings: Any) -> dict[str, object]:
     job = Backtest.objects.create(policy=guard, **guard.fields())
     link, _ = PublicLink.objects.issue(stream, User.objects.get(username="administrator"), timedelta(days=1))
     found = {"stream_id": stream.pk, "session_id": stream.session_id, "key_id": key.pk, "job_id": job.pk}
-    found["link_id"] = link.pk
+    found["link_id"], found["view_id"] = link.pk, 0
     found |= {"seq": 0, "ordinal": 0}
     return {**found, "name": guard.name, "number": 1, "kind": "tool_rule"}
 

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from streamviz.dashboard import chart_markup, themes
 from streamviz.dashboard.exports import FORMS, Form
 from streamviz.live.publisher import publisher
+from streamviz.records.models import SavedView
 
 register = template.Library()
 
@@ -52,6 +53,12 @@ def export_forms() -> dict[str, Form]:
 def public_links_allowed() -> bool:
     """Whether strangers may be given links."""
     return bool(settings.PUBLIC_LINKS)
+
+
+@register.simple_tag(takes_context=True)
+def saved_views(context: Context) -> list[SavedView]:
+    """The views that who asks has kept."""
+    return list(SavedView.objects.filter(user=context["request"].user.pk))
 
 
 @register.simple_tag(takes_context=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -12,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from streamviz.dashboard import charts, queries, roles, session_filters, timespans
 from streamviz.dashboard.histogram import histogram_of
-from streamviz.dashboard.links import sessions_between, sessions_url
+from streamviz.dashboard.links import page_url, sessions_between, sessions_url
 from streamviz.dashboard.pages import needs
 from streamviz.dashboard.timespans import Timespan
 from streamviz.live.filters import Filter, parse_filter, unknown_fields
@@ -22,7 +23,7 @@ from streamviz.records.queries.rows import SearchTooBroad
 from streamviz.records.queries.search import as_id
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """What a URL asks for: the filter as it is written, and as the record can answer it, in a stretch of time."""
 
     written: Filter
@@ -32,7 +33,8 @@ class _Asked(NamedTuple):
     oldest: datetime | None
 
 
-def _asked(request: HttpRequest) -> _Asked:
+def asked_of(request: HttpRequest) -> Asked:
+    """What the URL of a page of history asks for."""
     written = parse_filter(" ".join(request.GET.getlist("q")), session_filters.FIELDS)
     asked = session_filters.read(written)
     oldest = queries.oldest_stream()
@@ -40,25 +42,25 @@ def _asked(request: HttpRequest) -> _Asked:
     usual = timespans.ALL if as_id(asked.filters.text) else timespans.USUAL
     span = timespans.chosen(request.GET.dict(), timezone.now(), oldest, usual)
     problems = [*unknown_fields(written, session_filters.FIELDS), *asked.problems]
-    return _Asked(written, problems, replace(asked.filters, since=span.since, until=span.until), span, oldest)
+    return Asked(written, problems, replace(asked.filters, since=span.since, until=span.until), span, oldest)
 
 
 def asked_filters(request: HttpRequest) -> Filters:
     """What a URL of the list of sessions asks for."""
-    return _asked(request).filters
+    return asked_of(request).filters
 
 
 @needs(roles.VIEW)
 @require_safe
 def sessions(request: HttpRequest) -> HttpResponse:
     """The sessions of the newest streams that `?q=` asks for in a stretch of time, a page at a time."""
-    asked = _asked(request)
+    asked = asked_of(request)
     before = Place.read(request.GET.get("before", ""))
     context = {
         "problems": asked.problems,
         "is_first": before is None,
         "has_streams": asked.oldest is not None,
-        **_choices(asked.written, asked.span),
+        **choices(asked.written, asked.span),
         **_found(asked.filters, before),
     }
     return render(request, "dashboard/sessions.html", context)
@@ -69,8 +71,8 @@ def sessions(request: HttpRequest) -> HttpResponse:
 def session_histogram(request: HttpRequest) -> HttpResponse:
     """How many streams there are of what is asked for, by time. Counting takes longer than finding a page of them, so
     the page has it brought when it is there itself."""
-    asked = _asked(request)
-    context = _choices(asked.written, asked.span)
+    asked = asked_of(request)
+    context = choices(asked.written, asked.span)
     try:
         context["histogram"] = histogram_of(asked.filters, asked.span, asked.written.text)
     except SearchTooBroad:
@@ -79,27 +81,29 @@ def session_histogram(request: HttpRequest) -> HttpResponse:
     return render(request, f"dashboard/{'_' if is_part else 'session_'}histogram.html", context)
 
 
-def _choices(written: Filter, span: Timespan) -> dict[str, Any]:
-    """What the filter bar offers; every link keeps what it does not change."""
+def choices(written: Filter, span: Timespan, page: str = "sessions") -> dict[str, Any]:
+    """What the filter bar of a page offers; every link keeps what it does not change."""
+    url = partial(page_url, page)
     shortcuts = [(name, parse_filter(text, session_filters.FIELDS)) for name, text in session_filters.SHORTCUTS.items()]
     ranges = {**{name: words for name, (words, _) in timespans.RANGES.items()}, timespans.ALL: "All"}
     return {
         "page": "sessions",
+        "shown_page": page,
         "filter": written,
         "span": span,
         "axis": charts.axis(span),
         "brush": charts.Brush(span, sessions_between(written.text)),
         "nothing": charts.Chart([], ""),
-        "chips": [(term, sessions_url(span.query, written.without(term).text)) for term in written.terms],
-        "shortcuts": [(name, sessions_url(span.query, each.text), each == written) for name, each in shortcuts],
-        "ranges": [
-            (words, sessions_url({"range": name}, written.text), name == span.name) for name, words in ranges.items()
-        ],
+        "chips": [(term, url(span.query, written.without(term).text)) for term in written.terms],
+        "shortcuts": [(name, url(span.query, each.text), each == written) for name, each in shortcuts],
+        "ranges": [(words, url({"range": name}, written.text), name == span.name) for name, words in ranges.items()],
         "examples": session_filters.FIELDS.values(),
-        "here": sessions_url(span.query, written.text),
-        "in_all_time": sessions_url({"range": timespans.ALL}, written.text),
-        "without_filters": sessions_url(span.query),
+        "here": url(span.query, written.text),
+        "in_all_time": url({"range": timespans.ALL}, written.text),
+        "without_filters": url(span.query),
         "kept": urlencode({"q": written.text, **span.query} if written.terms else span.query),
+        "errors_url": page_url("errors", span.query, written.text),
+        "sessions_url": sessions_url(span.query, written.text),
     }
 
 

@@ -19,6 +19,7 @@ from streamviz.records.models.streams import (
 )
 from streamviz.records.models.tallies import Reservation, SessionTally
 from streamviz.records.models.upkeep import RetentionRun
+from streamviz.records.models.views import SavedView
 from streamviz.records.models.workers import Spread, Worker, spread_of
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Reservation",
     "RetentionRun",
     "Route",
+    "SavedView",
     "Session",
     "SessionTally",
     "SignInAttempt",

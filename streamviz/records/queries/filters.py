@@ -14,7 +14,8 @@ class Filters:
     `text` is searched for in content, thinking, tool names, arguments, labels and names of sessions, ids and the names
     of models. Streams that have one of the things in `without` are left out.
 
-    `outcomes` has an empty one for streams that run, `decisions` has words such as `deny` and `would deny`.
+    `errors` are patterns of LIKE. `outcomes` has an empty one for streams that run, `decisions` has words such as `deny`
+    and `would deny`.
     """
 
     since: datetime | None = None
@@ -29,6 +30,7 @@ class Filters:
     policies: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
     intervened: bool | None = None
+    errors: tuple[str, ...] = ()
     starred: bool | None = None
     least_cost: float | None = None
     least_seconds: float | None = None
@@ -79,6 +81,8 @@ _CONDITIONS = {
     # index verdict_that_intervened
     "intervened": "EXISTS (SELECT FROM records_verdict AS verdict"
     " WHERE verdict.stream_id = {s}.id AND verdict.mode = 'enforce' AND verdict.decision <> 'allow')",
+    # index stream_with_error
+    "errors": "{s}.error <> '' AND streamviz_error({s}.error) ILIKE ANY(%(errors)s)",
     # index session_starred
     "starred": "{s}.session_id IN (SELECT id FROM records_session WHERE is_starred)",
     "least_cost": "{s}.cost >= %(least_cost)s",

@@ -1,0 +1,42 @@
+"""Views of history that people keep under a name."""
+
+from urllib.parse import parse_qsl, urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from streamviz.dashboard import roles
+from streamviz.dashboard.forms import SavedViewForm, wrong_with
+from streamviz.dashboard.pages import needs, signed_in_user
+from streamviz.records.models import SavedView
+
+MOST = 50
+_KEPT = {"q", "range", "since", "until", "sort"}
+
+
+@needs(roles.VIEW)
+@require_POST
+def save_view(request: HttpRequest) -> HttpResponse:
+    """Keep a page's filter and time; a name that there is already gets these instead."""
+    form = SavedViewForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, wrong_with(form))
+        return redirect("sessions")
+    user, name = signed_in_user(request), form.cleaned_data["name"]
+    if SavedView.objects.filter(user=user).exclude(name=name).count() >= MOST:
+        messages.error(request, f"There are {MOST} views already; delete one first.")
+        return redirect("sessions")
+    query = urlencode([pair for pair in parse_qsl(form.cleaned_data["query"]) if pair[0] in _KEPT])
+    values = {"page": form.cleaned_data["page"], "query": query}
+    view, _ = SavedView.objects.update_or_create(user=user, name=name, defaults=values)
+    return redirect(view.url)
+
+
+@needs(roles.VIEW)
+@require_POST
+def delete_view(request: HttpRequest, view_id: int) -> HttpResponse:
+    """Delete a view of one's own."""
+    get_object_or_404(SavedView, pk=view_id, user=signed_in_user(request)).delete()
+    return redirect("sessions")

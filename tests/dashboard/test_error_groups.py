@@ -1,0 +1,54 @@
+"""Errors by what they say."""
+
+import re
+from html import unescape
+
+from streamviz.records.models import ApiKey
+from tests.dashboard.conftest import Cast, recorded
+
+
+def failed(says: str, minutes: int, **changes: object) -> str:
+    return str(recorded(minutes=minutes, outcome="upstream_error", error=says, **changes).pk)
+
+
+def shown(cast: Cast, query: str = "range=all") -> str:
+    return unescape(cast["bob"].get(f"/errors/?{query}").content.decode())
+
+
+def test_errors_that_say_the_same_are_one_line_with_how_often_when_and_where(cast: Cast) -> None:
+    key, _ = ApiKey.objects.issue("ci")
+    failed("Rate limit of 30 reached for 'gpt-4' (request req_0a1b2c3d4e5f), retry in 1.5 s", 1, key=key)
+    newest = failed("Rate limit of 500 reached for 'o4-mini' (request req_ffffeeee0000), retry in 20 s", 5)
+    failed("no route to <b>host</b>", 3, requested_model="other")
+    recorded("fine")
+    page = shown(cast)
+    says = re.findall(r'error-says"[^>]*><bdi>(.*?)</bdi>', page)
+    assert says == ["Rate limit of N reached for … (request …), retry in N s", "no route to <b>host</b>"]
+    row = page[page.index("Rate limit") : page.index("no route")]
+    assert ">2</td>" in row
+    assert "2026-09-21T12:05:00" in row
+    assert "2026-09-21T12:01:00" in row
+    assert f"/streams/{newest}/" in row
+    assert "coder-large" in row
+    assert "ci" in row
+    assert "<b>host" not in cast["bob"].get("/errors/?range=all").content.decode()
+
+
+def test_a_line_leads_to_its_streams(cast: Cast) -> None:
+    failed("100 % of 7 'x' failed_here", 1)
+    failed("100 % of 8 'y' failed-here", 2)
+    recorded("fine")
+    links = re.findall(r'error-says" href="([^"]+)"', shown(cast))
+    assert [listed(cast, link) for link in links] == [1, 1]
+    assert listed(cast, "/sessions/?range=all&q=error:failed*here") == 2
+
+
+def listed(cast: Cast, path: str) -> int:
+    return cast["bob"].get(path).content.decode().count("data-row")
+
+
+def test_filters_and_time_are_those_of_sessions(cast: Cast) -> None:
+    failed("broken", 1, requested_model="a")
+    assert "broken" in shown(cast, "range=all&q=model:a")
+    assert "No errors" in shown(cast, "range=all&q=model:coder-large")
+    assert "No errors" in shown(cast, "since=2026-09-22T00:00:00Z&until=2026-09-23T00:00:00Z")
