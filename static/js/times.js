@@ -1,4 +1,15 @@
 // Times that pass: the server writes them as text with the moment that they count from (ms since the epoch).
+const LOCALE = "en-GB"; // the language of all pages
+const TIME = { hour: "2-digit", minute: "2-digit", hour12: false };
+const FORMATS = {
+  day: new Intl.DateTimeFormat(LOCALE, { day: "2-digit", month: "short" }),
+  month: new Intl.DateTimeFormat(LOCALE, { month: "short", year: "numeric" }),
+  time: new Intl.DateTimeFormat(LOCALE, TIME),
+  ms: new Intl.DateTimeFormat(LOCALE, { ...TIME, second: "2-digit", fractionalSecondDigits: 3 }),
+  second: new Intl.DateTimeFormat(LOCALE, { ...TIME, second: "2-digit" }),
+};
+const WHOLE = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "long" });
+
 let offset = 0; // what the server's clock is ahead of ours, in ms
 
 export function setServerTime(milliseconds) {
@@ -6,6 +17,8 @@ export function setServerTime(milliseconds) {
 }
 
 export function start() {
+  localize();
+  document.addEventListener("htmx:afterSwap", localize);
   if (document.querySelector("[data-since], [data-ago], #socket")) setInterval(refresh, 200);
   document.addEventListener("pointerover", tell, { passive: true });
 }
@@ -13,9 +26,24 @@ export function start() {
 // The absolute time, of whatever the pointer comes to rest on.
 function tell(event) {
   const element = event.target.closest?.("[data-since], [data-ago]");
-  if (!element || element.title) return;
-  const at = new Date(Number(element.dataset.since ?? element.dataset.ago));
-  element.title = `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+  if (!element || element.dataset.told) return;
+  element.dataset.told = "yes";
+  element.title = whole(new Date(Number(element.dataset.since ?? element.dataset.ago)));
+}
+
+// What the server says in UTC is said in the zone of whoever looks: `data-at` is the moment (ms since the epoch), and
+// `data-shows` what of it: a `day`, a `month`, the `time`, the `second`, its `ms`, or all of it.
+function localize() {
+  for (const element of document.querySelectorAll("[data-at]")) {
+    const at = new Date(Number(element.dataset.at));
+    const format = FORMATS[element.dataset.shows];
+    write(element, format ? format.format(at) : whole(at));
+    if (element.hasAttribute("title")) element.title = whole(at);
+  }
+}
+
+function whole(at) {
+  return WHOLE.format(at).replace(",", "");
 }
 
 function refresh() {

@@ -14,9 +14,7 @@ def bars(chart: Chart, axis: Sequence[Mark], changes: Sequence[Mark] = (), brush
     """A drawing with its axis, and upright lines for changes; a script lets people drag across one with a brush."""
     top = f'<text class="axis-text" x="0" y="10">{html.escape(chart.top)}</text>' if chart.top else ""
     lines = "".join(f'<line class="axis-line" x1="{mark.x}" x2="{mark.x}" y1="0" y2="100%"/>' for mark in axis)
-    words = "".join(
-        f'<text class="axis-text" x="{mark.x}" y="100%" dy="-3">{html.escape(mark.words)}</text>' for mark in axis
-    )
+    words = "".join(map(_moment, axis))
     plot = f"{lines}{''.join(map(_bar, chart.bars))}{''.join(map(_change, changes))}{_GROUND}"
     return SafeString(
         f'<svg class="bars" aria-hidden="true"{brush_attributes(brush)}>{top}'
@@ -49,6 +47,11 @@ def _bar(bar: Bar) -> str:
         f'<rect class="bar-{each.css}" {across} y="{each.y}" height="{each.height}"/>' for each in bar.segments
     )
     return _link(bar.href, bar.words, f'<rect class="bar-room" {across} y="0" height="100%"/>{segments}')
+
+
+def _moment(mark: Mark) -> str:
+    at = "" if mark.at is None else f' data-at="{mark.at}" data-shows="{mark.shows}"'
+    return f'<text class="axis-text" x="{mark.x}" y="100%" dy="-3"{at}>{html.escape(mark.words)}</text>'
 
 
 def _change(mark: Mark) -> str:

@@ -15,6 +15,7 @@ _LEAST = 2.0  # what is there is seen
 _MARKS = 5
 _LAST_MARK = 88.0
 _SHADES = 5
+_SHOWN = {"second": "%H:%M:%S", "time": "%H:%M", "day": "%d %b", "month": "%b %Y"}
 
 
 class Segment(NamedTuple):
@@ -36,11 +37,13 @@ class Bar(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A moment on the axis."""
+    """A moment on the axis. `at` (ms since the epoch) and `shows` let a script say it in another time zone."""
 
     x: str
     words: str
     href: str = ""
+    at: int | None = None
+    shows: str = ""
 
 
 class Brush(NamedTuple):
@@ -149,12 +152,17 @@ def _spread(column: Spread, full: float) -> list[Segment]:
 def axis(span: Timespan) -> list[Mark]:
     """A few times along the axis."""
     steps = span.steps
-    shown = "%H:%M:%S" if span.step < timedelta(minutes=1) else "%H:%M"
+    shows = "second" if span.step < timedelta(minutes=1) else "time"
     if span.until - span.since > timedelta(hours=50):
-        shown = "%d %b" if span.until - span.since < timedelta(days=360) else "%b %Y"
+        shows = "day" if span.until - span.since < timedelta(days=360) else "month"
+    shown = _SHOWN[shows]
     every = max(1, round(len(steps) / _MARKS))
     places = [(n * 100 / len(steps), at) for n, at in enumerate(steps) if n % every == 0]
-    return [Mark(percent(x), at.strftime(shown)) for x, at in places if x <= _LAST_MARK]
+    return [
+        Mark(percent(x), at.strftime(shown), at=round(at.timestamp() * 1000), shows=shows)
+        for x, at in places
+        if x <= _LAST_MARK
+    ]
 
 
 def place(at: datetime, span: Timespan) -> str:

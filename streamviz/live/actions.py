@@ -2,18 +2,47 @@
 
 import uuid
 
+from streamviz.core.judgements import Question
 from streamviz.core.verdicts import Decision
+from streamviz.exchange.stream import LiveStream
+from streamviz.live.approvals import approvals
 from streamviz.live.feed import Feed
 
 DECISIONS = {Decision.ALLOW, Decision.DENY}
 
 
-def decide(feed: Feed, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str) -> bool:
-    """Allow or deny a block that is held for a person; False where nobody is asked about it (any more)."""
+def decide(
+    feed: Feed, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str, *, for_session: bool = False
+) -> bool:
+    """Allow or deny a block that is held for a person; False where nobody is asked about it (any more). Allowed
+    `for_session` is whatever else the same version of the policy would deny in this session, now and later."""
     stream = feed.running.get(stream_id)
     if stream is None or stream.decide is None:
         return False
+    if for_session and decision is Decision.ALLOW:
+        return _allow_session(feed, stream, ordinal, by)
     return stream.decide(ordinal, decision, by)
+
+
+def _allow_session(feed: Feed, stream: LiveStream, ordinal: int, by: str) -> bool:
+    asked = _question(stream, ordinal)
+    if asked is None or stream.decide is None:
+        return False
+    version_id, by = asked.policy.version_id, f"{by} (for the session)"
+    approvals.give(stream.session_id, version_id, by)
+    is_done = stream.decide(ordinal, Decision.ALLOW, by)
+    for each in [each for each in feed.running.values() if each.session_id == stream.session_id]:
+        for other in list(each.context.holds):
+            asked = _question(each, other)
+            if asked is not None and asked.policy.version_id == version_id and each.decide is not None:
+                each.decide(other, Decision.ALLOW, by)
+    return is_done
+
+
+def _question(stream: LiveStream, ordinal: int) -> Question | None:
+    """What a person is asked about a block."""
+    hold = stream.context.holds.get(ordinal)
+    return None if hold is None or hold.asks is None else stream.context.questions.get(hold.asks)
 
 
 def cancel(feed: Feed, stream_id: uuid.UUID, by: str) -> bool:

@@ -98,13 +98,14 @@ class Found(PeerMessage, frozen=True):
 
 
 class Decided(PeerMessage, frozen=True):
-    """A person allowed or denied a block of a stream that another worker runs."""
+    """A person allowed or denied a block of a stream that another worker runs, or allowed it `for_session`."""
 
     question: int
     stream_id: uuid.UUID
     ordinal: int
     decision: Decision
     by: str
+    for_session: bool = False
 
 
 class Cancelled(PeerMessage, frozen=True):

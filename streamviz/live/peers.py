@@ -133,10 +133,12 @@ class Peers:
         answer = await self._ask(lambda number: messages.LookedFor(self.name, number, stream_id))
         return answer if isinstance(answer, messages.Found) else None
 
-    async def decide(self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str) -> bool | None:
+    async def decide(
+        self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str, *, for_session: bool = False
+    ) -> bool | None:
         """As `actions.decide`, at whichever worker runs the stream; None where nobody answers."""
         return await self._act_there(
-            lambda number: messages.Decided(self.name, number, stream_id, ordinal, decision, by)
+            lambda number: messages.Decided(self.name, number, stream_id, ordinal, decision, by, for_session)
         )
 
     async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:
@@ -242,7 +244,8 @@ class Peers:
         if isinstance(message, messages.Cancelled):
             is_done = actions.cancel(feed, stream_id, message.by)
         else:
-            is_done = actions.decide(feed, stream_id, message.ordinal, message.decision, message.by)
+            told = message.ordinal, message.decision, message.by
+            is_done = actions.decide(feed, stream_id, *told, for_session=message.for_session)
         await self._send(message.sender, messages.Acted(self.name, message.question, is_done))
 
     async def _show_wall(self, sender: str, again: bool) -> None:

@@ -138,7 +138,9 @@ class Peers(Protocol):
     async def look_for(self, stream_id: uuid.UUID) -> Found | None:
         """A stream that one of them runs, or ran just now, for its page; None where nobody answers."""
 
-    async def decide(self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str) -> bool | None:
+    async def decide(
+        self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str, *, for_session: bool = False
+    ) -> bool | None:
         """As `actions.decide`; None where nobody answers."""
 
     async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:

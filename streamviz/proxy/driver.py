@@ -8,6 +8,7 @@ from typing import Any
 from asgiref.typing import ASGISendCallable
 
 from streamviz.core.errors import UpstreamError
+from streamviz.core.judgements import Question
 from streamviz.core.verdicts import Decision
 from streamviz.exchange.commands import (
     Ask,
@@ -22,6 +23,7 @@ from streamviz.exchange.commands import (
     Send,
 )
 from streamviz.exchange.exchange import Exchange
+from streamviz.live.approvals import approvals
 from streamviz.proxy import http
 from streamviz.proxy.asking import Asking, Helpers
 from streamviz.proxy.observers import Observers
@@ -190,13 +192,20 @@ class Driver:
             case CutOff(why):
                 self.cut_off = why
             case Ask(question):
-                self._asking.ask(question)
+                self._ask(question)
             case Forget(number):
                 self._asking.forget(number)
             case CloseUpstream():
                 await self._close_upstream()
             case _:
                 pass
+
+    def _ask(self, question: Question) -> None:
+        self._asking.ask(question)
+        if question.is_for_a_person:
+            by = approvals.by(self._stream.session_id, question.policy.version_id)
+            if by is not None:
+                self._asking.decide(question.number, Decision.ALLOW, by)
 
     async def _close_upstream(self) -> None:
         """End the connection, whatever is still read of it."""

@@ -70,7 +70,7 @@ def held_call(proxied: Proxied, *visitors: Visitor) -> Call:
 
 
 def button(visitor: Visitor, name: str) -> Locator:
-    return visitor.page.locator("#hold-list").get_by_role("button", name=name)
+    return visitor.page.locator("#hold-list").get_by_role("button", name=re.compile(rf"^{name}( [ad])?$"))
 
 
 def verdict(visitor: Visitor) -> str:
@@ -159,6 +159,15 @@ def test_a_viewer_sees_what_is_held_and_is_asked_nothing(chromium: Browser, prox
     assert call.is_alive()
     button(alice, "Deny").click()
     assert call.result().arguments == {}
+
+
+def test_a_session_that_is_allowed_is_not_asked_about_again(proxied: Proxied, alice: Visitor) -> None:
+    ask_a_person(proxied, 600)
+    call = held_call(proxied, alice)
+    button(alice, "Allow all of this session").click()
+    assert "rm -rf" in call.result().arguments["run_shell"]
+    again = Call(proxied, "dangerous?pace=10", call.name).result()
+    assert "rm -rf" in again.arguments["run_shell"]
 
 
 @pytest.mark.parametrize(("size", "scheme"), [("wide", "dark"), ("narrow", "light")])

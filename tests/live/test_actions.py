@@ -1,10 +1,18 @@
 """What people do to running streams, and what becomes of two at once."""
 
 import uuid
+from dataclasses import replace
 
+import pytest
+
+from streamviz.core.judgements import PersonDecided
+from streamviz.core.policy import ByHand
 from streamviz.core.verdicts import Decision
+from streamviz.live import approvals as approvals_module
 from streamviz.live.actions import cancel, decide
+from streamviz.live.approvals import Approvals, approvals
 from streamviz.live.feed import Feed
+from tests.core.support import active, delta, deny_names
 from tests.live.support import Running
 
 
@@ -32,3 +40,53 @@ async def test_nothing_happens_to_streams_that_ask_nobody_are_over_or_never_were
     await running.end()
     assert not cancel(feed, running.id, "alice")
     assert not cancel(feed, uuid.uuid4(), "alice")
+
+
+async def asking(feed: Feed, session_id: uuid.UUID, version: int = 7) -> tuple[Running, list[str]]:
+    """A stream that asks a person about one call, and who answered it."""
+    guard = replace(active(deny_names("rm")), version_id=version, by_hand=ByHand(60, Decision.DENY))
+    running, heard = Running(feed, [guard], session_id=session_id), []
+    await running.call("{}", "rm")
+    await running.take(delta(finish="tool_calls"))
+
+    def hear(ordinal: int, decision: Decision, by: str) -> bool:
+        heard.append(f"{decision} {by}")
+        [number] = running.stream.context.questions
+        running.answer(number, PersonDecided(decision, by))
+        return True
+
+    running.stream.decide = hear
+    return running, heard
+
+
+async def test_all_of_a_session_is_what_the_same_policy_asks_in_it_now_and_later() -> None:
+    feed, session = Feed(), uuid.uuid4()
+    first, of_first = await asking(feed, session)
+    _, of_second = await asking(feed, session)
+    _, of_other_version = await asking(feed, session, version=8)
+    _, of_other_session = await asking(feed, uuid.uuid4())
+    assert decide(feed, first.id, 0, Decision.ALLOW, "alice", for_session=True)
+    assert of_first == of_second == ["allow alice (for the session)"]
+    assert of_other_version == of_other_session == []
+    assert approvals.by(session, 7) == "alice (for the session)"
+    assert approvals.by(session, 8) is None
+    assert not decide(feed, first.id, 0, Decision.ALLOW, "bob", for_session=True)
+
+
+async def test_a_denial_is_for_one_call_alone() -> None:
+    feed, session = Feed(), uuid.uuid4()
+    first, of_first = await asking(feed, session)
+    assert decide(feed, first.id, 0, Decision.DENY, "alice", for_session=True)
+    assert of_first == ["deny alice"]
+    assert approvals.by(session, 7) is None
+
+
+def test_approvals_end_and_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approvals_module, "MOST", 2)
+    kept, sessions = Approvals(), [uuid.uuid4() for _ in range(3)]
+    for session in sessions:
+        kept.give(session, 1, "alice")
+    assert [kept.by(session, 1) for session in sessions] == [None, "alice", "alice"]
+    monkeypatch.setattr(approvals_module, "SECONDS", 0.0)
+    kept.give(sessions[0], 1, "alice")
+    assert kept.by(sessions[0], 1) is None

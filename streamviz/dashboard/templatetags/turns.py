@@ -31,10 +31,11 @@ def time_url(links: TurnLinks, turn: Turn, is_cut: bool) -> str:
 
 @register.simple_tag
 def clock(microseconds: int) -> SafeString:
-    """A time of day to the ms, with its date on hover."""
+    """A time of day to the ms, with its date on hover; a script says it in the zone of whoever looks."""
     at = datetime.fromtimestamp(microseconds / 1_000_000, UTC).astimezone(timezone.get_current_timezone())
     shown = f"{at:%H:%M:%S}.{at.microsecond // 1000:03}"
-    return format_html('<time datetime="{}" title="{}">{}</time>', at.isoformat(), f"{at:%Y-%m-%d %H:%M:%S %Z}", shown)
+    marks = at.isoformat(), microseconds // 1000, f"{at:%Y-%m-%d %H:%M:%S %Z}"
+    return format_html('<time datetime="{}" data-at="{}" data-shows="ms" title="{}">{}</time>', *marks, shown)
 
 
 @register.filter

@@ -158,10 +158,11 @@ async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     ordinal, decision = request.POST.get("ordinal", ""), request.POST.get("decision", "")
     if not (ordinal.isdecimal() and len(ordinal) < 7 and decision in actions.DECISIONS):
         return _said(400, "Name a block, and allow or deny.")
-    by = await _user_name(request)
-    is_decided: bool | None = actions.decide(feed, stream_id, int(ordinal), Decision(decision), by)
+    by, for_session = await _user_name(request), request.POST.get("scope") == "session"
+    told = stream_id, int(ordinal), Decision(decision), by
+    is_decided: bool | None = actions.decide(feed, *told, for_session=for_session)
     if not is_decided and publisher.workers is not None:
-        is_decided = await publisher.workers.decide(stream_id, int(ordinal), Decision(decision), by)
+        is_decided = await publisher.workers.decide(*told, for_session=for_session)
     if not is_decided:
         return _answer(is_decided, "Already decided.")
     said = {"by": by, "mark": marks.DECISIONS[Decision(decision)], "at": timezone.now()}

@@ -21,11 +21,22 @@ from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView, title_of
 from streamviz.records.models import Block, ClientRun, Stream, UpstreamRun, Verdict
 from streamviz.records.moments import as_microseconds
+from streamviz.records.queries.rows import rows
 
 log = logging.getLogger(__name__)
 
 MOST_RECENT = 20
 _ENDINGS: Mapping[int, str] = {}
+
+# Longer than what a sparkline shows, as a run begins before its last chunk.
+_SPARK_US = 60_000_000
+# The primary key of runs, in the partition of each stream.
+_LAST_RUNS = """
+SELECT run.stream_id, run.first_at, run.offsets
+FROM unnest(%(ids)s::uuid[], %(since)s::bigint[]) AS over (id, since)
+JOIN records_upstreamrun AS run ON run.stream_id = over.id AND run.first_at >= over.since
+ORDER BY run.stream_id, run.first_seq
+"""
 
 
 def load(stream_id: uuid.UUID) -> Stream:
@@ -55,11 +66,12 @@ def outlines(streams: QuerySet[Stream], most_blocks: int | None = None) -> Query
     )
 
 
-def outline_of(stream: Stream, texts: Mapping[int, str] = _ENDINGS) -> StreamView:
-    """One of `outlines`, without its tapes: with these texts of its blocks, by ordinal, else with the end of each."""
+def outline_of(stream: Stream, texts: Mapping[int, str] = _ENDINGS, received_at: Sequence[int] = ()) -> StreamView:
+    """One of `outlines`, without its tapes: with these texts of its blocks, by ordinal, else with the end of each, and
+    with these times of chunks."""
     # The annotation of `outlines`, which the model does not know of.
     found = [texts.get(block.ordinal, vars(block)["ending"]) for block in stream.blocks.all()]
-    return _view_of(stream, found, [], [])
+    return _view_of(stream, found, list(received_at), [])
 
 
 async def load_recent() -> list[StreamView]:
@@ -74,7 +86,19 @@ async def load_recent() -> list[StreamView]:
 
 def _recent() -> list[StreamView]:
     newest = Stream.objects.exclude(outcome="").order_by("-requested_at")
-    return [outline_of(stream) for stream in outlines(newest)[:MOST_RECENT]]
+    streams = list(outlines(newest)[:MOST_RECENT])
+    ends = _last_received_at(streams)
+    return [outline_of(stream, received_at=ends[stream.pk]) for stream in streams]
+
+
+def _last_received_at(streams: Sequence[Stream]) -> dict[uuid.UUID, list[int]]:
+    """When the last chunks of each came, for its sparkline."""
+    ends = {stream.pk: as_microseconds(stream.ended_at or stream.requested_at) for stream in streams}
+    received_at: dict[uuid.UUID, list[int]] = {each: [] for each in ends}
+    values = {"ids": list(ends), "since": [end - _SPARK_US for end in ends.values()]}
+    for stream_id, first_at, offsets in rows(_LAST_RUNS, values):
+        received_at[stream_id] += [first_at + offset for offset in offsets]
+    return received_at
 
 
 def view_of(stream: Stream) -> StreamView:

@@ -1,7 +1,7 @@
 """Icons and moments, the same on every page."""
 
 import uuid
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django import template
 from django.urls import reverse
@@ -54,6 +54,13 @@ def moment(at: datetime | None) -> SafeString | str:
         int(at.timestamp() * 1000),
         ago((timezone.now() - at).total_seconds()),
     )
+
+
+@register.simple_tag
+def instant(at: datetime) -> SafeString:
+    """A time in UTC, which a script says in the zone of whoever looks."""
+    words = f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return format_html('<time datetime="{}" data-at="{}">{}</time>', at.isoformat(), int(at.timestamp() * 1000), words)
 
 
 def ago(seconds: float) -> str:

@@ -14,8 +14,8 @@ class Filters:
     `text` is searched for in content, thinking, tool names, arguments, labels and names of sessions, ids and the names
     of models. Streams that have one of the things in `without` are left out.
 
-    `errors` are patterns of LIKE. `outcomes` has an empty one for streams that run, `decisions` has words such as `deny`
-    and `would deny`.
+    `errors` are patterns of LIKE. `outcomes` has an empty one for streams that run, `decisions` has words such as
+    `deny` and `would deny`.
     """
 
     since: datetime | None = None

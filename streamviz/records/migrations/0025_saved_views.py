@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("records", "0023_errors"), migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
+    dependencies = [("records", "0024_errors"), migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
 
     operations = [
         migrations.CreateModel(

@@ -18,7 +18,7 @@ INCLUDE (requested_model, key_id) WHERE error <> ''
 
 
 class Migration(migrations.Migration):
-    dependencies = [("records", "0022_request_words")]
+    dependencies = [("records", "0023_lint_notes")]
 
     operations = [
         migrations.RunSQL(SAYS, "DROP FUNCTION streamviz_error"),

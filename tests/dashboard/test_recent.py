@@ -1,0 +1,15 @@
+"""The newest streams of the record, as rows of a Live page that nobody watched while they ran."""
+
+from asgiref.sync import async_to_sync
+
+from streamviz.live.presentation.from_records import load_recent
+from streamviz.live.presentation.rows import row_of
+from streamviz.records.moments import as_microseconds
+from tests.dashboard.conftest import NOON, Cast, hold, recorded
+
+
+def test_a_row_of_the_record_has_its_sparkline(cast: Cast) -> None:
+    hold(recorded("one"), raws=[b"data: a"] * 7)
+    recorded("two", minutes=1)
+    counts = {view.label: sum(row_of(view, as_microseconds(NOON)).counts) for view in async_to_sync(load_recent)()}
+    assert counts == {"one": 7, "two": 0}
