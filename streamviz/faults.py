@@ -2,4 +2,4 @@
 
 
 class Fault(Exception):
-    """Something that the person who started streamviz can put right; the text is one line and says how."""
+    """Something that the person who started streamviz can fix; the text is one line and says how."""

@@ -100,7 +100,7 @@ PRIVACY = Privacy(
     shapes_of_keys=tuple(environment.words("SHAPES_ONLY_KEYS")),
 )
 
-# When the server is told to stop, streams that run may go on for so long.
+# How long running streams may go on once the server is asked to stop.
 STOP_GRACE_SECONDS = environment.seconds("STOP_GRACE_SECONDS", 8.0)
 
 INSTALLED_APPS = [

@@ -29,7 +29,7 @@ class Bounds:
 
 
 def too_much(what: str, setting: str) -> UpstreamError:
-    """What a client is told whose answer is cut off."""
+    """The client's error when its answer is cut off."""
     return UpstreamError(502, f"upstream sent {what}, which is the limit here ({setting})")
 
 

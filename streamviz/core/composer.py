@@ -31,7 +31,7 @@ class Composer(ABC):
     def catch_up(self, aggregator: Aggregator[Chunk, JsonObject], last: Chunk) -> None:
         """All that `aggregator` took in reached the client as upstream's own bytes, `last` as the last of it.
 
-        For a composer that was told of none of it, because nothing was to be composed then.
+        For a composer that saw none of it, because nothing had to be composed.
         """
         self.passed([event for block in aggregator.state.blocks for event in _events_of(block)])
 
@@ -42,7 +42,7 @@ class Composer(ABC):
     def carry(self, chunk: Chunk, events: Sequence[StreamEvent]) -> list[bytes] | None:
         """Upstream's own frames for a chunk of which no verdict changes anything, in a response that is composed
         otherwise: all that upstream says beside the events stays, only places, counts and repetitions of what was
-        changed are put right. `chunk.raw` itself where nothing had to be. None where `events` are to be composed.
+        changed are adjusted. `chunk.raw` itself where nothing had to be. None where `events` are to be composed.
 
         `events` are the chunk's, with a finish_reason as the client is to get it. Called in place of `compose` for
         them.

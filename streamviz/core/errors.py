@@ -6,7 +6,7 @@ StreamvizError
 │   └── NothingAggregated     build() before any chunk
 ├── IllegalTransition         a block or a stream was moved to a state that its present state does not lead to
 ├── PolicyParametersError     parameters that a policy's kind does not accept
-└── ClientFacingError         what the client is told, in its own wire format
+└── ClientFacingError         what the client gets, in its own wire format
     ├── RequestError          the request was at fault (4xx)
     ├── Unavailable           streamviz takes no new streams just now (503)
     │   └── NotRecorded       a stream cannot go on, as it cannot be recorded any more
@@ -44,7 +44,7 @@ class PolicyParametersError(StreamvizError):
 
 
 class ClientFacingError(StreamvizError):
-    """An error that is told to the client.
+    """An error that the client gets.
 
     `status` is the HTTP status, `kind` the error's type in the provider's words (`invalid_request_error`),
     `code` and `param` are as in OpenAI's error object, `headers` go out with the response.

@@ -45,7 +45,7 @@ class Judging(Generic[SubjectT]):
     """Asks all policies at once, so that slow judges work side by side, and takes their verdicts in order.
 
     A shadow is asked too and never waited for. Where `counts` is false nobody held the subject: verdicts are recorded
-    and only one that halts changes anything. After a replacement the policies behind it are asked anew, about what
+    and only one that halts changes anything. After a replacement the policies after it are asked again, about what
     there is then. `final` is the verdict that ended it, `replaced_by` the last policy that replaced the subject.
     """
 

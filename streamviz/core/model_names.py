@@ -1,4 +1,4 @@
-"""The names that one model goes by, and whether a glob means any of them."""
+"""The names of one model, and whether a glob matches any of them."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase

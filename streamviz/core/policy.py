@@ -111,7 +111,7 @@ class Policy:
     masks: bool = False
     # Whether it is done in no time, however long what it judges.
     is_quick: ClassVar[bool] = False
-    # Whether it goes by what the session has come to: then that is asked of all workers before it is.
+    # Whether it depends on the session's totals: those are then gathered from all workers first.
     counts_session: bool = False
     # Set where another process can make it too. No hook may take long then: it raises TakesLong.
     recipe: Recipe | None = None

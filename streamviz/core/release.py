@@ -1,4 +1,4 @@
-"""What waits for verdicts, in upstream's order, and how it goes out: as upstream's own bytes, or written anew."""
+"""What waits for verdicts, in upstream's order, and how it goes out: as upstream's own bytes, or rewritten."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence, Set

@@ -87,7 +87,7 @@ def other(role: str, value: object) -> Part:
 
 
 def tools_in(tools: object) -> list[tuple[str, JsonObject]]:
-    """The tools that a request offers in any format, each with its name; one that a provider runs goes by its type."""
+    """The tools that a request offers in any format, with names; one that a provider runs is named by its type."""
     found: list[tuple[str, JsonObject]] = []
     for tool in objects(tools):
         declared = objects(tool.get("functionDeclarations", tool.get("function_declarations")))

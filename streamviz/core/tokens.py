@@ -30,8 +30,8 @@ class Tokens(NamedTuple):
     `cache_read` and `cache_written` are parts of `input`, `reasoning` is one of `output`. The rest says what parts cost
     otherwise: `written_1h` and `written_12h` of `cache_written` are kept for so long, `cached_audio` is a part of
     `cache_read`. `tier` is the service tier (`flex`, `priority`, `batch`, …; empty for the standard one), `speed` and
-    `region` are Anthropic's, `searches` the web searches that it made and bills. `told_cost` is what the
-    provider itself says that it costs (US dollars). `is_estimated`: nobody told, and `input` or `output` is estimated.
+    `region` are Anthropic's, `searches` the web searches that it made and bills. `told_cost` is the
+    provider's own price (US dollars). `is_estimated`: the provider gave no count, so `input` or `output` is estimated.
     """
 
     input: int | None = None
@@ -55,7 +55,7 @@ class Tokens(NamedTuple):
 
 
 def tokens_of(usage: JsonObject | None, tier: str = "") -> Tokens:
-    """A usage object of any wire format in the normal form; `tier` is the service tier where that is told beside it."""
+    """A usage object of any wire format in the normal form; `tier` is the service tier where it is given apart."""
     if usage is None:
         return Tokens()
     if "prompt_tokens" in usage or "completion_tokens" in usage:

@@ -145,7 +145,7 @@ class PolicyForm(forms.ModelForm):
             self.add_error(None, error)
 
     def add_error(self, field: str | None, error: Any) -> None:
-        """What a kind says of a parameter is told at that parameter's field."""
+        """A kind's complaint about a parameter is shown at that parameter's field."""
         for name in self._names_in(error):
             if name in self.fields:
                 super().add_error(name, error.error_dict["parameters"])

@@ -30,7 +30,7 @@ class Died(Exception):
 class Pool:
     """At most `processes` at once, each with so many megabytes; who comes beyond them waits, at most LONGEST_WAIT.
 
-    A process is started when it is first needed, kept, and started anew where it died or had to be killed.
+    A process is started when it is first needed, kept, and restarted if it died or had to be killed.
     """
 
     def __init__(self, processes: int, megabytes: int) -> None:
@@ -126,7 +126,7 @@ class _Process:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     def start(self) -> None:
-        """It is there at once; what it is told waits until it has come up."""
+        """It exists at once; what is sent to it waits until it has started."""
         self._end, its_end = socket.socketpair()
         with its_end:
             self._running = subprocess.Popen(
@@ -141,7 +141,7 @@ class _Process:
             )
 
     async def come_up(self) -> None:
-        """Return once it reads what it is told, which takes long on a busy machine. Raises Died, OSError."""
+        """Return once it reads its input, which takes long on a busy machine. Raises Died, OSError."""
         if self._streams is not None:
             return
         if self._running is None:

@@ -1,4 +1,4 @@
-"""What a process of its own is told of a hook that it is to call, and what it answers.
+"""What is sent to a process that calls a policy's hook, and what it answers.
 
 Both are JSON, not pickles: who answers has read what a stranger wrote.
 """

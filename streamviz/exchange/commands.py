@@ -53,7 +53,7 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Forget(msgspec.Struct, frozen=True, gc=False):
-    """Nobody wants to know the answer to this question any more."""
+    """The answer to this question is no longer needed."""
 
     number: int
 

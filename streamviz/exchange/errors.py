@@ -1,4 +1,4 @@
-"""What clients are told where a stream does not come to its own end."""
+"""The errors that clients get when a stream does not end normally."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _LONGEST_ERROR = 20_000
 
 
 def denial(active: ActivePolicy, verdict: Verdict) -> RequestError:
-    """What a client is told whose request a policy denied."""
+    """The client's error when a policy denied its request."""
     message = verdict.text or f"The request was denied by policy {active.name}."
     return RequestError(403, message, kind="permission_error", code="denied_by_policy")
 
@@ -60,5 +60,5 @@ def why_unreadable(failure: StreamFailed | None) -> str:
 
 
 def failed(error: ClientFacingError) -> StreamFailed:
-    """The same as it is told in the middle of a stream."""
+    """The same error, as the end of a stream that has begun."""
     return StreamFailed(error.message, error.kind, error.code or "")

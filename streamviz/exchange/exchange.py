@@ -107,7 +107,7 @@ class Exchange(Progress):
     # Ends that are not its own. All are legal for the client; of what is held it gets nothing.
 
     def refused(self, error: ClientFacingError) -> None:
-        """There is no answer: the client is told why, in upstream's words where it said any."""
+        """There is no answer: the client gets an error, in upstream's words where it sent any."""
         error = errors.kept_error(error, self.policies)
         if isinstance(error, UpstreamError) and error.body:
             self._tape.receive([SSEEvent(error.body, None)])
@@ -197,7 +197,7 @@ class Exchange(Progress):
         return news
 
     def _ends(self) -> Iterator[Command]:
-        """The end of the response, which is told once."""
+        """The end of the response, which is sent once."""
         if (end := self._end) is not None:
             self._end = None
             yield end
@@ -254,7 +254,7 @@ class Exchange(Progress):
             stream.error = told.message if told else state.fault or state.contradiction
 
     def _cut(self, event: Event, error: ClientFacingError, why: str) -> None:
-        """It ends here: the client is told of `error`, unless it was told of its end before, the record of `why`."""
+        """It ends here: the client gets `error`, unless it already has its end; the record gets `why`."""
         if not self._life.step(event):
             return
         self.stream.error, self.stream.status = why, error.status

@@ -65,7 +65,7 @@ _ROWS: Iterable[tuple[Event, tuple[State, ...], Step]] = (
     (Event.COMPLETED, (State.SETTLING,), Step(State.ENDING, Outcome.COMPLETED)),
     (Event.HALTED, (State.SETTLING,), Step(State.ENDING, Outcome.HALTED)),
     (Event.FAULTED, (State.SETTLING,), Step(State.ENDING, Outcome.UPSTREAM_ERROR)),
-    # It is cut short. What did so first is the reason, whatever comes while the client is told.
+    # It is cut short. What did so first is the reason, whatever happens while the client is sent its error.
     (Event.DENIED, (State.ASKED,), Step(State.CUT, Outcome.HALTED)),
     (Event.FAILED, _UNDER_WAY, Step(State.CUT, Outcome.UPSTREAM_ERROR)),
     (Event.BROKE, _UNDECIDED, Step(State.CUT, Outcome.INTERRUPTED)),

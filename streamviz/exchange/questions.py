@@ -1,4 +1,4 @@
-"""What a stream's policies ask: what is new, what nobody wants to know any more, and what the client waits for."""
+"""A stream's open questions: which are new, which are no longer needed, and which the client waits for."""
 
 from collections.abc import Iterator
 from itertools import takewhile

@@ -25,7 +25,7 @@ class Feed:
     def __init__(self) -> None:
         self.running: dict[uuid.UUID, LiveStream] = {}
         self.finished: dict[uuid.UUID, LiveStream] = {}
-        # The objects, as the hash of a UUID is worked out anew each time.
+        # The objects, as the hash of a UUID is computed anew each time.
         self._changed: set[LiveStream] = set()
 
     def opened(self, stream: LiveStream) -> None:

@@ -41,7 +41,7 @@ class RowSource(msgspec.Struct, frozen=True, gc=False):
 
 
 class RowSources:
-    """Remembers what was told of each stream: all of a row is told about once a second, and when it changes."""
+    """Remembers what was sent of each stream: a whole row is sent about once a second, and when it changes."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -90,7 +90,7 @@ def _second_of(stream: LiveStream, now: int) -> int:
 def _outline_of(stream: LiveStream, now: int) -> tuple[object, ...]:
     """What a row shows beside its text, in short: while it is the same, only the text can have changed.
 
-    Lesser things, such as a block's length or a name that comes late, are seen when all is told again.
+    Lesser things, such as a block's length or a name that comes late, are seen with the next whole row.
     """
     context = stream.context
     holds = [(hold.ended_at, hold.until, hold.asks, is_lasting(hold, now)) for hold in context.holds.values()]

@@ -110,7 +110,7 @@ class EmbeddedPostgres:
 
     def _make_data_folder(self) -> None:
         """Under another name first, so that a half-made folder is never taken for a whole one."""
-        self._say(f"Making a new database in {self.data}")
+        self._say(f"Creating a new database in {self.data}")
         fresh = self.data.with_name(self.data.name + ".new")
         shutil.rmtree(fresh, ignore_errors=True)
         self._own_folder(fresh)

@@ -1,4 +1,4 @@
-"""What the supervisor does once all runs: what ends by itself is started anew, and all else goes on meanwhile."""
+"""What the supervisor does once everything runs: whatever dies is restarted while the rest goes on."""
 
 import queue
 import time
@@ -21,7 +21,7 @@ _POSTGRES = "embedded Postgres"
 
 
 class Pauses:
-    """How long to wait before one of the parts is started anew: longer each time, until it ran well for a while."""
+    """How long to wait before a part is restarted: longer each time, until it has run well for a while."""
 
     def __init__(self) -> None:
         self._next = FIRST_PAUSE_SECONDS
@@ -35,7 +35,7 @@ class Pauses:
 
 
 class Due(NamedTuple):
-    """A part that is to be started anew at `at` (s, monotonic)."""
+    """A part that is to be restarted at `at` (s, monotonic)."""
 
     at: float
     name: str
@@ -75,7 +75,7 @@ class Keeping:
 
     def _note(self, name: str, ending: str, ran: float, start: Callable[[], None]) -> None:
         pause = self._pauses[name].after(ran)
-        say(f"{ending} It is started anew in {pause:g} s.")
+        say(f"{ending} Restarting it in {pause:g} s.")
         self._due.append(Due(time.monotonic() + pause, name, start))
 
     def _start_postgres(self, postgres: EmbeddedPostgres) -> None:
@@ -85,6 +85,6 @@ class Keeping:
     def _start(self, due: Due) -> None:
         try:
             due.start()
-            say(f"Started the {due.name} anew")
+            say(f"Restarted the {due.name}")
         except (Fault, OSError) as error:
             self._note(due.name, f"The {due.name} cannot be started: {error}", 0.0, due.start)

@@ -46,7 +46,7 @@ def _existing() -> pwd.struct_passwd | None:
 
 
 def _made(say: Callable[[str], None]) -> pwd.struct_passwd:
-    say(f"Making the system user {NAME}, which the embedded Postgres runs as")
+    say(f"Creating the system user {NAME}, which runs the embedded Postgres")
     try:
         subprocess.run([*USERADD, NAME], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
@@ -79,7 +79,7 @@ def let_reach(path: Path, account: pwd.struct_passwd, say: Callable[[str], None]
                 f"Started by root, Postgres runs as the user {account.pw_name}, which may not use {folder}. "
                 f"Run `chmod o+x {folder}`, move the project, start as another user, or set DATABASE_URL."
             )
-        say(f"Let the user {account.pw_name}, and nobody else, pass through {folder}")
+        say(f"Gave the user {account.pw_name}, and nobody else, access through {folder}")
 
 
 def _may_use(path: Path, account: pwd.struct_passwd) -> bool:

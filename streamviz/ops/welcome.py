@@ -15,7 +15,7 @@ def say(line: str) -> None:
 def show_first_key(key: str | None) -> None:
     """At once when there is one, so that it is not lost when the start fails after it was made."""
     if key:
-        say(f"Made the first API key, which is shown this once: {key}")
+        say(f"Created the first API key; it won't be shown again: {key}")
 
 
 def welcome(base_url: str, link: str | None, key: str | None) -> None:

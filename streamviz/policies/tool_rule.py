@@ -57,7 +57,7 @@ class ToolRule(Policy):
 
     Arguments that clients do not all read as the same JSON object (cut off, a key twice, nested deeper than 200) are a
     failure of the policy, unless a pattern without a path is found in them and denies. A call whose wire gives it no
-    name goes by what the wire calls it (`shell_call`).
+    name is known by what the wire calls it (`shell_call`).
 
     With `normalise`, names and arguments are also denied by what they say to a reader: without invisible characters and
     accents, in compatible forms (NFKC), look-alikes of other scripts as Latin letters; and by what is in them as JSON

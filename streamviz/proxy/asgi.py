@@ -36,7 +36,7 @@ ONE_MODEL: tuple[str, Endpoint] = ("GET", model_list.one_model)
 
 
 async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-    """Answer one request. Every error is told in the client's wire format, as long as no answer has begun."""
+    """Answer one request. Errors are in the client's wire format, as long as no answer has begun."""
     scope = {**scope, "path": canonical(scope["path"])}
     header = partial(http.header, scope)
     if cors.is_preflight(scope["method"], header):

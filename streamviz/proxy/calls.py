@@ -136,7 +136,7 @@ async def target_of(
         return await replay_target(request, wire_format, key)
     target = await worker.target_for(request.model, wire_format.name)
     if not key.may_call(request.model, target.provider, target.model):
-        message = f"The API key {key.name} is not for the model `{request.model}`. See GET /v1/models."
+        message = f"The API key {key.name} may not use the model `{request.model}`. See GET /v1/models."
         raise RequestError(403, message, kind="permission_error", code="model_not_allowed", param="model")
     if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
         target = target.with_key(*credentials[0])
@@ -273,9 +273,9 @@ def _changed_it(stream: LiveStream) -> set[str]:
 
 
 async def _reserve(call: _Call) -> None:
-    """Where a policy goes by what the session has come to, ask that, and reserve what this stream may add.
+    """Where a policy depends on the session's totals, get them, and reserve what this stream may add.
 
-    No client waits for a shadow, which goes by what this worker knows.
+    No client waits for a policy in shadow: that uses what this worker knows.
     """
     stream = call.stream
     if any(active.policy.counts_session and active.mode is Mode.ENFORCE for active in call.exchange.policies):

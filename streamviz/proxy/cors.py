@@ -1,4 +1,4 @@
-"""Which sites' pages may call models from a browser, and what a browser is told of that."""
+"""Which sites' pages may call models from a browser, and the headers that say so."""
 
 from django.conf import settings
 

@@ -43,7 +43,9 @@ async def token_count(
     asked = read_request(await http.read_body(scope, receive), wire_format)
     request, target = await _settled(wire_format, worker, asked, key, find)
     if target.lane is Lane.REPLAYED:
-        raise RequestError(400, "A recorded stream has no model that could count.", code="not_countable", param="model")
+        raise RequestError(
+            400, "A recorded stream has no model to count tokens with.", code="not_countable", param="model"
+        )
     if target.lane is Lane.TRANSLATED:
         from streamviz.upstream.token_counts import count_tokens  # loaded where it is needed: upstream/loading.py
 

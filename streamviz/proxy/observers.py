@@ -1,4 +1,4 @@
-"""Who is told of a stream besides its client."""
+"""Who observes a stream besides its client."""
 
 from dataclasses import dataclass
 

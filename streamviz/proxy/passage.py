@@ -40,20 +40,22 @@ class Place:
 
 
 def require_unjudged(worker: Worker, key: KnownKey) -> None:
-    """Raises RequestError (403) where somebody would have to judge what nobody reads here.
+    """Raises RequestError (403) where a policy would have to judge a request that is not read here.
 
     A key for some models opens no other endpoints, which may call any.
     """
     if key.models:
-        raise _forbidden(f"The API key {key.name} is for some models only: it opens no other endpoints.", "key_limited")
+        raise _forbidden(
+            f"The API key {key.name} is limited to some models: it cannot be used for other endpoints.", "key_limited"
+        )
     enforced = [active for active in worker.configuration.policies_of(key.name) if active.mode is Mode.ENFORCE]
     if enforced:
-        message = f"Nothing passes unread with this key while the policy {enforced[0].name} is enforced."
+        message = f"Requests that policies cannot read are refused while {enforced[0].name} is enforced for this key."
         raise _forbidden(message, "denied_by_policy")
 
 
 async def place_of(worker: Worker, scope: HTTPScope, body: bytes) -> Place:
-    """Raises RequestError where nobody is named (404), or nobody to whom this may go."""
+    """Raises RequestError where no provider is named (404), or none that this may go to."""
     path = _plain_path(scope)
     model = _named(worker, scope, body)
     is_anthropic = model.startswith("anthropic/") or bool(http.header(scope, b"anthropic-version"))
@@ -62,7 +64,7 @@ async def place_of(worker: Worker, scope: HTTPScope, body: bytes) -> Place:
     if target.provider == SIMULATOR:
         raise _unknown(path)  # it has nothing else
     if target.lane is not Lane.RAW:
-        message = f"{target.provider} cannot be passed anything through: it does not speak this format."
+        message = f"Requests cannot be passed through to {target.provider}: it does not speak this format."
         raise RequestError(400, message, code="provider_not_passed_to")
     if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
         target = target.with_key(*credentials[0])
@@ -83,10 +85,10 @@ def _unknown(path: str) -> RequestError:
 
 
 def _query(scope: HTTPScope) -> str:
-    """What was asked behind the path, written anew."""
+    """The query string, re-encoded."""
     query = scope["query_string"].decode("latin-1")
     if len(query) > _MOST_QUERY:
-        raise RequestError(414, "What stands behind the path is too long.", code="too_large")
+        raise RequestError(414, "The query string is too long.", code="too_large")
     kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "key"]
     return f"?{urlencode(kept)}" if kept else ""
 

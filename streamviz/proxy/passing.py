@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from asgiref.typing import HTTPScope
 
-# Of a connection, of a body that is written anew, of a browser or a proxy on the way, or a credential.
+# Of a connection, of a body that is rewritten, of a browser or a proxy on the way, or a credential.
 _OURS = frozenset(
     b"connection keep-alive proxy-connection te trailer transfer-encoding upgrade expect host content-length"
     b" content-encoding content-type accept-encoding authorization proxy-authorization proxy-authenticate x-api-key"

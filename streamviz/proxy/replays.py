@@ -84,7 +84,7 @@ class ReplayedAnswer:
 
 def _bytes(chunk: StoredChunk) -> bytes:
     if chunk.raw is None:  # It was kept when the stream was looked up.
-        raise UpstreamError(502, f"chunk {chunk.seq} of the recorded stream is not kept any more")
+        raise UpstreamError(502, f"chunk {chunk.seq} of the recorded stream is no longer stored")
     return chunk.raw
 
 

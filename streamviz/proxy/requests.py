@@ -1,4 +1,4 @@
-"""Reading a client's request. What is wrong with it is told in a RequestError, which names the parameter."""
+"""Reading a client's request. A RequestError says what is wrong with it and names the parameter."""
 
 import gc
 from dataclasses import dataclass, replace

@@ -46,7 +46,7 @@ _LOOK_SECONDS = 1.0
 
 
 class Worker:
-    """Keys, routes, policies, the connections to upstream and to Postgres, and who is told of streams."""
+    """Keys, routes, policies, the connections to upstream and to Postgres, and the observers of streams."""
 
     client: aiohttp.ClientSession
 
@@ -196,7 +196,7 @@ class Worker:
         secrets = [own] if own else [credential.secret for credential in sent]
         key = next((key for secret in secrets if (key := self.configuration.key_for(secret))), None)
         if key is None:
-            words = "The API key is not known here, or was revoked." if secrets else "No API key was sent."
+            words = "The API key is unknown or was revoked." if secrets else "No API key was sent."
             place = "x-streamviz-key: <key>" if settings.CLIENT_CREDENTIALS else "Authorization: Bearer <key>"
             message = f"{words} Send one as `{place}`."
             raise RequestError(401, message, kind="authentication_error", code="invalid_api_key")
@@ -235,7 +235,7 @@ class Worker:
         return target
 
     def forget_targets(self) -> None:
-        """Routes may have changed: targets are looked up anew, also those that are being looked up now."""
+        """Routes may have changed: targets are looked up again, including those being looked up now."""
         self._reloads += 1
         self._targets.clear()
 

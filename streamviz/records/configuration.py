@@ -1,4 +1,4 @@
-"""What stands for every request of a worker: keys, routes and policies, in memory, renewed when they change.
+"""A worker's configuration: keys, routes and policies, in memory, reloaded when they change.
 
 Triggers on their tables notify the channel `streamviz_changed`; each worker listens there, so that a change made
 anywhere acts on the next request everywhere.

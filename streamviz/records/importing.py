@@ -47,7 +47,7 @@ class NotAnExport(Exception):
 
 
 class SessionLine(msgspec.Struct):
-    """What is told of a session."""
+    """A session's line."""
 
     id: UUID
     label: str

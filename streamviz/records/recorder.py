@@ -34,7 +34,7 @@ from streamviz.records.columns import (
 
 # The origin of frames that neither upstream nor a policy made.
 OURSELVES = "streamviz"
-# What the client is told of a stream that a person stopped.
+# The client's error message for a stream that an operator stopped.
 CANCELLED = "The stream was cancelled by an operator."
 
 

@@ -33,7 +33,7 @@ class Table:
         return (*beside, *(column.sql(entry) for column in self.columns))
 
     def values(self, entry: object) -> dict[str, object]:
-        """The same by column, but for what is told beside the entry."""
+        """The same by column, except for what comes beside the entry."""
         return {column.name: column.sql(entry) for column in self.columns}
 
     def insert(self) -> str:

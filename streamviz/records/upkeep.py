@@ -61,7 +61,7 @@ class Upkeep:
         return self._pause if troubles else EVERY_SECONDS
 
     def now(self) -> datetime:
-        """The time that retention goes by."""
+        """The time that retention uses."""
         return as_datetime(min(time.time_ns(), self._clock_offset + since_boot()) // 1000)
 
     def _run(self, stop: threading.Event) -> None:

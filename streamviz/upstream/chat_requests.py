@@ -47,7 +47,7 @@ def as_chat_request(arguments: dict[str, Any]) -> tuple[dict[str, object], Mappi
             **own, extra_kwargs=others
         )
     except Exception as error:  # It takes the request for well-formed, and fails as it happens where it is not.
-        message = f"This request cannot be put into its provider's format: {told(str(error))}"
+        message = f"This request cannot be converted to its provider's format: {told(str(error))}"
         raise UpstreamError(400, message, kind="invalid_request_error") from error
     return dict(chat), tool_names
 

@@ -40,5 +40,5 @@ def _require_none_in(value: object, path: str) -> None:
 
 
 def _refused(name: str) -> RequestError:
-    message = f"`{name}` is not taken here: it may name other models than `model`, which nobody would check."
+    message = f"`{name}` is not accepted: it could name models other than `model`, which would go unchecked."
     return RequestError(400, message, code="other_models", param=name)

@@ -208,7 +208,7 @@ def _unusable(model: str, why: str) -> RequestError:
 
 
 def _unknown(model: str) -> RequestError:
-    message = f"The model `{model}` does not exist: no provider is known for it. See GET /v1/models."
+    message = f"The model `{model}` does not exist: it has no known provider. See GET /v1/models."
     return RequestError(404, message, kind="not_found_error", code="model_not_found", param="model")
 
 

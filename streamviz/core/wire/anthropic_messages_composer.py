@@ -156,7 +156,7 @@ class AnthropicMessagesComposer(MessageWriter):
 
 
 def _own(chunk: Chunk, payload: JsonObject, fields: JsonObject) -> bytes:
-    """Upstream's own frame with `fields` put right; its very bytes where that changes nothing."""
+    """Upstream's own frame with `fields` corrected; its very bytes where that changes nothing."""
     word = as_text(payload.get("type")) or chunk.name
     carried = {key: value for key, value in {**payload, **fields}.items() if key in _CARRIED[word]}
     return chunk.raw if carried == payload else sse.write_event(encode(carried), chunk.name)

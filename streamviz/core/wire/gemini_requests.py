@@ -24,7 +24,7 @@ def as_call(body: JsonObject, model: str, *, is_streaming: bool) -> JsonObject:
     for name, value in body.items():
         known = _ONE_NAME.get(name, name)
         if known in fields and known not in ("model", "stream"):
-            raise RequestError(400, f"`{known}` is said twice.", code="invalid_type", param=known)
+            raise RequestError(400, f"`{known}` is given twice.", code="invalid_type", param=known)
         fields.setdefault(known, value)
     contents = fields.get("contents")
     if isinstance(contents, dict):

@@ -11,7 +11,7 @@ Write = Callable[[Iterable[Stream], str], Iterator[bytes]]
 
 
 class Form(NamedTuple):
-    """A form that streams can be had in. `write` is told the address of this server."""
+    """A form that streams can be had in. `write` gets this server's address."""
 
     name: str
     words: str

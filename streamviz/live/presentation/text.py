@@ -74,7 +74,7 @@ def money(dollars: float | None) -> str:
 
 
 def about(figure: str, is_estimated: object) -> str:
-    """A figure that nobody told is marked."""
+    """An estimated figure is marked."""
     return f"≈ {figure}" if is_estimated and figure != UNKNOWN else figure
 
 

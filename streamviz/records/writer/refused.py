@@ -17,7 +17,7 @@ def set_aside(root: Path, batch: Batch, why: str) -> None:
     records = bytearray()
     for entry in batch.entries:
         append_record(entry, records)
-    # A stream that begins anew is read again from the journal, by a writer that was started anew.
+    # A stream that begins again is read once more from the journal, by a restarted writer.
     how = os.O_TRUNC if batch.opened else os.O_APPEND
     path = private_folder(root / REFUSED) / f"{batch.stream_id}.segment"
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o600), "wb") as file:

@@ -25,12 +25,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("policy", nargs="?", help="its name")
-        parser.add_argument("--streams", type=int, default=1000, help="over so many of the newest streams")
-        parser.add_argument("--days", type=float, help="over none that is older")
-        parser.add_argument("--policy-version", dest="number", type=int, help="as it was in this version")
-        parser.add_argument("--parameters", type=Path, help="with the parameters in this JSON file: a draft")
+        parser.add_argument("--streams", type=int, default=1000, help="how many of the newest streams to run over")
+        parser.add_argument("--days", type=float, help="only streams from the last so many days")
+        parser.add_argument("--policy-version", dest="number", type=int, help="a saved version (default: the newest)")
+        parser.add_argument("--parameters", type=Path, help="a draft: parameters from this JSON file")
         parser.add_argument("--examples", action="store_true", help="print the examples too")
-        parser.add_argument("--job", type=int, help="run a back-test that a page asked for")
+        parser.add_argument("--job", type=int, help="run a back-test requested from a page")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["job"] is not None:

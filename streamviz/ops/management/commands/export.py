@@ -14,11 +14,11 @@ from streamviz.records.models import Session
 class Command(BaseCommand):
     """Credentials are in no record, and so in no export; requests and answers are."""
 
-    help = "Write sessions as lines of JSON to a file, or to standard output where none is given."
+    help = "Write sessions as JSON lines to a file, or to standard output."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("sessions", nargs="*", type=UUID, metavar="session", help="its id")
-        parser.add_argument("--days", type=float, help="all sessions of so many days back")
+        parser.add_argument("--days", type=float, help="all sessions from the last so many days")
         parser.add_argument("--output", metavar="FILE")
 
     def handle(self, *args: Any, **options: Any) -> None:

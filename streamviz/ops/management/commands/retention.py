@@ -14,10 +14,10 @@ from streamviz.records.retention import Retaining, megabytes, run_retention
 class Command(BaseCommand):
     """The writer does the same once a day."""
 
-    help = "Drop the chunks and delete the streams that need not be kept any longer, as RETAIN_… say."
+    help = "Delete chunks and streams that are past their retention (RETAIN_… settings)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only say what each rule would free")
+        parser.add_argument("--dry-run", action="store_true", help="only print what each rule would free")
 
     def handle(self, *args: Any, **options: Any) -> None:
         now = datetime.now(UTC)

@@ -18,8 +18,8 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("link", type=int, help="descriptor of a socket: letters about streams")
-        parser.add_argument("connections", type=int, help="descriptor of a socket: connections and their requests")
+        parser.add_argument("link", type=int, help="descriptor of a socket for messages about streams")
+        parser.add_argument("connections", type=int, help="descriptor of a socket for connections and their requests")
 
     def handle(self, *args: Any, **options: Any) -> None:
         descriptors.raise_limit()

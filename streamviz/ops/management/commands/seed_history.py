@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         version = PolicyVersion.objects.order_by("pk").first()
         if version is None:
-            raise CommandError("There is no policy whose verdicts they could have; is the database migrated?")
+            raise CommandError("There are no policies to take verdicts from; is the database migrated?")
         sizes = ("streams", "chunks", "streams_a_session", "days")
         if any(options[name] < 1 for name in sizes):
             raise CommandError("Every size must be at least 1.")

@@ -17,7 +17,7 @@ from streamviz.ops import checks
 class Command(BaseCommand):
     """Serve on HOST:PORT until SIGINT or SIGTERM; the database must be there and migrated."""
 
-    help = "Serve on HOST:PORT. The database must be there and migrated (`up` sees to that)."
+    help = "Serve on HOST:PORT. The database must exist and be migrated (`up` does that)."
 
     def handle(self, *args: Any, **options: Any) -> None:
         descriptors.raise_limit()

@@ -12,7 +12,7 @@ from streamviz.ops import supervisor
 class Command(BaseCommand):
     """Start the database (if none is given), the simulator and the server, and end them on Ctrl-C."""
 
-    help = "Start the database (when DATABASE_URL is unset), the simulator and the server; Ctrl-C ends them all."
+    help = "Start the database (unless DATABASE_URL is set), simulator, writer and server; Ctrl-C stops them all."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:

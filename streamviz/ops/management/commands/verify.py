@@ -17,10 +17,10 @@ _TELL_EVERY = 10_000
 class Command(BaseCommand):
     """Ends with status 1 where anything is damaged. Changes nothing."""
 
-    help = "Check the record: gaps, blocks that are not what their chunks add up to, tapes that do not fit verdicts."
+    help = "Check the record for gaps, blocks that differ from their chunks, and tapes that contradict verdicts."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--days", type=float, help="only the streams of so many days back")
+        parser.add_argument("--days", type=float, help="only streams from the last so many days")
 
     def handle(self, *args: Any, **options: Any) -> None:
         since = None if options["days"] is None else datetime.now(UTC) - timedelta(days=options["days"])

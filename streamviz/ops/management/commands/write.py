@@ -22,7 +22,7 @@ NICENESS = 10
 class Command(BaseCommand):
     """Runs until SIGINT or SIGTERM; then stores what is there, and ends. One a machine, beside its servers."""
 
-    help = "Move what servers on this machine recorded into Postgres, until told to stop. One runs beside `serve`."
+    help = "Move what this machine's servers recorded into Postgres, until stopped. Run one next to `serve`."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
