@@ -123,7 +123,7 @@ def test_what_dies_is_started_anew_and_streams_go_on_meanwhile(embedded: Streamv
         load = Load(server.base_url, server.api_key, 4).start()
         before[name].kill()
         server.wait_for(f"The {name} ended by itself")
-        server.wait_for(f"Started the {name} anew")
+        server.wait_for(f"Restarted the {name}")
         tapes = load.finish()
         if name not in ("simulator", "server"):
             assert {(tape.status, tape.error, tape.is_whole) for tape in tapes} == {(200, "", True)}

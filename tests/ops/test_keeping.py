@@ -1,4 +1,4 @@
-"""How soon what ended is started anew."""
+"""How soon what died is restarted."""
 
 from itertools import pairwise
 
