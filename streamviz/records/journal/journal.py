@@ -151,7 +151,7 @@ class Journal:
         self._end_left_out(entry)
 
     def _end_left_out(self, entry: AnyEntry) -> None:
-        """Write a stream's end once there is room, if its beginning was: else pages would show it as running for ever."""
+        """Write a stream's end once there is room, if its beginning was, or pages would show it as running forever."""
         if isinstance(entry, StreamClosed) and self._left_out.pop(entry.stream_id):
             error = f"{INCOMPLETE}; {entry.error}" if entry.error else INCOMPLETE
             self._owed.append(msgspec.structs.replace(entry, error=error))
