@@ -76,10 +76,12 @@ def _rest(page: Page) -> None:
     """The session when it is over, and the tapes of its stream that was denied."""
     page.goto(f"{URL}/sessions/?range=1h")
     page.locator("tr[data-row] a").first.click()
-    page.get_by_text("forty times in forty runs").first.wait_for(state="attached")
-    page.reload()
+    # The agent's last turn calls no tool.
+    while not page.locator(".turn-item", has_text="answer").count():
+        page.wait_for_timeout(1_000)
+        page.reload()
     _picture(page, "session")
-    denied = page.locator(".turn", has=page.locator(".is-denied")).get_by_role("link", name=re.compile("^Stream")).first
+    denied = page.locator(".turn", has=page.locator(".is-denied")).first.locator("a[href^='/streams/']").first
     page.goto(f"{URL}{denied.get_attribute('href')}tapes/")
     _picture(page, "tapes")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from time import sleep
 from typing import Any
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 from streamviz.core.blocks import StreamState, ToolCallStreamBlock
@@ -40,6 +40,7 @@ _TURNS = 7
 _FAILS_AT = 2
 _KEY = "demo agent"
 _BETWEEN_RUNS = 20.0
+_ATTEMPTS, _RETRY_SECONDS = 100, 0.1
 _SECONDS_TO_DECIDE = 45
 MODEL = "sim/agent"
 
@@ -64,6 +65,7 @@ def _enforce(policy: Policy) -> None:
 
 def play_on(base_url: str, secret: str) -> None:
     """One run after another, for as long as the program lasts."""
+    _until_known(base_url, secret)
     for number in count(1):
         try:
             for _ in play(base_url, secret, f"checkout-flake-{number}"):
@@ -71,6 +73,18 @@ def play_on(base_url: str, secret: str) -> None:
         except (URLError, OSError) as error:
             log.warning("the demo agent could not go on: %s", error)
         sleep(_BETWEEN_RUNS)
+
+
+def _until_known(base_url: str, secret: str) -> None:
+    """A new key takes a moment to be known to the server."""
+    request = Request(f"{base_url}/v1/models", headers={"authorization": f"Bearer {secret}"})  # noqa: S310
+    for _ in range(_ATTEMPTS):
+        try:
+            urlopen(request).close()  # noqa: S310
+        except HTTPError:
+            sleep(_RETRY_SECONDS)
+        else:
+            return
 
 
 def play(base_url: str, secret: str, session: str, speed: str = "") -> Iterator[int]:
@@ -97,9 +111,7 @@ def _ask(base_url: str, secret: str, session: str, model: str, messages: list[di
     try:
         with urlopen(request) as answer:  # noqa: S310
             tape = answer.read()
-    except URLError as error:
-        if not hasattr(error, "code"):
-            raise
+    except HTTPError:
         tape = b""  # an agent tries again
     return aggregate_tape("openai_chat", tape).state
 
