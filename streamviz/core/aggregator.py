@@ -31,6 +31,7 @@ ChunkT = TypeVar("ChunkT", bound="Chunk")
 MessageT = TypeVar("MessageT")
 T = TypeVar("T")
 DONE = b"[DONE]"
+_NOTHING = object()
 # Of what one event tells, where blocks are limited at all: to take in so many takes some 100 ms.
 MOST_AT_ONCE = 2_000
 OnEvent = Callable[[StreamEvent], None]
@@ -85,6 +86,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         self.has_end_mark = False
         self.head: json_value.JsonObject = {}
         self.body: json_value.JsonObject = {}
+        # What the latest chunk changed in it was this before.
         self._head_before: json_value.JsonObject = {}
         self._seen = False
         self._told = 0
@@ -112,8 +114,11 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
 
     def forget(self) -> None:
         """Nothing of the latest chunk is to go out: the head is what it was before it."""
-        self.head.clear()
-        self.head.update(self._head_before)
+        for name, value in self._head_before.items():
+            if value is _NOTHING:
+                self.head.pop(name, None)
+            else:
+                self.head[name] = value
 
     def close(self) -> list[StreamEvent]:
         """The end of input: completes and seals every block. Where a choice has no finish_reason it is truncated."""
@@ -171,7 +176,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
             self._emit(StreamFailed("upstream sent a chunk that is not a JSON object", kind=MALFORMED_CHUNK))
 
     def _read_payload(self, payload: json_value.JsonObject, name: str) -> None:
-        self._head_before = self.head.copy()
+        self._head_before = {}
         try:
             self._read(payload, name)
             if self._says_beside(payload, name):
@@ -180,6 +185,12 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
             raise
         except Exception as error:  # A payload that nobody thought of must not end a stream on which nothing acts.
             self._emit(processing_error(f"chunk {self.state.last_seq} could not be read", error))
+
+    def _tell_head(self, members: json_value.JsonObject) -> None:
+        """What a chunk says of the answer itself, as long as that chunk goes on."""
+        for name in members:
+            self._head_before.setdefault(name, self.head.get(name, _NOTHING))
+        self.head.update(members)
 
     def _few(self, things: list[T]) -> list[T]:
         """What an event tells of, so far as one may tell of so many: to read each takes its time, even where it makes

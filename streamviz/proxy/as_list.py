@@ -2,13 +2,14 @@
 
 from asgiref.typing import ASGISendCallable, ASGISendEvent
 
+from streamviz.core.aggregator import DONE
 from streamviz.core.sse import SSEParser
 
 
 class AsList:
     """An application's `send` that puts the events of a stream as members into one list.
 
-    What means nothing among events, as a keep-alive does, becomes white space.
+    What means nothing among events, as a keep-alive or an end mark does, becomes white space.
     """
 
     def __init__(self, send: ASGISendCallable) -> None:
@@ -29,12 +30,14 @@ class AsList:
 
     def _written(self, data: bytes, *, is_last: bool) -> bytes:
         events = [*self._parser.feed(data), *(self._parser.close() if is_last else ())]
-        written = b"".join(b"\n" if event.data is None else self._member(event.data) for event in events)
+        written = b"".join(self._member(event.data) for event in events)
         if not is_last:
             return written
         return written + (b"]" if self._has_begun else b"[]")
 
-    def _member(self, data: bytes) -> bytes:
+    def _member(self, data: bytes | None) -> bytes:
+        if not data or data.startswith(DONE):
+            return b"\n"
         before = b",\r\n" if self._has_begun else b"["
         self._has_begun = True
         return before + data

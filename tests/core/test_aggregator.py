@@ -1,10 +1,14 @@
 """What all aggregators share: the order of their use, callbacks, and cost that grows with what came and no faster."""
 
+import json
+from typing import Any
+
 import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.errors import AlreadyComplete, NothingAggregated
 from streamviz.core.events import BlockStarted, StreamEvent
+from streamviz.core.wire import AGGREGATORS
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from tests.core.support import aggregate, call, calls, chunks, delta, told
 
@@ -86,3 +90,22 @@ def test_thousands_of_calls_in_one_chunk_are_all_told() -> None:
     state = aggregate(calls(*many, *again, finish="tool_calls"))
     assert len(state.blocks) == 20_000
     assert told(state)[-1] == ("tool_call", "id-19999", "f", "{} ")
+
+
+@pytest.mark.parametrize(
+    ("format", "payload"),
+    [
+        ("openai_responses", lambda own: {"type": "response.in_progress", "response": own}),
+        ("anthropic_messages", lambda own: {"type": "message_start", "message": own}),
+        ("gemini", lambda own: own),
+    ],
+)
+def test_what_a_chunk_that_goes_nowhere_says_of_the_answer_is_forgotten(format: str, payload: Any) -> None:
+    aggregator = AGGREGATORS[format]()
+    told = [{"id": "a", "of": {"x": 1}}, {"id": "b", "of": {"x": 2}, "more": 1}]
+    for seq, own in enumerate(told):
+        data = json.dumps(payload(own)).encode()
+        aggregator.aggregate(Chunk(seq, 0, b"data: %b\n\n" % data, data))
+    assert aggregator.head == told[1]
+    aggregator.forget()
+    assert aggregator.head == told[0]

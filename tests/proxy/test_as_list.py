@@ -25,7 +25,8 @@ class Client:
 async def test_events_are_members_however_they_are_cut(size: int) -> None:
     client = Client()
     send = AsList(client.take)
-    data = b'data: {"a":1}\r\n\r\n\n\ndata: {"b":\ndata: 2}\n\n: comment\n\ndata: {"error":{}}\n\n'
+    data = b'data: {"a":1}\r\n\r\n\n\ndata: {"b":\ndata: 2}\n\n: comment\n\ndata:\n\ndata: {"error":{}}\n\n'
+    data += b"data: [DONE]\n\n"
     await http.start(send, 200, {"content-type": "text/event-stream", "x": "y"})
     for start in range(0, len(data), size):
         await http.body(send, data[start : start + size], more=True)

@@ -128,7 +128,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         if content and self._has_message:
             self._contradict("the message begins again")
         self._has_message = True
-        self.head.update({key: value for key, value in message.items() if key not in ("content", "usage")})
+        self._tell_head({key: value for key, value in message.items() if key not in ("content", "usage")})
         for part in content:
             self._place(self._start_block(self._next_index, part))
         self._read_end(message, message.get("usage"))
@@ -137,7 +137,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         """The fields of a message that come at its end; usage there corrects what the message began with."""
         for key in ("stop_reason", "stop_sequence", "stop_details", "container"):
             if (value := end.get(key)) is not None:
-                self.head[key] = value
+                self._tell_head({key: value})
         if isinstance(usage, dict):
             self._usage = {**self._usage, **{key: value for key, value in usage.items() if value is not None}}
             self._use(self._usage)

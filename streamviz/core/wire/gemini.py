@@ -54,7 +54,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
     def _read(self, payload: JsonObject, name: str) -> None:
         if "candidates" not in payload and isinstance(wrapped := payload.get("response"), dict):
             payload = wrapped
-        self.head.update({key: value for key, value in payload.items() if key not in ("candidates", "error")})
+        self._tell_head({key: value for key, value in payload.items() if key not in ("candidates", "error")})
         for position, candidate in enumerate(self._few(objects(payload.get("candidates")))):
             if is_out_of_place(candidate, position):
                 self._contradict("a candidate is not in its place")

@@ -68,7 +68,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
 
     def _read(self, payload: JsonObject, name: str) -> None:
         if not self._has_id:
-            self.head.update((key, payload[key]) for key in ("id", "created", "model") if payload.get(key))
+            self._tell_head({key: payload[key] for key in ("id", "created", "model") if payload.get(key)})
             self._has_id = "id" in self.head
         choices = self._few(objects(payload.get("choices")))
         for position, choice in enumerate(choices):

@@ -71,7 +71,7 @@ class OpenAIResponsesAggregator(TextReader):
         self._read_response(response, "")
 
     def _read_response(self, response: JsonObject, word: str) -> None:
-        self.head.update({key: value for key, value in response.items() if _is_of_head(key, value)})
+        self._tell_head({key: value for key, value in response.items() if _is_of_head(key, value)})
         self._use(response.get("usage"), response.get("service_tier"))
         status = word if word in _ENDED else as_text(response.get("status"))
         is_ended = status in _ENDED
