@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 
 from streamviz.dashboard.views import (
     accounts,
+    compare,
     conversation,
     error_groups,
     exports,
@@ -44,6 +45,7 @@ urlpatterns = [
     path("streams/<uuid:stream_id>/request/", streams.request_body, name="request_body"),
     path("sessions/", sessions.sessions, name="sessions"),
     path("sessions/export/", exports.export_list, name="export_list"),
+    path("compare/", compare.compare, name="compare"),
     path("errors/", error_groups.errors, name="errors"),
     path("views/", saved_views.save_view, name="save_view"),
     path("views/<int:view_id>/delete/", saved_views.delete_view, name="delete_view"),

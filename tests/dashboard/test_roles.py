@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -22,6 +23,7 @@ PAGES = {
     "live": VIEWERS,
     "needs_you": VIEWERS,
     "errors": VIEWERS,
+    "compare": VIEWERS,
     "stream": VIEWERS,
     "peek": VIEWERS,
     "chunks": VIEWERS,
@@ -93,7 +95,8 @@ def arguments(cast: Cast, guard: Policy, settings: Any) -> dict[str, object]:
 def url_of(name: str, arguments: dict[str, object]) -> str:
     """The page's URL with those of the arguments that it takes."""
     [(_, wanted)] = get_resolver(urls.__name__).reverse_dict.getlist(name)[0][0]
-    return reverse(name, kwargs={each: arguments[each] for each in wanted})
+    query = f"?a={arguments['stream_id']}" if name == "compare" else ""
+    return reverse(name, kwargs={each: arguments[each] for each in wanted}) + query
 
 
 def is_refused(answer: Any) -> bool:
@@ -112,7 +115,7 @@ def test_a_page_is_for_those_who_may_view(cast: Cast, arguments: dict[str, objec
     answers = {who: cast[who].get(url) for who in EVERYBODY}
     assert {who for who, answer in answers.items() if answer.status_code == 200} == PAGES[name]
     assert {who for who, answer in answers.items() if is_refused(answer)} == set(EVERYBODY) - PAGES[name]
-    assert (answers["stranger"].status_code, answers["stranger"].url) == (302, f"/sign-in/?next={url}")
+    assert (answers["stranger"].status_code, answers["stranger"].url) == (302, f"/sign-in/?next={quote(url)}")
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -1,0 +1,79 @@
+"""What differs in the requests of two streams."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, zip_longest
+from typing import NamedTuple
+
+from streamviz.core.json_value import JsonObject, as_object, decode, encode
+from streamviz.core.request_outline import RequestOutline, outline_of, parts_of, system_of, tools_of
+from streamviz.core.wire import WIRE_FORMATS
+from streamviz.live.presentation.comparison import Piece, differing
+from streamviz.live.presentation.text import byte_size, plural, printable
+from streamviz.records.models import Stream
+
+_MOST = 40
+
+
+class Difference(NamedTuple):
+    """A part of the requests in which they differ: its name, and the words of both."""
+
+    name: str
+    a: Sequence[Piece]
+    b: Sequence[Piece]
+
+
+class Requests(NamedTuple):
+    """Where two requests differ, and how much of them is equal."""
+
+    differences: list[Difference]
+    more: bool
+    equal: str
+
+
+def requests_of(a: Stream, b: Stream) -> Requests:
+    """The requests of two streams of the record."""
+    one, other = (_outline(stream) for stream in (a, b))
+    found = list(islice(_differences(a, b, one, other), _MOST + 1))
+    same = sum(1 for x, y in zip(one.turns, other.turns, strict=False) if x == y)
+    size = sum(len(x) for x, y in zip(one.turns, other.turns, strict=False) if x == y)
+    return Requests(found[:_MOST], len(found) > _MOST, f"{plural(same, 'message')} equal, {byte_size(size)}")
+
+
+def _outline(stream: Stream) -> RequestOutline:
+    return outline_of(bytes(stream.request), WIRE_FORMATS[stream.wire_format])
+
+
+def _differences(a: Stream, b: Stream, one: RequestOutline, other: RequestOutline) -> Iterator[Difference]:
+    for name, x, y in _texts(a, b, one, other):
+        if x != y:
+            yield Difference(name, *differing(printable(x), printable(y)))
+
+
+def _texts(a: Stream, b: Stream, one: RequestOutline, other: RequestOutline) -> Iterator[tuple[str, str, str]]:
+    yield "system prompt", system_of(one), system_of(other)
+    yield "tools", "\n".join(tools_of(one)), "\n".join(tools_of(other))
+    for at, (x, y) in enumerate(zip_longest(one.turns[one.standing :], other.turns[other.standing :])):
+        if x != y:
+            yield f"{one.wire_format.turns}[{at}]", _said(x, one), _said(y, other)
+    of_a, of_b = _parameters(a, one), _parameters(b, other)
+    for name in sorted(of_a.keys() | of_b.keys()):
+        yield name, _value(of_a, name), _value(of_b, name)
+
+
+def _value(parameters: JsonObject, name: str) -> str:
+    return encode(parameters[name]).decode("utf-8", "replace") if name in parameters else ""
+
+
+def _said(turn: bytes | None, outline: RequestOutline) -> str:
+    parts = parts_of(turn, outline.wire_format) if turn else []
+    return "\n".join(f"{part.role} {part.name}\n{part.text}" for part in parts)
+
+
+def _parameters(stream: Stream, outline: RequestOutline) -> JsonObject:
+    """What else a request says: its fields but for the conversation and what stands over it."""
+    told = (outline.wire_format.turns, outline.wire_format.system, "system_instruction", "tools", "functions")
+    try:
+        fields = as_object(decode(bytes(stream.request)))
+    except ValueError:
+        return {}
+    return {name: value for name, value in fields.items() if name not in told}

@@ -1,0 +1,51 @@
+"""Two streams side by side."""
+
+import uuid
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from streamviz.dashboard import roles
+from streamviz.dashboard.comparisons import requests_of
+from streamviz.dashboard.pages import needs
+from streamviz.live.presentation import from_records
+from streamviz.live.presentation.comparison import figures_of, pairs_of
+from streamviz.records.models import Stream
+from streamviz.records.queries.search import as_id
+
+_NEAR = 50
+_MOST_BLOCKS = 200
+
+
+@needs(roles.VIEW)
+@require_safe
+def compare(request: HttpRequest) -> HttpResponse:
+    """`?a=` and `?b=` name two streams of the record; with `a` alone there are those of its session to choose from."""
+    a = _stream(request.GET.get("a", ""))
+    if not request.GET.get("b"):
+        near = from_records.outlines(Stream.objects.filter(session=a.session_id).exclude(pk=a.pk))[:_NEAR]
+        context: dict[str, Any] = {"a": from_records.view_of(a), "near": map(from_records.outline_of, near)}
+        return render(request, "dashboard/compare.html", context | {"page": "sessions"})
+    b = _stream(request.GET["b"])
+    one, other = from_records.view_of(a), from_records.view_of(b)
+    context = {
+        "page": "sessions",
+        "a": one,
+        "b": other,
+        "figures": figures_of(one, other),
+        "requests": requests_of(a, b),
+        "pairs": pairs_of(one.blocks[:_MOST_BLOCKS], other.blocks[:_MOST_BLOCKS]),
+    }
+    return render(request, "dashboard/compare.html", context)
+
+
+def _stream(text: str) -> Stream:
+    wanted: uuid.UUID | None = as_id(text)
+    if wanted is None:
+        raise Http404("Name two streams by their ids.")
+    try:
+        return from_records.load(wanted)
+    except Stream.DoesNotExist as error:
+        raise Http404("No such stream.") from error

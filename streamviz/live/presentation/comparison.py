@@ -1,0 +1,123 @@
+"""Two streams beside each other: their figures with what B has more or less, and the words that differ."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from typing import NamedTuple
+
+from streamviz.live.presentation.text import UNKNOWN, age, count, exact, money, printable
+from streamviz.live.presentation.views import BlockView, StreamView
+
+# Of more words only what is the same at both ends is told apart.
+_MOST_WORDS = 400
+_MOST_CHARACTERS = 20_000
+_BOLD = 0.1
+
+
+class Figure(NamedTuple):
+    """A figure of A and of B, and the difference: also as a share of A's. `is_bold`: it is worth a look."""
+
+    name: str
+    a: str
+    b: str
+    delta: str
+    share: str = ""
+    is_bold: bool = False
+
+
+class Piece(NamedTuple):
+    """Words of one side; `is_own`: the other does not have them."""
+
+    text: str
+    is_own: bool
+
+
+class Pair(NamedTuple):
+    """A block of A and the one of B that stands in its place; None where there is none."""
+
+    a: BlockView | None
+    b: BlockView | None
+    a_pieces: Sequence[Piece]
+    b_pieces: Sequence[Piece]
+
+
+Number = Callable[[StreamView], float | None]
+
+_NUMBERS: dict[str, tuple[Number, Callable[[float], str], bool]] = {
+    "Duration": (lambda view: view.since_start(view.ended_at), lambda us: age(round(us)), True),
+    "Held": (lambda view: sum(block.hold or 0 for block in view.blocks), lambda us: exact(round(us)), True),
+    "Cost": (lambda view: view.cost, money, True),
+    "TTFT upstream": (lambda view: view.since_start(view.upstream_first_at), lambda us: exact(round(us)), True),
+    "TTFT client": (lambda view: view.since_start(view.client_first_at), lambda us: exact(round(us)), True),
+    "ITL p50": (lambda view: view.itl_p50, lambda us: exact(round(us)), True),
+    "Tokens in": (lambda view: view.tokens.input, lambda n: count(round(n)), False),
+    "Cached": (lambda view: view.tokens.cache_read, lambda n: count(round(n)), True),
+    "Tokens out": (lambda view: view.tokens.output, lambda n: count(round(n)), False),
+}
+_WORDS: dict[str, Callable[[StreamView], str]] = {
+    "Model": lambda view: view.model,
+    "HTTP": lambda view: "" if view.status is None else str(view.status),
+    "Outcome": lambda view: view.outcome.replace("_", " "),
+    "Finish": lambda view: view.finish_reason,
+}
+
+
+def figures_of(a: StreamView, b: StreamView) -> list[Figure]:
+    """The figures of both, and B less A."""
+    return [*_numbers(a, b), *_words(a, b)]
+
+
+def _numbers(a: StreamView, b: StreamView) -> Iterator[Figure]:
+    for name, (read, shown, may_be_bold) in _NUMBERS.items():
+        one, other = read(a), read(b)
+        told_a, told_b = (UNKNOWN if value is None else shown(value) for value in (one, other))
+        if one is None or other is None:
+            yield Figure(name, told_a, told_b, UNKNOWN)
+            continue
+        more = other - one
+        share = more / one if one else 0.0
+        sign = "+" if more > 0 else "−"
+        delta = f"{sign}{shown(abs(more))}" if more else "same"
+        percent = f"{sign}{abs(share):.0%}" if more and one else ""
+        yield Figure(name, told_a, told_b, delta, percent, may_be_bold and abs(share) >= _BOLD)
+
+
+def _words(a: StreamView, b: StreamView) -> Iterator[Figure]:
+    for name, read in _WORDS.items():
+        one, other = printable(read(a))[:60], printable(read(b))[:60]
+        yield Figure(name, one or UNKNOWN, other or UNKNOWN, "same" if one == other else "differs")
+
+
+def pairs_of(a: Sequence[BlockView], b: Sequence[BlockView]) -> list[Pair]:
+    """The blocks of two answers, matched by their order."""
+    return [_pair(one, other) for one, other in zip_longest(a, b)]
+
+
+def _pair(one: BlockView | None, other: BlockView | None) -> Pair:
+    return Pair(one, other, *differing(one.text if one else "", other.text if other else ""))
+
+
+def differing(a: str, b: str) -> tuple[list[Piece], list[Piece]]:
+    """Both texts in pieces: what they share, and what only one has."""
+    one, other = (re.findall(r"\s+|\w+|[^\w\s]", text[:_MOST_CHARACTERS]) for text in (a, b))
+    start = _same(one, other)
+    end = _same(one[start:][::-1], other[start:][::-1])
+    before, after = "".join(one[:start]), "".join(one[len(one) - end :])
+    middle = _middle(one[start : len(one) - end], other[start : len(other) - end])
+    first, second = ([Piece(before, False), *pieces, Piece(after, False)] for pieces in middle)
+    return [piece for piece in first if piece.text], [piece for piece in second if piece.text]
+
+
+def _same(one: Sequence[str], other: Sequence[str]) -> int:
+    return next((n for n, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other)))
+
+
+def _middle(one: Sequence[str], other: Sequence[str]) -> tuple[list[Piece], list[Piece]]:
+    if max(len(one), len(other)) > _MOST_WORDS:
+        return [Piece("".join(one), True)], [Piece("".join(other), True)]
+    first, second = [], []
+    for tag, at, to, from_b, to_b in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        first.append(Piece("".join(one[at:to]), tag != "equal"))
+        second.append(Piece("".join(other[from_b:to_b]), tag != "equal"))
+    return first, second

@@ -1,0 +1,63 @@
+"""Two streams of the record side by side."""
+
+import json
+import re
+from datetime import timedelta
+from typing import Any
+
+from streamviz.records.models import Stream
+from tests.dashboard.conftest import NOON, Cast, hold, recorded
+
+
+def asked(text: str, **more: Any) -> bytes:
+    messages = [{"role": "user", "content": "Hello"}, {"role": "user", "content": text}]
+    return json.dumps({"model": "m", "messages": messages, **more}).encode()
+
+
+def two() -> tuple[Stream, Stream]:
+    a = recorded("a", request=asked("Leave the <b>caches</b>", temperature=0.2), input_tokens=100, cost=0.01)
+    ended_at = NOON + timedelta(seconds=4)
+    b = recorded("b", session=a.session, request=asked("Leave the clock", temperature=0), cost=0.02, ended_at=ended_at)
+    hold(a, ["The clock lives in billing"])
+    hold(b, ["The clock lives in checkout", "more"])
+    return a, b
+
+
+def text_of(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<(?!/?(?:del|ins)\b)[^>]*>", " ", page))
+
+
+def test_figures_requests_and_answers_stand_beside_each_other(cast: Cast) -> None:
+    a, b = two()
+    page = cast["bob"].get(f"/compare/?a={a.pk}&b={b.pk}").content.decode()
+    shown = text_of(page[page.index("compare-facts") :])
+    assert "2.0 s" in shown
+    assert "4.0 s" in shown
+    assert "+2.0 s +100%" in shown
+    assert "+$0.0100" in shown
+    assert "2 differences" in shown
+    assert "1 message equal" in shown
+    assert "Leave the <del>&lt;b&gt;caches&lt;/b&gt;</del>" in shown
+    assert "Leave the <ins>clock</ins>" in shown
+    assert "temperature" in shown
+    assert "in <del>billing</del>" in shown
+    assert "in <ins>checkout</ins>" in shown
+    assert "has no block here" in shown
+
+
+def test_what_is_unknown_of_one_has_no_difference(cast: Cast) -> None:
+    a, b = two()
+    page = text_of(cast["bob"].get(f"/compare/?a={a.pk}&b={b.pk}").content.decode())
+    assert re.search(r"B − A .* – ", page)
+
+
+def test_another_stream_of_the_session_can_be_chosen(cast: Cast) -> None:
+    a, b = two()
+    page = cast["bob"].get(f"/compare/?a={a.pk}").content.decode()
+    assert f'href="/compare/?a={a.pk}&amp;b={b.pk}"' in page
+
+
+def test_what_is_no_stream_is_not_found(cast: Cast) -> None:
+    a, _ = two()
+    for query in ("", "a=x", f"a={a.session_id}", f"a={a.pk}&b=x"):
+        assert cast["bob"].get(f"/compare/?{query}").status_code == 404

@@ -1,0 +1,37 @@
+"""Two texts beside each other: what they share, and what only one has."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamviz.live.presentation.comparison import differing
+
+
+def marked(a: str, b: str) -> tuple[str, str]:
+    """Both texts, with what only one has in brackets."""
+    first, second = (
+        "".join(f"[{each.text}]" if each.is_own else each.text for each in side) for side in differing(a, b)
+    )
+    return first, second
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "first", "second"),
+    [
+        ("leave it alone", "leave it alone", "leave it alone", "leave it alone"),
+        ("leave it and go", "leave it. Go", "leave it [and go]", "leave it[.] [Go]"),
+        ('{"start": 9}', '{"start": 38}', '{"start": [9]}', '{"start": [38]}'),
+        ("", "new", "", "[new]"),
+        ("x " * 5_000, "y " * 5_000, "[" + ("x " * 5_000)[:-1] + "] ", "[" + ("y " * 5_000)[:-1] + "] "),
+    ],
+)
+def test_only_what_differs_is_marked(a: str, b: str, first: str, second: str) -> None:
+    assert marked(a, b) == (first, second)
+
+
+@given(st.text("ab .\n", max_size=40), st.text("ab .\n", max_size=40))
+def test_nothing_is_lost_and_what_is_shared_is_the_same(a: str, b: str) -> None:
+    first, second = differing(a, b)
+    assert ("".join(each.text for each in first), "".join(each.text for each in second)) == (a, b)
+    shared = ["".join(each.text for each in side if not each.is_own) for side in (first, second)]
+    assert shared[0] == shared[1]
