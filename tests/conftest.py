@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from streamviz import environment
 from streamviz.ops.embedded_postgres import EmbeddedPostgres, django_settings
+from tests.recordings import RECORDINGS
 from tests.services import ROOT, NewDatabase, Redis, Serving, Streamviz, clean_environment, fresh_database
 from tests.thorough import examples
 
@@ -176,3 +177,11 @@ def serving(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory)
                 server.stop()
 
     return serve
+
+
+@pytest.fixture(scope="session")
+def shared_server(serving: Serving) -> Iterator[Streamviz]:
+    """A streamviz for all tests that leave nothing behind that others would notice: routes and sessions have names of
+    their own, and policies are switched back. The simulator is a provider too, and replays the recorded streams."""
+    with serving(SIMULATED_KEY="sk-simulated", SIMULATOR_REPLAY_DIR=str(RECORDINGS)) as server:
+        yield server

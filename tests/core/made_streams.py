@@ -100,8 +100,8 @@ def _chat_text(chance: Chance, choice: int) -> list[Payload]:
 
 
 def _messages_stream(chance: Chance, is_call: bool) -> list[Payload]:
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None,
-            "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}  # fmt: skip
+    head: Payload = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
+            "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}  # fmt: skip
     hidden_at, runs, place = chance.randint(0, 2), list[list[Payload]](), 0
     for at in range(3):
         if at == hidden_at:
@@ -168,9 +168,9 @@ def _responses_stream(chance: Chance, is_call: bool) -> list[Payload]:
     for at in range(2):
         if at != hidden_at and chance.random() < 0.5:
             continue
-        make = (_response_call if is_call else _response_text) if at == hidden_at else _response_text_of
+        hide = _response_call if is_call else _response_text
         run, item = (
-            make(chance, len(items)) if at == hidden_at else _response_text_of("All is well.", chance, len(items))
+            hide(chance, len(items)) if at == hidden_at else _response_text_of("All is well.", chance, len(items))
         )
         runs.append(run)
         items.append(item)

@@ -10,6 +10,7 @@ from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock,
 from streamviz.core.calls import is_ordinary
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
+from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ChainContext
@@ -126,7 +127,7 @@ class Opinion(Policy):
     def holds(self, block: StreamBlock) -> bool:
         return block.kind in self._kinds
 
-    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Verdict | None:
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
         if block.kind not in self._kinds:
             return None
         self.judged.append(block.text)
@@ -157,7 +158,7 @@ class About(Policy):
     def holds(self, block: StreamBlock) -> bool:
         return block.ordinal == self._ordinal
 
-    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Verdict | None:
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
         return self._verdict if block.ordinal == self._ordinal else None
 
 

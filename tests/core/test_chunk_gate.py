@@ -6,8 +6,9 @@ import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
+from streamviz.core.context import StreamingContext
 from streamviz.core.json_value import JsonObject
-from streamviz.core.judgements import ChainContext, Subject
+from streamviz.core.judgements import Subject
 from streamviz.core.policy import Policy
 from streamviz.core.verdicts import Decision, Mode
 from tests.core.support import Run, active, call, calls, chunks, delta, deny_names, told
@@ -23,16 +24,16 @@ class Gate(Policy):
     def __init__(self, act: Any) -> None:
         self._act = act
 
-    async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: ChainContext) -> None:
+    async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
         self._act(chunk, state, context, context.memory_of(self))
 
 
-def everything(chunk: Chunk | None, state: StreamState, context: ChainContext, memory: JsonObject) -> None:
+def everything(chunk: Chunk | None, state: StreamState, context: StreamingContext, memory: JsonObject) -> None:
     if chunk is not None:
         context.send(chunk)
 
 
-def from_the_second(chunk: Chunk | None, state: StreamState, context: ChainContext, memory: JsonObject) -> None:
+def from_the_second(chunk: Chunk | None, state: StreamState, context: StreamingContext, memory: JsonObject) -> None:
     """Each chunk is sent when the next one comes, and the last at the end."""
     before = memory.get("before")
     if isinstance(before, Chunk):
@@ -40,19 +41,19 @@ def from_the_second(chunk: Chunk | None, state: StreamState, context: ChainConte
     memory["before"] = chunk
 
 
-def but_text(chunk: Chunk | None, state: StreamState, context: ChainContext, memory: JsonObject) -> None:
+def but_text(chunk: Chunk | None, state: StreamState, context: StreamingContext, memory: JsonObject) -> None:
     if chunk is not None and chunk.seq != 1:
         context.send(chunk)
 
 
-def stop_at_calls(chunk: Chunk | None, state: StreamState, context: ChainContext, memory: JsonObject) -> None:
+def stop_at_calls(chunk: Chunk | None, state: StreamState, context: StreamingContext, memory: JsonObject) -> None:
     if len(state.blocks) > 1:
         context.terminate()
     elif chunk is not None:
         context.send(chunk)
 
 
-def broken(chunk: Chunk | None, state: StreamState, context: ChainContext, memory: JsonObject) -> None:
+def broken(chunk: Chunk | None, state: StreamState, context: StreamingContext, memory: JsonObject) -> None:
     if chunk is not None and chunk.seq == 1:
         raise RuntimeError("it broke")
     everything(chunk, state, context, memory)
@@ -106,7 +107,7 @@ async def test_where_it_fails_the_stream_halts_unless_it_fails_open() -> None:
 
 
 async def test_what_it_makes_itself_is_sent_under_its_name() -> None:
-    def adds(chunk: Chunk | None, state: StreamState, context: ChainContext, memory: JsonObject) -> None:
+    def adds(chunk: Chunk | None, state: StreamState, context: StreamingContext, memory: JsonObject) -> None:
         if chunk is not None:
             context.send(chunk)
             if chunk.seq == 0:

@@ -1,7 +1,7 @@
 """Nothing that a policy forbids is in what the SDKs hand out, however upstream tells it.
 
-EVASIONS says how many are made for each kind of policy, 60 by default, EVASIONS_FROM the first one's number. What is
-shown of one that passes is made as short as it can be.
+EVASIONS says how many are made for each kind of policy (60 in a thorough run, else 15), EVASIONS_FROM the first one's
+number. What is shown of one that passes is made as short as it can be.
 """
 
 import os
@@ -16,6 +16,7 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
+from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, decode
 from streamviz.core.judgements import Answer, ChainContext, ModelSaid
@@ -46,6 +47,7 @@ from tests.core.evasions import (
     said,
 )
 from tests.core.support import active, parse
+from tests.thorough import examples
 
 # The SDKs warn of what is not of the types that they know, and Python of odd escapes; both read it all the same.
 pytestmark = [
@@ -53,7 +55,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
-NUMBER = int(os.environ.get("EVASIONS", "60"))
+NUMBER = int(os.environ.get("EVASIONS", examples(60)))
 FIRST = int(os.environ.get("EVASIONS_FROM", "0"))
 
 
@@ -66,7 +68,7 @@ class NoShell(Policy):
     def holds(self, block: StreamBlock) -> bool:
         return block.kind is BlockKind.TOOL_CALL
 
-    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Verdict | None:
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
         is_it = isinstance(block, ToolCallStreamBlock) and block.name == TOOL
         return Verdict(Decision.DENY, "no shell", "[no]") if is_it else None
 

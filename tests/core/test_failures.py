@@ -7,8 +7,8 @@ import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState
+from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind, StreamEvent
-from streamviz.core.judgements import ChainContext
 from streamviz.core.policy import Consult, Edit, Policy, Reading, Tail
 from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
@@ -52,27 +52,27 @@ class RaisesInWatches(Base):
 
 
 class RaisesInDelta(Watching):
-    def on_delta(self, block: StreamBlock, tail: Tail, context: ChainContext) -> Reading:
+    def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         raise RuntimeError("it broke")
 
 
 class RaisesInBlock(Holding):
-    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Verdict | Consult | None:
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | Consult | None:
         raise RuntimeError("it broke")
 
 
 class RaisesInHeld(Holding):
-    def on_held(self, block: StreamBlock, context: ChainContext) -> Verdict | None:
+    def on_held(self, block: StreamBlock, context: StreamingContext) -> Verdict | None:
         raise RuntimeError("it broke")
 
 
 class ExitsInBlock(Holding):
-    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Verdict | Consult | None:
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | Consult | None:
         raise SystemExit("it broke")
 
 
 class RaisesInChunk(Base):
-    async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: ChainContext) -> None:
+    async def on_chunk(self, chunk: Chunk | None, state: StreamState, context: StreamingContext) -> None:
         raise RuntimeError("it broke")
 
 
@@ -108,7 +108,7 @@ async def test_a_hook_of_a_shadow_that_raises_changes_nothing(policy: type[Base]
 
 async def test_a_hook_that_raises_at_the_end_is_noted() -> None:
     class RaisesAtTheEnd(Base):
-        def on_finish(self, state: StreamState, context: ChainContext) -> Verdict | None:
+        def on_finish(self, state: StreamState, context: StreamingContext) -> Verdict | None:
             raise RuntimeError("it broke")
 
     it = await Run([active(RaisesAtTheEnd())]).finish(CALL)
@@ -127,7 +127,7 @@ ODD_VERDICTS = [
 @pytest.mark.parametrize("verdict", ODD_VERDICTS)
 async def test_a_verdict_that_cannot_be_carried_out_is_a_failure(verdict: Verdict) -> None:
     class Odd(Holding):
-        def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Verdict | Consult | None:
+        def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Verdict | Consult | None:
             return verdict
 
     it = await Run([active(Odd())]).finish(CALL)
@@ -144,7 +144,7 @@ async def test_a_verdict_that_cannot_be_carried_out_is_a_failure(verdict: Verdic
 )  # fmt: skip
 async def test_a_reading_that_cannot_be_carried_out_is_a_failure(reading: Reading) -> None:
     class Odd(Watching):
-        def on_delta(self, block: StreamBlock, tail: Tail, context: ChainContext) -> Reading:
+        def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
             return reading
 
     it = await Run([active(Odd())]).finish(TEXT)

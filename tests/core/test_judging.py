@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
+from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import ChainContext, InParts, ModelSaid, PersonDecided, Subject, Unanswered
 from streamviz.core.policy import ActivePolicy, BlockScope, ByHand, Consult, Edit, Policy, Reading, Tail
@@ -28,7 +29,7 @@ class Judge(Policy):
     def holds(self, block: StreamBlock) -> bool:
         return block.kind in self._kinds
 
-    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Consult | None:
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Consult | None:
         if block.kind not in self._kinds:
             return None
         self.asked.append(block.text)
@@ -200,7 +201,7 @@ async def test_a_judge_that_fails_denies_or_allows_as_its_fail_mode_says(
 class LongJudge(Judge):
     """Asks in three parts."""
 
-    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Consult | None:
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Consult | None:
         part = Consult("judge", "judge it", block.text, read)
         return Consult("judge", "judge it", block.text, read, (part, part))
 
@@ -338,11 +339,11 @@ async def test_a_call_whose_name_comes_late_is_held_until_it_is_known() -> None:
 
 async def test_a_policy_can_judge_a_whole_stream_for_the_record() -> None:
     class AtTheEnd(Policy):
-        def on_finish(self, state: StreamState, context: ChainContext) -> Verdict:
+        def on_finish(self, state: StreamState, context: StreamingContext) -> Verdict:
             return Verdict(Decision.DENY, f"{len(state.blocks)} blocks")
 
     class Broken(Policy):
-        def on_finish(self, state: StreamState, context: ChainContext) -> Verdict:
+        def on_finish(self, state: StreamState, context: StreamingContext) -> Verdict:
             raise RuntimeError("it broke")
 
     it = await Run([active(AtTheEnd({})), active(Broken({}))]).finish(TWO)
@@ -356,7 +357,7 @@ class OnRequest(Policy):
     def __init__(self, decide: Callable[[ModelCall], Verdict | Consult | None]) -> None:
         self._decide = decide
 
-    def on_request(self, request: ModelCall, context: ChainContext) -> Verdict | Consult | None:
+    def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | Consult | None:
         return self._decide(request)
 
 
@@ -431,7 +432,7 @@ class Exits(Policy):
         if hook == self._hook:
             raise self._error
 
-    def on_request(self, request: ModelCall, context: ChainContext) -> None:
+    def on_request(self, request: ModelCall, context: StreamingContext) -> None:
         self._say("on_request")
 
     def holds(self, block: StreamBlock) -> bool:
@@ -442,17 +443,17 @@ class Exits(Policy):
         self._say("watches")
         return block.kind is BlockKind.CONTENT
 
-    def on_delta(self, block: StreamBlock, tail: Tail, context: ChainContext) -> Reading:
+    def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         self._say("on_delta")
         return Reading(len(tail.text))
 
-    def on_held(self, block: StreamBlock, context: ChainContext) -> None:
+    def on_held(self, block: StreamBlock, context: StreamingContext) -> None:
         self._say("on_held")
 
-    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> None:
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> None:
         self._say("on_block_complete")
 
-    def on_finish(self, state: StreamState, context: ChainContext) -> None:
+    def on_finish(self, state: StreamState, context: StreamingContext) -> None:
         self._say("on_finish")
 
 
@@ -502,7 +503,7 @@ async def test_a_hook_that_took_longer_than_it_may_has_failed(hook: str) -> None
 )  # fmt: skip
 async def test_a_reading_that_makes_no_sense_is_a_failure(said: Any) -> None:
     class Odd(Exits):
-        def on_delta(self, block: StreamBlock, tail: Tail, context: ChainContext) -> Reading:
+        def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
             return said
 
     it = await Run([active(Odd("", Gone()))]).finish(chunks(delta(content="some text"), delta(finish="stop"), "[DONE]"))
@@ -520,4 +521,5 @@ async def test_it_is_told_how_long_a_judge_has_at_most() -> None:
     it.answer(2, "allow")
     assert hold.until == first.asked_at + 10_000_000
     it.answer(1, "allow")
-    assert (hold.until, hold.asks) == (None, None)
+    assert hold.asks is None
+    assert hold.until is None

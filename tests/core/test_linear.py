@@ -9,7 +9,7 @@ import pytest
 from bench.linear_policies import FORMATS, POLICIES, STREAMS, chunks, take
 
 # Long enough that what grows with the square would show: three times the calls, and more.
-SHORT, LONG, LIMIT = 60, 120, 2.4
+SHORT, LONG, LIMIT = 40, 80, 2.4
 KINDS = ("tool_rule, denies", "redact", "llm_judge", "own, holds all")
 
 

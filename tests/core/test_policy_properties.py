@@ -14,6 +14,7 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
+from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, decode, encode
 from streamviz.core.judgements import ChainContext, ModelSaid
@@ -58,7 +59,7 @@ class Slow(Policy):
     def holds(self, block: StreamBlock) -> bool:
         return block.kind is BlockKind.TOOL_CALL
 
-    def on_block_complete(self, block: StreamBlock, context: ChainContext) -> Consult | None:
+    def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Consult | None:
         if block.kind is not BlockKind.TOOL_CALL:
             return None
         decision = Decision.DENY if block.ordinal in self._against else Decision.ALLOW

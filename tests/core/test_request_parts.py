@@ -1,6 +1,7 @@
 """The parts of a request: the same for all formats, and never an exception whatever a client sends."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -85,7 +86,7 @@ TOOLS = {
     "openai_responses": [{"type": "function", "name": "read"}, {"type": "run"}],
     "gemini": [{"functionDeclarations": [{"name": "read"}]}, {"run": {}}],
 }
-SYSTEMS = {
+SYSTEMS: dict[str, list[Any]] = {
     "openai_chat": [{}, {"role": "system", "content": "Be brief."}, {"role": "developer", "content": "Be kind."}],
     "anthropic_messages": [{"system": [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Be kind."}]}],
     "openai_responses": [{"instructions": "Be brief."}, {"role": "developer", "content": "Be kind."}],

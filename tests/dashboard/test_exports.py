@@ -37,7 +37,7 @@ def stream(cast: Cast) -> Stream:
 
 
 def export(cast: Cast, path: str, form: str) -> str:
-    answer = cast["bob"].get(f"{path}export/?as={form}")
+    answer: Any = cast["bob"].get(f"{path}export/?as={form}")
     assert answer.status_code == 200
     assert answer["Content-Disposition"].endswith(f'.{FORMS[form].suffix}"')
     return async_to_sync(_whole)(answer.streaming_content).decode()
@@ -116,7 +116,7 @@ def test_no_form_has_anything_of_the_key(cast: Cast, path: str, form: str) -> No
 
 def test_a_filtered_list_has_its_streams_and_no_others(cast: Cast, stream: Stream) -> None:
     other = recorded("another", requested_model="other", minutes=1)
-    answer = cast["bob"].get("/sessions/export/?range=all&q=model:other")
+    answer: Any = cast["bob"].get("/sessions/export/?range=all&q=model:other")
     lines = [json.loads(line) for line in async_to_sync(_whole)(answer.streaming_content).splitlines()]
     assert [line["stream"]["id"] for line in lines if "stream" in line] == [str(other.pk)]
     assert [next(iter(line)) for line in lines] == ["streamviz", "session", "stream", "end"]

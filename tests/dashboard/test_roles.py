@@ -112,7 +112,7 @@ def test_every_page_is_tried() -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_for_those_who_may_view(cast: Cast, arguments: dict[str, object], name: str) -> None:
     url = url_of(name, arguments)
-    answers = {who: cast[who].get(url) for who in EVERYBODY}
+    answers: dict[str, Any] = {who: cast[who].get(url) for who in EVERYBODY}
     assert {who for who, answer in answers.items() if answer.status_code == 200} == PAGES[name]
     assert {who for who, answer in answers.items() if is_refused(answer)} == set(EVERYBODY) - PAGES[name]
     assert (answers["stranger"].status_code, answers["stranger"].url) == (302, f"/sign-in/?next={quote(url)}")

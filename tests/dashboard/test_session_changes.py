@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -83,7 +84,7 @@ def test_there_must_be_such_a_session(cast: Cast, what: str) -> None:
 
 def test_it_is_exported_as_the_command_writes_it(cast: Cast, path: str) -> None:
     session_id = Session.objects.get().pk
-    answer = cast["bob"].get(f"{path}export/")
+    answer: Any = cast["bob"].get(f"{path}export/")
     assert answer["Content-Disposition"] == f'attachment; filename="session-{session_id}.jsonl"'
     body = async_to_sync(_whole)(answer.streaming_content)
     assert body == b"".join(export([session_id]))

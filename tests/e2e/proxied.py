@@ -106,7 +106,7 @@ class Proxied:
     def post(self, body: Any, path: str = "/v1/chat/completions", **headers: str) -> Answer:
         """Send a request with the API key and read all of the answer, errors too."""
         with self.posting(body, path, **headers) as response:
-            pieces = []
+            pieces: list[bytes] = []
             with suppress(httpx.RemoteProtocolError):
                 pieces.extend(response.iter_raw())
             return Answer(response.status_code, response.headers, b"".join(pieces))

@@ -48,7 +48,7 @@ def chat(proxied: Proxied, model: str) -> tuple[list[str], str, str]:
     """The commands that a chat client is asked to run, the thinking it sees, and the answer that it gets."""
     tools: Any = [{"type": "function", "function": {"name": "look", "parameters": PARAMETERS}}]
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
-    commands, thought = [], ""
+    commands, thought = list[str](), ""
     while True:
         habits: Any = {"seed": 1, "presence_penalty": 0, "store": False, "user": "somebody"}
         with proxied.sdk.chat.completions.stream(model=model, messages=messages, tools=tools, **habits) as stream:
@@ -71,7 +71,7 @@ def messages(proxied: Proxied, model: str) -> tuple[list[str], str, str]:
     given: list[Any] = [{"role": "user", "content": [{"type": "text", "text": QUESTION, "cache_control": CACHED}]}]
     habits: Any = {"thinking": {"type": "adaptive"}, "extra_body": {"context_management": {"edits": []}}}
     tools: Any = [{"name": "look", "input_schema": PARAMETERS}]
-    commands, thought = [], ""
+    commands, thought = list[str](), ""
     while True:
         with sdk.messages.stream(model=model, max_tokens=2_000, messages=given, tools=tools, **habits) as stream:
             answer = stream.get_final_message()
@@ -99,7 +99,7 @@ def responses(proxied: Proxied, model: str, reasoning: Any = None) -> tuple[list
         "reasoning": reasoning or {"summary": "auto"},
         "extra_body": {"client_metadata": {"turn": "1"}},
     }
-    commands, thought = [], ""
+    commands, thought = list[str](), ""
     while True:
         with proxied.sdk.responses.stream(model=model, input=given, tools=tools, **habits) as stream:
             for event in stream:

@@ -8,7 +8,7 @@ import openai
 import pytest
 
 from tests.e2e.proxied import Proxied, until
-from tests.services import Serving
+from tests.services import Streamviz
 
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, '')"
 RECORD = (
@@ -21,8 +21,8 @@ KEY = "sk-proj-" + "Ab1_" * 12
 
 
 @pytest.fixture(scope="module")
-def proxied(serving: Serving) -> Iterator[Proxied]:
-    with serving() as server, Proxied(server) as found:
+def proxied(shared_server: Streamviz) -> Iterator[Proxied]:
+    with Proxied(shared_server) as found:
         found.query(ROUTE, "vectors", "openai/any", f"{found.simulator.url}/v1")
         found.query(ROUTE, "elsewhere", "deepinfra/any", f"{found.simulator.url}/v1")
         until(lambda: found.post({"model": "vectors", "input": "x"}, "/v1/embeddings").status == 200)

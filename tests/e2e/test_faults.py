@@ -7,6 +7,7 @@ import socket
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -54,6 +55,11 @@ LANES = [*RAW, *TRANSLATED]
 lanes = pytest.mark.parametrize("lane", LANES, ids=[f"{lane.spoken}-{lane.prefix[:-1]}" for lane in LANES])
 
 
+def is_warm(proxied: Proxied, lane: Lane) -> bool:
+    """Whether a first call has gone through."""
+    return ask(proxied, lane, lane.model("content"), "warm-up").status == 200
+
+
 @pytest.fixture(scope="module")
 def proxied(serving: Serving) -> Iterator[Proxied]:
     """A streamviz that gives a silent provider up soon, with routes to all that these tests break."""
@@ -61,7 +67,7 @@ def proxied(serving: Serving) -> Iterator[Proxied]:
         make_routes(found)
         for lane in TRANSLATED:
             # LiteLLM imports more of itself with its first call, which takes long.
-            until(lambda lane=lane: ask(found, lane, lane.model("content"), "warm-up").status == 200)
+            until(partial(is_warm, found, lane))
         yield found
 
 

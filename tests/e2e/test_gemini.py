@@ -12,8 +12,8 @@ from google.genai import errors, types
 
 from tests.e2e.proxied import Answer, Proxied, until
 from tests.e2e.test_client_credentials import kept_of
-from tests.recordings import RECORDINGS, sample
-from tests.services import Serving
+from tests.recordings import sample
+from tests.services import Streamviz
 
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, '')"
 CONTENTS = [{"role": "user", "parts": [{"text": "Hello"}]}]
@@ -22,13 +22,13 @@ SCENARIOS = ("tools", "thinking", "error-midstream", "error-429")
 
 
 @pytest.fixture(scope="module")
-def proxied(serving: Serving) -> Iterator[Proxied]:
-    with serving(SIMULATOR_REPLAY_DIR=str(RECORDINGS)) as server, Proxied(server) as found:
+def proxied(shared_server: Streamviz) -> Iterator[Proxied]:
+    with Proxied(shared_server) as found:
         for scenario in SCENARIOS:
-            found.query(ROUTE, f"raw-{scenario}", f"gemini/{scenario}?speed=inf", f"{found.simulator.url}/v1beta")
-            found.query(ROUTE, f"chat-{scenario}", f"deepseek/{scenario}?speed=inf", f"{found.simulator.url}/v1")
+            found.query(ROUTE, f"google-{scenario}", f"gemini/{scenario}?speed=inf", f"{found.simulator.url}/v1beta")
+            found.query(ROUTE, f"deepseek-{scenario}", f"deepseek/{scenario}?speed=inf", f"{found.simulator.url}/v1")
             found.query(ROUTE, f"claude-{scenario}", f"anthropic/{scenario}?speed=inf", found.simulator.url)
-        until(lambda: call(found, "raw-error-429").status == 429)
+        until(lambda: call(found, "google-error-429").status == 429)
         yield found
 
 
@@ -65,7 +65,7 @@ def said(chunks: list[types.GenerateContentResponse]) -> tuple[str, str, list[tu
     )
 
 
-@pytest.mark.parametrize("lane", ["raw", "chat", "claude"])
+@pytest.mark.parametrize("lane", ["google", "deepseek", "claude"])
 @pytest.mark.parametrize("scenario", ["tools", "thinking"])
 def test_googles_client_gets_the_same_in_all_ways(
     proxied: Proxied, sdk: genai.Client, lane: str, scenario: str
@@ -87,34 +87,34 @@ def test_googles_client_gets_the_same_in_all_ways(
 
 
 def test_what_upstream_sends_goes_through_as_it_is(proxied: Proxied) -> None:
-    answer = call(proxied, "raw-tools", "streamGenerateContent?alt=sse")
+    answer = call(proxied, "google-tools", "streamGenerateContent?alt=sse")
     assert answer.body == proxied.sent_upstream(answer)
     [sent] = proxied.requests_upstream(answer.headers)
     assert sent["body"] == {"contents": CONTENTS}
 
 
 def test_without_events_a_stream_is_one_list(proxied: Proxied) -> None:
-    events = call(proxied, "raw-tools", "streamGenerateContent?alt=sse").body
-    answer = call(proxied, "raw-tools", "streamGenerateContent")
+    events = call(proxied, "google-tools", "streamGenerateContent?alt=sse").body
+    answer = call(proxied, "google-tools", "streamGenerateContent")
     assert answer.headers["content-type"] == "application/json"
     assert json.loads(answer.body) == [json.loads(event[6:]) for event in events.split(b"\r\n\r\n") if event]
 
 
 def test_a_stream_that_fails_is_raised(sdk: genai.Client) -> None:
     with pytest.raises(errors.ServerError) as raised:
-        list(sdk.models.generate_content_stream(model="raw-error-midstream", contents="Hello"))
+        list(sdk.models.generate_content_stream(model="google-error-midstream", contents="Hello"))
     assert (raised.value.code, raised.value.status) == (500, "INTERNAL")
 
 
 def test_a_refusal_is_told_as_google_tells_it(proxied: Proxied) -> None:
     refused = [
-        (call(proxied, "raw-error-429"), 429, "RESOURCE_EXHAUSTED"),
-        (call(proxied, "chat-error-429"), 429, "RESOURCE_EXHAUSTED"),
+        (call(proxied, "google-error-429"), 429, "RESOURCE_EXHAUSTED"),
+        (call(proxied, "deepseek-error-429"), 429, "RESOURCE_EXHAUSTED"),
         (call(proxied, "nobody/knows-it"), 404, "NOT_FOUND"),
-        (call(proxied, "raw-tools", "makeCoffee"), 404, "NOT_FOUND"),
-        (proxied.post(b"{", "/v1beta/models/raw-tools:generateContent"), 400, "INVALID_ARGUMENT"),
+        (call(proxied, "google-tools", "makeCoffee"), 404, "NOT_FOUND"),
+        (proxied.post(b"{", "/v1beta/models/google-tools:generateContent"), 400, "INVALID_ARGUMENT"),
         (
-            proxied.post({}, "/v1beta/models/raw-tools:generateContent", authorization="Bearer x"),
+            proxied.post({}, "/v1beta/models/google-tools:generateContent", authorization="Bearer x"),
             401,
             "UNAUTHENTICATED",
         ),
@@ -125,7 +125,7 @@ def test_a_refusal_is_told_as_google_tells_it(proxied: Proxied) -> None:
 
 def test_a_key_in_the_query_is_kept_nowhere(proxied: Proxied) -> None:
     key, session = proxied.server.api_key, uuid.uuid4().hex
-    path = f"/v1beta/models/raw-tools:generateContent?key={key}"
+    path = f"/v1beta/models/google-tools:generateContent?key={key}"
     response = proxied.http.post(path, json={"contents": CONTENTS}, headers={"x-session-id": session})
     assert response.status_code == 200
     proxied.recorded(session)
@@ -134,14 +134,14 @@ def test_a_key_in_the_query_is_kept_nowhere(proxied: Proxied) -> None:
 
 
 def test_tokens_are_counted(proxied: Proxied, sdk: genai.Client) -> None:
-    assert (sdk.models.count_tokens(model="raw-tools", contents="Hello").total_tokens or 0) > 0
-    counted = json.loads(call(proxied, "chat-tools", "countTokens").body)
+    assert (sdk.models.count_tokens(model="google-tools", contents="Hello").total_tokens or 0) > 0
+    counted = json.loads(call(proxied, "deepseek-tools", "countTokens").body)
     assert counted["totalTokens"] > 0
 
 
 @pytest.mark.parametrize("field", [{"cachedContent": "cachedContents/1"}, {"tools": [{"googleSearch": {}}]}])
 def test_what_cannot_be_said_elsewhere_is_refused_in_words(proxied: Proxied, field: Any) -> None:
-    answer = call(proxied, "chat-tools", **field)
+    answer = call(proxied, "deepseek-tools", **field)
     assert (answer.status, answer.error["status"]) == (400, "INVALID_ARGUMENT")
     assert "gemini/" in answer.error["message"]
 
@@ -152,7 +152,9 @@ def test_tools_and_results_reach_another_provider(proxied: Proxied) -> None:
         {"role": "model", "parts": [{"functionCall": {"name": "read_file", "args": {"path": "a"}}}]},
         {"role": "user", "parts": [{"functionResponse": {"name": "read_file", "response": {"text": "b"}}}]},
     ]
-    answer = call(proxied, "chat-tools", contents=turns, tools=TOOLS, systemInstruction={"parts": [{"text": "Be."}]})
+    answer = call(
+        proxied, "deepseek-tools", contents=turns, tools=TOOLS, systemInstruction={"parts": [{"text": "Be."}]}
+    )
     assert answer.status == 200
     sent = proxied.simulator.get_json("/_requests")["requests"][-1]["body"]
     assert [message["role"] for message in sent["messages"]] == ["system", "user", "assistant", "tool"]

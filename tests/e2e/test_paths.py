@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.e2e.proxied import MESSAGES, Proxied, until
-from tests.services import Serving
+from tests.services import Serving, Streamviz
 
 
 @pytest.fixture(scope="module")
-def proxied(serving: Serving) -> Iterator[Proxied]:
-    with serving() as server, Proxied(server) as found:
+def proxied(shared_server: Streamviz) -> Iterator[Proxied]:
+    with Proxied(shared_server) as found:
         yield found
 
 

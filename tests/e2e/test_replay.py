@@ -10,8 +10,8 @@ import pytest
 from streamviz.core.wire import AGGREGATORS
 from tests.core.support import parse
 from tests.e2e.proxied import MESSAGES, Proxied, Recorded
-from tests.recordings import RECORDINGS, recorded
-from tests.services import Serving
+from tests.recordings import recorded
+from tests.services import Streamviz
 from tests.simulator.process import PATHS
 
 FORMATS = tuple(PATHS)
@@ -19,9 +19,9 @@ BLOCKS = "SELECT kind, text FROM records_block WHERE stream_id = %s ORDER BY ord
 
 
 @pytest.fixture(scope="module")
-def replaying(serving: Serving) -> Iterator[Proxied]:
+def replaying(shared_server: Streamviz) -> Iterator[Proxied]:
     """A streamviz whose simulator replays the recorded streams."""
-    with serving(SIMULATOR_REPLAY_DIR=str(RECORDINGS)) as server, Proxied(server) as found:
+    with Proxied(shared_server) as found:
         yield found
 
 

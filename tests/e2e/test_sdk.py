@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from tests.e2e.proxied import MESSAGES, Proxied, until
-from tests.services import Serving
+from tests.services import Streamviz
 
 SCENARIOS = ("content", "tools", "thinking", "parallel-tools")
 # By the format that upstream speaks: LiteLLM's provider, and the path of its base URL.
@@ -28,9 +28,9 @@ class Said(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def proxied(serving: Serving) -> Iterator[Proxied]:
+def proxied(shared_server: Streamviz) -> Iterator[Proxied]:
     """A streamviz with a route to the simulator for each scenario and each format that upstream may speak."""
-    with serving(SIMULATED_KEY="sk-simulated") as server, Proxied(server) as found:
+    with Proxied(shared_server) as found:
         make_routes(found)
         yield found
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.proxied import MESSAGES, Answer, Proxied, until
-from tests.services import Serving
+from tests.services import Streamviz
 
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, 'SIMULATED_KEY')"
 SCENARIOS = ("content", "thinking", "parallel-tools", "no-finish", "error-midstream")
@@ -40,11 +40,10 @@ class Plain(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def proxied(serving: Serving) -> Iterator[Proxied]:
+def proxied(shared_server: Streamviz) -> Iterator[Proxied]:
     """A streamviz to which the simulator is OpenAI, and Anthropic too."""
     with (
-        serving(SIMULATED_KEY="sk-simulated") as server,
-        Proxied(server) as found,
+        Proxied(shared_server) as found,
         ThreadingHTTPServer(("127.0.0.1", 0), Plain) as plain,
     ):
         threading.Thread(target=plain.serve_forever, daemon=True).start()

@@ -21,7 +21,7 @@ class Finished:
         self.may_go_on = asyncio.Event()
 
     async def updates(self, changed: set[uuid.UUID], now: int, pace: Pace) -> AsyncIterator[Update]:
-        for each in ():
+        for each in list[Update]():
             yield each
 
     async def snapshot(self, now: int, pace: Pace) -> str:

@@ -86,5 +86,6 @@ def test_it_sends_a_browser_away_that_takes_nothing_at_all() -> None:
     stream = Stream(subscriber)
     for _ in range(MOST // PIECE + 2):
         stream.transition(PIECE)
-    closes = [message.close for message in subscriber.outbox._queue if message.close]
+    waiting = [subscriber.outbox.get_nowait() for _ in range(subscriber.outbox.qsize())]
+    closes = [message.close for message in waiting if message.close]
     assert closes[0] == TRY_AGAIN

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from streamviz.core.judgements import PersonDecided
-from streamviz.core.policy import ByHand, Decision
+from streamviz.core.policy import ByHand
+from streamviz.core.verdicts import Decision
 from streamviz.live.feed import RECENT_SECONDS, Feed
 from streamviz.live.filters import parse_filter
 from streamviz.live.pace import Pace

@@ -73,7 +73,7 @@ def called(call: dict[str, Any]) -> ToolCallStreamBlock:
     return made
 
 
-STARTERS = {
+POLICIES = {
     "shell-guard": build(STARTERS["shell-guard"]["kind"], STARTERS["shell-guard"]["parameters"]),
     "secret-leak": build(STARTERS["secret-leak"]["kind"], STARTERS["secret-leak"]["parameters"]),
     "schema-check": build("tool_schema", {}),
@@ -85,10 +85,10 @@ def kept_back(call: dict[str, Any]) -> list[str]:
     request = context({"tools": offered()}, "openai_responses")
     made = called(call)
     found = []
-    for name, policy in STARTERS.items():
+    for name, policy in POLICIES.items():
         verdict = policy.on_block_complete(made, request)
         assert verdict is None or hasattr(verdict, "decision")
-        if verdict is not None and verdict.decision is not Decision.ALLOW:  # type: ignore[union-attr]
+        if verdict is not None and verdict.decision is not Decision.ALLOW:
             found.append(name)
     return found
 
@@ -131,14 +131,14 @@ def test_harmful_calls_are_kept_back() -> None:
 )
 def test_addresses_and_code_are_no_secrets(text: str) -> None:
     made = block(json.dumps({"content": text}), name="Write")
-    verdict = STARTERS["secret-leak"].on_block_complete(made, context())
+    verdict = POLICIES["secret-leak"].on_block_complete(made, context())
     assert verdict is not None
-    assert verdict.decision is Decision.ALLOW  # type: ignore[union-attr]
+    assert verdict.decision is Decision.ALLOW
 
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_real_shapes_are_secrets(name: str) -> None:
     made = block(json.dumps({"content": f"It is {SECRETS[name]}."}), name="Write")
-    verdict = STARTERS["secret-leak"].on_block_complete(made, context())
+    verdict = POLICIES["secret-leak"].on_block_complete(made, context())
     assert verdict is not None
-    assert verdict.decision is Decision.REPLACE  # type: ignore[union-attr]
+    assert verdict.decision is Decision.REPLACE

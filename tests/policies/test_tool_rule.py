@@ -27,7 +27,9 @@ def block(name: str = "run_shell", arguments: str = "{}") -> StreamBlock:
 
 def judge(parameters: dict[str, Any], judged: StreamBlock) -> Verdict | None:
     rule = policies.build("tool_rule", parameters)
-    return rule.on_block_complete(judged, ChainContext("run-1", lambda: 0))
+    verdict = rule.on_block_complete(judged, ChainContext("run-1", lambda: 0))
+    assert verdict is None or isinstance(verdict, Verdict)
+    return verdict
 
 
 def denies(parameters: dict[str, Any], arguments: object, name: str = "run_shell") -> bool:

@@ -79,7 +79,7 @@ def worker(tmp_path: Path) -> Any:
 def limited(worker: Worker, mode: Mode) -> None:
     """All sessions are limited, in this mode."""
     active = ActivePolicy(build("limits", {"session": {"streams": 3}}), "limits", 1, 1, mode)
-    worker.configuration.policies = [ScopedPolicy("limits", 1, mode, (), (), active)]
+    worker.configuration.policies = (ScopedPolicy("limits", 1, mode, (), (), active),)
 
 
 async def call(worker: Worker, **fields: object) -> None:

@@ -113,7 +113,12 @@ def test_it_goes_over_the_newest_in_batches_and_no_further(guard: Policy) -> Non
     assert back_test(guard, since=newest).streams == 3
     seen: list[int] = []
     scoped = scoped_policy(guard.name, guard, 1)
-    run(scoped, guard.pk, Scope(1000), lambda figures, done: bool(seen.append(done)))
+
+    def report(figures: Figures, done: int) -> bool:
+        seen.append(done)
+        return False
+
+    run(scoped, guard.pk, Scope(1000), report)
     assert seen == [BATCH]
 
 

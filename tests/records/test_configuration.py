@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
@@ -127,7 +128,7 @@ async def test_a_policys_mode_is_followed_and_the_version_with_it(follower: Foll
 
 async def test_policies_come_in_their_order(follower: Follower) -> None:
     for name, order in (("c", 2), ("b", 2), ("a", 3), ("d", 1)):
-        await change(lambda name=name, order=order: save_policy(name, order=order, mode="enforce"))
+        await change(partial(save_policy, name, order=order, mode="enforce"))
     await follower.until(lambda configuration: len(configuration.policies) == 4)
     assert [active.name for active in follower.configuration.policies_for(("m",), "k").active] == ["d", "b", "c", "a"]
 

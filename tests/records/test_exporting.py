@@ -3,6 +3,7 @@
 import uuid
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -246,7 +247,7 @@ def test_every_column_goes_along(query: Query, version_id: int) -> None:
     store((stream_id, [head, received(stream_id, raws), judgement, frames, later, last, end]))
     Session.objects.update(is_starred=True, note="Look.", label="named")
     for model in (Session, Stream, Block, Verdict, UpstreamRun, ClientRun):
-        rows = list(model.objects.values())
+        rows: list[dict[str, Any]] = list(model.objects.values())
         for field in model._meta.concrete_fields:
             assert any(is_filled(row[field.attname]) for row in rows), f"{model.__name__}.{field.name} is not filled"
     tables = {

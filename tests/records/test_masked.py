@@ -4,7 +4,7 @@ import uuid
 from pathlib import Path
 
 from streamviz.core.blocks import StreamBlock
-from streamviz.core.context import Frame
+from streamviz.core.context import Frame, StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import ChainContext
 from streamviz.core.policy import ActivePolicy, Reading, Tail
@@ -24,7 +24,7 @@ REDACT = ActivePolicy(Redact({}), "redact", 1, 1, Mode.ENFORCE)
 class Failing(Redact):
     """Cannot tell what it would mask."""
 
-    def on_delta(self, block: StreamBlock, tail: Tail, context: ChainContext) -> Reading:
+    def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         raise ValueError("no")
 
 

@@ -32,7 +32,7 @@ async def workers(transactional_db: None) -> AsyncIterator[list[Tallies]]:
 
 def may_go(limits: dict[str, float], counts: SessionCounts) -> bool:
     """What the policy says of a request of a session that has come to this."""
-    context = ChainContext("run", lambda: 0, session=counts, price=lambda asked, said: 0.001 * said)
+    context = ChainContext("run", lambda: 0, session=counts, price=lambda tokens: 0.001 * (tokens.output or 0))
     verdict = build("limits", {"session": limits}).on_request(ModelCall("openai_chat", {}), context)
     assert isinstance(verdict, Verdict)
     return verdict.decision is Decision.ALLOW

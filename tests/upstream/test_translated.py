@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamState
+from streamviz.core.blocks import StreamState, ToolCallStreamBlock
 from streamviz.core.errors import RequestError, UpstreamError
 from streamviz.core.sse import SSEParser
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
@@ -78,19 +78,23 @@ def asked(simulator: Simulator) -> dict[str, Any]:
     return body
 
 
+def calls_of(state: StreamState) -> list[tuple[str, object]]:
+    return [(block.name, json.loads(block.text)) for block in state.blocks if isinstance(block, ToolCallStreamBlock)]
+
+
 async def test_both_ways_say_the_same(simulator: Simulator) -> None:
     streamed = await state_of(await ask(simulator, "content-tools-empty?seed=3", stream=True))
     whole = await state_of(await ask(simulator, "content-tools-empty?seed=3"))
     assert "".join(b.text for b in streamed.blocks if b.kind == "content") == "".join(
         b.text for b in whole.blocks if b.kind == "content"
     )
-    calls = [[(b.name, json.loads(b.text)) for b in s.blocks if b.kind == "tool_call"] for s in (streamed, whole)]
-    assert calls[0] == calls[1] != []
+    assert calls_of(streamed) == calls_of(whole) != []
 
 
 async def test_tools_go_out_and_calls_come_back(simulator: Simulator, stream: bool) -> None:
     state = await state_of(await ask(simulator, "dangerous?seed=1", stream=stream, tools=TOOLS, temperature=0.5))
     call = state.blocks[-1]
+    assert isinstance(call, ToolCallStreamBlock)
     assert (call.kind, call.name, state.finish_reason) == ("tool_call", "run_shell", "tool_calls")
     assert "rm -rf" in json.loads(call.text)["command"]
     body = asked(simulator)

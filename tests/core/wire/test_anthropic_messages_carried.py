@@ -115,7 +115,7 @@ async def test_the_end_of_a_response_is_told_as_upstream_told_it() -> None:
            "delta": {"stop_reason": "tool_use", "stop_sequence": None, "container": {"id": "c"}},
            "context_management": {"applied_edits": []}}  # fmt: skip
     tape = await through(tape_of(begin(), start(**CALL), stop(), {**end, "also": "rm"}, END), 0)
-    assert payloads(tape)[-2] == {**end, "delta": {**end["delta"], "stop_reason": "end_turn"}}  # type: ignore[dict-item]
+    assert payloads(tape)[-2] == {**end, "delta": {**end["delta"], "stop_reason": "end_turn"}}
 
 
 async def test_only_calls_of_the_clients_count_for_the_stop_reason() -> None:

@@ -76,7 +76,7 @@ THINKING: dict[str, JsonObject] = {
 @pytest.mark.parametrize("name", THINKING)
 def test_thinking_is_thinking_wherever_it_is(name: str) -> None:
     for state in states(**THINKING[name]):
-        assert [(kind, text.split()) for kind, text in told(state)] == [("thinking", SECRET.split())]  # type: ignore[misc]
+        assert [(kind, text.split()) for kind, text in told(state)] == [("thinking", SECRET.split())]
         assert not state.contradiction
 
 

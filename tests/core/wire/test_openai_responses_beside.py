@@ -24,8 +24,8 @@ SHELL = {"type": "shell_call", "id": "sh", "call_id": "c1", "action": {"commands
 LOCAL = {"type": "local_shell_call", "id": "ls", "call_id": "c1", "action": {"type": "exec", "command": ["ls"]}}
 COMPUTER = {"type": "computer_call", "id": "cc", "call_id": "c1", "action": {"type": "wait"}}
 MCP = {"type": "mcp_approval_request", "id": "m", "name": "look", "server_label": "s", "arguments": "{}"}
-CARRIERS = ("payload", "input", "arguments", "command", "commands", "action", "operation", "code", "parameters")
-CARRIERS += ("params", "args", "script", "patch", "tool_input", "function", "body")
+CARRIERS = ("payload", "input", "arguments", "command", "commands", "action", "operation", "code", "parameters",
+            "params", "args", "script", "patch", "tool_input", "function", "body")  # fmt: skip
 
 
 def scripts(item: Any) -> list[list[Any]]:

@@ -177,8 +177,8 @@ async def whole(body: Any) -> bytes:
 
 EVIL = {"type": "function_call", "id": "fc", "call_id": "c", "name": "look", "arguments": json.dumps({"a": POISON})}
 ANSWER = {"id": "r", "object": "response", "status": "completed", "output": [EVIL]}
-LABELS = ("", "response", "foo", "error", "response.created", "response.output_text.delta", "response.completed")
-LABELS += ("response.output_item.done", "response.shell_call_output_content.done")
+LABELS = ("", "response", "foo", "error", "response.created", "response.output_text.delta", "response.completed",
+          "response.output_item.done", "response.shell_call_output_content.done")  # fmt: skip
 
 
 @pytest.mark.parametrize("type", LABELS)

@@ -6,7 +6,7 @@ import pytest
 
 from streamviz.core.wire.openai_responses_arguments import is_same
 
-MANY = [{}] * 200_000
+MANY: list[object] = [{}] * 200_000
 
 
 @pytest.mark.parametrize(

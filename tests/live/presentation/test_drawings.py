@@ -6,7 +6,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamviz.core.judgements import ChainContext, ModelSaid
+from streamviz.core.context import StreamingContext
+from streamviz.core.judgements import ModelSaid
 from streamviz.core.policy import ByHand, Consult, Policy
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
@@ -217,7 +218,7 @@ async def test_a_row_counts_the_time_since_the_last_chunk() -> None:
 class Asks(Policy):
     """Asks a model about the request."""
 
-    def on_request(self, call: ModelCall, context: ChainContext) -> Consult:
+    def on_request(self, call: ModelCall, context: StreamingContext) -> Consult:
         return Consult("judge", "judge it", "", lambda answer: Verdict(Decision.ALLOW, answer))
 
 

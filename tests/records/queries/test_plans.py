@@ -34,7 +34,7 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "by intervention": lambda _: session_page(Filters(intervened=True), None, 50),
     "by star": lambda _: session_page(Filters(starred=True), None, 50),
     "by cost and time": lambda _: session_page(Filters(least_cost=1.0, least_seconds=1.0), None, 50),
-    "by label": lambda _: session_page(Filters(labels=("a",), since=day(30)), None, 50),
+    "by session": lambda _: session_page(Filters(sessions=("a",), since=day(30)), None, 50),
     "by what is left out": lambda _: session_page(
         Filters(without=Filters(models=("a",), keys=("a", ""), tools=("a",), intervened=True)), None, 50
     ),
@@ -57,7 +57,7 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "the largest sessions": lambda _: largest(Filters(since=day(30)), Grouping.SESSION, 20),
     "the largest models": lambda _: largest(Filters(since=day(30)), Grouping.MODEL, 20),
     "of sessions": lambda _: by_time(
-        Filters(since=day(30), labels=("a",), starred=True), timedelta(days=1), Grouping.SESSION
+        Filters(since=day(30), sessions=("a",), starred=True), timedelta(days=1), Grouping.SESSION
     ),
     "names": lambda _: (names.models(), names.tools()),
     "the oldest": lambda _: queries.oldest_stream(),

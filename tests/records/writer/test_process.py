@@ -21,7 +21,7 @@ from streamviz.records.ids import uuid7
 from streamviz.records.journal import folder
 from streamviz.records.journal.encoding import records_in
 from streamviz.records.models import DeletedStream, Policy
-from streamviz.records.recorder import ChunksReceived
+from streamviz.records.recorder import AnyEntry, ChunksReceived
 from streamviz.records.rules import Retention
 from streamviz.records.runs import RUN
 from streamviz.records.upkeep import Upkeep
@@ -71,7 +71,7 @@ def test_it_gives_every_chunk_back_byte_for_byte(query: Query, stream_id: uuid.U
 @given(flushes=st.lists(st.lists(st.lists(st.binary(max_size=40), min_size=1, max_size=90), max_size=3), max_size=3))
 def test_it_keeps_any_bytes_in_order_however_they_came(query: Query, flushes: list[list[list[bytes]]]) -> None:
     stream_id = uuid.uuid4()
-    entries, first = [], 0
+    entries, first = list[AnyEntry](), 0
     for reads in flushes:
         entries.append([])
         for raws in reads:
