@@ -146,7 +146,7 @@ def test_a_candidate_without_end_is_found() -> None:
 
 @pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_whatever_comes_nothing_raises(format: str) -> None:
-    odd = (None, 1, "x", [], [1], {}, {"a": [None]})
+    odd: tuple[object, ...] = (None, 1, "x", [], [1], {}, {"a": [None]})
     members = ("type", "choices", "delta", "index", "candidates", "item", "response", "sequence_number", "usage", "id")
     kinds = ("content_block_start", "content_block_stop", "response.output_item.added", "response.output_text.done")
     plain = [dict.fromkeys(members, each) for each in odd]
