@@ -1,4 +1,4 @@
-"""Drawings of bars over time as HTML; a template would cost ten times as much."""
+"""Drawings of bars over time as HTML: no templates, which take many times as long (`python -m bench.markup`)."""
 
 import html
 from collections.abc import Sequence
