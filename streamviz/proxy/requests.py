@@ -118,7 +118,7 @@ def _require_own_names(fields: JsonObject, wire_format: WireFormat) -> None:
     """A provider that reads names in any case would take what policies do not. Of models `require_one_model` sees."""
     own_names = _own_names(wire_format.parameters)
     for name in fields.keys() - own_names.values():
-        if own := own_names.get(name.lower()):
+        if own := own_names.get(name.casefold()):
             raise RequestError(400, f"`{name}` is no parameter, `{own}` is.", code="unknown_parameter", param=name)
 
 

@@ -171,7 +171,7 @@ def test_no_tool_that_is_forbidden_is_offered() -> None:
         assert verdict is None or verdict.decision is Decision.DENY, (format, body)
 
 
-@pytest.mark.parametrize("name", ["Messages", "Stream", "Temperature", "tOOls"])
+@pytest.mark.parametrize("name", ["Messages", "Stream", "Temperature", "tOOls", "me\u017fsages"])
 def test_names_in_another_case_are_refused(name: str) -> None:
     body = json.dumps({"model": "m", "messages": [], name: "x"}).encode()
     with pytest.raises(RequestError, match="is no parameter"):
