@@ -1,5 +1,7 @@
 """Views of history that people keep: each their own."""
 
+from typing import Any
+
 import pytest
 
 from streamviz.dashboard.views import saved_views
@@ -15,7 +17,8 @@ def names() -> list[str]:
 
 
 def test_a_view_is_in_the_navigation_of_who_kept_it(cast: Cast) -> None:
-    assert cast["bob"].post("/views/", NIGHTLY).url == URL
+    answer: Any = cast["bob"].post("/views/", NIGHTLY)
+    assert answer.url == URL
     page = cast["bob"].get("/stats/").content.decode()
     assert "&lt;b&gt;Nightly&lt;/b&gt;" in page
     assert URL.replace("&", "&amp;") in page
