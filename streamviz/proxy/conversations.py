@@ -71,7 +71,7 @@ class Conversations:
     def find(self, one: Known, asked: Iterable[int], session: UUID | None) -> Chosen:
         """What a request goes on from; `session` is the one that its client names."""
         asker = Asker(one.id, session, one.client, one.agent, one.port, partial(self._is_other_agent, one))
-        if (failed := self._failed_on_same_connection(one, session)) is not None:
+        if (failed := self._failed_before(one, session)) is not None:
             return Chosen(failed, Relation.RETRY, [])
         return choose(asker, asked, self._candidates)
 
@@ -167,12 +167,12 @@ class Conversations:
     def _candidates(self, mark: int) -> Iterable[Candidate]:
         return [each.as_candidate() for each in self._by_mark.get(mark, ())]
 
-    def _failed_on_same_connection(self, one: Known, session: UUID | None) -> Candidate | None:
-        """The same request, where it failed just now."""
+    def _failed_before(self, one: Known, session: UUID | None) -> Candidate | None:
+        """The same request, where it failed just now: in the session that the client names, or on its connection."""
         for other in reversed(self._by_mark.get(one.marks.request, ())):
             is_open = other.has_failed and not other.is_retried
-            is_same = is_open and (other.port, other.client) == (one.port, one.client)
-            if is_same and session in (None, other.session):
+            is_here = (other.port, other.client) == (one.port, one.client)
+            if is_open and (is_here if session is None else other.session == session):
                 return other.as_candidate()
         return None
 

@@ -50,6 +50,15 @@ def test_a_client_that_asks_on_before_its_stream_is_over_goes_on_from_it(host: H
     assert _is_after(_next(host, _user("Why?"), _model(LONG), _user("And?")), first)
 
 
+@pytest.mark.parametrize(("port", "name", "relation"), [(1, "", "retry"), (2, "", ""), (2, "a-run", "retry")])
+def test_a_request_that_failed_is_tried_again(host: Host, port: int, name: str, relation: str) -> None:
+    """Codex says of a retry no more than its session, and makes it on another connection."""
+    asked = _chat(_user("Why?"), answer=Said(), fails=True, headers={"x-session-id": name})
+    failed, again = host.take(asked, 1), host.take(asked, port)
+    assert again.stream.place.relation == relation
+    assert (again.stream.place.parent == failed.stream.id) == bool(relation)
+
+
 @pytest.mark.parametrize(
     ("before", "is_proof"),
     [(["Why?"], True), (["Another question, of another conversation, at some length.", "OK", "Why?"], False)],
