@@ -19,8 +19,8 @@ function isTyping(target) {
 function handle(key) {
   if (document.querySelector("dialog[open]")) return false; // the dialog closes itself on Escape
   if (awaitsLetter && key !== "g") {
-    awaitsLetter = false;
-    return follow(document.querySelector(`[data-go="${CSS.escape(key)}"]`));
+    awaitsLetter = false; // a key that leads nowhere is what it is without
+    if (follow(document.querySelector(`[data-go="${CSS.escape(key)}"]`))) return true;
   }
   switch (key) {
     case "g":
