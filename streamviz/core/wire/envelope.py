@@ -71,6 +71,7 @@ _CANDIDATE = _names(
 _PARTS = _names("parts")
 _ENCRYPTED = _OPAQUE | _names("data")
 _ARGUMENTS = _names("args partialArgs")
+_OF_OWN_CALL = _names("id name toolType")
 
 
 class Envelope:
@@ -137,7 +138,9 @@ class Envelope:
             content = as_object(members.get("content"))
             self._members(content, _PARTS)
             for part in as_list(content.get("parts")):
-                self._members(as_object(as_object(part).get("functionCall")), _ARGUMENTS)
+                for label, said in as_object(part).items():
+                    known = _ARGUMENTS if label == "functionCall" else as_object(said).keys() - _OF_OWN_CALL
+                    self._members(as_object(said), frozenset(known))
         if isinstance(inner := payload.get("response"), dict):
             self.read_gemini(inner)
 

@@ -184,6 +184,13 @@ def test_a_call_of_geminis_own_is_read_with_all_that_it_says(label: str) -> None
     assert "reboot" in aggregator.state.blocks[0].text
 
 
+@pytest.mark.parametrize("name", ["id", "name", "toolType"])
+async def test_what_names_a_call_of_geminis_own_is_read(name: str) -> None:
+    payload = said({"toolCall": {"toolType": "LOOK", "args": {}, name: "jane.roe@example.com"}})
+    run = await streamed(build("redact", {"in": ["content"]}), payload)
+    assert b"jane.roe" not in run.tape
+
+
 async def test_a_candidate_that_goes_on_behind_its_end_is_held_back() -> None:
     run = await streamed(deny_names("rm"), said({"text": "a"}, finish="STOP"), said({"text": "b"}))
     assert b'"b"' not in run.tape
