@@ -199,8 +199,8 @@ class NoteForm(forms.Form):
 
 
 class KeyForm(forms.ModelForm):
-    """A new key's name, and the models that it is for."""
+    """A new key's name, the models that it is for, and where calls go that are passed through."""
 
     class Meta:
         model = ApiKey
-        fields = ("name", "models_scope")
+        fields = ("name", "models_scope", "default_provider")

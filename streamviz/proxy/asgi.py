@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 Endpoint = Callable[[Worker, HTTPScope, ASGIReceiveCallable, ASGISendCallable], Awaitable[None]]
 
 ENDPOINTS: dict[str, tuple[str, Endpoint]] = {
-    model_list.PATH: ("GET", model_list.model_list),
+    **dict.fromkeys(model_list.PATHS, ("GET", model_list.model_list)),
     EMBEDDINGS.path: ("POST", embeddings),
     count_tokens.PATH: ("POST", partial(count_tokens.token_count, ANTHROPIC_MESSAGES)),
     **{
@@ -84,4 +84,6 @@ def _endpoint(scope: HTTPScope) -> Endpoint:
 
 
 def _other(path: str) -> tuple[str, Endpoint] | None:
-    return ONE_MODEL if path.startswith(f"{model_list.PATH}/") else ENDPOINTS.get(path)
+    own, *googles = (path.startswith(f"{each}/") for each in model_list.PATHS)
+    is_model = own or (any(googles) and ":" not in path)  # what comes behind a colon is to be done with it
+    return ONE_MODEL if is_model else ENDPOINTS.get(path)

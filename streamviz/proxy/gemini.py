@@ -26,7 +26,7 @@ async def gemini_call(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCall
         raise RequestError(404, f"There is no {scope['path']} here.", kind="not_found_error", code="unknown_url")
     worker.authenticate(scope)
     body = decoded(await http.read_body(scope, receive))
-    model, is_streaming = _named(worker, found["model"]), found["method"] == "streamGenerateContent"
+    model, is_streaming = model_named(worker, found["model"]), found["method"] == "streamGenerateContent"
     asked = as_call(_counted(body) if found["method"] == "countTokens" else body, model, is_streaming=is_streaming)
     scope, receive = http.without_encoding(scope), http.receiving(encode(asked), receive)
     if found["method"] == "countTokens":
@@ -36,7 +36,7 @@ async def gemini_call(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCall
     await model_call(GEMINI, worker, scope, receive, send if takes_events or not is_streaming else AsList(send))
 
 
-def _named(worker: Worker, model: str) -> str:
+def model_named(worker: Worker, model: str) -> str:
     """Clients of this format name models as Google does; any other has its provider's name before it, or a route."""
     return model if "/" in model or model in worker.configuration.routes else f"{GEMINI.vendor}/{model}"
 

@@ -44,7 +44,7 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
     require_unjudged(worker, key)
     worker.admit()
     body = await http.read_body(scope, receive)
-    place = await place_of(worker, scope, body)
+    place = await place_of(worker, scope, body, key)
     stream = _opened(worker, scope, key, place, clock, requested_at)
     stream.request = _kept_request(scope, body)
     send = http.adding(send, {"x-streamviz-stream": str(stream.id)})

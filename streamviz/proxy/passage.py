@@ -1,7 +1,8 @@
 """Where a request goes that is passed through, and whether it may: to a known provider, below its own address."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
@@ -13,6 +14,7 @@ from streamviz.core.json_value import as_object, as_text, decode
 from streamviz.core.model_names import SIMULATOR
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT
+from streamviz.core.wire_format import WireFormat
 from streamviz.proxy import http
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
@@ -24,6 +26,10 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 # Nothing that any reader of a path takes for more than a word.
 _PATH = re.compile(r"/v1(?:/(?!\.)[A-Za-z0-9_.~:@=-]+)+/?")
 _MOST_QUERY = 4_000
+# As forms have the model for a sound or an image.
+_IN_FORM = re.compile(
+    rb'\r\ncontent-disposition: *form-data; *name="?model"?\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]{1,300})\r\n', re.I
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +60,10 @@ def require_unjudged(worker: Worker, key: KnownKey) -> None:
         raise _forbidden(message, "denied_by_policy")
 
 
-async def place_of(worker: Worker, scope: HTTPScope, body: bytes) -> Place:
+async def place_of(worker: Worker, scope: HTTPScope, body: bytes, key: KnownKey) -> Place:
     """Raises RequestError where no provider is named (404), or none that this may go to."""
     path = _plain_path(scope)
-    model = _named(worker, scope, body)
-    is_anthropic = model.startswith("anthropic/") or bool(http.header(scope, b"anthropic-version"))
-    spoken = ANTHROPIC_MESSAGES if is_anthropic else OPENAI_CHAT
-    target = await worker.target_for(model, spoken.name)
+    model, spoken, target = await _served(worker, scope, _named(worker, scope, body, key))
     if target.provider == SIMULATOR:
         raise _unknown(path)  # it has nothing else
     if target.lane is not Lane.RAW:
@@ -93,29 +96,57 @@ def _query(scope: HTTPScope) -> str:
     return f"?{urlencode(kept)}" if kept else ""
 
 
-def _named(worker: Worker, scope: HTTPScope, body: bytes) -> str:
-    """The provider that the client names, as one of its models, or a route; else the model in the body."""
-    name = http.header(scope, PROVIDER).strip()
-    if name in worker.configuration.routes:
-        return name
-    if name in PROVIDERS:
-        return f"{name}/any"
-    if name:
-        raise RequestError(404, f"There is no provider `{name[:100]}` here.", code="unknown_provider")
-    if (model := _model_in(scope, body)) is not None:
-        return model
+async def _served(worker: Worker, scope: HTTPScope, names: Sequence[str]) -> tuple[str, WireFormat, Target]:
+    """The first of these that somebody serves, in which format, and where."""
+    *others, last = names
+    for name in others:
+        with suppress(RequestError):
+            return await _asked(worker, scope, name)
+    return await _asked(worker, scope, last)
+
+
+async def _asked(worker: Worker, scope: HTTPScope, name: str) -> tuple[str, WireFormat, Target]:
+    is_anthropic = name.startswith("anthropic/") or bool(http.header(scope, b"anthropic-version"))
+    spoken = ANTHROPIC_MESSAGES if is_anthropic else OPENAI_CHAT
+    return name, spoken, await worker.target_for(name, spoken.name)
+
+
+def _named(worker: Worker, scope: HTTPScope, body: bytes, key: KnownKey) -> list[str]:
+    """The provider that the client names, as one of its models, or a route; else the model in the body, and, where
+    nobody knows that, the key's provider."""
+    if name := http.header(scope, PROVIDER).strip():
+        return [_any_of(worker, name)]
+    names = [model] if (model := _model_in(scope, body)) else []
+    if key.default_provider:
+        names.append(_any_of(worker, key.default_provider))
+    if names:
+        return names
     path = scope["path"][:200]
     message = f"There is no {path} here. To pass it through, name a provider in {PROVIDER.decode()}."
     raise RequestError(404, message, kind="not_found_error", code="unknown_url")
 
 
-def _model_in(scope: HTTPScope, body: bytes) -> str | None:
-    if "json" not in http.header(scope, b"content-type").lower():
-        return None
+def _any_of(worker: Worker, name: str) -> str:
+    """A route, or any model of a provider's. Raises RequestError (404) where there is neither."""
+    if name in worker.configuration.routes:
+        return name
+    if name in PROVIDERS:
+        return f"{name}/any"
+    raise RequestError(404, f"There is no provider `{name[:100]}` here.", code="unknown_provider")
+
+
+def _model_in(scope: HTTPScope, body: bytes) -> str:
+    """The model that a JSON body or a form names; empty where it names none."""
+    kind = http.header(scope, b"content-type").lower()
+    if kind.startswith("multipart/form-data"):
+        found = _IN_FORM.search(body)
+        return found[1].decode("utf-8", "replace").strip() if found else ""
+    if "json" not in kind:
+        return ""
     try:
-        return as_text(as_object(decode(body)).get("model")) or None
+        return as_text(as_object(decode(body)).get("model"))
     except ValueError:
-        return None
+        return ""
 
 
 def _forbidden(message: str, code: str) -> RequestError:

@@ -182,7 +182,7 @@ class ApiKeyAdmin(NoDeletion, ModelAdmin):
 
     list_display = ("name", "shown_prefix", "created_at", "created_by", "revoked_at")
     search_fields = ("name", "prefix")
-    fields = ("name", "models_scope", "prefix", "created_at", "created_by", "revoked_at")
+    fields = ("name", "models_scope", "default_provider", "prefix", "created_at", "created_by", "revoked_at")
     readonly_fields = ("prefix", "created_at", "created_by", "revoked_at")
     actions = ("revoke",)
 
@@ -191,13 +191,15 @@ class ApiKeyAdmin(NoDeletion, ModelAdmin):
         return f"{key.prefix}…"
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        return self.fields if obj else ("name", "models_scope")
+        return self.fields if obj else ("name", "models_scope", "default_provider")
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
         if change:
-            obj.save(update_fields=["name", "models_scope"])
+            obj.save(update_fields=["name", "models_scope", "default_provider"])
             return
-        key, secret = ApiKey.objects.issue(obj.name, by=_signed_in(request), models=obj.models_scope)
+        key, secret = ApiKey.objects.issue(
+            obj.name, by=_signed_in(request), models=obj.models_scope, provider=obj.default_provider
+        )
         obj.pk = key.pk
         messages.warning(request, f"The key is shown this once, copy it now: {secret}")
 

@@ -50,11 +50,12 @@ DELETE FROM records_worker WHERE id <> %s AND started_at < now() - interval '1 m
 
 @dataclass(frozen=True, slots=True)
 class KnownKey:
-    """A key that opens the proxy."""
+    """A key that opens the proxy. What is passed through and names no provider goes to `default_provider`."""
 
     id: int
     name: str
     models: tuple[str, ...] = ()
+    default_provider: str = ""
 
     def may_call(self, asked: str, provider: str, model: str) -> bool:
         """Whether it opens the model that a client asked for and that is called: by the name asked for, or by that of
@@ -214,7 +215,7 @@ def _read() -> Read:
     # First, so that what is acknowledged is never newer than what is in force.
     versions = dict(Policy.objects.values_list("name", "version"))
     keys = {
-        key.digest: KnownKey(key.pk, key.name, words(key.models_scope))
+        key.digest: KnownKey(key.pk, key.name, words(key.models_scope), key.default_provider)
         for key in ApiKey.objects.filter(revoked_at=None)
     }
     routes = {route.name: KnownRoute(route.target, route.base_url, route.credential) for route in Route.objects.all()}

@@ -26,7 +26,12 @@ def new_client(silence_seconds: float) -> aiohttp.ClientSession:
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
     return aiohttp.ClientSession(
-        connector=connector, timeout=timeout, read_bufsize=READ_BYTES, cookie_jar=aiohttp.DummyCookieJar()
+        connector=connector,
+        timeout=timeout,
+        read_bufsize=READ_BYTES,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        # Not what else happens to be installed: these are unpacked no further than is read.
+        headers={"accept-encoding": "gzip, deflate"},
     )
 
 

@@ -65,6 +65,16 @@ def said(chunks: list[types.GenerateContentResponse]) -> tuple[str, str, list[tu
     )
 
 
+def test_googles_client_lists_models(proxied: Proxied, sdk: genai.Client) -> None:
+    named = [model.name for model in sdk.models.list()]
+    assert {"models/google-tools", "models/sim/content"} <= set(named)
+    assert sdk.models.get(model="google-tools").name == "models/google-tools"
+    listed = proxied.http.get("/v1/models", headers={"x-goog-api-key": proxied.server.api_key}).json()
+    assert [each["name"] for each in listed["models"]] == named
+    with pytest.raises(errors.ClientError):
+        sdk.models.get(model="nobody/nothing")
+
+
 @pytest.mark.parametrize("lane", ["google", "deepseek", "claude"])
 @pytest.mark.parametrize("scenario", ["tools", "thinking"])
 def test_googles_client_gets_the_same_in_all_ways(

@@ -119,6 +119,26 @@ def test_the_model_in_the_body_names_the_provider(proxied: Proxied) -> None:
     assert Upstream.asked[-1][3] == body
 
 
+def test_a_form_may_name_it_too(proxied: Proxied) -> None:
+    form = b'--x\r\nContent-Disposition: form-data; name="model"\r\n\r\nfiles\r\n--x--\r\n'
+    own = {"x-streamviz-provider": "", "content-type": "multipart/form-data; boundary=x"}
+    assert ask(proxied, "POST", "/v1/audio/transcriptions", form, **own)[0] == 200
+
+
+def test_what_names_no_provider_goes_to_the_keys(proxied: Proxied) -> None:
+    proxied.query("UPDATE records_apikey SET default_provider = 'files'")
+    unnamed, as_json = {"x-streamviz-provider": ""}, {"content-type": "application/json"}
+    try:
+        until(lambda: ask(proxied, "GET", "/v1/files", **unnamed)[0] == 200)
+        unknown = json.dumps({"model": "nobody-knows-this"}).encode()
+        assert ask(proxied, "POST", "/v1/moderations", unknown, **unnamed, **as_json)[0] == 200
+        assert Upstream.asked[-1][3] == unknown
+        assert ask(proxied, "GET", "/v1/files", **{"x-streamviz-provider": "nobody"})[0] == 404
+    finally:
+        proxied.query("UPDATE records_apikey SET default_provider = ''")
+    until(lambda: ask(proxied, "GET", "/v1/files", **unnamed)[0] == 404)
+
+
 def test_another_vendors_provider_has_its_own_paths_and_credential(proxied: Proxied) -> None:
     own = {"x-streamviz-provider": "claude", "anthropic-version": "2023-06-01"}
     assert ask(proxied, "GET", "/v1/messages/batches", **own)[0] == 200

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from streamviz.proxy.unpacking import zstd
 from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.services import Serving, Streamviz
 
@@ -76,10 +77,17 @@ def raw(
 CALL = json.dumps({"model": "sim/content?speed=inf", "messages": MESSAGES}).encode()
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "deflate", "GZIP"])
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "deflate", "GZIP", "zstd"])
 def test_a_request_may_be_compressed(proxied: Proxied, encoding: str) -> None:
-    packed = zlib.compress(CALL) if encoding == "deflate" else gzip.compress(CALL[:20]) + gzip.compress(CALL[20:])
+    pack = {"deflate": zlib.compress, "zstd": zstd.compress}.get(encoding, gzip.compress)
+    packed = pack(CALL) if encoding == "deflate" else pack(CALL[:20]) + pack(CALL[20:])
     assert raw(proxied, "POST", "/v1/chat/completions", packed, **{"content-encoding": encoding})[0] == 200
+
+
+def wide(data: bytes) -> bytes:
+    """Packed so that unpacking it takes 128 MiB."""
+    packer = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 27})
+    return packer.compress(data) + packer.flush()
 
 
 @pytest.mark.parametrize(
@@ -89,8 +97,12 @@ def test_a_request_may_be_compressed(proxied: Proxied, encoding: str) -> None:
         (CALL, "gzip", 400, "invalid_encoding"),
         (gzip.compress(CALL)[:-9], "gzip", 400, "invalid_encoding"),
         (gzip.compress(bytes(64 << 20)), "gzip", 413, "too_large"),
+        (CALL, "zstd", 400, "invalid_encoding"),
+        (zstd.compress(CALL)[:-9], "zstd", 400, "invalid_encoding"),
+        (zstd.compress(bytes(64 << 20)), "zstd", 413, "too_large"),
+        (wide(CALL), "zstd", 400, "invalid_encoding"),
     ],
-    ids=["another", "none", "cut", "bomb"],
+    ids=["another", "none", "cut", "bomb", "no zstd", "cut zstd", "zstd bomb", "zstd that takes much memory"],
 )
 def test_what_is_compressed_wrongly_is_refused(
     proxied: Proxied, body: bytes, encoding: str, status: int, code: str

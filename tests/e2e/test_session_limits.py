@@ -86,6 +86,8 @@ def test_a_key_is_for_the_models_that_it_names(guarded: Guarded) -> None:
     headers = {"authorization": f"Bearer {secret}"}
     listed = guarded.http.get("/v1/models", headers=headers).json()["data"]
     assert [each["id"] for each in listed] == ["fast"]
+    for own, member in (({"anthropic-version": "2023-06-01"}, "data"), ({"x-goog-api-client": "genai"}, "models")):
+        assert len(guarded.http.get("/v1/models", headers={**headers, **own}).json()[member]) == 1
     assert guarded.http.get("/v1/models/slow", headers=headers).status_code == 404
     guarded.add("request_rule", {"set": {"model": "slow"}}, models_scope="fast")
     assert ask("fast") == 403

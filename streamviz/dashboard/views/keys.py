@@ -23,8 +23,9 @@ def keys(request: HttpRequest) -> HttpResponse:
         if not request.user.has_perm(roles.ISSUE_KEYS):
             raise PermissionDenied
         if form.is_valid():
+            told = form.cleaned_data
             _, secret = ApiKey.objects.issue(
-                form.cleaned_data["name"], by=signed_in_user(request), models=form.cleaned_data["models_scope"]
+                told["name"], signed_in_user(request), told["models_scope"], told["default_provider"]
             )
             form = KeyForm()
     rows = ApiKey.objects.select_related("created_by")

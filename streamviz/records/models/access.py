@@ -10,6 +10,7 @@ from django.db import models
 from django.utils import timezone
 
 from streamviz.core.base_urls import wrong_with_url
+from streamviz.upstream.providers import PROVIDERS
 
 _SHOWN = 8
 
@@ -20,10 +21,12 @@ def digest(secret: str) -> str:
 
 
 class ApiKeyManager(models.Manager["ApiKey"]):
-    def issue(self, name: str, by: User | None = None, models: str = "") -> tuple["ApiKey", str]:
-        """A new key and its secret, which is nowhere kept and cannot be shown again. `models` are those it is for."""
+    def issue(self, name: str, by: User | None = None, models: str = "", provider: str = "") -> tuple["ApiKey", str]:
+        """A new key and its secret, which is nowhere kept and cannot be shown again. `models` are those it is for,
+        `provider` is whom its calls that are passed through go to."""
         secret = f"sv-{secrets.token_urlsafe(32)}"
-        key = self.create(name=name, prefix=secret[:_SHOWN], digest=digest(secret), created_by=by, models_scope=models)
+        told = {"created_by": by, "models_scope": models, "default_provider": provider}
+        key = self.create(name=name, prefix=secret[:_SHOWN], digest=digest(secret), **told)
         return key, secret
 
 
@@ -41,6 +44,13 @@ class ApiKey(models.Model):
         db_default="",
         help_text="The models that it may call, names with * and ?, comma separated; none means all.",
     )
+    default_provider = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="A provider or a route: where calls of other endpoints (files, images, …) go that name none.",
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", editable=False
@@ -55,6 +65,12 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Raises ValidationError for a provider that nobody knows."""
+        name = self.default_provider
+        if name and name not in PROVIDERS and not Route.objects.filter(name=name).exists():
+            raise ValidationError({"default_provider": f"There is no provider or route named {name}."})
 
     @property
     def is_revoked(self) -> bool:
