@@ -32,6 +32,11 @@ def signed_in_user(request: HttpRequest) -> User:
     return request.user
 
 
+def base_url(request: HttpRequest) -> str:
+    """Where clients reach this server, as this browser does."""
+    return request.build_absolute_uri("/").rstrip("/")
+
+
 async def render_page(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
     """Render in a thread: the frame of a page asks the database about the user."""
     return await sync_to_async(render)(request, template, context)

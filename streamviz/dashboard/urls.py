@@ -71,6 +71,7 @@ urlpatterns = [
     path("policies/<slug:name>/back-tests/<int:job_id>/cancel/", tryouts.cancel_backtest, name="cancel_backtest"),
     path("stats/", stats.stats, name="stats"),
     path("keys/", keys.keys, name="keys"),
+    path("keys/own/", keys.own_key, name="own_key"),
     path("keys/<int:key_id>/revoke/", keys.revoke_key, name="revoke_key"),
     path("system/", system.system, name="system"),
     path("sign-in/", accounts.sign_in, name="sign_in"),

@@ -13,6 +13,7 @@ from aiohttp.test_utils import RawTestServer
 from streamviz.core.bounds import MIB, Bounds
 from streamviz.core.errors import UpstreamError
 from streamviz.upstream.answer import BoundedAnswer
+from streamviz.upstream.loading import load
 from streamviz.upstream.raw import RawAnswer, new_client, open_raw
 from streamviz.upstream.targets import RoutePlan, resolve
 
@@ -24,6 +25,12 @@ def bomb() -> bytes:
     """A GiB of zeros in a MiB of gzip."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     return b"".join(packer.compress(bytes(MIB)) for _ in range(1024)) + packer.flush()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> None:
+    """LiteLLM, which takes more memory than is measured here."""
+    load()
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """The keys that open the proxy."""
 
+from itertools import chain, count
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -9,7 +11,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from streamviz.dashboard import roles
 from streamviz.dashboard.forms import KeyForm
-from streamviz.dashboard.pages import needs, signed_in_user
+from streamviz.dashboard.pages import base_url, needs, signed_in_user
+from streamviz.dashboard.setting_up import snippets
 from streamviz.records.models import ApiKey
 
 
@@ -30,6 +33,24 @@ def keys(request: HttpRequest) -> HttpResponse:
             form = KeyForm()
     rows = ApiKey.objects.select_related("created_by")
     return render(request, "dashboard/keys.html", {"page": "keys", "rows": rows, "form": form, "secret": secret})
+
+
+@needs(roles.ISSUE_KEYS)
+@require_POST
+@never_cache
+def own_key(request: HttpRequest) -> HttpResponse:
+    """A key for whoever asks, in what their clients are to be given: the only time that anybody sees it."""
+    user = signed_in_user(request)
+    _, secret = ApiKey.objects.issue(_free_name(user.get_username()), by=user)
+    context = {"secret": secret, "snippets": snippets(base_url(request), secret)}
+    return render(request, "dashboard/_setting_up.html", context)
+
+
+def _free_name(owner: str) -> str:
+    """A name for another key of somebody's."""
+    taken = set(ApiKey.objects.filter(name__startswith=owner).values_list("name", flat=True))
+    names = chain([owner], (f"{owner} {number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 @needs(roles.REVOKE_KEYS)

@@ -6,7 +6,8 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from streamviz.dashboard import demo, roles
-from streamviz.dashboard.pages import needs, render_page
+from streamviz.dashboard.pages import base_url, needs, render_page
+from streamviz.dashboard.setting_up import snippets
 from streamviz.live.feed import now_us
 from streamviz.live.filters import parse_filter, unknown_fields
 from streamviz.live.pace import Pace
@@ -42,7 +43,7 @@ async def live(request: HttpRequest) -> HttpResponse:
         "chips": [(term, wanted.without(term)) for term in wanted.terms],
         "shortcuts": [(name, parse_filter(text)) for name, text in _SHORTCUTS.items()],
         "scenarios": _scenarios(),
-        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "snippets": snippets(base_url(request)),
     }
     return await render_page(request, "dashboard/live.html", context)
 

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("records", "0020_session_name")]
+    dependencies = [("records", "0022_request_words")]
 
     operations = [
         migrations.AddField(

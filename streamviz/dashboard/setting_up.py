@@ -1,0 +1,121 @@
+"""What to paste so that a client calls this server: shown while there is nothing else to show."""
+
+from typing import NamedTuple
+
+from streamviz.upstream.providers import is_configured
+
+NO_KEY = "sv-…"
+_SIMULATED = "sim/thinking"
+# In the order in which they are taken, where there is a credential for it.
+_MODELS = {"anthropic": "anthropic/claude-sonnet-4-5", "openai": "openai/gpt-5", "gemini": "gemini/gemini-2.5-pro"}
+
+
+class Snippet(NamedTuple):
+    """What one client is to be given, and where."""
+
+    id: str
+    client: str
+    where: str
+    text: str
+
+
+_CLIENTS = (
+    Snippet(
+        "claude-code",
+        "Claude Code",
+        "shell",
+        """\
+export ANTHROPIC_BASE_URL={base_url}
+export ANTHROPIC_AUTH_TOKEN={key}
+export ANTHROPIC_MODEL={model}
+export ANTHROPIC_DEFAULT_HAIKU_MODEL={model}
+claude""",
+    ),
+    Snippet(
+        "codex",
+        "Codex",
+        "shell",
+        """\
+export STREAMVIZ_KEY={key}
+codex -c model="{model}" -c model_provider="streamviz" \\
+  -c 'model_providers.streamviz={{name="streamviz", base_url="{base_url}/v1", env_key="STREAMVIZ_KEY", \
+wire_api="responses"}}'""",
+    ),
+    Snippet(
+        "opencode",
+        "opencode",
+        "opencode.json",
+        """\
+{{
+  "model": "streamviz/{model}",
+  "provider": {{
+    "streamviz": {{
+      "npm": "@ai-sdk/openai-compatible",
+      "options": {{ "baseURL": "{base_url}/v1", "apiKey": "{key}" }},
+      "models": {{ "{model}": {{}} }}
+    }}
+  }}
+}}""",
+    ),
+    Snippet(
+        "openai",
+        "OpenAI SDK",
+        "Python",
+        """\
+from openai import OpenAI
+
+client = OpenAI(base_url="{base_url}/v1", api_key="{key}")
+stream = client.chat.completions.create(
+    model="{model}",
+    messages=[{{"role": "user", "content": "Hello"}}],
+    stream=True,
+)
+for chunk in stream:
+    print("".join(choice.delta.content or "" for choice in chunk.choices), end="")""",
+    ),
+    Snippet(
+        "anthropic",
+        "Anthropic SDK",
+        "Python",
+        """\
+from anthropic import Anthropic
+
+client = Anthropic(base_url="{base_url}", api_key="{key}")
+with client.messages.stream(
+    model="{model}",
+    max_tokens=1024,
+    messages=[{{"role": "user", "content": "Hello"}}],
+) as stream:
+    for text in stream.text_stream:
+        print(text, end="")""",
+    ),
+    Snippet(
+        "google",
+        "Google Gen AI SDK",
+        "Python",
+        """\
+from google import genai
+
+client = genai.Client(api_key="{key}", http_options={{"base_url": "{base_url}"}})
+for chunk in client.models.generate_content_stream(model="{model}", contents="Hello"):
+    print(chunk.text or "", end="")""",
+    ),
+    Snippet(
+        "curl",
+        "curl",
+        "shell",
+        """\
+curl -N {base_url}/v1/chat/completions \\
+  -H "Authorization: Bearer {key}" \\
+  -H "Content-Type: application/json" \\
+  -d '{{"model": "{model}", "stream": true,
+       "messages": [{{"role": "user", "content": "Hello"}}]}}'""",
+    ),
+)
+
+
+def snippets(base_url: str, key: str = NO_KEY) -> list[Snippet]:
+    """One a client, with this key in it, and a model that can be called here."""
+    model = next((model for provider, model in _MODELS.items() if is_configured(provider)), _SIMULATED)
+    told = {"base_url": base_url, "key": key, "model": model}
+    return [each._replace(text=each.text.format(**told)) for each in _CLIENTS]

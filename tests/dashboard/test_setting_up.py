@@ -1,0 +1,43 @@
+"""What a new user pastes into clients: a key of their own in it, and a model that can be called here."""
+
+import re
+from html import unescape
+
+import pytest
+
+from streamviz.dashboard.setting_up import NO_KEY, snippets
+from streamviz.records.models import ApiKey
+from streamviz.records.models.access import digest
+from tests.dashboard.conftest import Cast
+
+
+def test_a_key_is_made_on_the_spot_and_stands_in_what_is_pasted(cast: Cast) -> None:
+    for number in (1, 2):
+        answer = cast["administrator"].post("/keys/own/")
+        assert (answer.status_code, "no-store" in answer["cache-control"]) == (200, True)
+        shown = unescape(answer.content.decode())
+        [secret] = set(re.findall(r"sv-[\w-]{43}", shown))
+        assert shown.count(secret) == 1 + len(snippets("x"))
+        key = ApiKey.objects.get(digest=digest(secret))
+        assert key.created_by is not None
+        assert key.name == ("administrator" if number == 1 else "administrator 2")
+
+
+@pytest.mark.parametrize("who", ["alice", "bob", "charlie"])
+def test_who_may_not_issue_keys_gets_none(cast: Cast, who: str) -> None:
+    assert cast[who].post("/keys/own/").status_code == 403
+    assert cast["administrator"].get("/keys/own/").status_code == 405
+    assert not ApiKey.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("variable", "model"),
+    [("", "sim/thinking"), ("OPENAI_API_KEY", "openai/gpt-5"), ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5")],
+)
+def test_the_model_is_one_that_can_be_called(monkeypatch: pytest.MonkeyPatch, variable: str, model: str) -> None:
+    for each in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(each, raising=False)
+    if variable:
+        monkeypatch.setenv(variable, "sk-x")
+    for snippet in snippets("http://viz.example"):
+        assert all(told in snippet.text for told in (model, "http://viz.example", NO_KEY)), snippet.client

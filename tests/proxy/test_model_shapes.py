@@ -1,0 +1,29 @@
+"""Lists of models, one shape a format."""
+
+from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT
+from streamviz.proxy.model_shapes import shape_for
+
+NAMES = ["fast", "gemini/gemini-2.5-flash"]
+
+
+def test_openais() -> None:
+    listed = shape_for(OPENAI_CHAT).listing(NAMES)
+    assert listed["object"] == "list"
+    assert dict(listed["data"][1]) == {
+        "id": "gemini/gemini-2.5-flash", "object": "model", "created": 0, "owned_by": "gemini",
+    }  # fmt: skip
+
+
+def test_anthropics() -> None:
+    listed = shape_for(ANTHROPIC_MESSAGES).listing(NAMES)
+    assert (listed["first_id"], listed["last_id"], listed["has_more"]) == (*NAMES, False)
+    assert {each["type"] for each in listed["data"]} == {"model"}
+    assert shape_for(ANTHROPIC_MESSAGES).listing([]) == {
+        "data": [], "has_more": False, "first_id": None, "last_id": None,
+    }  # fmt: skip
+
+
+def test_googles() -> None:
+    listed = shape_for(GEMINI).listing(NAMES)
+    assert [each["name"] for each in listed["models"]] == ["models/fast", "models/gemini-2.5-flash"]
+    assert all("generateContent" in each["supportedGenerationMethods"] for each in listed["models"])
