@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("records", "0022_request_words")]
+    dependencies = [("records", "0023_lint_notes")]
 
     operations = [
         migrations.AddField(
