@@ -28,7 +28,7 @@ _CLIENTS = (
 export ANTHROPIC_BASE_URL={base_url}
 export ANTHROPIC_AUTH_TOKEN={key}
 export ANTHROPIC_MODEL={model}
-export ANTHROPIC_DEFAULT_HAIKU_MODEL={model}
+export ANTHROPIC_SMALL_FAST_MODEL={model}
 claude""",
     ),
     Snippet(
