@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("records", "0023_lint_notes")]
+    dependencies = [("records", "0025_saved_views")]
 
     operations = [
         migrations.AddField(
