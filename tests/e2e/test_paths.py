@@ -4,7 +4,7 @@ import gzip
 import http.client
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -79,7 +79,8 @@ CALL = json.dumps({"model": "sim/content?speed=inf", "messages": MESSAGES}).enco
 
 @pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "deflate", "GZIP", "zstd"])
 def test_a_request_may_be_compressed(proxied: Proxied, encoding: str) -> None:
-    pack = {"deflate": zlib.compress, "zstd": zstd.compress}.get(encoding, gzip.compress)
+    packers: dict[str, Callable[[bytes], bytes]] = {"deflate": zlib.compress, "zstd": zstd.compress}
+    pack = packers.get(encoding, gzip.compress)
     packed = pack(CALL) if encoding == "deflate" else pack(CALL[:20]) + pack(CALL[20:])
     assert raw(proxied, "POST", "/v1/chat/completions", packed, **{"content-encoding": encoding})[0] == 200
 

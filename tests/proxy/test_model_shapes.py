@@ -1,5 +1,7 @@
 """Lists of models, one shape a format."""
 
+from typing import Any
+
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT
 from streamviz.proxy.model_shapes import shape_for
 
@@ -7,15 +9,15 @@ NAMES = ["fast", "gemini/gemini-2.5-flash"]
 
 
 def test_openais() -> None:
-    listed = shape_for(OPENAI_CHAT).listing(NAMES)
+    listed: Any = shape_for(OPENAI_CHAT).listing(NAMES)
     assert listed["object"] == "list"
-    assert dict(listed["data"][1]) == {
+    assert listed["data"][1] == {
         "id": "gemini/gemini-2.5-flash", "object": "model", "created": 0, "owned_by": "gemini",
     }  # fmt: skip
 
 
 def test_anthropics() -> None:
-    listed = shape_for(ANTHROPIC_MESSAGES).listing(NAMES)
+    listed: Any = shape_for(ANTHROPIC_MESSAGES).listing(NAMES)
     assert (listed["first_id"], listed["last_id"], listed["has_more"]) == (*NAMES, False)
     assert {each["type"] for each in listed["data"]} == {"model"}
     assert shape_for(ANTHROPIC_MESSAGES).listing([]) == {
@@ -24,6 +26,6 @@ def test_anthropics() -> None:
 
 
 def test_googles() -> None:
-    listed = shape_for(GEMINI).listing(NAMES)
+    listed: Any = shape_for(GEMINI).listing(NAMES)
     assert [each["name"] for each in listed["models"]] == ["models/fast", "models/gemini-2.5-flash"]
     assert all("generateContent" in each["supportedGenerationMethods"] for each in listed["models"])
