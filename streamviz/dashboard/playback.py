@@ -1,9 +1,11 @@
 """Finished streams made ready to be played and compared with what their clients got. The last few are kept: to make one
 takes as long as to aggregate it, to show any moment of it after that only some ms."""
 
+import asyncio
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -141,10 +143,11 @@ async def _made(stream_id: UUID) -> Playback | None:
     else:
         had = _as_client_had(frames, chunks, record.hides_usage)
         client, bare_frames = await _timeline(view.wire_format, had, pace)
-    notes = lint(view.wire_format, chunks, is_whole=view.outcome == Outcome.COMPLETED)
+    notes = await asyncio.to_thread(lint, view.wire_format, chunks, view.outcome == Outcome.COMPLETED)
     lost = frozenset(chunk.seq for chunk in chunks if chunk.raw is None)
     tapes = Tapes(upstream, client, sent, list(_holds(view)), lost)
-    return Playback(view, tapes, align(tapes), Bare(bare_chunks, bare_frames), notes)
+    view = replace(view, client_finish=client.moment(None).finish_reason or "")
+    return Playback(view, tapes, await asyncio.to_thread(align, tapes), Bare(bare_chunks, bare_frames), notes)
 
 
 async def _timeline(wire_format: str, chunks: Iterable[StoredChunk], pace: Pace) -> tuple[Timeline, dict[int, bytes]]:

@@ -51,7 +51,7 @@ class Site:
     @property
     def paths(self) -> list[str]:
         stream = f"/streams/{self.stream_id}/"
-        tabs = [stream, f"{stream}chunks/", f"{stream}request/"]
+        tabs = [stream, f"{stream}?at=20", f"{stream}tapes/?row=1", f"{stream}chunks/", f"{stream}request/"]
         kinds = [f"/policies/new/{kind}/" for kind in ("limits", "cel_rule", "python")]
         policies = ["/policies/", "/policies/shell-guard/", self.backtest, *kinds]
         others = ["/", "/?q=model:nothing", "/sessions/", f"/sessions/{self.session_id}/", "/keys/", "/system/"]

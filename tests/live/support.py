@@ -120,6 +120,7 @@ class Running:
         self.stream.frame_count += len(frames)
         self.stream.passed_seqs.extend(passed)
         self.stream.passed_at.extend([self.now] * len(passed))
+        self.stream.made_at.extend([self.now] * (len(frames) - len(passed)))
         if frames and self.stream.client_first_at is None and self.stream.state.blocks:
             self.stream.client_first_at = self.now
 

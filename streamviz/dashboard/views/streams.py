@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -44,7 +44,7 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     moment = None if played is None else moment_of(played.view, played.tapes, asked.seq_in(played), asked.side)
     if moment is not None and getattr(request, "htmx", False):
         return HttpResponse(await rendering.panes(moment.view, now_us(), Pace(), moment=moment))
-    found = await find_stream(stream_id)
+    found = await _with_finish(await find_stream(stream_id)) if played is None else Found.over(played.view)
     first = _number(request)
     content = await rendering.stream(
         found.view, now_us(), Pace(), first, moment=moment, is_played=is_played(found.view)
@@ -53,6 +53,16 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     # A socket shows the newest blocks.
     context["is_watchable"] = found.is_watchable and window_of(found.view, first).is_newest
     return await render_page(request, "dashboard/stream.html", context)
+
+
+async def _with_finish(found: "Found") -> "Found":
+    """With why the answer ended as the client had it, where a policy may have changed that."""
+    verdicts = found.view.verdicts
+    if found.view.is_running or not any(each.intervenes and not each.is_shadow for each in verdicts):
+        return found
+    played = await playback_of(found.view.id)
+    finish = None if played is None else played.view.client_finish
+    return replace(found, view=replace(found.view, client_finish=finish))
 
 
 async def _stepped(stream_id: uuid.UUID, asked: Asked) -> str:
@@ -202,6 +212,11 @@ class Found:
     view: StreamView
     request: bytes
     is_watchable: bool
+
+    @classmethod
+    def over(cls, view: StreamView) -> "Found":
+        """One that is over, without its request."""
+        return cls(view, b"", is_watchable=False)
 
     def context(self, tab: str) -> dict[str, Any]:
         """What the head of each of its pages needs."""

@@ -18,7 +18,7 @@ from streamviz.dashboard import queries, roles
 from streamviz.dashboard.chunk_text import decoded
 from streamviz.dashboard.pages import needs, render_page
 from streamviz.dashboard.playback import Playback, number_in, playback_of
-from streamviz.dashboard.views.streams import find_stream
+from streamviz.dashboard.views.streams import Found, find_stream
 from streamviz.live.presentation.cutting import Cut, cut
 from streamviz.live.presentation.tape_rows import FATES, ROWS_A_PAGE, Rows, counted, told_apart
 
@@ -33,7 +33,7 @@ async def tapes(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     played = await playback_of(stream_id)
     if played is not None and (to := _elsewhere(request.GET, played)) is not None:
         return redirect(f"{reverse('tapes', args=[stream_id])}?{to}")
-    found = await find_stream(stream_id)
+    found = await find_stream(stream_id) if played is None else Found.over(played.view)
     context = found.context("tapes") | ({} if played is None else _page(request.GET, played))
     return await render_page(request, "dashboard/tapes.html", context | {"played": played})
 

@@ -1,5 +1,6 @@
 """The figures at the head of a stream's page."""
 
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from streamviz.core.tokens import Tokens
@@ -22,6 +23,7 @@ def facts_of(stream: StreamView, now: int) -> list[Fact]:
     return [
         Fact("Model", stream.model, _upstream(stream)),
         Fact("Key", one_line(stream.key_name, 100) or UNKNOWN),
+        Fact("Started", f"{_time(stream.requested_at):%d %b %H:%M:%S}", "UTC"),
         *([] if stream.status is None else [Fact("HTTP", str(stream.status), stream.endpoint)]),
         Fact("TTFT upstream", exact(stream.since_start(stream.upstream_first_at))),
         Fact("TTFT client", exact(stream.since_start(stream.client_first_at))),
@@ -33,6 +35,10 @@ def facts_of(stream: StreamView, now: int) -> list[Fact]:
         *_finish(stream),
         *([Fact("Left out", stream.left_out, "of the request")] if stream.left_out else ()),
     ]
+
+
+def _time(at: int) -> datetime:
+    return datetime.fromtimestamp(at / 1_000_000, UTC)
 
 
 def _finish(stream: StreamView) -> list[Fact]:

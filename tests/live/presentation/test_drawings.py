@@ -174,6 +174,20 @@ async def test_the_axis_of_a_short_stream_is_in_milliseconds() -> None:
     assert [mark.text for mark in fall_of(running).marks] == ["0 ms", "5 ms", "10 ms", "15 ms", "20 ms", "25 ms"]
 
 
+async def test_the_last_client_tick_is_the_last_frame_whoever_made_it() -> None:
+    running = await Running(policies=[active(deny_names("rm"))]).say("text")
+    await running.call("{}", "rm")
+    await running.wait(1).take(delta(finish="tool_calls"))
+    await running.end()
+    view = whole_view_of(running.stream, view_of(running.stream))
+    fall = waterfall_of(view, running.now)
+    ticks = [lane.sent for lane in (*fall.lanes, *fall.beside)]
+    places = [int(place) for path in ticks for place in re.findall(r"M(\d+) 17", path)]
+    assert running.stream.made_at
+    assert len(view.passed_at) + len(view.made_at) == view.frame_count
+    assert max(places) == WIDTH  # nothing came behind it
+
+
 async def test_a_waterfall_of_nothing_can_be_drawn() -> None:
     assert fall_of(Running()).lanes == []
     assert fall_of(await Running().end("interrupted")).stalls == []
