@@ -23,7 +23,7 @@ from streamviz.core.unasked_usage import UnaskedUsage
 from streamviz.core.wire import AGGREGATORS
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_records
-from streamviz.live.presentation.moment import Side, Step
+from streamviz.live.presentation.moment import Side, Step, stepped
 from streamviz.live.presentation.tape_rows import Bare
 from streamviz.live.presentation.views import StreamView
 from streamviz.records.aggregation import events_of, lint
@@ -76,6 +76,18 @@ class Asked(NamedTuple):
     def is_moment(self) -> bool:
         """Whether it is not just the end, as upstream sent it."""
         return self.seq is not None or self.ms is not None or self.side is Side.CLIENT
+
+    @property
+    def query(self) -> str:
+        """The part of a URL that asks for this moment; empty for the end."""
+        return "" if self.seq is None else f"?at={self.seq}&tape={self.side}"
+
+    def stepped(self, played: Playback | None) -> "Asked":
+        """The moment that the step leads to; where nothing can be played, the end."""
+        if played is None or self.step is None:
+            return Asked(None, None, self.side, None)
+        to = stepped(played.view, played.tapes, self.seq_in(played), self.step)
+        return Asked(len(played.tapes.upstream) if to is None else to, None, self.side, None)
 
     def seq_in(self, played: Playback) -> int:
         """The chunk that had come by then; behind the last one for the end."""

@@ -23,7 +23,7 @@ from streamviz.live.feed import feed, now_us
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import from_live, from_records, marks
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut
-from streamviz.live.presentation.moment import moment_of, stepped
+from streamviz.live.presentation.moment import moment_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.windows import window_of
 from streamviz.live.publisher import publisher
@@ -37,12 +37,14 @@ _MOST_INDENTED = 1_000_000
 @require_safe
 async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The blocks of a stream, its verdicts and its waterfall; of one that is over also as it was at any moment."""
-    asked = Asked.of(request)
+    asked, is_part = Asked.of(request), bool(getattr(request, "htmx", False))
+    played = await playback_of(stream_id) if asked.is_moment or asked.step else None
     if asked.step is not None:
-        return redirect(await _stepped(stream_id, asked))
-    played = await playback_of(stream_id) if asked.is_moment else None
+        asked = asked.stepped(played)
+        if not is_part:
+            return redirect(f"{reverse('stream', args=[stream_id])}{asked.query}")
     moment = None if played is None else moment_of(played.view, played.tapes, asked.seq_in(played), asked.side)
-    if moment is not None and getattr(request, "htmx", False):
+    if moment is not None and is_part:
         return HttpResponse(await rendering.panes(moment.view, now_us(), Pace(), moment=moment))
     found = await _with_finish(await find_stream(stream_id)) if played is None else Found.over(played.view)
     first = _number(request)
@@ -63,17 +65,6 @@ async def _with_finish(found: "Found") -> "Found":
     played = await playback_of(found.view.id)
     finish = None if played is None else played.view.client_finish
     return replace(found, view=replace(found.view, client_finish=finish))
-
-
-async def _stepped(stream_id: uuid.UUID, asked: Asked) -> str:
-    """Where a step leads."""
-    page = reverse("stream", args=[stream_id])
-    played = await playback_of(stream_id)
-    if played is None or asked.step is None:
-        return page
-    to = stepped(played.view, played.tapes, asked.seq_in(played), asked.step)
-    to = len(played.tapes.upstream) if to is None else to
-    return f"{page}?at={to}&tape={asked.side}"
 
 
 @needs(roles.VIEW)
