@@ -45,6 +45,8 @@ def test_a_part_of_the_page_is_enough_for_the_next_moment(cast: Cast, stream: uu
     part = shown(cast, f"/streams/{stream}/?at=1", **{"hx-request": "true"})
     assert part.strip().startswith('<div class="stream-panes"')
     assert 'data-seq="1"' in part
+    step = cast["bob"].get(f"/streams/{stream}/?at=1&step=next", headers={"hx-request": "true"})
+    assert 'data-seq="2"' in step.content.decode()  # at once: a redirect would lose the header
 
 
 @pytest.mark.parametrize(
