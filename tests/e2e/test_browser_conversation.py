@@ -108,30 +108,3 @@ def test_it_has_no_serious_fault_and_fits(run: Run, chromium: Browser, scheme: A
         page = session_page(run, visitor, "?turn=3")
         assert faults(page) == []
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
-
-
-def test_a_turn_is_played_again_and_its_tapes_are_compared(run: Run, chromium: Browser) -> None:
-    find = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s ORDER BY 1"
-    stream = f"/streams/{run.proxied.query(find, SESSION)[-1][0]}/"
-    with visit(run, chromium) as visitor:
-        page = visitor.open(stream)
-        expect(page.locator("#facts")).to_contain_text("upstream: tool_calls")
-        page.keyboard.press("Home")
-        expect(page.locator("#played-chunk")).to_have_text("chunk 0")
-        page.keyboard.press(".")
-        expect(page.locator("#played-chunk")).to_have_text("chunk 1")
-        page.locator("#scrub").fill("1")
-        expect(page.locator("#played-chunk")).to_have_text("chunk 0")
-        page.get_by_role("button", name="8×").click()
-        page.keyboard.press("Space")
-        expect(page.locator("#b0-text")).not_to_be_empty()
-        expect(page.locator(".is-denied").first).to_be_visible()
-        assert "at=" in page.url
-        page.evaluate("getSelection().selectAllChildren(document.getElementById('b0-text'))")
-        page.get_by_role("link", name="Chunks of the selection").click()
-        expect(page.locator(".tape-row.is-current")).to_be_visible()
-        page.keyboard.press("n")
-        expect(page.locator(".is-current .tape-what")).to_have_text("dropped")
-        page.locator(".is-current .tape-more summary").click()
-        expect(page.locator(".is-current .tape-raw pre").first).to_contain_text("run_shell")
-        assert visitor.complaints == []
