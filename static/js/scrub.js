@@ -89,7 +89,10 @@ async function ask(what) {
   while (wanted !== null) {
     const url = `${scrubber.dataset.path}?${wanted}&tape=${tape}`;
     wanted = null;
-    await htmx.ajax("GET", url, { target: "#panes", swap: "outerHTML" });
+    // htmx leaves a request out that comes while the last one settles.
+    const answer = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => null);
+    if (!answer?.ok) break;
+    panes().outerHTML = await answer.text();
     take();
   }
   asking = false;
