@@ -28,6 +28,7 @@ from tests.core.sdk import Reader, Told
 from tests.core.support import HEAD, call, calls, chunks, delta, parse, take_in, told
 from tests.core.wire import legal
 from tests.recordings import recorded
+from tests.thorough import IS_THOROUGH
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +128,7 @@ def test_recorded_streams_composed_again_are_read_back_by_the_sdk(sdk: Reader) -
         assert messages == {choice: merged(state, choice) for choice in messages}, path.stem
         assert {block.choice for block in state.blocks} <= set(messages), path.stem
         assert {choice: reason for choice, reason in reasons.items() if reason} == state.finish_reasons, path.stem
-    assert len(failing) == 2
+    assert len(failing) == 2 or not IS_THOROUGH
 
 
 def test_recorded_streams_composed_again_give_the_same_blocks_to_our_own_aggregator() -> None:
