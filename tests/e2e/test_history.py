@@ -52,10 +52,10 @@ class Past:
         return {part: element.shape() if element else None for part, element in found.items()}
 
     def chunk_page(self, name: str) -> object:
-        """The first page of its chunks."""
+        """The first page of its chunks, without what stands above every page of a stream: its forms' tokens change."""
         main = self._get(name, "chunks/").find("main")
         assert main
-        return main.shape()
+        return [each.shape() for each in main.children if isinstance(each, Element) and each.tag != "header"]
 
     def _get(self, name: str, tab: str) -> Element:
         response = self.proxied.http.get(f"/streams/{self.streams[name].id}/{tab}")
@@ -96,8 +96,8 @@ def test_a_streams_page_is_the_same_as_before(past: Past, scenario: str) -> None
 
 def test_the_sessions_are_listed(past: Past) -> None:
     page = past.proxied.http.get("/sessions/").text
-    links = {element.text.strip() for element in parse(page).walk() if element.attributes.get("class") == "row-link"}
-    assert set(SCENARIOS) <= links
+    classes = ((element, element.attributes.get("class") or "") for element in parse(page).walk())
+    assert set(SCENARIOS) <= {element.text.strip() for element, names in classes if "session-id" in names}
 
 
 def test_each_session_leads_to_its_stream(past: Past) -> None:
