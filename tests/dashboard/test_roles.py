@@ -84,7 +84,7 @@ FOR_ALL = {"sign_in", "sign_in_link", "sign_out", "theme", "shared"}
 def arguments(cast: Cast, guard: Policy, settings: Any) -> dict[str, object]:
     """What URLs are about."""
     settings.PUBLIC_LINKS = True
-    stream = recorded()
+    stream = recorded(chunk_count=1)
     hold(stream, ["Hello"], [b"data: Hello"])
     key, _ = ApiKey.objects.issue("old", by=None)
     job = Backtest.objects.create(policy=guard, **guard.fields())
