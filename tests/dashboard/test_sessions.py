@@ -137,9 +137,8 @@ def test_a_bar_leads_to_its_streams(cast: Cast) -> None:
     bars = re.findall(r'<a href="([^"]+)" tabindex="-1"><title>([^<]+)</title>', shown)
     assert [words.split(": ", 1)[1] for _, words in bars] == ["1 stream: 1 completed", "1 stream: 1 upstream error"]
     assert [labels(cast, unescape(href)) for href, _ in bars] == [["first"], ["failed"]]
-    assert [unescape(href) for href in re.findall(r'<td><a class="link" href="([^"]+)"><time [^>]+>2026-09-21', shown)] == [
-        unescape(href) for href, _ in bars
-    ]
+    in_table = re.findall(r'<td><a class="link" href="([^"]+)"><time [^>]+>2026-09-21', shown)
+    assert in_table == [href for href, _ in bars]
 
 
 def test_an_estimate_says_that_it_is_one(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
