@@ -10,18 +10,19 @@ from typing import Any, NamedTuple
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
-from streamviz.core.wire.gemini_as_chat import as_chat
+from streamviz.core.wire.gemini_as_chat import as_chat, chat_name
 from streamviz.core.wire.signed_thinking import is_marked
 from streamviz.upstream.chat_requests import speaks_messages, speaks_responses
 from streamviz.upstream.lite import litellm
 from streamviz.upstream.targets import Target
 
 _TO_US = frozenset({"model", "metadata"})
-# Hints to the client's own vendor: of caches, records, billing, effort, and of how its events are written.
+# Hints to the client's own vendor: of caches, records, billing, effort, filters, of what pictures cost, and of how its
+# events are written.
 _HINTS = frozenset(
-    "betas client_metadata context_management diagnostics inference_geo prediction prompt_cache_key"
-    " prompt_cache_options prompt_cache_retention reasoning_effort safety_identifier seed service_tier speed store"
-    " stream_options truncation user verbosity".split()
+    "betas client_metadata context_management diagnostics inference_geo labels mediaResolution prediction"
+    " prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort safetySettings safety_identifier"
+    " seed service_tier speed store stream_options truncation user verbosity".split()
 )
 # These say nothing where they have this value.
 _USUAL: JsonObject = {
@@ -38,6 +39,9 @@ _USUAL: JsonObject = {
     "parallel_tool_calls": True,
     "presence_penalty": 0,
     "previous_response_id": "",
+    "responseLogprobs": False,
+    "responseModalities": ["TEXT"],
+    "stop": [],
     "top_logprobs": 0,
 }
 # What a provider keeps or runs by itself, which one that is called in the chat format does not.
@@ -91,9 +95,13 @@ def _fit_fields(target: Target, request: JsonObject, left_out: list[str]) -> Jso
             fields[name] = value
         elif name in _HINTS:
             left_out.append(name)
-        elif name not in _USUAL or value != _USUAL[name]:
+        elif not _is_usual(name, value):
             raise _refusal(target, name)
     return fields
+
+
+def _is_usual(name: str, value: object) -> bool:
+    return name in _USUAL and value == _USUAL[name]
 
 
 def _is_called_as_chat(target: Target) -> bool:
@@ -104,11 +112,14 @@ def _is_called_as_chat(target: Target) -> bool:
 def _takes(target: Target, name: str) -> bool:
     """Whether the call that LiteLLM makes can have this parameter."""
     if target.wire_format == GEMINI.name:
-        return True
+        return name != "safetySettings"
     if target.wire_format != OPENAI_CHAT.name and not _is_called_as_chat(target):
         return True
-    if name in _DONE_THERE:
-        return False
+    return name not in _DONE_THERE and _has(target, name)
+
+
+def _has(target: Target, name: str) -> bool:
+    """Whether the model has this parameter of chat, as far as LiteLLM knows."""
     return name not in _BY_NAME or name in _taken(target.provider, target.model)
 
 
@@ -116,8 +127,8 @@ def _takes(target: Target, name: str) -> bool:
 _BY_NAME = frozenset(
     "audio context_management frequency_penalty functions function_call logit_bias logprobs modalities n"
     " parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_retention reasoning_effort"
-    " safety_identifier seed service_tier store top_logprobs user verbosity".split()
-) - {"thinking"}
+    " safety_identifier seed service_tier stop store top_logprobs user verbosity".split()
+)
 
 
 @lru_cache(maxsize=1_000)
@@ -160,6 +171,10 @@ def _samples(provider: str, model: str, name: str, value: float, effort: str) ->
 
 def _fit_messages(target: Target, fields: JsonObject, left_out: list[str]) -> None:
     """Thinking and effort go on as effort, where the model has such a thing."""
+    if not fields.get("stop_sequences"):
+        fields.pop("stop_sequences", None)
+    elif not _has(target, "stop"):
+        raise _refusal(target, "stop_sequences")
     config = _object(fields, "output_config")
     effort = _EFFORTS.get(as_text(config.get("effort")), "")
     reasons = "reasoning_effort" in _taken(target.provider, target.model)
@@ -232,7 +247,10 @@ def _fit_chat(target: Target, fields: JsonObject, left_out: list[str]) -> None:
 
 
 def _fit_gemini(target: Target, fields: JsonObject, left_out: list[str]) -> None:
-    """The same of clients of Gemini's format, whose seals are of its own kind."""
+    """The same of clients of Gemini's format, whose seals are of its own kind; and what holds in chat of the rest of what
+    they say of the answer."""
+    if "generationConfig" in fields:
+        fields["generationConfig"] = _fit_generation(target, _object(fields, "generationConfig"), left_out)
     chat, unthought = as_chat(fields), list[str]()
     _fit_chat(target, chat, unthought)
     if unthought:
@@ -240,6 +258,22 @@ def _fit_gemini(target: Target, fields: JsonObject, left_out: list[str]) -> None
         kept = {name: value for name, value in config.items() if name not in ("thinkingConfig", "thinking_config")}
         fields["generationConfig"] = kept
         left_out.append("generationConfig.thinkingConfig")
+
+
+def _fit_generation(target: Target, config: JsonObject, left_out: list[str]) -> JsonObject:
+    kept: JsonObject = {}
+    for name, value in config.items():
+        known, label = chat_name(name), f"generationConfig.{name}"
+        if value is None or _is_usual(known, value):
+            continue
+        parameter = "reasoning_effort" if known == "thinkingConfig" else known
+        if parameter in _HINTS and parameter not in _taken(target.provider, target.model):
+            left_out.append(label)
+        elif _has(target, parameter):
+            kept[name] = value
+        else:
+            raise _refusal(target, label)
+    return kept
 
 
 def _this_turn(said: Sequence[JsonObject], begins: Callable[[JsonObject], bool]) -> Sequence[JsonObject]:

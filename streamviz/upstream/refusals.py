@@ -37,6 +37,7 @@ _KINDS = {
 
 # What LiteLLM puts around a provider's words.
 _BEFORE = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+(Exception|Error) - )?")
+_ADVICE = re.compile(r"\. To drop these, set `litellm\.drop_params.*", re.DOTALL)
 _BEHIND = re.compile(r"\.? Handle with `litellm\.\w+`\.$")
 # What is of the program that failed, not of what went wrong.
 _TRACEBACK = re.compile(r"\s*(Traceback \(most recent call last\)|  File \").*", re.DOTALL)
@@ -96,4 +97,4 @@ def _providers_words(message: str) -> str:
     except ValueError:
         body = {}
     words = as_text(as_object(body.get("error")).get("message")) or as_text(body.get("message"))
-    return words or _BEHIND.sub("", _BEFORE.sub("", message)) or message
+    return words or _BEHIND.sub("", _ADVICE.sub(". Leave them out.", _BEFORE.sub("", message))) or message

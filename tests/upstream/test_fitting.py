@@ -36,6 +36,12 @@ def test_a_claude_code_request_for_an_openai_model() -> None:
     assert left_out == ("context_management", "thinking")
 
 
+def test_words_to_stop_at_go_to_models_that_take_them() -> None:
+    assert fitted(ANTHROPIC_MESSAGES, GPT, stop_sequences=[]).request == {"messages": MESSAGES}
+    request, _ = fitted(ANTHROPIC_MESSAGES, ("openai", "gpt-4.1"), stop_sequences=["END"])
+    assert request["stop_sequences"] == ["END"]
+
+
 @pytest.mark.parametrize("of", [OPENAI_CHAT, ANTHROPIC_MESSAGES])
 def test_how_to_choose_words_is_left_out_where_a_model_settles_it(of: WireFormat) -> None:
     request, left_out = fitted(of, GPT, temperature=0.2, top_p=0.95, top_k=64)
@@ -108,6 +114,52 @@ def test_a_gemini_clients_turn_goes_on_without_thinking() -> None:
     assert (request["generationConfig"], left_out) == ({}, ("generationConfig.thinkingConfig",))
 
 
+@pytest.mark.parametrize("at", [GPT, CLAUDE])
+def test_what_a_gemini_client_sends_by_habit_is_no_hindrance(at: tuple[str, str]) -> None:
+    config = {
+        "responseModalities": ["TEXT"],
+        "presence_penalty": 0,
+        "frequencyPenalty": 0.0,
+        "candidateCount": 1,
+        "stopSequences": [],
+        "responseLogprobs": False,
+        "maxOutputTokens": 9,
+        "temperature": None,
+    }
+    more = {"mediaResolution": "MEDIA_RESOLUTION_LOW"}
+    request, left_out = fitted(GEMINI, at, generationConfig=config | more, safetySettings=[{"category": "any"}])
+    assert request == {"contents": MESSAGES, "generationConfig": {"maxOutputTokens": 9}}
+    assert left_out == ("safetySettings", "generationConfig.mediaResolution")
+
+
+def test_a_gemini_clients_hints_go_to_models_that_take_them() -> None:
+    config = {"seed": 7, "thinkingConfig": {"thinkingLevel": "LOW"}}
+    assert fitted(GEMINI, GPT, generationConfig=config).request["generationConfig"] == config
+    request, left_out = fitted(GEMINI, CLAUDE, generationConfig=config)
+    assert (request["generationConfig"], left_out) == (
+        {"thinkingConfig": {"thinkingLevel": "LOW"}},
+        ("generationConfig.seed",),
+    )
+    request, left_out = fitted(GEMINI, ("openai", "gpt-4.1"), generationConfig=config)
+    assert (request["generationConfig"], left_out) == ({"seed": 7}, ("generationConfig.thinkingConfig",))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("responseModalities", ["TEXT", "AUDIO"]),
+        ("presencePenalty", 0.5),
+        ("responseLogprobs", True),
+        ("speechConfig", {}),
+    ],
+)
+def test_what_would_change_the_answer_of_a_gemini_client_is_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(RequestError) as raised:
+        fitted(GEMINI, CLAUDE, generationConfig={name: value})
+    told = raised.value.status, raised.value.param, raised.value.code
+    assert told == (400, f"generationConfig.{name}", "unsupported_parameter")
+
+
 @pytest.mark.parametrize(
     ("of", "at", "name", "value"),
     [
@@ -159,6 +211,7 @@ def test_what_a_chat_client_sends_by_habit_is_no_hindrance() -> None:
         (OPENAI_RESPONSES, CLAUDE, "conversation", "conv_1"),
         (ANTHROPIC_MESSAGES, GPT, "mcp_servers", [{"type": "url"}]),
         (ANTHROPIC_MESSAGES, GPT, "container", "c_1"),
+        (ANTHROPIC_MESSAGES, GPT, "stop_sequences", ["END"]),
     ],
 )
 def test_what_would_change_the_answer_is_refused_by_name(

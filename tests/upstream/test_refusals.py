@@ -55,6 +55,13 @@ def test_the_providers_words_stay() -> None:
     assert (as_upstream_error(error).status, as_upstream_error(error).message) == (400, "Too hot.")
 
 
+def test_no_advice_is_given_that_a_client_cannot_follow() -> None:
+    words = "openai does not support parameters: ['stop'], for model=gpt-5"
+    advice = "To drop these, set `litellm.drop_params=True` or for proxy:\n\n`litellm_settings:\n drop_params: true`"
+    error = Failed(f"litellm.UnsupportedParamsError: {words}. {advice}", 400)
+    assert as_upstream_error(error).message == f"{words}. Leave them out."
+
+
 @pytest.mark.parametrize(
     ("status", "kind"), [(400, "invalid_request_error"), (429, "rate_limit_error"), (529, "overloaded_error")]
 )

@@ -35,6 +35,12 @@ def as_chat(request: JsonObject) -> JsonObject:
     return {**chat, "stream": request.get("stream") is True}
 
 
+def chat_name(name: str) -> str:
+    """What chat calls a member of `generationConfig`; where it has no word for that, this format's."""
+    known = _camel(name)
+    return _CONFIG.get(known, known)
+
+
 def _messages(request: JsonObject) -> list[JsonObject]:
     system = [as_text(part.get("text")) for part in objects(as_object(request.get("systemInstruction")).get("parts"))]
     messages: list[JsonObject] = [{"role": "system", "content": "\n\n".join(system)}] if any(system) else []
@@ -113,9 +119,9 @@ def _label(part: JsonObject) -> str:
 def _config(config: JsonObject) -> JsonObject:
     chat: JsonObject = {}
     for name, value in config.items():
-        known = _camel(name)
-        if known in _CONFIG:
-            chat[_CONFIG[known]] = value
+        known = chat_name(name)
+        if known in _CONFIG.values():
+            chat[known] = value
         elif known not in _OTHERWISE:
             raise _unsayable(f"generationConfig.{name}")
     said = {_camel(name): value for name, value in config.items()}
