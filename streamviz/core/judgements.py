@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from streamviz.core.context import StreamingContext
+from streamviz.core.instead import Instead
 from streamviz.core.policy import ActivePolicy, Consult, Work
 from streamviz.core.verdicts import Decision, Mode, Verdict
 
@@ -140,7 +141,8 @@ class ChainContext(StreamingContext):
     """A stream's context with the books of its policies, which chain and driver keep.
 
     `questions` go by number: the driver has them answered and tells the chain. `halted_by` names the policy that ended
-    the stream. `masked` is what may be kept of blocks, by ordinal, once that is known.
+    the stream. By ordinal, `masked` is what may be kept of blocks, once that is known, and `instead` what the client
+    has in place of them.
     """
 
     judgements: list[Judgement] = field(default_factory=list)
@@ -148,6 +150,7 @@ class ChainContext(StreamingContext):
     questions: dict[int, Question] = field(default_factory=dict)
     not_run: list[NotRun] = field(default_factory=list)
     masked: dict[int, str] = field(default_factory=dict)
+    instead: dict[int, Instead] = field(default_factory=dict)
     halted_by: str = ""
     _number: int = 0
 

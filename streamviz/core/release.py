@@ -19,6 +19,7 @@ from streamviz.core.events import (
     StreamEvent,
     StreamFinished,
 )
+from streamviz.core.instead import Instead, cut_off, note
 from streamviz.core.judgements import ChainContext
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.running import RunningText
@@ -221,12 +222,30 @@ class Release:
         for event in item.events:
             if (halt := self._halt_at(event)) is not None:
                 if isinstance(event, BlockDelta):
+                    self._edited.add(event.ordinal)
                     changed.append(BlockDelta(event.ordinal, self.running[event.ordinal].take_rest()))
+                self._note(changed, item.events, state, context)
                 self._halt(*halt, changed, state, context)
                 return
             changed += self._change(event)
+        self._note(changed, item.events, state, context)
         if not self._carry(item, changed, touched, context):
             self._compose(changed, context)
+
+    def _note(
+        self, said: Iterable[StreamEvent], of: Iterable[StreamEvent], state: StreamState, context: ChainContext
+    ) -> None:
+        """Note what goes out in place of blocks, of which some may have gone out as it came."""
+        coming: Counter[int] = Counter()
+        for event in of:
+            if isinstance(event, BlockDelta) and event.ordinal in self._edited:
+                coming[event.ordinal] += len(event.text)
+        before = {
+            ordinal: state.blocks[ordinal].text[: state.blocks[ordinal].length - self._waiting[ordinal] - length]
+            for ordinal, length in coming.items()
+            if ordinal not in context.instead
+        }
+        note(context.instead, said, self._changes.keys(), self._edited, before, state.blocks)
 
     def _tell_passed(self, events: Sequence[StreamEvent], chunk: Chunk | None) -> None:
         """Tell the composer of what it did not write. If it fails, that only matters once it is to write."""
@@ -355,6 +374,8 @@ class Release:
         ordinal = max(self._started, default=-1) + 1
         text = verdict.text or f"[Halted by policy {active.name}.]"
         last: list[StreamEvent] = [BlockStarted(ordinal, BlockKind.CONTENT), BlockDelta(ordinal, text)]
+        cut_off(context.instead, state.blocks, self._started, self._waiting)
+        context.instead[ordinal] = Instead(BlockKind.CONTENT, [text])
         self._compose([*before, *last, BlockCompleted(ordinal), BlockSealed(ordinal), *finish], context)
         for raw in self._composer.stop():
             context.send_made(raw, active.name)

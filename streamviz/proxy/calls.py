@@ -317,8 +317,6 @@ def _close(call: _Call) -> None:
         call.driver.close()
     finally:
         assert stream.ended_at is not None
-        if call.exchange.masking:
-            call.worker.sessions.ended(stream)
         add_up(stream)
         _count(call.worker, stream)
         call.driver.record(recording.closed(stream, stream.ended_at))

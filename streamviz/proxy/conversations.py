@@ -1,15 +1,15 @@
 """What a worker remembers of its streams' conversations, so that a request finds at once what it goes on from."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
+from streamviz.core.instead import Instead
 from streamviz.core.json_value import JsonObject, as_text
-from streamviz.core.verdicts import Decision, Mode
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.marks import Marks
 from streamviz.proxy.transcripts import answers_of
@@ -23,6 +23,7 @@ _MOST_RETRIES = 16
 _MOST_ALIKE = 64
 
 NONE = UUID(int=0)
+_NOTHING: Mapping[int, Instead] = {}
 Answer = Aggregator[Chunk, JsonObject]
 
 
@@ -114,20 +115,17 @@ class Conversations:
             self._in_session.popitem(last=False)
 
     def ended(self, stream: LiveStream) -> list[int]:
-        """What a stream leaves whose client has all that it gets. To be told again where that is better known."""
+        """What a stream leaves whose client has all that it gets."""
         one = self._known.get(stream.id)
-        if one is None:
+        if one is None or one.answer is None:
             return []
-        answer, one.answer = one.answer, None
-        head: JsonObject = {}
-        if answer is not None:
-            del self._running[one.id]
-            head = answer.head
-            one.has_calls = stream.state.tool_calls > 0
-            one.has_failed = stream.outcome in FAILED
-            if one.has_failed:
-                self._count(one, -1)
-        self._leave(one, _marks_of(one, stream.state, head, *_changes(stream)))
+        head, one.answer = one.answer.head, None
+        del self._running[one.id]
+        one.has_calls = stream.state.tool_calls > 0
+        one.has_failed = stream.outcome in FAILED
+        if one.has_failed:
+            self._count(one, -1)
+        self._leave(one, _marks_of(one, stream.state, head, stream.context.instead))
         return one.left
 
     def forget(self, id: UUID) -> None:
@@ -199,19 +197,5 @@ def _are_others(tools: frozenset[str], others: frozenset[str]) -> bool:
     return bool(others) and not tools & others
 
 
-def _marks_of(one: Known, state: StreamState, head: JsonObject, *changes: dict[int, str]) -> list[int]:
-    return one.marks.left(answers_of(state.blocks, *changes), [as_text(head.get("id"))])
-
-
-def _changes(stream: LiveStream) -> tuple[dict[int, str], dict[int, str]]:
-    """What the client has in place of blocks, by ordinal: their other text, and what stands where they were denied."""
-    replaced: dict[int, str] = {}
-    denied: dict[int, str] = {}
-    for each in stream.context.judgements:
-        if each.ordinal is None or each.policy.mode is not Mode.ENFORCE:
-            continue
-        if each.verdict.decision is Decision.DENY:
-            denied[each.ordinal] = each.verdict.text
-        elif each.verdict.decision is Decision.REPLACE and each.verdict.text:
-            replaced[each.ordinal] = each.verdict.text
-    return {**replaced, **stream.context.masked}, denied
+def _marks_of(one: Known, state: StreamState, head: JsonObject, instead: Mapping[int, Instead] = _NOTHING) -> list[int]:
+    return one.marks.left(answers_of(state.blocks, instead), [as_text(head.get("id"))])

@@ -64,7 +64,7 @@ class Sessions:
         return uuid5(_LABELLED, f"{key_name}\n{name}") if name else uuid7()
 
     def ended(self, stream: LiveStream) -> None:
-        """The client has all that it gets of a stream. To be told again once it is known what policies mask of it."""
+        """The client has all that it gets of a stream."""
         stream.place.marks = self._conversations.ended(stream)
 
     def forget(self, stream: LiveStream) -> None:

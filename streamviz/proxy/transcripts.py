@@ -14,6 +14,7 @@ import msgspec
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
+from streamviz.core.instead import Instead
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode
 from streamviz.core.wire.gemini_request import either
 
@@ -32,11 +33,13 @@ _OPENING = re.compile(r"\s*<(?!user_query>)([A-Za-z]{1,20}[-_][A-Za-z_-]{1,40}|I
 # Codex's first words: the files with an agent's instructions, each below a line that names it.
 _INSTRUCTIONS = re.compile(r"\s*# AGENTS\.md instructions for [^\n]{0,1000}\n")
 _MOST_WRAPPED = 20
+# As clients write thinking that the format has no other place for, such as that of another vendor's model.
+_THOUGHT = re.compile(r"\s*<(think|thinking)>")
 _STANDING = ("system", "developer")
 _ANSWERING = ("assistant", "model")
 _TEXTS = ("text", "input_text", "output_text", "refusal", "summary_text")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
-_NOTHING: Mapping[int, str] = {}
+_NOTHING: Mapping[int, Instead] = {}
 _sorted = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -65,7 +68,7 @@ class Turn:
     def say(self, text: str) -> None:
         """Another text of this turn."""
         if text:
-            self.texts.append(text if self.is_answer else without_reminders(text))
+            self.texts.append(_without_thoughts(text) if self.is_answer else without_reminders(text))
             self.weight += len(self.texts[-1])
 
     def call(self, name: str, arguments: object, id: object) -> None:
@@ -106,26 +109,32 @@ def asked_first(said: object) -> Iterator[Turn]:
     return (_turn([item]) for item in map(as_object, items) if (item.get("role") or "user") == "user")
 
 
-def answers_of(
-    blocks: Iterable[StreamBlock], replaced: Mapping[int, str] = _NOTHING, denied: Mapping[int, str] = _NOTHING
-) -> list[Turn]:
-    """What each choice of an answer said, as its client has it: `replaced` has what it got as the text of a block, by
-    ordinal, `denied` what it was told in place of one."""
+def answers_of(blocks: Iterable[StreamBlock], instead: Mapping[int, Instead] = _NOTHING) -> list[Turn]:
+    """What each choice of an answer said, as its client has it: `instead` is what it got in place of blocks, by
+    ordinal, and behind all of them."""
     answers: dict[int, Turn] = {}
+    behind = dict(instead)
     for block in blocks:
         answer = answers.setdefault(block.choice, Turn(is_answer=True))
-        if block.ordinal in denied:
-            answer.say(denied[block.ordinal])
-            continue
-        if isinstance(block, ToolCallStreamBlock):
-            given = replaced.get(block.ordinal, block.text)
-            answer.call(block.name, given, block.id)
-            answer.errands += _errands_in(given)
-            continue
-        answer.name(block.id)
-        if block.kind in _ANSWERS_TEXT:
-            answer.say(replaced.get(block.ordinal, block.text))
+        other = behind.pop(block.ordinal, None)
+        if other is not None and other.kind is not block.kind:
+            answer.say(other.text)
+        else:
+            _tell(answer, block, block.text if other is None else other.text)
+    for other in behind.values():
+        answers.setdefault(0, Turn(is_answer=True)).say(other.text)
     return [answer for answer in answers.values() if answer.weight or answer.ids]
+
+
+def _tell(answer: Turn, block: StreamBlock, text: str) -> None:
+    """`text` is that of the block, or its arguments."""
+    if isinstance(block, ToolCallStreamBlock):
+        answer.call(block.name, text, block.id)
+        answer.errands += _errands_in(text)
+        return
+    answer.name(block.id)
+    if block.kind in _ANSWERS_TEXT:
+        answer.say(text)
 
 
 def without_reminders(text: str) -> str:
@@ -140,6 +149,12 @@ def without_reminders(text: str) -> str:
             break
         at = end + len(opening[1]) + 3
     return text[at:]
+
+
+def _without_thoughts(text: str) -> str:
+    opening = _THOUGHT.match(text)
+    end = -1 if opening is None else text.find(f"</{opening[1]}>", opening.end())
+    return text if opening is None or end < 0 else text[end + len(opening[1]) + 3 :]
 
 
 def _is_part_of_answer(item: JsonObject) -> bool:

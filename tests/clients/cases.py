@@ -66,7 +66,9 @@ PYTHON = [
     *_cases("openai_sdk", "sdks", "chat responses", COMMON),
     *_cases("anthropic_sdk", "sdks", "messages", (*COMMON, "count")),
     *_cases("google_sdk", "sdks", "gemini", (*COMMON, "count")),
-    *_cases("pydantic_ai_client", "frameworks", "chat responses messages gemini", COMMON),
+    *_cases("pydantic_ai_client", "frameworks", "chat responses messages", COMMON),
+    # It does not try Gemini again.
+    *_cases("pydantic_ai_client", "frameworks", "gemini", tuple(task for task in COMMON if task != "limited")),
     *_cases("openai_agents", "frameworks", "chat responses", COMMON),
     *_cases("langchain_client", "frameworks", "chat responses messages gemini", COMMON),
     *_cases("langgraph_client", "frameworks", "chat messages", ("answer", "tools", "limited", "busy", "cut", "abort")),

@@ -83,8 +83,8 @@ def turn_of(asked: Asked, plan: tuple[int, ...], *, is_endless: bool = False) ->
 
 
 def call(name: str, arguments: Object, step: int) -> Call:
-    """A call with an id of its own."""
-    return Call(name, json.dumps(arguments), f"call_{step}_{uuid4().hex[:8]}")
+    """A call with an id of its own, as long as OpenAI's."""
+    return Call(name, json.dumps(arguments), f"call_{step}_{uuid4().hex[:24]}")
 
 
 def instance(schema: Object) -> Any:

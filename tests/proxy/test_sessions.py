@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 
-from streamviz.core.judgements import Judgement
-from streamviz.core.verdicts import Decision, Verdict
+from streamviz.core.events import BlockKind
+from streamviz.core.instead import Instead
 from streamviz.proxy.conversations import Conversations
 from streamviz.proxy.sessions import Sessions
 from tests.conversations.agents import Call
 from tests.conversations.providers import Ids, Json, Said, chat_results, chat_turn
 from tests.conversations.worker import Host, Streamed
-from tests.core.support import active, deny_names
 
 LONG = "The build fails since the clock moved: retry.py reads it before it is there. " * 4
 
@@ -102,20 +101,10 @@ def test_ids_that_a_provider_counts_prove_nothing() -> None:
 def test_what_the_client_got_in_place_of_a_call_is_what_it_repeats(host: Host) -> None:
     call = _chat(_user("Mend it."), answer=Said("I'll see.", (("rm", {"path": "/"}),)))
     first, aggregator = host.begin(call, 1)
-    verdict = Verdict(Decision.DENY, text=f"rm is not allowed here. {LONG}")
-    first.stream.context.judgements.append(Judgement(active(deny_names("rm")), 1, verdict, 0, 0))
+    first.stream.context.instead[1] = Instead(BlockKind.CONTENT, [f"rm is not allowed here. {LONG}"])
     host.end(first, aggregator)
-    said = [_user("Mend it."), _model(f"I'll see.{verdict.text}"), _user("And?")]
+    said = [_user("Mend it."), _model(f"I'll see.rm is not allowed here. {LONG}"), _user("And?")]
     assert _is_after(_next(host, *said), first)
-
-
-def test_what_policies_mask_is_known_as_the_client_has_it(host: Host) -> None:
-    first, aggregator = host.begin(_chat(_user("Whose?"), answer=Said(f"It is Bob's. {LONG}")), 1)
-    host.end(first, aggregator)
-    masked = f"It is [name]'s. {LONG}"
-    first.stream.context.masked[0] = masked
-    host.sessions.ended(first.stream)
-    assert _is_after(_next(host, _user("Whose?"), _model(masked), _user("And?")), first)
 
 
 def test_marks_are_numbers_that_other_secrets_and_keys_do_not_give(host: Host) -> None:

@@ -43,7 +43,13 @@ def _repeated(format: str, body: Json) -> list[list[Json]]:
     if format == "anthropic_messages":
         turn = messages_turn(body)
         cached = [{**part, "cache_control": {"type": "ephemeral"}} for part in turn["content"]]
-        return [[turn], [messages_turn(body, keeps_thinking=False)], [{**turn, "content": cached}]]
+        # As pydantic-ai has thinking that nobody signed.
+        told = [{"type": "text", "text": "<think>\nLet me see.\n</think>"}, *turn["content"][1:]]
+        return [
+            [turn],
+            [messages_turn(body, keeps_thinking=False)],
+            *[[{**turn, "content": each}] for each in (cached, told)],
+        ]
     return [body["output"], without_ids(body["output"]), body["output"][1:]]
 
 

@@ -1,0 +1,52 @@
+"""What a client has in place of blocks that it did not get as upstream sent them: what it will say they were."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.events import BlockDelta, BlockKind, BlockStarted, StreamEvent
+
+
+@dataclass(slots=True)
+class Instead:
+    """What stands for a block: `kind` is that which the client sees, as a denied call is a text to it."""
+
+    kind: BlockKind
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The text, or the arguments."""
+        return "".join(self.pieces)
+
+
+def note(
+    instead: dict[int, Instead],
+    said: Iterable[StreamEvent],
+    replaced: Set[int],
+    edited: Set[int],
+    before: Mapping[int, str],
+    blocks: Sequence[StreamBlock],
+) -> None:
+    """Note what was said of blocks that were `replaced` as a whole, or `edited` as they came; of these the client had
+    some of upstream's text `before`, by ordinal."""
+    for event in said:
+        if isinstance(event, BlockStarted) and event.ordinal in replaced:
+            instead[event.ordinal] = Instead(event.kind)
+        elif isinstance(event, BlockDelta) and (event.ordinal in edited or event.ordinal in instead):
+            if event.ordinal not in instead:
+                instead[event.ordinal] = Instead(blocks[event.ordinal].kind, [before.get(event.ordinal, "")])
+            instead[event.ordinal].pieces.append(event.text)
+
+
+def cut_off(
+    instead: dict[int, Instead], blocks: Iterable[StreamBlock], started: Set[int], waiting: Counter[int]
+) -> None:
+    """Note of a stream that ends early that the client gets no more of its blocks; `waiting` is how much of each it has
+    not."""
+    for block in blocks:
+        if block.ordinal not in started:
+            instead[block.ordinal] = Instead(BlockKind.CONTENT)
+        elif block.ordinal not in instead and waiting[block.ordinal]:
+            instead[block.ordinal] = Instead(block.kind, [block.text[: block.length - waiting[block.ordinal]]])
