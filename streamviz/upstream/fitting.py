@@ -247,7 +247,7 @@ def _fit_chat(target: Target, fields: JsonObject, left_out: list[str]) -> None:
 
 
 def _fit_gemini(target: Target, fields: JsonObject, left_out: list[str]) -> None:
-    """The same of clients of Gemini's format, whose seals are of its own kind; and what holds in chat of the rest of what
+    """The same of clients of Gemini's format, whose seals are of its own kind; and what holds in chat of all else that
     they say of the answer."""
     if "generationConfig" in fields:
         fields["generationConfig"] = _fit_generation(target, _object(fields, "generationConfig"), left_out)
