@@ -54,10 +54,15 @@ class SignInForm(AuthenticationForm):
             raise ValidationError(str(error)) from error
 
 
-class SavedViewForm(forms.Form):
-    """A view of one's own: its name, and what it shows."""
+class ViewNameForm(forms.Form):
+    """What a view of one's own is called."""
 
     name = forms.CharField(max_length=60)
+
+
+class SavedViewForm(ViewNameForm):
+    """A view of one's own: its name, and what it shows."""
+
     page = forms.ChoiceField(choices=[("sessions", "Sessions"), ("errors", "Errors")])
     query = forms.CharField(max_length=1000, required=False)
 

@@ -48,6 +48,7 @@ urlpatterns = [
     path("compare/", compare.compare, name="compare"),
     path("errors/", error_groups.errors, name="errors"),
     path("views/", saved_views.save_view, name="save_view"),
+    path("views/<int:view_id>/rename/", saved_views.rename_view, name="rename_view"),
     path("views/<int:view_id>/delete/", saved_views.delete_view, name="delete_view"),
     path("sessions/histogram/", sessions.session_histogram, name="session_histogram"),
     path("sessions/<uuid:session_id>/", conversation.session, name="session"),

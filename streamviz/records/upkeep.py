@@ -1,10 +1,12 @@
-"""What the writer sees to beside its work: half hours put together, partitions made ahead, and retention once a day."""
+"""What the writer sees to beside its work: half hours put together, partitions made ahead, retention once a day, and
+the words of requests that were stored before these were searched."""
 
 import logging
 import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from uuid import UUID
 
 import psycopg
 from django.db import DatabaseError, connections
@@ -14,6 +16,7 @@ from streamviz.records.moments import as_datetime, since_boot
 from streamviz.records.partitions import days_around, days_left_out, make_days
 from streamviz.records.retention import is_due, run_retention
 from streamviz.records.rules import Retention
+from streamviz.records.writer.request_words import FIRST, fill_in
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +24,8 @@ EVERY_SECONDS = 300.0
 FIRST_PAUSE_SECONDS = 5.0
 # Retention may keep whoever stores chunks waiting for some seconds, so it is not tried again as soon.
 RETENTION_SECONDS = 3600.0
+# Between requests that are read for their words: the journal comes first.
+BREATH_SECONDS = 0.1
 
 
 class Upkeep:
@@ -38,6 +43,8 @@ class Upkeep:
         self._retained_at = float("-inf")
         # What is dropped does not come back, so a clock that jumps ahead while this runs is not believed.
         self._clock_offset = time.time_ns() - since_boot()
+        # The words of requests are filled in behind this stream; None: all have theirs.
+        self._filled: UUID | None = FIRST
         self._thread: threading.Thread | None = None
 
     def start(self, stop: threading.Event) -> None:
@@ -56,6 +63,7 @@ class Upkeep:
         if time.monotonic() - self._retained_at >= RETENTION_SECONDS:
             self._retained_at = time.monotonic()
             troubles += filter(None, [self._tried(lambda: self._retain(stop))])
+        troubles += filter(None, [self._tried(lambda: self._fill_in(stop))])
         self._tell("; ".join(troubles))
         self._pause = min(2 * self._pause, EVERY_SECONDS) if troubles else FIRST_PAUSE_SECONDS
         return self._pause if troubles else EVERY_SECONDS
@@ -97,6 +105,14 @@ class Upkeep:
     def _put_together(self) -> None:
         with psycopg.connect(self._conninfo(), autocommit=True) as connection:
             put_together(connection)
+
+    def _fill_in(self, stop: threading.Event) -> None:
+        """Some at a time, each stored by itself: what was done before an end is not done again."""
+        if self._filled is None:
+            return
+        with psycopg.connect(self._conninfo(), autocommit=True) as connection:
+            while self._filled is not None and not stop.wait(0 if self._filled == FIRST else BREATH_SECONDS):
+                self._filled = fill_in(connection, self._filled)
 
     def _retain(self, stop: threading.Event) -> None:
         try:

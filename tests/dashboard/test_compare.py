@@ -61,3 +61,11 @@ def test_what_is_no_stream_is_not_found(cast: Cast) -> None:
     a, _ = two()
     for query in ("", "a=x", f"a={a.session_id}", f"a={a.pk}&b=x"):
         assert cast["bob"].get(f"/compare/?{query}").status_code == 404
+
+
+def test_a_format_that_nobody_here_reads_is_said(cast: Cast) -> None:
+    a, b = two()
+    Stream.objects.filter(pk=b.pk).update(wire_format="of tomorrow")
+    answer = cast["bob"].get(f"/compare/?a={a.pk}&b={b.pk}")
+    assert answer.status_code == 200
+    assert "of a format that is not known here" in answer.content.decode()

@@ -63,6 +63,7 @@ ACTIONS = {
     "cancel": (OPERATORS, 409),
     "star_session": (OPERATORS, 302),
     "save_view": (VIEWERS, 302),
+    "rename_view": (VIEWERS, 404),
     "delete_view": (VIEWERS, 404),
     "note_session": (OPERATORS, 302),
     "delete_session": (ADMINISTRATORS, 302),

@@ -41,6 +41,20 @@ def test_only_ones_own_is_deleted(cast: Cast) -> None:
     assert names() == []
 
 
+def test_it_is_renamed_by_its_owner_and_never_to_a_name_that_is_taken(cast: Cast) -> None:
+    cast["bob"].post("/views/", NIGHTLY)
+    path = f"/views/{SavedView.objects.get().pk}/rename/"
+    assert f'action="{path}"' in cast["bob"].get("/sessions/").content.decode()
+    answer: Any = cast["bob"].post(path, {"name": "Every night"})
+    assert answer.url == URL
+    assert names() == ["Every night"]
+    assert cast["alice"].post(path, {"name": "hers"}).status_code == 404
+    cast["bob"].post("/views/", NIGHTLY)
+    for name in (NIGHTLY["name"], "", "x" * 61):
+        cast["bob"].post(path, {"name": name})
+    assert set(names()) == {"Every night", NIGHTLY["name"]}
+
+
 @pytest.mark.parametrize("change", [{"name": ""}, {"name": "x" * 61}, {"page": "admin:index"}, {"query": "q=" * 600}])
 def test_what_is_no_view_is_not_kept(cast: Cast, change: dict[str, str]) -> None:
     cast["bob"].post("/views/", NIGHTLY | change)

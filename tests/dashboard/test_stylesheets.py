@@ -1,4 +1,4 @@
-"""The stylesheets: each page links those of its classes, and they have no rule for what is nowhere."""
+"""The stylesheets: each page links those of its classes, and they have no rule for what is nowhere; and icons."""
 
 import re
 from pathlib import Path
@@ -44,3 +44,9 @@ def test_every_rule_is_for_what_is_there() -> None:
     words = set(re.findall(r"[a-z][\w-]*", "\n".join(path.read_text() for path in files)))
     styled = {name for named in SHEETS.values() for name in named if name.split("-")[0] not in PUT_TOGETHER}
     assert styled - words == set()
+
+
+def test_every_icon_is_in_the_sprite() -> None:
+    templates = {path.name: path.read_text() for path in TEMPLATES.rglob("*.html")}
+    drawn = set(re.findall(r'id="i-(\w+)"', templates["_sprite.html"]))
+    assert set(re.findall(r'{% icon "(\w+)"', "".join(templates.values()))) - drawn == set()

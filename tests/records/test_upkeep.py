@@ -1,5 +1,6 @@
 """The upkeep of the tables: partitions, also those that come too late, half hours, retention; and its failures."""
 
+import json
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -8,12 +9,16 @@ import psycopg
 import pytest
 
 from streamviz.records import partitions
+from streamviz.records import upkeep as upkeep_module
 from streamviz.records.database import conninfo
 from streamviz.records.models import RetentionRun
 from streamviz.records.partitions import day_of
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.pages import stream_page
 from streamviz.records.retention import days
 from streamviz.records.rules import Retention
 from streamviz.records.upkeep import EVERY_SECONDS, FIRST_PAUSE_SECONDS, Upkeep
+from streamviz.records.writer import request_words
 from tests.records.conftest import Query
 from tests.records.history import id_at, store, story
 
@@ -90,6 +95,25 @@ def test_what_fails_is_told_and_keeps_nothing_else_from_being_done(
         "table maintenance failed",
         "table maintenance works again",
     ]
+
+
+def test_requests_from_before_they_were_searched_are_found_after_it(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asking(text: str) -> bytes:
+        return json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
+
+    monkeypatch.setattr(request_words, "AT_ONCE", 1)
+    old = store(*(story(ago(3), number=n, request=asking(f"zebra {n}")) for n in range(3)), story(ago(4), number=4, request=b""))
+    query("DELETE FROM records_requestwords")
+    store(story(ago(1), request=asking("giraffe")))
+    stop = threading.Event()
+    monkeypatch.setattr(upkeep_module, "fill_in", lambda *told: stop.set() or request_words.fill_in(*told))
+    Upkeep(RULES, conninfo).round(stop)
+    assert query("SELECT count(*) FROM records_requestwords") == [(2,)], "ended after some"
+    Upkeep(RULES, conninfo).round(NOT_YET)
+    assert set(stream_page(Filters(text="zebra"), None, 10).ids) == set(old[:3])
+    assert query("SELECT count(*) FROM records_requestwords") == [(4,)]
 
 
 def test_a_clock_that_jumps_ahead_while_it_runs_has_retention_drop_nothing(

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
 from streamviz.dashboard import roles
-from streamviz.dashboard.forms import SavedViewForm, wrong_with
+from streamviz.dashboard.forms import SavedViewForm, ViewNameForm, wrong_with
 from streamviz.dashboard.pages import needs, signed_in_user
 from streamviz.records.models import SavedView
 
@@ -31,6 +31,24 @@ def save_view(request: HttpRequest) -> HttpResponse:
     query = urlencode([pair for pair in parse_qsl(form.cleaned_data["query"]) if pair[0] in _KEPT])
     values = {"page": form.cleaned_data["page"], "query": query}
     view, _ = SavedView.objects.update_or_create(user=user, name=name, defaults=values)
+    return redirect(view.url)
+
+
+@needs(roles.VIEW)
+@require_POST
+def rename_view(request: HttpRequest, view_id: int) -> HttpResponse:
+    """Give a view of one's own another name, unless another of them has it."""
+    view = get_object_or_404(SavedView, pk=view_id, user=signed_in_user(request))
+    form = ViewNameForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, wrong_with(form))
+        return redirect(view.url)
+    name = form.cleaned_data["name"]
+    if SavedView.objects.filter(user=view.user, name=name).exclude(pk=view.pk).exists():
+        messages.error(request, "Another view has this name.")
+        return redirect(view.url)
+    view.name = name
+    view.save(update_fields=["name"])
     return redirect(view.url)
 
 
