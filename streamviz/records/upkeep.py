@@ -14,9 +14,9 @@ from django.db import DatabaseError, connections
 from streamviz.records.half_hours import put_together
 from streamviz.records.moments import as_datetime, since_boot
 from streamviz.records.partitions import days_around, days_left_out, make_days
+from streamviz.records.request_index import FIRST, fill_in
 from streamviz.records.retention import is_due, run_retention
 from streamviz.records.rules import Retention
-from streamviz.records.writer.request_words import FIRST, fill_in
 
 log = logging.getLogger(__name__)
 

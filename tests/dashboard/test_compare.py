@@ -45,6 +45,17 @@ def test_figures_requests_and_answers_stand_beside_each_other(cast: Cast) -> Non
     assert "has no block here" in shown
 
 
+def test_both_waterfalls_share_an_axis(cast: Cast) -> None:
+    a, b = two()
+    page = cast["bob"].get(f"/compare/?a={a.pk}&b={b.pk}").content.decode()
+    drawn = page[page.index("compare-times") : page.index("compare-parts")]
+    ends = re.findall(r'class="side-line" x1="([\d.]+%)"', drawn)
+    assert ends == ["50.00%", "100.00%"], "2 s of 4 s"
+    assert drawn.count("lane-span") == 3
+    assert f'href="/streams/{b.pk}/?from=1#b1"' in drawn
+    assert f'href="/streams/{a.pk}/?from=0#b0"' in drawn
+
+
 def test_what_is_unknown_of_one_has_no_difference(cast: Cast) -> None:
     a, b = two()
     page = text_of(cast["bob"].get(f"/compare/?a={a.pk}&b={b.pk}").content.decode())

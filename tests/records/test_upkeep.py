@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from streamviz.records import partitions
-from streamviz.records import upkeep as upkeep_module
+from streamviz.records import partitions, request_index
 from streamviz.records.database import conninfo
 from streamviz.records.models import RetentionRun
 from streamviz.records.partitions import day_of
@@ -18,12 +17,23 @@ from streamviz.records.queries.pages import stream_page
 from streamviz.records.retention import days
 from streamviz.records.rules import Retention
 from streamviz.records.upkeep import EVERY_SECONDS, FIRST_PAUSE_SECONDS, Upkeep
-from streamviz.records.writer import request_words
 from tests.records.conftest import Query
 from tests.records.history import id_at, store, story
 
 RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
 NOT_YET = threading.Event()
+
+
+class SetAfter(threading.Event):
+    """Is set once it was waited for so often."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self._left = times
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._left -= 1
+        return self._left < 0
 
 
 def ago(days_ago: float) -> datetime:
@@ -103,13 +113,13 @@ def test_requests_from_before_they_were_searched_are_found_after_it(
     def asking(text: str) -> bytes:
         return json.dumps({"model": "m", "messages": [{"role": "user", "content": text}]}).encode()
 
-    monkeypatch.setattr(request_words, "AT_ONCE", 1)
-    old = store(*(story(ago(3), number=n, request=asking(f"zebra {n}")) for n in range(3)), story(ago(4), number=4, request=b""))
+    monkeypatch.setattr(request_index, "AT_ONCE", 1)
+    old = store(
+        *(story(ago(3), number=n, request=asking(f"zebra {n}")) for n in range(3)), story(ago(4), number=4, request=b"")
+    )
     query("DELETE FROM records_requestwords")
     store(story(ago(1), request=asking("giraffe")))
-    stop = threading.Event()
-    monkeypatch.setattr(upkeep_module, "fill_in", lambda *told: stop.set() or request_words.fill_in(*told))
-    Upkeep(RULES, conninfo).round(stop)
+    Upkeep(RULES, conninfo).round(SetAfter(1))
     assert query("SELECT count(*) FROM records_requestwords") == [(2,)], "ended after some"
     Upkeep(RULES, conninfo).round(NOT_YET)
     assert set(stream_page(Filters(text="zebra"), None, 10).ids) == set(old[:3])

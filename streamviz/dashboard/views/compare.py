@@ -10,8 +10,9 @@ from django.views.decorators.http import require_safe
 from streamviz.dashboard import roles
 from streamviz.dashboard.comparisons import requests_of
 from streamviz.dashboard.pages import needs
+from streamviz.live.feed import now_us
 from streamviz.live.presentation import from_records
-from streamviz.live.presentation.comparison import figures_of, pairs_of
+from streamviz.live.presentation.comparison import figures_of, pairs_of, times_of
 from streamviz.records.models import Stream
 from streamviz.records.queries.search import as_id
 
@@ -35,6 +36,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         "a": one,
         "b": other,
         "figures": figures_of(one, other),
+        "times": times_of(one, other, now_us()),
         "requests": requests_of(a, b),
         "pairs": pairs_of(one.blocks[:_MOST_BLOCKS], other.blocks[:_MOST_BLOCKS]),
     }

@@ -1,6 +1,7 @@
 """Two streams beside each other: their figures with what B has more or less, and the words that differ."""
 
 import re
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -8,6 +9,7 @@ from typing import NamedTuple
 
 from streamviz.live.presentation.text import UNKNOWN, age, count, exact, money, printable
 from streamviz.live.presentation.views import BlockView, StreamView
+from streamviz.live.presentation.waterfall import Waterfall, end_of, waterfall_of
 
 # Of more words only what is the same at both ends is told apart.
 _MOST_WORDS = 400
@@ -40,6 +42,16 @@ class Pair(NamedTuple):
     b: BlockView | None
     a_pieces: Sequence[Piece]
     b_pieces: Sequence[Piece]
+
+
+class Times(NamedTuple):
+    """One side's waterfall, on an axis that both share, and how long it took."""
+
+    side: str
+    name: str
+    of: uuid.UUID
+    fall: Waterfall
+    took: str
 
 
 Number = Callable[[StreamView], float | None]
@@ -87,6 +99,15 @@ def _words(a: StreamView, b: StreamView) -> Iterator[Figure]:
     for name, read in _WORDS.items():
         one, other = printable(read(a))[:60], printable(read(b))[:60]
         yield Figure(name, one or UNKNOWN, other or UNKNOWN, "same" if one == other else "differs")
+
+
+def times_of(a: StreamView, b: StreamView, now: int) -> list[Times]:
+    """The waterfalls of both at the time `now` (µs since the epoch), as long as the longer one."""
+    lengths = [end_of(each, now) - each.requested_at for each in (a, b)]
+    return [
+        Times(side, each.short_id, each.id, waterfall_of(each, now, length=max(lengths)), age(length))
+        for side, each, length in zip("AB", (a, b), lengths, strict=True)
+    ]
 
 
 def pairs_of(a: Sequence[BlockView], b: Sequence[BlockView]) -> list[Pair]:

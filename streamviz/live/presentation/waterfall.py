@@ -69,7 +69,7 @@ class Stall(NamedTuple):
 
 
 class Waterfall(NamedTuple):
-    """The whole drawing, `length` µs long; `now` is None once the stream is over."""
+    """The whole drawing, `length` µs long, in which the stream reaches to `end_x`; `now` is None once it is over."""
 
     marks: list[Mark]
     lanes: list[Lane]
@@ -78,6 +78,7 @@ class Waterfall(NamedTuple):
     stalls: list[Stall]
     now: Mark | None
     length: int
+    end_x: str
 
     @property
     def length_ms(self) -> int:
@@ -112,11 +113,16 @@ class _Scale:
         return "".join(ticks)
 
 
-def waterfall_of(stream: StreamView, now: int, before: int | None = None) -> Waterfall:
-    """The waterfall at the time `now` (µs since the epoch); where there are very many lanes, only the newest, or the
-    last of those before the block `before`."""
-    end = stream.ended_at or (now if stream.is_running else stream.last_received_at or stream.requested_at)
-    scale = _Scale(stream.requested_at, end, stream.is_running)
+def end_of(stream: StreamView, now: int) -> int:
+    """When a stream ended, or how far it is at the time `now` (µs since the epoch)."""
+    return stream.ended_at or (now if stream.is_running else stream.last_received_at or stream.requested_at)
+
+
+def waterfall_of(stream: StreamView, now: int, before: int | None = None, *, length: int = 0) -> Waterfall:
+    """The waterfall at the time `now` (µs since the epoch), at least `length` µs long; where there are very many lanes,
+    only the newest, or the last of those before the block `before`."""
+    end = end_of(stream, now)
+    scale = _Scale(stream.requested_at, max(end, stream.requested_at + length), stream.is_running)
     known = stream.blocks[:before]
     blocks = known[-_LANES:]
     return Waterfall(
@@ -127,6 +133,7 @@ def waterfall_of(stream: StreamView, now: int, before: int | None = None) -> Wat
         stalls=_drawn(scale, _stalls(stream, end)),
         now=Mark(scale.percent(end), f"now {age(end - scale.start)}") if stream.is_running else None,
         length=scale.length,
+        end_x=scale.percent(end),
     )
 
 

@@ -1,68 +1,15 @@
 """Storing the words of requests, so that they can be searched for."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
-from uuid import UUID
 
 import psycopg
 
-from streamviz.records.columns import clean
-from streamviz.records.request_words import RequestText, searched
+from streamviz.records.request_index import StoredRequest, write_words
 from streamviz.records.writer.pending import Batch
-
-KNOWN = "SELECT DISTINCT session_id, standing FROM records_requestwords WHERE session_id = ANY(%s)"
-INSERT = """
-INSERT INTO records_requestwords (stream_id, session_id, standing, search)
-VALUES (%s, %s, %s, to_tsvector('simple'::regconfig, streamviz_words(%s)))
-ON CONFLICT (stream_id) DO NOTHING
-"""
-# Indexes of both primary keys. Nobody deletes a stream while its words are written.
-_WITHOUT = """
-SELECT s.id, s.session_id, s.request, s.wire_format FROM records_stream AS s
-WHERE s.id > %s AND octet_length(s.request) > 0
-    AND NOT EXISTS (SELECT FROM records_requestwords AS asked WHERE asked.stream_id = s.id)
-ORDER BY s.id LIMIT %s FOR KEY SHARE OF s
-"""
-# Requests may be long, and as many are in memory at once.
-AT_ONCE = 20
-FIRST = UUID(int=0)
-
-
-class StoredRequest(NamedTuple):
-    """A stream's request, and whose it is."""
-
-    stream_id: UUID
-    session_id: UUID
-    request: bytes
-    wire_format: str
 
 
 def write_request_words(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     """Of the streams that began. A request that is not kept has none."""
     opened = (batch.opened for batch in batches if batch.opened and batch.opened.request)
-    _write(cursor, [StoredRequest(each.stream_id, each.session_id, each.request, each.wire_format) for each in opened])
-
-
-def fill_in(connection: psycopg.Connection, after: UUID) -> UUID | None:
-    """Write the words of some streams behind this one that were stored before requests were searched; the last of them,
-    None where there are no more. Raises psycopg.Error."""
-    with connection.transaction(), connection.cursor() as cursor:
-        found = [StoredRequest(*row) for row in cursor.execute(_WITHOUT, [after, AT_ONCE])]
-        _write(cursor, found)
-    return found[-1].stream_id if found else None
-
-
-def _write(cursor: psycopg.Cursor, requests: Sequence[StoredRequest]) -> None:
-    if not requests:
-        return
-    known = set(cursor.execute(KNOWN, [[each.session_id for each in requests]]).fetchall())
-    sessions = {session_id for session_id, _ in known}
-    rows = []
-    for each in requests:
-        request = RequestText(each.request, each.wire_format)
-        of_session = each.session_id, request.standing
-        text = searched(request, is_first=each.session_id not in sessions, is_known=of_session in known)
-        rows.append((each.stream_id, *of_session, clean(text)))
-        known.add(of_session)
-        sessions.add(each.session_id)
-    cursor.executemany(INSERT, rows)
+    requests = (StoredRequest(each.stream_id, each.session_id, each.request, each.wire_format) for each in opened)
+    write_words(cursor, list(requests))
