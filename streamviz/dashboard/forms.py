@@ -203,6 +203,17 @@ class NoteForm(forms.Form):
     note = forms.CharField(required=False, max_length=2000, label="Note")
 
 
+class StreamNoteForm(NoteForm):
+    """The same of a stream, and its labels, with commas between them."""
+
+    labels = forms.CharField(required=False, max_length=400, label="Labels")
+
+    def clean_labels(self) -> list[str]:
+        """Each once, in the order in which they were given."""
+        words = (" ".join(each.split()) for each in self.cleaned_data["labels"].split(","))
+        return list(dict.fromkeys(filter(None, words)))
+
+
 class KeyForm(forms.ModelForm):
     """A new key's name, the models that it is for, and where calls go that are passed through."""
 

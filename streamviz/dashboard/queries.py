@@ -12,7 +12,7 @@ from django.db.models.functions import Length
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.from_records import outlines
-from streamviz.records.models import Block, ClientRun, Session, Stream, UpstreamRun, Verdict
+from streamviz.records.models import Annotation, Block, ClientRun, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries import pages
 from streamviz.records.queries.filters import Filters
@@ -41,6 +41,13 @@ class Spent(NamedTuple):
     estimated: int = 0
 
 
+class Kept(NamedTuple):
+    """How many streams people gave a star, and the labels that they gave any, by name."""
+
+    starred: int = 0
+    labels: tuple[str, ...] = ()
+
+
 class SessionRow(NamedTuple):
     """A session with what its streams add up to, and what a search found in it."""
 
@@ -51,6 +58,7 @@ class SessionRow(NamedTuple):
     models: list[str]
     outcomes: list[tuple[marks.StateMark, int]]
     verdicts: list[tuple[marks.DecisionMark, int]]
+    kept: Kept
     found: Snippet | None = None
 
     @property
@@ -83,7 +91,7 @@ def oldest_stream() -> datetime | None:
 
 
 def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
-    """Each session with what its streams add up to, in three queries."""
+    """Each session with what its streams add up to, in four queries."""
     ids = [session.pk for session in sessions]
     streams = Stream.objects.filter(session__in=ids).order_by()
     by_kind = streams.values_list("session_id", "requested_model", "outcome").annotate(Count("pk"), Max("ended_at"))
@@ -96,6 +104,7 @@ def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
         outcomes[session_id][outcome] += number
     decisions = _decisions(ids)
     spent = _spent(streams)
+    kept = _kept(ids)
     return [
         SessionRow(
             session=session,
@@ -105,6 +114,7 @@ def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
             models=[model for model, _ in models[session.pk].most_common()],
             outcomes=[(marks.OUTCOMES.get(outcome, marks.RUNNING), n) for outcome, n in outcomes[session.pk].items()],
             verdicts=[(marks.DECISIONS[decision], n) for decision, n in decisions[session.pk].items()],
+            kept=kept.get(session.pk, Kept()),
         )
         for session in sessions
     ]
@@ -129,6 +139,16 @@ def _spent(streams: QuerySet[Stream]) -> dict[uuid.UUID, Spent]:
         session_id: Spent(asked, said, cached, None if cost is None else float(cost), *counts)
         for session_id, asked, said, cached, cost, *counts in sums
     }
+
+
+def _kept(session_ids: list[uuid.UUID]) -> dict[uuid.UUID, Kept]:
+    """What people keep with the streams, by session."""
+    found: dict[uuid.UUID, Kept] = defaultdict(Kept)
+    annotations = Annotation.objects.filter(stream__session__in=session_ids).order_by()
+    for session_id, is_starred, labels in annotations.values_list("stream__session_id", "is_starred", "labels"):
+        before = found[session_id]
+        found[session_id] = Kept(before.starred + is_starred, tuple(sorted({*before.labels, *labels})))
+    return found
 
 
 def _decisions(session_ids: list[uuid.UUID]) -> dict[uuid.UUID, Counter[Decision]]:

@@ -3,7 +3,7 @@
 | role | may |
 |---|---|
 | viewer | see every page |
-| operator | also change, try out and back-test policies; send, cancel, decide about streams; star and note sessions |
+| operator | also change, try out and back-test policies; send, cancel, decide about streams; star and note them |
 | administrator | everything, in the admin too; delete sessions, make public links |
 """
 

@@ -31,6 +31,8 @@ FIELDS = {
     "finish_reason": "finish_reason:length",
     "error": "error:timeout",
     "starred": "starred:yes",
+    "label": "label:regression",
+    "note": 'note:"ask the provider"',
     "cost": "cost:0.50 (at least $0.50)",
     "duration": "duration:30s (at least 30 s)",
 }
@@ -139,10 +141,14 @@ def _answer(name: str) -> Callable[[Term], tuple[str, bool]]:
     return read_answer
 
 
-def _error(term: Term) -> tuple[str, tuple[str, ...]]:
-    """Part of what an error says; only a star is special."""
-    escaped = re.sub(r"([\\%_])", r"\\\1", term.value)
-    return "errors", (f"%{escaped.replace('*', '%')}%",)
+def _part(name: str) -> Callable[[Term], tuple[str, tuple[str, ...]]]:
+    """Part of what a text says; only a star is special."""
+
+    def read_part(term: Term) -> tuple[str, tuple[str, ...]]:
+        escaped = re.sub(r"([\\%_])", r"\\\1", term.value)
+        return name, (f"%{escaped.replace('*', '%')}%",)
+
+    return read_part
 
 
 def _cost(term: Term) -> tuple[str, float]:
@@ -169,8 +175,10 @@ _READERS: dict[str, Callable[[Term], tuple[str, Any]]] = {
     "state": _word("outcomes", _STATES),
     "outcome": _word("outcomes", _STATES),
     "finish_reason": _exact("finish_reasons"),
-    "error": _error,
+    "error": _part("errors"),
     "starred": _answer("starred"),
+    "label": _names("labels", names.labels),
+    "note": _part("notes"),
     "cost": _cost,
     "duration": _duration,
 }

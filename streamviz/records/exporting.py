@@ -11,7 +11,7 @@ from uuid import UUID
 
 from streamviz.core.json_value import encode
 from streamviz.records.columns import bytes_to_line
-from streamviz.records.models import Block, ClientRun, Session, Stream, UpstreamRun, Verdict
+from streamviz.records.models import Annotation, Block, ClientRun, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
 
 VERSION = 2
@@ -50,7 +50,7 @@ def _session(session: Session) -> bytes:
 
 def _stream(stream: Stream) -> Iterator[bytes]:
     key = stream.key.name if stream.key else None
-    yield _line("stream", {"id": stream.pk, "key": key} | OPENED.line(stream) | CLOSED.line(stream))
+    yield _line("stream", {"id": stream.pk, "key": key} | OPENED.line(stream) | CLOSED.line(stream) | _kept(stream))
     for block in Block.objects.filter(stream=stream):
         yield _line("block", BLOCK.line(block))
     for verdict in Verdict.objects.filter(stream=stream).select_related("policy_version__policy"):
@@ -69,6 +69,12 @@ def _stream(stream: Stream) -> Iterator[bytes]:
                 else {"origin": frame.origin, "raw": bytes_to_line(frame.made)}
             )
             yield _line("frame", {"number": frame.number, "sent_at": frame.sent_at, **made})
+
+
+def _kept(stream: Stream) -> Line:
+    """What people keep with it."""
+    kept = Annotation.objects.filter(stream=stream).values("is_starred", "note", "labels").first()
+    return {"annotation": kept} if kept else {}
 
 
 def _line(what: str, value: Line) -> bytes:

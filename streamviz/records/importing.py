@@ -14,7 +14,7 @@ from django.db import DataError, IntegrityError
 from streamviz.core.verdicts import Mode
 from streamviz.records.columns import bytes_from_line, clean
 from streamviz.records.exporting import VERSION, Line
-from streamviz.records.models import ApiKey, DeletedStream, Policy, PolicyVersion, Session
+from streamviz.records.models import Annotation, ApiKey, DeletedStream, Policy, PolicyVersion, Session
 from streamviz.records.models.policies import OWN_CODE, PolicyFields
 from streamviz.records.recorder import (
     BlockRecord,
@@ -56,6 +56,14 @@ class SessionLine(msgspec.Struct):
     name: str = ""
 
 
+class AnnotationLine(msgspec.Struct):
+    """What people keep with a stream, in its line."""
+
+    is_starred: bool
+    note: str
+    labels: list[str]
+
+
 class Importing:
     """Stores exported sessions. What is here already stays as it is; keys are found by their names."""
 
@@ -63,6 +71,7 @@ class Importing:
         self._store = store
         self._session: SessionLine | None = None
         self._stored: Batch | None = None
+        self._annotation: AnnotationLine | None = None
         self._versions: dict[tuple[str, int], int] = {}
         self._is_over = False
         self.streams = 0
@@ -103,6 +112,7 @@ class Importing:
         if self._session is None:
             raise ValueError("it belongs to no session")
         stream_id = UUID(value["id"])
+        self._annotation = msgspec.convert(value["annotation"], AnnotationLine) if "annotation" in value else None
         opened = StreamOpened(
             stream_id=stream_id,
             session_id=self._session.id,
@@ -168,6 +178,9 @@ class Importing:
             return
         DeletedStream.objects.filter(stream_id=batch.stream_id).delete()
         self._store.write([batch])
+        if kept := self._annotation:
+            told = {"is_starred": kept.is_starred, "note": clean(kept.note), "labels": [*map(clean, kept.labels)]}
+            Annotation.objects.get_or_create(stream_id=batch.stream_id, defaults=told)
         session = Session.objects.get(pk=batch.opened.session_id)
         session.is_starred |= self._session.is_starred
         session.note = session.note or clean(self._session.note)

@@ -1,7 +1,7 @@
 """Retention: how long what is kept, what that would free, and freeing it.
 
 Chunks go first, a day's partition at a time; blocks, verdicts and streams later. A stream that a policy intervened in,
-or whose session has a star, is kept with all of its chunks for as long as such streams are.
+or that has a star or is of a session with one, is kept with all of its chunks for as long as such streams are.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,6 +37,7 @@ IS_KEPT = """
 (%(kept_days)s = 0 OR stream.requested_at >= %(now)s - %(kept_days)s * interval '1 day')
 AND (
     EXISTS (SELECT FROM records_session AS session WHERE session.id = stream.session_id AND session.is_starred)
+    OR EXISTS (SELECT FROM records_annotation AS kept WHERE kept.stream_id = stream.id AND kept.is_starred)
     OR EXISTS (
         SELECT FROM records_verdict AS verdict
         WHERE verdict.stream_id = stream.id AND verdict.mode = 'enforce' AND verdict.decision <> 'allow'

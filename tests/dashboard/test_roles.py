@@ -62,6 +62,8 @@ ACTIONS = {
     "decide": (OPERATORS, 400),
     "cancel": (OPERATORS, 409),
     "star_session": (OPERATORS, 302),
+    "star_stream": (OPERATORS, 302),
+    "note_stream": (OPERATORS, 302),
     "save_view": (VIEWERS, 302),
     "rename_view": (VIEWERS, 404),
     "delete_view": (VIEWERS, 404),

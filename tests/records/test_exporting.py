@@ -15,7 +15,7 @@ from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
 from streamviz.records.exporting import export
 from streamviz.records.importing import Importing, NotAnExport
-from streamviz.records.models import ApiKey, Block, ClientRun, Policy, Session, Stream, UpstreamRun, Verdict
+from streamviz.records.models import Annotation, ApiKey, Block, ClientRun, Policy, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.recorder import BlockRecord, ChunksReceived, StreamClosed, StreamOpened, VerdictRecord
 from streamviz.records.verification import verify
 from streamviz.records.writer.store import Store
@@ -28,6 +28,7 @@ ODD = [b"", b"\xff\xfe\n\n", "data: \u2028\U0001f9ea\n\n".encode()]
 TABLES = {
     "session": "SELECT id, label, name, is_starred, note, started_at, last_at FROM records_session ORDER BY 1",
     "stream": "SELECT to_jsonb(s) - 'worker' - 'key_id' FROM records_stream s ORDER BY id",
+    "annotation": "SELECT to_jsonb(a) FROM records_annotation a ORDER BY stream_id",
     "block": "SELECT to_jsonb(b) - 'id' FROM records_block b ORDER BY stream_id, ordinal",
     "verdict": "SELECT to_jsonb(v) - 'id' - 'policy_version_id' FROM records_verdict v ORDER BY stream_id, number",
     "chunk": "SELECT stream_id, seq, received_at, length, raw FROM records_chunk ORDER BY stream_id, seq",
@@ -64,6 +65,7 @@ def session(query: Query) -> uuid.UUID:
         (shapes, [opened(shapes, **named), ChunksReceived(shapes, 0, NOON, [], [7, 9]), closed(shapes)]),
     )
     Session.objects.update(is_starred=True, note="Look at this.")
+    Annotation.objects.create(stream_id=shapes, is_starred=True, note="And at this.", labels=["flaky"])
     return Session.objects.get().pk
 
 

@@ -1,5 +1,7 @@
 """What the frame of every page shows, and drawings."""
 
+import uuid
+
 from django import template
 from django.conf import settings
 from django.template import Context
@@ -9,8 +11,10 @@ from django.utils.safestring import SafeString
 
 from streamviz.dashboard import chart_markup, themes
 from streamviz.dashboard.exports import FORMS, Form
+from streamviz.dashboard.links import sessions_url, term
+from streamviz.dashboard.timespans import ALL
 from streamviz.live.publisher import publisher
-from streamviz.records.models import SavedView
+from streamviz.records.models import Annotation, SavedView
 
 register = template.Library()
 
@@ -59,6 +63,18 @@ def public_links_allowed() -> bool:
 def saved_views(context: Context) -> list[SavedView]:
     """The views that who asks has kept."""
     return list(SavedView.objects.filter(user=context["request"].user.pk))
+
+
+@register.simple_tag
+def annotation(stream_id: uuid.UUID) -> Annotation:
+    """What people keep with a stream; one that says nothing where they keep nothing."""
+    return Annotation.objects.filter(stream=stream_id).first() or Annotation(stream_id=stream_id)
+
+
+@register.simple_tag
+def label_url(label: str) -> str:
+    """The sessions of all streams with this label."""
+    return sessions_url({"range": ALL}, term("label", label))
 
 
 @register.simple_tag(takes_context=True)

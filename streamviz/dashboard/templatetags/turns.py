@@ -1,9 +1,10 @@
 """Links to the turns of a session, and turns as they are drawn: a page has hundreds, and templates
 take many times as long (`python -m bench.markup`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from html import escape
+from uuid import UUID
 
 from django import template
 from django.utils import timezone
@@ -13,6 +14,7 @@ from django.utils.safestring import SafeString
 from streamviz.dashboard.turn_links import TurnLinks
 from streamviz.live.presentation.turn_drawing import Bar, DrawnTurn, TurnLane
 from streamviz.live.presentation.turn_tree import Turn
+from streamviz.records.models import Annotation
 
 register = template.Library()
 
@@ -21,6 +23,12 @@ register = template.Library()
 def turn_url(links: TurnLinks, turn: Turn) -> str:
     """The page with this turn selected."""
     return links.to(turn)
+
+
+@register.simple_tag
+def annotated(annotations: Mapping[UUID, Annotation], stream_id: UUID) -> Annotation | None:
+    """What people keep with a turn's stream."""
+    return annotations.get(stream_id)
 
 
 @register.simple_tag

@@ -19,7 +19,7 @@ from streamviz.live.presentation.offered import offered_of
 from streamviz.live.presentation.turn_drawing import drawing_of
 from streamviz.live.presentation.turn_outline import outline_of_lines
 from streamviz.live.presentation.turn_tree import Turn
-from streamviz.records.models import Session
+from streamviz.records.models import Annotation, Session
 from streamviz.records.queries.pages import Place
 
 
@@ -67,6 +67,7 @@ def _conversation(turns: Turns, selected: Turn, links: TurnLinks) -> dict[str, A
         "line": line,
         "selected": selected,
         "turns": conversation_of(sources, calls),
+        "annotations": {each.pk: each for each in Annotation.objects.filter(pk__in=[turn.stream for turn in shown])},
         "offered": offered_of([(source.turn, source.outline) for source in sources]),
         "earlier": line.turns[first - 1] if first else None,
         "later": line.turns[after] if after < len(line.turns) else None,

@@ -1,6 +1,7 @@
 """The tables of the record, and of what an operator sets up: keys, routes and policies."""
 
 from streamviz.records.models.access import ApiKey, Route, SignInAttempt
+from streamviz.records.models.annotations import Annotation
 from streamviz.records.models.backtests import Backtest, BacktestState
 from streamviz.records.models.half_hours import HalfHour
 from streamviz.records.models.policies import Policy, PolicyVersion
@@ -23,6 +24,7 @@ from streamviz.records.models.views import SavedView
 from streamviz.records.models.workers import Spread, Worker, spread_of
 
 __all__ = [
+    "Annotation",
     "ApiKey",
     "Backtest",
     "BacktestState",

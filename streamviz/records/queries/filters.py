@@ -14,8 +14,8 @@ class Filters:
     `text` is searched for in content, thinking, tool names, arguments, labels and names of sessions, ids and the names
     of models. Streams that have one of the things in `without` are left out.
 
-    `errors` are patterns of LIKE. `outcomes` has an empty one for streams that run, `decisions` has words such as
-    `deny` and `would deny`.
+    `errors` and `notes` are patterns of LIKE. `outcomes` has an empty one for streams that run, `decisions` has words
+    such as `deny` and `would deny`.
     """
 
     since: datetime | None = None
@@ -32,6 +32,8 @@ class Filters:
     intervened: bool | None = None
     errors: tuple[str, ...] = ()
     starred: bool | None = None
+    labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     least_cost: float | None = None
     least_seconds: float | None = None
     text: str = ""
@@ -83,8 +85,13 @@ _CONDITIONS = {
     " WHERE verdict.stream_id = {s}.id AND verdict.mode = 'enforce' AND verdict.decision <> 'allow')",
     # index stream_with_error
     "errors": "{s}.error <> '' AND streamviz_error({s}.error) ILIKE ANY(%(errors)s)",
-    # index session_starred
-    "starred": "{s}.session_id IN (SELECT id FROM records_session WHERE is_starred)",
+    # indexes session_starred, stream_in_session and stream_starred
+    "starred": "{s}.id IN (SELECT starred.id FROM records_stream AS starred WHERE starred.session_id IN"
+    " (SELECT id FROM records_session WHERE is_starred)"
+    " UNION SELECT stream_id FROM records_annotation WHERE is_starred)",
+    # index stream_labels
+    "labels": "{s}.id IN (SELECT stream_id FROM records_annotation WHERE labels && %(labels)s)",
+    "notes": "{s}.id IN (SELECT stream_id FROM records_annotation WHERE note ILIKE ANY(%(notes)s))",
     "least_cost": "{s}.cost >= %(least_cost)s",
     "least_seconds": "{s}.ended_at - {s}.requested_at >= %(least_seconds)s * interval '1 second'",
 }

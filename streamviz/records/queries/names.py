@@ -20,6 +20,8 @@ SELECT name FROM known WHERE name IS NOT NULL LIMIT %(most)s
 _MODELS = _NAMES.format(column="requested_model", table="records_stream", only="true")  # index stream_of_model
 _TOOLS = _NAMES.format(column="name", table="records_block", only="kind = 'tool_call'")  # index block_of_tool
 
+_LABELS = "SELECT DISTINCT unnest(labels) AS name FROM records_annotation ORDER BY name LIMIT %(most)s"
+
 
 def models() -> list[str]:
     """The models that clients asked for."""
@@ -29,6 +31,11 @@ def models() -> list[str]:
 def tools() -> list[str]:
     """The tools that were called."""
     return [name for (name,) in rows(_TOOLS, {"most": MOST})]
+
+
+def labels() -> list[str]:
+    """The labels that people gave streams."""
+    return [name for (name,) in rows(_LABELS, {"most": MOST})]
 
 
 def keys() -> list[str]:

@@ -1,0 +1,43 @@
+"""What people keep with a stream: a star, a note, labels."""
+
+import uuid
+
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from streamviz.dashboard import roles
+from streamviz.dashboard.change_log import note_change
+from streamviz.dashboard.forms import StreamNoteForm, wrong_with
+from streamviz.dashboard.pages import needs
+from streamviz.records.models import Annotation, Stream
+
+
+@needs(roles.CHANGE_SESSION)
+@require_POST
+def star_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """Give a stream a star, which keeps it from retention, or take it away."""
+    is_starred = request.POST.get("starred") == "yes"
+    return _keep(request, stream_id, "starred" if is_starred else "no longer starred", is_starred=is_starred)
+
+
+@needs(roles.CHANGE_SESSION)
+@require_POST
+def note_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """Keep a note and labels with a stream; empty ones are none."""
+    form = StreamNoteForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, wrong_with(form))
+        return redirect("stream", stream_id)
+    return _keep(request, stream_id, "note and labels", **form.cleaned_data)
+
+
+def _keep(request: HttpRequest, stream_id: uuid.UUID, what: str, **values: object) -> HttpResponse:
+    stream = get_object_or_404(Stream.objects.only("pk"), pk=stream_id)
+    with transaction.atomic():
+        Annotation.objects.update_or_create(stream=stream, defaults=values)
+        note_change(request, stream, CHANGE, what)
+    return redirect("stream", stream_id)

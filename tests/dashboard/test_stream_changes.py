@@ -1,0 +1,72 @@
+"""What people keep with a stream: stars, notes and labels, and how they find it again."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.admin.models import LogEntry
+
+from streamviz.records.models import Annotation, Session, Stream
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.pages import stream_page
+from streamviz.records.retention import Retaining
+from streamviz.records.rules import Retention
+from tests.dashboard.conftest import NOON, Cast, recorded
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def stream(cast: Cast) -> Stream:
+    return recorded("nightly")
+
+
+def keep(cast: Cast, stream: Stream, **told: str) -> None:
+    for what in ("star", "note"):
+        assert cast["alice"].post(f"/streams/{stream.pk}/{what}/", told).status_code == 302
+
+
+def found(cast: Cast, written: str) -> bool:
+    return "row-link" in cast["bob"].get("/sessions/", {"range": "all", "q": written}).content.decode()
+
+
+def test_a_star_a_note_and_labels_are_kept_shown_and_logged(cast: Cast, stream: Stream) -> None:
+    keep(cast, stream, starred="yes", note=HOSTILE, labels=f"flaky, {HOSTILE},flaky ,,")
+    assert Annotation.objects.get().labels == ["flaky", HOSTILE]
+    for path in (f"/streams/{stream.pk}/", f"/sessions/{stream.session_id}/", "/sessions/?range=all"):
+        page = cast["bob"].get(path).content.decode()
+        assert 'class="star"' in page
+        assert "flaky" in page
+        assert "&lt;script&gt;" in page
+        assert HOSTILE not in page
+    assert [str(each.user) for each in LogEntry.objects.all()] == ["alice"] * 2
+    keep(cast, stream, starred="no")
+    assert "flaky" not in cast["bob"].get(f"/streams/{stream.pk}/").content.decode()
+
+
+def test_it_is_found_by_them(cast: Cast, stream: Stream) -> None:
+    recorded("another")
+    keep(cast, stream, starred="yes", note="Ask the provider", labels="flaky, slow start")
+    for written in ("starred:yes", "label:flak*", 'label:"slow start"', 'note:"the prov"'):
+        assert found(cast, written), written
+        assert len(stream_page(Filters(labels=("flaky",)), None, 9).ids) == 1
+    for written in ("label:other", "note:nothing"):
+        assert not found(cast, written), written
+    assert stream.pk not in stream_page(Filters(starred=False), None, 9).ids
+    Session.objects.update(is_starred=True)
+    assert len(stream_page(Filters(starred=True), None, 9).ids) == 2
+
+
+@pytest.mark.parametrize("told", [{"note": "x" * 2001}, {"note": "a\x00b"}, {"labels": "x" * 401}])
+def test_what_cannot_be_kept_is_said(cast: Cast, stream: Stream, told: dict[str, str]) -> None:
+    answer = cast["alice"].post(f"/streams/{stream.pk}/note/", told, follow=True)
+    assert 'class="notice notice-deny">' in answer.content.decode()
+    assert not Annotation.objects.exists()
+
+
+def test_a_star_keeps_a_stream_and_what_is_kept_goes_with_it(cast: Cast, stream: Stream) -> None:
+    other = recorded("another")
+    keep(cast, stream, starred="yes")
+    Annotation.objects.create(stream=other, note="gone soon")
+    Retaining(Retention(chunk_days=0, stream_days=1, kept_days=0), NOON + timedelta(days=9)).apply(lambda _: None)
+    assert list(Stream.objects.values_list("pk", flat=True)) == [stream.pk]
+    assert list(Annotation.objects.values_list("pk", flat=True)) == [stream.pk]
