@@ -78,11 +78,27 @@ def session_page(filters: Filters, before: Place | None) -> tuple[list[SessionRo
     Raises SearchTooBroad.
     """
     page = pages.session_page(filters, before, SESSIONS_A_PAGE)
-    sessions = Session.objects.select_related("key").in_bulk(page.ids)
-    shown = with_totals([sessions[session_id] for session_id in page.ids if session_id in sessions])
-    found = snippets(filters.text, page.found)
-    of_session = dict(zip(page.ids, page.found, strict=True))
-    return [row._replace(found=found.get(of_session[row.session.pk])) for row in shown], page.following
+    return _rows_of(filters.text, page.ids, page.found), page.following
+
+
+def sorted_session_page(
+    filters: Filters, by: str, *, is_descending: bool, start: int
+) -> tuple[list[SessionRow], int | None]:
+    """The sessions by one of `pages.SORTED`, from the place `start` on, and the place of the next page (None: this is
+    the last). Raises SearchTooBroad."""
+    ids, found, has_more = pages.sorted_session_page(
+        filters, by, is_descending=is_descending, start=start, size=SESSIONS_A_PAGE
+    )
+    return _rows_of(filters.text, ids, found), start + SESSIONS_A_PAGE if has_more else None
+
+
+def _rows_of(text: str, ids: Sequence[uuid.UUID], streams: Sequence[uuid.UUID]) -> list[SessionRow]:
+    """The rows of these sessions, with what a search for the text finds in these streams of theirs."""
+    sessions = Session.objects.select_related("key").in_bulk(ids)
+    shown = with_totals([sessions[session_id] for session_id in ids if session_id in sessions])
+    found = snippets(text, streams)
+    of_session = dict(zip(ids, streams, strict=True))
+    return [row._replace(found=found.get(of_session[row.session.pk])) for row in shown]
 
 
 def oldest_stream() -> datetime | None:

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from streamviz.dashboard import chart_markup, themes
 from streamviz.dashboard.exports import FORMS, Form
 from streamviz.dashboard.links import sessions_url, term
+from streamviz.dashboard.sorting import Sorting
 from streamviz.dashboard.timespans import ALL
 from streamviz.live.publisher import publisher
 from streamviz.records.models import Annotation, SavedView
@@ -63,6 +64,12 @@ def public_links_allowed() -> bool:
 def saved_views(context: Context) -> list[SavedView]:
     """The views that who asks has kept."""
     return list(SavedView.objects.filter(user=context["request"].user.pk))
+
+
+@register.inclusion_tag("dashboard/_sorted_head.html")
+def sorted_head(sorting: Sorting, column: str, words: str, css: str = "") -> dict[str, object]:
+    """A head of a table that sorts it by this column."""
+    return {"head": sorting.head(column, words), "css": css}
 
 
 @register.simple_tag

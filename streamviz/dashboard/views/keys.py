@@ -1,6 +1,8 @@
 """The keys that open the proxy."""
 
+from collections.abc import Callable
 from itertools import chain, count
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -13,7 +15,17 @@ from streamviz.dashboard import roles
 from streamviz.dashboard.forms import KeyForm
 from streamviz.dashboard.pages import base_url, needs, signed_in_user
 from streamviz.dashboard.setting_up import snippets
+from streamviz.dashboard.sorting import Sorting
 from streamviz.records.models import ApiKey
+
+_TIMES = ("created",)
+_SORTED: dict[str, Callable[[ApiKey], Any]] = {
+    "name": lambda key: key.name.lower(),
+    "models": lambda key: key.models_scope,
+    "created": lambda key: key.created_at,
+    "by": lambda key: key.created_by and key.created_by.username,
+    "state": lambda key: key.is_revoked,
+}
 
 
 @needs(roles.VIEW_KEYS)
@@ -31,8 +43,10 @@ def keys(request: HttpRequest) -> HttpResponse:
                 told["name"], signed_in_user(request), told["models_scope"], told["default_provider"]
             )
             form = KeyForm()
-    rows = ApiKey.objects.select_related("created_by")
-    return render(request, "dashboard/keys.html", {"page": "keys", "rows": rows, "form": form, "secret": secret})
+    sorting = Sorting.asked(request.GET, {name: name in _TIMES for name in _SORTED})
+    rows = sorting.of(ApiKey.objects.select_related("created_by"), _SORTED)
+    context = {"page": "keys", "rows": rows, "form": form, "secret": secret, "sorting": sorting}
+    return render(request, "dashboard/keys.html", context)
 
 
 @needs(roles.ISSUE_KEYS)

@@ -1,8 +1,8 @@
 """Past sessions."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -15,10 +15,11 @@ from streamviz.dashboard import charts, queries, roles, session_filters, timespa
 from streamviz.dashboard.histogram import histogram_of
 from streamviz.dashboard.links import page_url, sessions_between, sessions_url
 from streamviz.dashboard.pages import needs
+from streamviz.dashboard.sorting import Sorting, place_in
 from streamviz.dashboard.timespans import Timespan
 from streamviz.live.filters import Filter, parse_filter, unknown_fields
 from streamviz.records.queries.filters import Filters
-from streamviz.records.queries.pages import Place
+from streamviz.records.queries.pages import SORTED, Place
 from streamviz.records.queries.rows import SearchTooBroad
 from streamviz.records.queries.search import as_id
 
@@ -55,13 +56,13 @@ def asked_filters(request: HttpRequest) -> Filters:
 def sessions(request: HttpRequest) -> HttpResponse:
     """The sessions of the newest streams that `?q=` asks for in a stretch of time, a page at a time."""
     asked = asked_of(request)
-    before = Place.read(request.GET.get("before", ""))
+    sorting = Sorting.asked(request.GET, dict.fromkeys(SORTED, True))
     context = {
         "problems": asked.problems,
-        "is_first": before is None,
         "has_streams": asked.oldest is not None,
-        **choices(asked.written, asked.span),
-        **_found(asked.filters, before),
+        "sorting": sorting,
+        **choices(asked.written, asked.span, sort=sorting.written),
+        **(_sorted(request, asked.filters, sorting) if sorting.by else _found(request, asked.filters)),
     }
     return render(request, "dashboard/sessions.html", context)
 
@@ -81,9 +82,13 @@ def session_histogram(request: HttpRequest) -> HttpResponse:
     return render(request, f"dashboard/{'_' if is_part else 'session_'}histogram.html", context)
 
 
-def choices(written: Filter, span: Timespan, page: str = "sessions") -> dict[str, Any]:
+def choices(written: Filter, span: Timespan, page: str = "sessions", sort: str = "") -> dict[str, Any]:
     """What the filter bar of a page offers; every link keeps what it does not change."""
-    url = partial(page_url, page)
+    sorted_by = {"sort": sort} if sort else {}
+
+    def url(time: Mapping[str, str], text: str = "") -> str:
+        return page_url(page, {**time, **sorted_by}, text)
+
     shortcuts = [(name, parse_filter(text, session_filters.FIELDS)) for name, text in session_filters.SHORTCUTS.items()]
     ranges = {**{name: words for name, (words, _) in timespans.RANGES.items()}, timespans.ALL: "All"}
     return {
@@ -99,18 +104,34 @@ def choices(written: Filter, span: Timespan, page: str = "sessions") -> dict[str
         "ranges": [(words, url({"range": name}, written.text), name == span.name) for name, words in ranges.items()],
         "examples": session_filters.FIELDS.values(),
         "here": url(span.query, written.text),
+        "newest": page_url(page, span.query, written.text),
         "in_all_time": url({"range": timespans.ALL}, written.text),
         "without_filters": url(span.query),
-        "kept": urlencode({"q": written.text, **span.query} if written.terms else span.query),
+        "kept": urlencode({**({"q": written.text} if written.terms else {}), **span.query, **sorted_by}),
         "errors_url": page_url("errors", span.query, written.text),
         "sessions_url": sessions_url(span.query, written.text),
     }
 
 
-def _found(filters: Filters, before: Place | None) -> dict[str, Any]:
+def _found(request: HttpRequest, filters: Filters) -> dict[str, Any]:
     """The page's rows, or that it took too long to find them."""
+    before = Place.read(request.GET.get("before", ""))
     try:
         rows, following = queries.session_page(filters, before)
     except SearchTooBroad:
         return {"is_too_broad": True}
-    return {"rows": rows, "following": following}
+    older = following and urlencode({"before": following})
+    return {"rows": rows, "following": older, "is_first": before is None}
+
+
+def _sorted(request: HttpRequest, filters: Filters, sorting: Sorting) -> dict[str, Any]:
+    """The same in another order."""
+    start = place_in(request.GET.get("from", ""))
+    try:
+        rows, following = queries.sorted_session_page(
+            filters, sorting.by, is_descending=sorting.is_descending, start=start
+        )
+    except SearchTooBroad:
+        return {"is_too_broad": True}
+    later = following and urlencode({"from": following})
+    return {"rows": rows, "following": later, "is_first": not start}

@@ -10,6 +10,7 @@ from streamviz.records.queries.rows import limited, rows
 
 MOST = 100
 _NAMES = 5
+SORTED = {"says": "says", "streams": "count(*)", "last": "max(requested_at)", "first": "min(requested_at)"}
 # Index stream_with_error.
 _GROUPS = """
 SELECT says, count(*), min(requested_at), max(requested_at), (array_agg(id ORDER BY requested_at DESC))[1],
@@ -20,7 +21,7 @@ FROM (
     FROM records_stream AS s LEFT JOIN records_apikey AS key ON key.id = s.key_id
     WHERE s.error <> '' AND {conditions}
 ) AS failed
-GROUP BY says ORDER BY count(*) DESC, max(requested_at) DESC LIMIT %(most)s
+GROUP BY says ORDER BY {order}, max(requested_at) DESC LIMIT %(most)s
 """
 
 
@@ -39,11 +40,15 @@ class ErrorGroup(NamedTuple):
     more_keys: int
 
 
-def error_groups(filters: Filters) -> list[ErrorGroup]:
-    """The most common errors of the streams that are asked for. Raises SearchTooBroad."""
+def error_groups(filters: Filters, by: str = "streams", *, is_descending: bool = True) -> list[ErrorGroup]:
+    """The errors of the streams that are asked for, by one of SORTED: of very many those that come first in this order.
+    Raises SearchTooBroad."""
     wanted = wanted_streams(filters)
+    order = f"{SORTED[by]} {'DESC' if is_descending else 'ASC'}"
     with limited("enable_seqscan = off", "jit = off"):
-        found = rows(_GROUPS.format(conditions=wanted.of("s")), {**wanted.values, "most": MOST, "names": _NAMES})
+        found = rows(
+            _GROUPS.format(conditions=wanted.of("s"), order=order), {**wanted.values, "most": MOST, "names": _NAMES}
+        )
     return [
         ErrorGroup(says, streams, first, last, newest, models, of_models - len(models), keys, of_keys - len(keys))
         for says, streams, first, last, newest, models, of_models, keys, of_keys in found

@@ -53,6 +53,24 @@ WHERE {conditions} AND {before} AND NOT EXISTS (
 )
 ORDER BY s.requested_at DESC, s.id DESC LIMIT %(most)s
 """
+# What a session's streams come to, all of them: figures that pages show beside it.
+SORTED = {
+    "streams": "count(*)",
+    "started": "min(s.requested_at)",
+    "duration": "max(s.ended_at) - min(s.requested_at)",
+    "tokens": "sum(s.output_tokens)",
+    "cost": "sum(s.cost)",
+}
+# Index stream_newest, which has all of these columns.
+_SORTED_SESSIONS = """
+WITH found AS MATERIALIZED (SELECT DISTINCT s.session_id FROM records_stream AS s WHERE {conditions})
+SELECT s.session_id FROM records_stream AS s JOIN found USING (session_id)
+GROUP BY s.session_id ORDER BY {value} {direction} NULLS LAST, s.session_id DESC LIMIT %(most)s OFFSET %(start)s
+"""
+_FOUND_IN = """
+SELECT DISTINCT ON (s.session_id) s.session_id, s.id FROM records_stream AS s
+WHERE s.session_id = ANY(%(ids)s) AND {conditions} ORDER BY s.session_id, s.requested_at DESC, s.id DESC
+"""
 _BEFORE = "(s.requested_at, s.id) < (%(before_at)s, %(before_id)s)"
 
 
@@ -67,6 +85,20 @@ def session_page(filters: Filters, before: Place | None, size: int) -> Page:
     Raises SearchTooBroad.
     """
     return _page(_SESSIONS, filters, before, size)
+
+
+def sorted_session_page(
+    filters: Filters, by: str, *, is_descending: bool, start: int, size: int
+) -> tuple[list[UUID], list[UUID], bool]:
+    """The sessions of the streams that are asked for, from the place `start` on, by one of SORTED; of each the newest
+    stream that was asked for; and whether there are more. Raises SearchTooBroad."""
+    wanted = wanted_streams(filters)
+    direction = "DESC" if is_descending else "ASC"
+    sql = _SORTED_SESSIONS.format(conditions=wanted.of("s"), value=SORTED[by], direction=direction)
+    with limited("enable_seqscan = off", "jit = off", "work_mem = '64MB'"):
+        ids = [row[0] for row in rows(sql, {**wanted.values, "most": size + 1, "start": start})]
+        of_sessions = dict(rows(_FOUND_IN.format(conditions=wanted.of("s")), {**wanted.values, "ids": ids[:size]}))
+    return ids[:size], [of_sessions[each] for each in ids[:size]], len(ids) > size
 
 
 def _page(statement: str, filters: Filters, before: Place | None, size: int) -> Page:

@@ -13,7 +13,7 @@ from streamviz.live.presentation import from_records
 from streamviz.records.models import Session, Stream
 from streamviz.records.queries import names, search
 from streamviz.records.queries.filters import Filters
-from streamviz.records.queries.pages import Place, session_page, stream_page
+from streamviz.records.queries.pages import Place, session_page, sorted_session_page, stream_page
 from streamviz.records.queries.statistics import Grouping, by_time, holds, largest, policies_by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
@@ -25,6 +25,9 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "sessions, further back": lambda _: session_page(Filters(), PLACE, 50),
     "sessions and their totals": lambda _: queries.session_page(Filters(), PLACE),
     "sessions of a day": lambda _: session_page(Filters(since=day(1), until=NOW), None, 50),
+    "sessions by cost": lambda _: sorted_session_page(
+        Filters(since=day(1)), "cost", is_descending=True, start=0, size=9
+    ),
     "by model": lambda _: session_page(Filters(models=("a",)), None, 50),
     "by key": lambda _: session_page(Filters(keys=("a",)), None, 50),
     "by outcome": lambda _: session_page(Filters(outcomes=("halted",)), None, 50),
