@@ -106,7 +106,7 @@ class Conversations:
         self._in_session.setdefault(one.session, []).append(one.id)
         self._in_session.move_to_end(one.session)
         del self._in_session[one.session][:-_MOST_IN_SESSION]
-        self._leave(one, [one.marks.request])
+        self._leave(one, [one.marks.request, one.marks.request_of_any])
         one.marks.let_go()
         self._count(one, 1)
         if len(self._known) > self._most:
@@ -166,12 +166,15 @@ class Conversations:
         return [each.as_candidate() for each in self._by_mark.get(mark, ())]
 
     def _failed_before(self, one: Known, session: UUID | None) -> Candidate | None:
-        """The same request, where it failed just now: in the session that the client names, or on its connection."""
-        for other in reversed(self._by_mark.get(one.marks.request, ())):
-            is_open = other.has_failed and not other.is_retried
-            is_here = (other.port, other.client) == (one.port, one.client)
-            if is_open and (is_here if session is None else other.session == session):
-                return other.as_candidate()
+        """The same request, where it failed just now: in the session that the client names, or on its connection. Of
+        another model there it has to go on from something: many models are asked the same to begin with."""
+        for mark in (one.marks.request, one.marks.request_of_any):
+            for other in reversed(self._by_mark.get(mark, ())):
+                is_open = other.has_failed and not other.is_retried
+                is_here = (other.port, other.client) == (one.port, one.client)
+                is_proof = mark == one.marks.request or other.parent is not None
+                if is_open and (is_here and is_proof if session is None else other.session == session):
+                    return other.as_candidate()
         return None
 
     def _is_other_agent(self, one: Known, candidate: Candidate) -> bool:

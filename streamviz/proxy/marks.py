@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.wire.gemini_requests import declared
 from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, turns_backwards
 from streamviz.records.links import MOST_LEFT, Kind, few, numbered
 
@@ -93,9 +94,16 @@ class Marks:
     @cached_property
     def request(self) -> int:
         """The same request, sent again by the same program."""
+        return self._request(as_text(self._fields.get("model")))
+
+    @cached_property
+    def request_of_any(self) -> int:
+        """The same, whatever model is asked: many ask another one where the first fails."""
+        return self._request("")
+
+    def _request(self, model: str) -> int:
         whole = b"whole" if self._is_whole_by(_LAST_STEP) else b""
         told = [said.digest for said in self._read[:_LAST_STEP]]
-        model = as_text(self._fields.get("model"))
         return self._mark(Kind.REQUEST, f"{model}\n{self._agent}".encode("utf-8", "replace"), whole, *told)
 
     def let_go(self) -> None:
@@ -194,7 +202,9 @@ class Marks:
 
 def tools_of(fields: JsonObject) -> frozenset[str]:
     """The names of the tools that a request offers; those without a name by their type."""
-    offered = map(as_object, as_list(fields.get("tools")))
+    told = [as_object(each) for each in as_list(fields.get("tools"))]
+    # Gemini has its functions in one tool.
+    offered = [*told, *(function for tool in told for function in declared(tool))]
     names = (as_object(each.get("function")).get("name") or each.get("name") or each.get("type") for each in offered)
     return frozenset(name for name in names if isinstance(name, str))
 

@@ -114,7 +114,7 @@ CHECKS: dict[str, Callable[[Case, dict[str, Any], list[Recorded]], None]] = {
     **dict.fromkeys(STATUSES, refused),
     "cut": cut_off,
     "abort": left,
-    "image": saw,
+    "picture": saw,
     "shape": shaped,
     "count": counted,
 }

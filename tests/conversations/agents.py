@@ -6,7 +6,7 @@ call in this run that it goes on from, by which relation; None where it begins s
 
 import json
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +28,10 @@ REMINDER = "<system-reminder>\nAs you answer, you can use the following context:
 
 @dataclass(frozen=True)
 class Call:
-    """One request, what the model answers, and how it is to stand in its session."""
+    """One request, what the model answers, and how it is to stand in its session.
+
+    `instead` is what a policy puts in place of its blocks; with `leaves` the client does so when that much has come.
+    """
 
     format: str
     body: Json
@@ -37,6 +40,8 @@ class Call:
     relation: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     fails: bool = False
+    leaves: bool = False
+    instead: dict[int, str] = field(default_factory=dict)
 
 
 Run = Generator[Call, Json, None]
@@ -334,52 +339,3 @@ def chat(seed: int, *answers: str) -> Run:
             "openai_chat", {"model": "m", "messages": list(said)}, Said(text), after, TURN if turn else ""
         )
         said.append(chat_turn(answer))
-
-
-RUNS: dict[str, Callable[[], Run]] = {
-    "claude code": lambda: claude_code(1),
-    "claude code, the same prompt": lambda: claude_code(2),
-    "claude code with a sub-agent": lambda: claude_code(3, has_helper=True),
-    "claude code with a sub-agent, again": lambda: claude_code(4, has_helper=True),
-    "claude code, compacted": lambda: claude_code_compacted(5),
-    "claude code of before it named sessions": lambda: claude_code(6, is_named=False),
-    "claude code of before, with a sub-agent": lambda: claude_code(7, is_named=False, has_helper=True),
-    "claude code of before, the same again": lambda: claude_code(8, is_named=False),
-    "codex": lambda: codex(1),
-    "codex, the same prompt": lambda: codex(2),
-    "codex with a sub-agent": lambda: codex(3, has_helper=True),
-    "opencode": lambda: opencode(1),
-    "opencode, the same prompt": lambda: opencode(2),
-    "aider": lambda: aider(1),
-    "aider, the same task": lambda: aider(2),
-    "aider, another task": lambda: aider(3, task="Write the tests first."),
-    "aider, a long run": lambda: aider(4, turns=8),
-    "sdk loop": lambda: sdk_loop(1),
-    "sdk loop, side by side": lambda: sdk_loop(2),
-    "sdk loop, alike": lambda: sdk_loop(3, is_alike=True),
-    "sdk loop, alike too": lambda: sdk_loop(4, is_alike=True),
-    "sdk loop, alike and longer": lambda: sdk_loop(5, is_alike=True, turns=6),
-    "sdk loop, forked": lambda: sdk_loop_forked(1),
-    "sdk loop, forked again": lambda: sdk_loop_forked(2),
-    "sdk loop, retried": lambda: sdk_loop_retried(1),
-    "sdk loop, retried beside it": lambda: sdk_loop_retried(2),
-    "sdk loop that shares its cache": lambda: sdk_loop(6, cache="support-bot-v2"),
-    "another that shares it": lambda: sdk_loop(7, cache="support-bot-v2"),
-    "anthropic loop": lambda: anthropic_loop(1),
-    "anthropic loop, a long one": lambda: anthropic_loop(2, turns=9),
-    "anthropic thread": lambda: anthropic_thread(1),
-    "anthropic thread, the same words": lambda: anthropic_thread(2),
-    "responses": lambda: responses_loop(1),
-    "responses, the same prompt": lambda: responses_loop(2),
-    "responses, stateless": lambda: responses_stateless(1),
-    "responses, stateless again": lambda: responses_stateless(2),
-    "conversation": lambda: conversation_id(1),
-    "langgraph": lambda: langgraph(1),
-    "langgraph again": lambda: langgraph(2),
-    "langgraph in a trace": lambda: langgraph(3, has_trace=True),
-    "sliding window": lambda: windowed(1),
-    "sliding window again": lambda: windowed(2),
-    "few words": lambda: chat(1, "Hi!", "OK", "OK", "OK"),
-    "few words, the same": lambda: chat(2, "Hi!", "OK", "OK", "OK"),
-    "few words, others": lambda: chat(3, "Hi!", "OK", "Well"),
-}

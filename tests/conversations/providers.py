@@ -10,10 +10,12 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Said:
-    """What a model says: a text, and calls of tools as their names with what they are given."""
+    """What a model says: a text, and calls of tools as their names with what they are given. `others` are what chat has
+    as its further choices, texts too."""
 
     text: str = ""
     calls: tuple[tuple[str, Json], ...] = ()
+    others: tuple[str, ...] = ()
 
 
 class Ids:
@@ -36,8 +38,12 @@ def chat_body(said: Said, ids: Ids) -> Json:
     ]
     message = {"role": "assistant", "content": said.text or None, **({"tool_calls": calls} if calls else {})}
     reason = "tool_calls" if calls else "stop"
-    choice = {"index": 0, "message": message, "finish_reason": reason}
-    return {"id": ids.new("chatcmpl-"), "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    choices = [{"index": 0, "message": message, "finish_reason": reason}]
+    choices += [
+        {"index": at, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        for at, text in enumerate(said.others, 1)
+    ]
+    return {"id": ids.new("chatcmpl-"), "object": "chat.completion", "created": 1, "model": "m", "choices": choices}
 
 
 def messages_body(said: Said, ids: Ids) -> Json:
@@ -65,12 +71,26 @@ def responses_body(said: Said, ids: Ids) -> Json:
     return {"id": ids.new("resp_"), "object": "response", "model": "m", "status": "completed", "output": output}
 
 
-BODIES = {"openai_chat": chat_body, "anthropic_messages": messages_body, "openai_responses": responses_body}
+def gemini_body(said: Said, ids: Ids) -> Json:
+    """A whole answer of Gemini's, with a thought before it; its calls have no ids."""
+    parts: list[Json] = [{"text": "Let me see.", "thought": True}]
+    parts += [{"text": said.text}] if said.text else []
+    parts += [{"functionCall": {"name": name, "args": given}} for name, given in said.calls]
+    candidate = {"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
+    return {"candidates": [candidate], "modelVersion": "m", "responseId": ids.new("")}
 
 
-def chat_turn(body: Json) -> Json:
+BODIES = {
+    "openai_chat": chat_body,
+    "anthropic_messages": messages_body,
+    "openai_responses": responses_body,
+    "gemini": gemini_body,
+}
+
+
+def chat_turn(body: Json, choice: int = 0) -> Json:
     """The message that a client of OpenAI's chat repeats."""
-    message: Json = body["choices"][0]["message"]
+    message: Json = body["choices"][choice]["message"]
     return message
 
 
@@ -105,6 +125,22 @@ def responses_results(body: Json, *texts: str) -> list[Json]:
         {"type": "function_call_output", "call_id": each["call_id"], "output": text}
         for each, text in zip(calls, texts, strict=True)
     ]
+
+
+def gemini_turn(body: Json) -> Json:
+    """The content that a client of Gemini's repeats."""
+    content: Json = body["candidates"][0]["content"]
+    return content
+
+
+def gemini_results(body: Json, *texts: str) -> Json:
+    """The results of its calls, in one content."""
+    calls = [part["functionCall"] for part in gemini_turn(body)["parts"] if "functionCall" in part]
+    parts = [
+        {"functionResponse": {"name": each["name"], "response": {"output": text}}}
+        for each, text in zip(calls, texts, strict=True)
+    ]
+    return {"role": "user", "parts": parts}
 
 
 def without_ids(items: list[Json]) -> list[Json]:

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from tests.conversations.agents import RUNS
 from tests.conversations.providers import Ids
+from tests.conversations.runs import RUNS
 from tests.conversations.worker import Host, play, strangers
 
 

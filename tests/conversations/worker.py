@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from streamviz.core.aggregator import Chunk
+from streamviz.core.events import BlockKind
+from streamviz.core.instead import Instead
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
 from streamviz.core.request import ModelCall
@@ -113,9 +115,18 @@ class Host:
         if not streamed.call.fails:
             self.answer(streamed, aggregator)
         aggregator.close()
-        finish(stream, Outcome.UPSTREAM_ERROR if streamed.call.fails else Outcome.COMPLETED, Host.clock)
+        stream.context.instead.update(
+            {ordinal: Instead(BlockKind.CONTENT, [text]) for ordinal, text in streamed.call.instead.items()}
+        )
+        finish(stream, _outcome(streamed.call), Host.clock)
         self.sessions.ended(stream)
         self.entries.append(recording.closed(stream, stream.ended_at))
+
+
+def _outcome(call: Call) -> Outcome:
+    if call.fails:
+        return Outcome.UPSTREAM_ERROR
+    return Outcome.CLIENT_DISCONNECTED if call.leaves else Outcome.COMPLETED
 
 
 def play(

@@ -12,6 +12,7 @@ from tests.conversations.providers import (
     Json,
     Said,
     chat_turn,
+    gemini_turn,
     messages_turn,
     without_ids,
 )
@@ -50,6 +51,9 @@ def _repeated(format: str, body: Json) -> list[list[Json]]:
             [messages_turn(body, keeps_thinking=False)],
             *[[{**turn, "content": each}] for each in (cached, told)],
         ]
+    if format == "gemini":
+        turn = gemini_turn(body)
+        return [[turn], [{**turn, "parts": turn["parts"][1:]}]]
     return [body["output"], without_ids(body["output"]), body["output"][1:]]
 
 

@@ -4,16 +4,20 @@ import random
 
 import pytest
 
-from tests.conversations.agents import RUNS
 from tests.conversations.providers import Ids
+from tests.conversations.runs import RUNS
 from tests.conversations.worker import Found, Host, Made, play, strangers
 from tests.records.conftest import Query
 from tests.records.support import write
+from tests.thorough import IS_THOROUGH
 
+# Orders in which calls are made and stored.
+SEEDS = 4 if IS_THOROUGH else 1
 FOUND = "SELECT id, session_id, parent, relation FROM records_stream"
 # Alike to the letter, so that only their connections tell them apart, which one worker alone sees.
 ALIKE = {
     *("few words", "few words, the same", "few words, others", "sdk loop, retried", "sdk loop, retried beside it"),
+    "stopped and sent again",
 }
 
 
@@ -25,7 +29,7 @@ def _stored(query: Query) -> Found:
     return {id: (session, parent, relation) for id, session, parent, relation in query(FOUND)}
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_each_run_is_one_session_with_two_workers(query: Query, seed: int) -> None:
     order = random.Random(seed)
     ids = Ids()
@@ -36,7 +40,7 @@ def test_each_run_is_one_session_with_two_workers(query: Query, seed: int) -> No
     assert query("SELECT count(*) FROM records_session") == [(len(RUNS),)]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_each_run_is_one_session_after_restarts(query: Query, seed: int) -> None:
     order = random.Random(seed)
     ids = Ids()

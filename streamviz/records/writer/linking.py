@@ -21,6 +21,7 @@ from streamviz.records.models.streams import Relation
 from streamviz.records.moments import as_microseconds
 from streamviz.records.moves import CHANNEL, Move
 from streamviz.records.writer.pending import Batch
+from streamviz.records.writer.retries import link_retries
 
 _LOCK = 7_241_006
 # A label, or a name, in a notification, which takes 8,000 bytes.
@@ -151,6 +152,7 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     parents = {entry.parent for entry in opened if entry.parent is not None}
     if asking:
         parents |= _link_all(cursor, asking)
+    parents |= link_retries(cursor, batches, parents)
     if parents:
         cursor.execute(_FORKS, {"parents": list(parents), "failed": _FAILED})
 

@@ -6,7 +6,7 @@ await main(async ({ base, key, model, task, look, hasLeft, retries }) => {
   const sdk = new Anthropic({ baseURL: base, apiKey: key, maxRetries: retries })
   const cache_control = { type: 'ephemeral' }
   const content = [{ type: 'text', text: QUESTION, cache_control }]
-  if (task === 'image') content.push({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } })
+  if (task === 'picture') content.push({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: PNG } })
   const messages = [{ role: 'user', content }]
   const more = { model, max_tokens: 4000, system: [{ type: 'text', text: SYSTEM, cache_control }] }
   if (task === 'tools') more.tools = [{ name: 'look', input_schema: PARAMETERS }]

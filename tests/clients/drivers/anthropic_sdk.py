@@ -16,7 +16,7 @@ def run(asked: Asked) -> str:
         more = {"output_config": {"format": {"type": "json_schema", "schema": CITY}}}
     system: Any = [{"type": "text", "text": SYSTEM, "cache_control": CACHED}]
     parts: list[Any] = [{"type": "text", "text": QUESTION, "cache_control": CACHED}]
-    if asked.task == "image":
+    if asked.task == "picture":
         parts.append({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": png()}})
     given: list[Any] = [{"role": "user", "content": parts}]
     if asked.task == "count":

@@ -5,7 +5,7 @@ import { CITY, MOST_TURNS, PARAMETERS, PNG, QUESTION, SYSTEM, main } from './dri
 await main(async ({ base, key, model, task, look, hasLeft, retries }) => {
   const sdk = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: base, retryOptions: { attempts: retries + 1 } } })
   const parts = [{ text: QUESTION }]
-  if (task === 'image') parts.push({ inlineData: { mimeType: 'image/png', data: PNG } })
+  if (task === 'picture') parts.push({ inlineData: { mimeType: 'image/png', data: PNG } })
   const contents = [{ role: 'user', parts }]
   const config = { systemInstruction: SYSTEM }
   if (task === 'tools') config.tools = [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: PARAMETERS }] }]

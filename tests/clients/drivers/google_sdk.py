@@ -15,7 +15,7 @@ def run(asked: Asked) -> str:
     if asked.task == "shape":
         config.response_mime_type, config.response_json_schema = "application/json", CITY
     contents: types.ContentListUnion = QUESTION
-    if asked.task == "image":
+    if asked.task == "picture":
         import base64
 
         contents = [QUESTION, types.Part.from_bytes(data=base64.b64decode(png()), mime_type="image/png")]

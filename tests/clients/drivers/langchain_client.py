@@ -36,7 +36,7 @@ def run(asked: Asked) -> str:
         return str(chat.with_structured_output(Place).invoke(QUESTION).model_dump_json())
     if asked.task == "whole":
         return str(chat.invoke(QUESTION).text)
-    if asked.task == "image":
+    if asked.task == "picture":
         url = {"type": "image", "base64": png(), "mime_type": "image/png"}
         return str(chat.invoke([HumanMessage([{"type": "text", "text": QUESTION}, url])]).text)
     if asked.task == "tools":

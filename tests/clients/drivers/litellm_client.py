@@ -19,7 +19,7 @@ def run(asked: Asked) -> str:
         return str(litellm.responses(input=QUESTION, instructions=SYSTEM, **habits).output_text)
     more: Any = {"tools": TOOLS} if asked.task == "tools" else {}
     messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
-    if asked.task == "image":
+    if asked.task == "picture":
         url = {"url": f"data:image/png;base64,{png()}"}
         messages[1]["content"] = [{"type": "text", "text": QUESTION}, {"type": "image_url", "image_url": url}]
     if asked.task == "whole":

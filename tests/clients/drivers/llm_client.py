@@ -15,7 +15,7 @@ def run(asked: Asked) -> str:
     if asked.task == "tools":
         return str(model.chain(QUESTION, system=SYSTEM, tools=[llm.Tool.function(asked.look, name="look")]).text())
     more: Any = {}
-    if asked.task == "image":
+    if asked.task == "picture":
         more = {"attachments": [llm.Attachment(type="image/png", content=base64.b64decode(png()))]}
     if asked.task == "shape":
         more = {"schema": llm.schema_dsl("city")}

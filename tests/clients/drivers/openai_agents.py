@@ -37,7 +37,7 @@ async def run(asked: Asked) -> str:
         output_type=Place if asked.task == "shape" else None,
     )
     given: Any = QUESTION
-    if asked.task == "image":
+    if asked.task == "picture":
         picture = {"type": "input_image", "detail": "auto", "image_url": f"data:image/png;base64,{png()}"}
         given = [{"role": "user", "content": [{"type": "input_text", "text": "What is this?"}, picture]}]
     if asked.task == "whole":

@@ -9,7 +9,7 @@ await main(async (asked) => {
 
 async function chat(sdk, { model, task, look, hasLeft }) {
   const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${PNG}` } }
-  const content = task === 'image' ? [{ type: 'text', text: QUESTION }, picture] : QUESTION
+  const content = task === 'picture' ? [{ type: 'text', text: QUESTION }, picture] : QUESTION
   const messages = [{ role: 'system', content: SYSTEM }, { role: 'user', content }]
   const more = task === 'tools' ? { tools: [{ type: 'function', function: { name: 'look', parameters: PARAMETERS } }] } : {}
   if (task === 'shape') more.response_format = { type: 'json_schema', json_schema: { name: 'place', schema: CITY, strict: true } }
@@ -34,7 +34,7 @@ async function chat(sdk, { model, task, look, hasLeft }) {
 
 async function responses(sdk, { model, task, look, hasLeft }) {
   const picture = { type: 'input_image', detail: 'auto', image_url: `data:image/png;base64,${PNG}` }
-  const content = task === 'image' ? [{ type: 'input_text', text: QUESTION }, picture] : QUESTION
+  const content = task === 'picture' ? [{ type: 'input_text', text: QUESTION }, picture] : QUESTION
   let input = [{ role: 'user', content }]
   const more = { instructions: SYSTEM }
   if (['tools', 'chained'].includes(task)) more.tools = [{ type: 'function', name: 'look', parameters: PARAMETERS, strict: false }]

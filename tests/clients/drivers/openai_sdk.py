@@ -19,7 +19,7 @@ def chat(sdk: openai.OpenAI, asked: Asked) -> str:
         form = {"type": "json_schema", "json_schema": {"name": "place", "schema": CITY, "strict": True}}
         more = {"response_format": form}
     messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": QUESTION}]
-    if asked.task == "image":
+    if asked.task == "picture":
         url = {"url": f"data:image/png;base64,{png()}"}
         messages[1]["content"] = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": url}]
     if asked.task == "whole":
@@ -46,7 +46,7 @@ def responses(sdk: openai.OpenAI, asked: Asked) -> str:
     if asked.task == "shape":
         more = {"text": {"format": {"type": "json_schema", "name": "place", "schema": CITY, "strict": True}}}
     given: list[Any] = [{"role": "user", "content": QUESTION}]
-    if asked.task == "image":
+    if asked.task == "picture":
         picture = {"type": "input_image", "image_url": f"data:image/png;base64,{png()}"}
         given[0]["content"] = [{"type": "input_text", "text": "What is this?"}, picture]
     if asked.task == "whole":

@@ -39,7 +39,7 @@ def model(asked: Asked) -> Any:
 async def run(asked: Asked) -> str:
     wanted: Any = Place if asked.task == "shape" else str
     agent: Agent[None, Any] = Agent(model(asked), instructions=SYSTEM, output_type=wanted)
-    if asked.task == "image":
+    if asked.task == "picture":
         return str((await agent.run([QUESTION, BinaryContent(base64.b64decode(png()), media_type="image/png")])).output)
     if asked.task == "shape":
         return str((await agent.run(QUESTION)).output.model_dump_json())

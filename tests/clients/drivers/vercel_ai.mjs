@@ -16,7 +16,7 @@ await main(async (asked) => {
   const { task, look, hasLeft, retries, dialect } = asked
   const leaving = new AbortController()
   const content = [{ type: 'text', text: QUESTION }]
-  if (task === 'image') content.push({ type: 'file', data: PNG, mediaType: 'image/png' })
+  if (task === 'picture') content.push({ type: 'file', data: PNG, mediaType: 'image/png' })
   const habits = { model: MODELS[dialect](asked), instructions: SYSTEM, messages: [{ role: 'user', content }], maxRetries: retries, abortSignal: leaving.signal }
   if (task === 'tools') {
     habits.tools = { look: tool({ inputSchema: jsonSchema(PARAMETERS), execute: look }) }

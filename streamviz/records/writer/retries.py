@@ -1,0 +1,87 @@
+"""Finding, as streams are stored, those that are the same request once more, after one that failed.
+
+A worker sees that of its own streams. Of several workers' the record knows: both began anew in the same session, or go
+on from the same answer, whatever model was asked.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import class_row
+
+from streamviz.records.links import FAILED, Kind, kind_of
+from streamviz.records.models.streams import Relation
+from streamviz.records.writer.pending import Batch
+
+_ALIKE = """
+SELECT * FROM (
+    SELECT id, session_id, parent, relation, outcome, requested_at, ended_at, marks FROM records_stream
+    WHERE marks && %s::bigint[] AND NOT (marks = '{}') ORDER BY requested_at DESC LIMIT %s
+) AS alike ORDER BY session_id, requested_at, id
+"""
+_FAILED_AFTER = "SELECT marks FROM records_stream WHERE parent = ANY(%s) AND outcome = ANY(%s)"
+_FAILED = [str(each) for each in FAILED]
+_MOST = 2_000
+_LINK = "UPDATE records_stream SET parent = %s, relation = 'retry' WHERE id = %s"
+
+
+@dataclass(slots=True)
+class _Row:
+    """A stream that is over."""
+
+    id: UUID
+    session_id: UUID
+    parent: UUID | None
+    relation: str
+    outcome: str
+    requested_at: datetime
+    ended_at: datetime | None
+    marks: list[int]
+
+    @property
+    def requests(self) -> set[int]:
+        """The request, as such."""
+        return {mark for mark in self.marks if kind_of(mark) is Kind.REQUEST}
+
+
+def link_retries(cursor: psycopg.Cursor, batches: Sequence[Batch], parents: set[UUID]) -> set[UUID]:
+    """Link what was just stored, or was found to go on from `parents`, and give the streams from which it had."""
+    marks = [mark for batch in batches if batch.closed for mark in batch.closed.marks]
+    if parents:
+        marks += [mark for [left] in cursor.execute(_FAILED_AFTER, [list(parents), _FAILED]) for mark in left]
+    requests = [mark for mark in marks if kind_of(mark) is Kind.REQUEST]
+    if not requests:
+        return set()
+    rows = cursor.connection.cursor(row_factory=class_row(_Row)).execute(_ALIKE, [requests, _MOST]).fetchall()
+    left_by: set[UUID] = set()
+    for _, alike in groupby(rows, attrgetter("session_id")):
+        for row, failed in _again(alike):
+            cursor.execute(_LINK, [failed.id, row.id])
+            left_by |= {row.parent} if row.parent else set()
+    return left_by
+
+
+def _again(alike: Iterable[_Row]) -> Iterator[tuple[_Row, _Row]]:
+    """Of a session's streams, in their order, those that are another's once more, each with the last of those. They go
+    on from where the first of them did."""
+    origins: dict[UUID, UUID | None] = {}
+    failed: defaultdict[UUID | None, list[_Row]] = defaultdict(list)
+    for row in alike:
+        origin = origins.get(row.parent, row.parent) if row.parent and row.relation == Relation.RETRY else row.parent
+        origins[row.id] = origin
+        last = next((each for each in reversed(failed[origin]) if _is_again(row, each)), None)
+        if last is not None and last.id != row.parent:
+            yield row, last
+        if row.outcome in FAILED:
+            failed[origin].append(row)
+
+
+def _is_again(row: _Row, failed: _Row) -> bool:
+    is_over = failed.ended_at is not None and failed.ended_at <= row.requested_at
+    return is_over and not failed.requests.isdisjoint(row.requests)
