@@ -57,6 +57,28 @@ def _responses(kind: str, output_index: Callable[[int], int]) -> Make:
     }
 
 
+def _by_turns(*made: Make) -> Make:
+    return lambda number: made[number % len(made)](number)
+
+
+def _thinking_told_again(number: int) -> JsonObject:
+    return {"type": "response.reasoning_summary_text.done", "item_id": "item-0", "output_index": 0, "text": ""}
+
+
+def _message_told_again(number: int) -> JsonObject:
+    item = {"type": "message", "id": "item-0", "role": "assistant", "content": []}
+    return {"type": "response.output_item.done", "output_index": 0, "item": item}
+
+
+def _part(number: int) -> JsonObject:
+    at = {"output_index": 0, "item_id": "item-0", "content_index": number}
+    return {"type": "response.output_text.delta", **at, "delta": "word "}
+
+
+def _usage(number: int) -> JsonObject:
+    return {"type": "message_delta", "delta": {}, "usage": {f"count_{number}": number}}
+
+
 def _gemini(part: Callable[[int], JsonObject]) -> Make:
     return lambda number: {"candidates": [{"index": 0, "content": {"role": "model", "parts": [part(number)]}}]}
 
@@ -76,6 +98,7 @@ DELTAS: dict[str, dict[str, Make]] = {
         "signatures": _chat(lambda number: {"reasoning_details": [{"data": "c2lnbmF0dXJl"}]}),
         "one tool call": _chat(lambda number: {"tool_calls": [{"index": 0, "function": {"arguments": "word "}}]}),
         "many tool calls": _chat(lambda number: {"tool_calls": [_call(number)]}),
+        "a name in pieces": _chat(lambda number: {"tool_calls": [{"index": 0, "function": {"name": f"n{number}."}}]}),
         "alternating": _chat(lambda number: {("content", "reasoning")[number % 2]: "word "}),
     },
     "anthropic_messages": {
@@ -83,12 +106,15 @@ DELTAS: dict[str, dict[str, Make]] = {
         "thinking": _messages(_first, "thinking", "thinking_delta"),
         "one tool call": _messages(_first, "partial_json", "input_json_delta"),
         "many tool calls": _messages(_own, "partial_json", "input_json_delta"),
+        "usage": _usage,
     },
     "openai_responses": {
         "content": _responses("output_text", _first),
         "thinking": _responses("reasoning_summary_text", _first),
         "one tool call": _responses("function_call_arguments", _first),
         "many tool calls": _responses("function_call_arguments", _own),
+        "many parts": _by_turns(_part, _message_told_again),
+        "thinking again": _by_turns(_responses("reasoning_summary_text", _first), _thinking_told_again),
     },
     "gemini": {
         "content": _gemini(lambda number: {"text": "word "}),

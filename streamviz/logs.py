@@ -6,7 +6,9 @@ import time
 
 # What is kept comes first in each pattern, what is hidden second.
 SECRETS = re.compile(
-    r"((?:authorization|x-api-key|api[-_]?key)\W{1,4}(?:bearer\s+)?|bearer\s+|/sign-in/link/[^/\s]+/)([^\s'\",&/]+)"
+    r"((?:authorization|x-api-key|api[-_]?key)\W{1,4}(?:bearer\s+)?|bearer\s+|[?&]key=|/sign-in/link/+[^/\s]+/+)"
+    r"([^\s'\",&/]+)"
+    r"|(/shared/+)([^/\s]{16,})"
     r"|(\w+://[^\s:/@]*:)([^\s@]+)(?=@)"
     r"|(\bs[kv]-)([\w-]{8,})",
     re.IGNORECASE,
@@ -14,7 +16,8 @@ SECRETS = re.compile(
 
 
 def redact(line: str) -> str:
-    """The line with bearer tokens, API keys, one-time sign-in tokens and passwords in URLs replaced by `***`."""
+    """The line with bearer tokens, API keys, the secrets of sign-in and public links, and passwords in URLs replaced by
+    `***`."""
     return SECRETS.sub(lambda found: next(kept for kept in found.groups()[::2] if kept is not None) + "***", line)
 
 

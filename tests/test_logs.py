@@ -16,6 +16,17 @@ from streamviz.logs import LineFormatter, redact
         ("postgresql://ann:hunter2@db/records", "postgresql://ann:***@db/records"),
         ("redis://:hunter2@redis:6379/0", "redis://:***@redis:6379/0"),
         ("GET /sign-in/link/MQ/abc-def/", "GET /sign-in/link/MQ/***/"),
+        (f"Not Found: /shared/{'s3-_' * 10}/", "Not Found: /shared/***/"),
+        (f"Not Found: /shared//{'s3-_' * 10}/x.css", "Not Found: /shared//***/x.css"),
+        ('File "/srv/shared/app/streamviz/logs.py"', 'File "/srv/shared/app/streamviz/logs.py"'),
+        (
+            "GET https://g.example/v1beta/models?key=AIza&alt=sse 200",
+            "GET https://g.example/v1beta/models?key=***&alt=sse 200",
+        ),
+        (
+            "POST /v1beta/models/m:countTokens?alt=sse&key=abc 404",
+            "POST /v1beta/models/m:countTokens?alt=sse&key=*** 404",
+        ),
         ("a task-list of 3 streams at http://127.0.0.1:8000/", "a task-list of 3 streams at http://127.0.0.1:8000/"),
     ],
 )

@@ -1,14 +1,19 @@
 """Public links: made by administrators where that is allowed, and leading to one record until they end."""
 
+import io
 import json
+import logging
 import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.test import Client
 from django.utils import timezone
 
+from streamviz.dashboard import conversations
+from streamviz.logs import LineFormatter
 from streamviz.records.deletion import delete_session
 from streamviz.records.models import PublicLink, Stream
 from tests.dashboard.conftest import Cast, hold, recorded
@@ -99,3 +104,17 @@ def test_who_made_and_revoked_it_is_logged_without_its_secret(cast: Cast, stream
         (f"public link {link.pk}", "revoked"),
     ]
     assert path.split("/")[2] not in cast["administrator"].get("/public-links/").content.decode()
+
+
+def test_no_log_has_the_secret_of_a_link(cast: Cast, stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = link_to(cast, "streams", stream.pk)
+    heard = logging.StreamHandler(said := io.StringIO())
+    heard.setFormatter(LineFormatter())
+    monkeypatch.setattr(logging.getLogger(), "handlers", [heard])
+    stranger = Client(raise_request_exception=False)
+    assert [stranger.get(f"{path}{end}").status_code for end in ("", "x", "x/")] == [200, 404, 404]
+    assert stranger.post(path).status_code == 405
+    monkeypatch.delattr(conversations, "turns_of")
+    assert stranger.get(path).status_code == 500
+    assert said.getvalue().count("/shared/***/") == 4
+    assert path.split("/")[2] not in said.getvalue()

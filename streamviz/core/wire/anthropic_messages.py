@@ -4,6 +4,8 @@ Format: https://docs.anthropic.com/en/api/messages-streaming. Blocks are numbere
 leave out starts and stops, and a message may come with its content, or its stop reason, in its very first event.
 """
 
+from itertools import islice
+
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.calls import may_be_call
@@ -29,6 +31,8 @@ _DELTA_FIELDS = (
 )
 _PLAIN_DELTAS = {word: (field, kind, label) for field, kind, label, word in _DELTA_FIELDS}
 _KNOWN_DELTAS = frozenset({"text_delta", "thinking_delta", "input_json_delta", "signature_delta"})
+# Of a message's usage, which each of its events may add to.
+_MOST_COUNTS = 100
 _UNLABELLED = ("text", "thinking", "tool_use")
 _EVENTS = frozenset(
     {"message_start", "message_delta", "content_block_start", "content_block_delta", "content_block_stop"}
@@ -139,7 +143,8 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
             if (value := end.get(key)) is not None:
                 self._tell_head({key: value})
         if isinstance(usage, dict):
-            self._usage = {**self._usage, **{key: value for key, value in usage.items() if value is not None}}
+            told = {**self._usage, **{key: value for key, value in usage.items() if value is not None}}
+            self._usage = dict(islice(told.items(), _MOST_COUNTS))
             self._use(self._usage)
         if reason := as_text(end.get("stop_reason")):
             self._seal_all()

@@ -21,6 +21,8 @@ from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, 
 MEDIA_FIELDS = ("audio", "images")
 _SAYING = ("content", "refusal", "tool_calls", "function_call", *THINKING_FIELDS, SPECIFIC, *MEDIA_FIELDS)
 _THINKING = frozenset((*THINKING_FIELDS, SPECIFIC))
+# Of a name in pieces, each of which makes a new one.
+_LONGEST_NAME = 1_000
 _PLAIN = frozenset(("role", "content"))
 
 
@@ -257,6 +259,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         if name and block.name:
             # A name in pieces, or one that is sent again longer each time. SDKs disagree about both.
             name = name if name.startswith(block.name) else block.name + name
+            name = name if len(block.name) < _LONGEST_NAME else ""
         if piece.is_object:
             self._as_objects.add(block.ordinal)
         self._grow(block, piece.arguments, id=piece.id, name=name)

@@ -101,7 +101,8 @@ class OpenAIResponsesAggregator(TextReader):
 
     def _check_output_text(self, response: JsonObject) -> None:
         """Some clients read this in place of the items."""
-        if told := as_text(response.get("output_text")):
+        told = as_text(response.get("output_text"))
+        if told and self._may_reread("output_text"):
             said = "".join(block.text for block in self.state.blocks if block.kind is BlockKind.CONTENT)
             # Speech is not among it.
             written = text_of(objects(response.get("output")))
@@ -145,11 +146,13 @@ class OpenAIResponsesAggregator(TextReader):
             self._leave_other(item, is_broken=True)
 
     def _seal(self, item: Item, is_broken: bool = False) -> None:
-        self._unsealed.pop(item.place, None)
+        if self._unsealed.pop(item.place, None) is None:
+            return
         self._leave_call(item, is_broken)
         self._leave_other(item, is_broken)
-        for block in item.blocks:
+        for block in item.unsealed:
             self._end(block, truncated=is_broken)
+        item.unsealed = []
 
     def _build(self) -> JsonObject:
         return build_response(self.state, self.head, self.items)

@@ -28,7 +28,8 @@ class ArgumentsWriter:
 
     def end(self, whole: JsonObject) -> str:
         """The end, with what `whole` has beside the fields that came."""
-        rest = {key: value for key, value in whole.items() if key not in self.fields}
+        came = {key if number is None else f"{key}s" for key, number in self.said}
+        rest = {key: value for key, value in whole.items() if key not in came}
         tail = json.dumps(rest, ensure_ascii=False)[1:]
         return f"{self._close()}{', ' if rest else ''}{tail}"
 

@@ -3,6 +3,8 @@
 The same is told up to four times, in pieces and as a whole: it counts once, and may not be told otherwise.
 """
 
+from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from streamviz.core.aggregator import Aggregator, Chunk
@@ -23,8 +25,18 @@ from streamviz.core.wire.openai_responses_calls import (
 from streamviz.core.wire.openai_responses_message import payload_of
 from streamviz.core.wire.openai_responses_words import parts_in, texts_beside, texts_in
 
+# How often what has come may be read again as a whole, to compare it with what is told once more.
+_MOST_REREAD = 50
 # Calls that the provider announces with one action and tells as done with another.
 _PREVIEWED = ("web_search_call",)
+
+
+@dataclass(slots=True)
+class Thought:
+    """What has come of a part of the thinking."""
+
+    pieces: list[str] = field(default_factory=list)
+    length: int = 0
 
 
 @dataclass(slots=True)
@@ -42,8 +54,10 @@ class Item:
     name: str = ""
     block: StreamBlock | None = None
     parts: dict[tuple[int, BlockKind], StreamBlock] = field(default_factory=dict)
-    # Thinking comes in parts that make one block: what of each has come, by which list and which number.
-    thoughts: dict[tuple[str, int], list[str]] = field(default_factory=dict)
+    # Those of its blocks that may still grow.
+    unsealed: list[StreamBlock] = field(default_factory=list)
+    # Thinking comes in parts that make one block, by which list and which number.
+    thoughts: dict[tuple[str, int], Thought] = field(default_factory=dict)
     # What blocks of unknown kinds were announced with, by their ordinals.
     told: dict[int, JsonObject] = field(default_factory=dict)
     # The arguments that a call was announced with, and those whose fields come piece by piece.
@@ -52,13 +66,21 @@ class Item:
     has_deltas: bool = False
     is_done: bool = False
 
-    @property
-    def blocks(self) -> list[StreamBlock]:
-        return [*self.parts.values(), *([self.block] if self.block is not None else [])]
-
 
 class ItemReader(Aggregator[Chunk, JsonObject]):
     """Takes what is told of an item into its block."""
+
+    def clear(self) -> None:
+        super().clear()
+        self._reread: Counter[Hashable] = Counter()
+
+    def _may_reread(self, what: Hashable) -> bool:
+        """Whether all of it may be read once more. Where that is asked for again and again, upstream contradicts
+        itself."""
+        self._reread[what] += 1
+        if self._reread[what] > _MOST_REREAD:
+            self._contradict("the same is told again too often")
+        return self._reread[what] <= _MOST_REREAD
 
     def _tell_other(self, block: StreamBlock, item: Item, details: JsonObject, is_whole: bool) -> None:
         payload = payload_of(details)
@@ -70,7 +92,9 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
             item.told[block.ordinal] = {key: value for key, value in payload.items() if key != "encrypted_content"}
             return
         text = as_json_text(payload) if payload else ""
-        if not text or item.has_deltas or _is_same_payload(payload, block.text):
+        if not text or item.has_deltas or not self._may_reread(block.ordinal):
+            return
+        if _is_same_payload(payload, block.text):
             return
         if block.length or block.is_sealed:
             self._contradict("a part is told again otherwise")
@@ -79,7 +103,7 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
 
     def _leave_other(self, item: Item, is_broken: bool) -> None:
         """What is never told as a whole is what it was announced as; what is cut off stays so."""
-        for block in item.blocks:
+        for block in item.unsealed:
             begun = {key: value for key, value in item.told.pop(block.ordinal, {}).items() if not is_empty(value)}
             if begun and not (block.length or block.is_sealed):
                 text = as_json_text(begun)
@@ -178,9 +202,10 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
         key = key_of(item, field)
         number, whole = as_index(payload.get(f"{key}_index")), as_json_text(payload.get(key))
         came = None if item.writer is None else item.writer.said.get((key, number))
-        if came is not None and whole and "".join(came) != whole:
-            self._contradict("a call's arguments are not what came before")
-        elif came is None and not block.length:
+        if came is not None:
+            if whole and not self.state.contradiction and "".join(came) != whole:
+                self._contradict("a call's arguments are not what came before")
+        elif not block.length:
             self._write_argument(block, item, field, {**payload, "delta": whole})
 
     def _read_argument(self, block: ToolCallStreamBlock, item: Item, field: str, payload: JsonObject) -> None:
@@ -200,7 +225,7 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
                 self._think_part(item, (key, position), part)
         block, signature = item.block, as_text(details.get("encrypted_content"))
         for text in texts_beside(details):
-            if block is None or not (block.text.startswith(text) or block.text.endswith(text)):
+            if block is None or text not in (block.beginning(len(text)), block.ending(len(text))):
                 self._think(item, ("", 0), text)
         if is_whole and signature and block is not None and not block.is_sealed:
             self._grow(block, signature=signature)
@@ -214,20 +239,20 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
 
     def _think(self, item: Item, part: tuple[str, int], whole: str) -> None:
         """Add what of a part of the thinking has not come yet."""
-        block, pieces = item.block, item.thoughts.setdefault(part, [])
-        known = sum(map(len, pieces))
+        block, known = item.block, item.thoughts.setdefault(part, Thought())
         if block is None or not whole:
             return
-        if len(whole) < known or not whole.startswith("".join(pieces)):
+        if len(whole) < known.length or not whole.startswith("".join(known.pieces)):
             self._contradict("thinking is told again otherwise")
-        elif len(whole) > known:
-            self._think_on(block, pieces, whole[known:])
+        elif len(whole) > known.length:
+            self._think_on(block, known, whole[known.length :])
 
-    def _think_on(self, block: StreamBlock, pieces: list[str], text: str) -> None:
+    def _think_on(self, block: StreamBlock, known: Thought, text: str) -> None:
         if block.is_sealed:
             self._contradict("thinking goes on behind its end")
         else:
-            pieces.append(text)
+            known.pieces.append(text)
+            known.length += len(text)
             self._grow(block, text)
 
     # Texts that are told as a whole
@@ -245,11 +270,15 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
     def _rest_of(self, block: StreamBlock, whole: str) -> str:
         """What a text that is told as a whole has beyond what came; it has to go with that."""
         goes_on = len(whole) >= block.length and whole.startswith(block.text)
-        if whole and not goes_on and not (block.kind is BlockKind.TOOL_CALL and is_same(whole, block.text)):
+        if whole and not goes_on and not self._is_same_call(block, whole):
             self._contradict("a text is told again otherwise")
         elif goes_on and block.is_sealed and len(whole) > block.length:
             self._contradict("a text goes on behind its end")
         return whole[block.length :] if goes_on else ""
+
+    def _is_same_call(self, block: StreamBlock, whole: str) -> bool:
+        is_call = block.kind is BlockKind.TOOL_CALL
+        return is_call and self._may_reread(block.ordinal) and is_same(whole, block.text)
 
 
 def _is_same_payload(payload: JsonObject, text: str) -> bool:

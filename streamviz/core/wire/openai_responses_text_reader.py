@@ -14,7 +14,7 @@ from streamviz.core.wire.openai_responses_calls import (
     split_word,
     tool_name,
 )
-from streamviz.core.wire.openai_responses_item_reader import Item, ItemReader
+from streamviz.core.wire.openai_responses_item_reader import Item, ItemReader, Thought
 from streamviz.core.wire.openai_responses_matching import KnownItems
 from streamviz.core.wire.openai_responses_words import kind_of, parts_in, texts_beside, texts_in
 
@@ -80,6 +80,7 @@ class TextReader(ItemReader):
             self._by_id[item.id] = item
         if item.type != "message":
             item.block = self._start_block(item, payload)
+            item.unsealed.append(item.block)
         return item
 
     def _start_block(self, item: Item, payload: JsonObject) -> StreamBlock:
@@ -141,11 +142,12 @@ class TextReader(ItemReader):
     def _part(self, item: Item, position: int, label: str) -> StreamBlock:
         kind = kind_of(label)
         block = item.parts.get((position, kind))
-        if block is None and any(place == position for place, _ in item.parts):
+        if block is None and any((position, other) in item.parts for other in BlockKind):
             self._contradict("a part of a message changes its type")
         if block is None:
             other = label if kind is BlockKind.OTHER else ""
             block = item.parts[position, kind] = self._start(kind, index=item.place, id=item.id, label=other)
+            item.unsealed.append(block)
             # A part can be added to a message that was whole already.
             self._unsealed[item.place] = item
         return block
@@ -169,7 +171,7 @@ class TextReader(ItemReader):
         if not text:
             return
         if block.kind is BlockKind.THINKING and block is item.block:
-            self._think_on(block, item.thoughts.setdefault(thought_of(word, payload), []), text)
+            self._think_on(block, item.thoughts.setdefault(thought_of(word, payload), Thought()), text)
         elif block.is_complete:
             self._contradict("text goes on behind its end")
         else:

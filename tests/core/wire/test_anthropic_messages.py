@@ -162,6 +162,13 @@ def test_usage_at_the_end_corrects_what_the_message_began_with() -> None:
     assert state.usage == {"input_tokens": 10, "output_tokens": 7, "cache_read_input_tokens": 2}
 
 
+def test_usage_that_grows_with_each_event_is_kept_so_far() -> None:
+    state = take_in(begin(), *(finish(None, **{f"count_{number}": 1}) for number in range(500))).state
+    assert state.usage is not None
+    assert list(state.usage.items())[:3] == [("input_tokens", 10), ("output_tokens", 1), ("count_0", 1)]
+    assert len(state.usage) == 100
+
+
 def test_without_a_stop_reason_the_stream_is_truncated() -> None:
     state = take_in(begin(), start(), text("a")).state
     assert state.is_truncated

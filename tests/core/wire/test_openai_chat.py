@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.events import (
     MALFORMED_CHUNK,
     BlockCompleted,
@@ -110,6 +111,13 @@ def test_an_id_or_a_name_may_come_late_or_repeat() -> None:
         calls(call(0, "a", "f", "2")), calls(call(0, "", "", "3")),
     )  # fmt: skip
     assert told(state) == [("tool_call", "a", "f", "123")]
+
+
+def test_a_name_that_goes_on_and_on_is_kept_so_far() -> None:
+    state = aggregate(*(calls(call(0, "a", f"{number:09}.", "x")) for number in range(500)))
+    [block] = state.blocks
+    assert isinstance(block, ToolCallStreamBlock)
+    assert (len(block.name), block.length) == (1_000, 500)
 
 
 @pytest.mark.parametrize("pieces", [["get", "_weather"], ["get", "get_weather"], ["get_weather", "get_weather"]])

@@ -54,6 +54,26 @@ def take_in(*payloads: object) -> OpenAIResponsesAggregator:
     return aggregator
 
 
+# What all has to be read again for, by what: a small event, whatever has come.
+AGAIN = {
+    "arguments, otherwise spaced": (added(CALL), say("function_call_arguments.done", arguments='{"a":1}')),
+    "an unknown item": (added({"type": "list", "id": "l"}), done({"type": "list", "id": "l", "of": 1})),
+    "the answer's text": (added(MESSAGE), {"type": "response.in_progress", "response": {"output_text": "ab"}}),
+}
+BEGUN = {
+    "arguments, otherwise spaced": say("function_call_arguments.delta", delta='{"a": 1}'),
+    "an unknown item": done({"type": "list", "id": "l", "of": 1, "and": 2}),
+    "the answer's text": say("output_text.delta", content_index=0, delta="a b"),
+}
+
+
+@pytest.mark.parametrize("what", AGAIN)
+def test_what_is_told_again_and_again_contradicts(what: str) -> None:
+    begun, again = AGAIN[what]
+    assert not take_in(begun, BEGUN[what], *[again] * 10).state.contradiction
+    assert "told again too often" in take_in(begun, BEGUN[what], *[again] * 100).state.contradiction
+
+
 def read(*payloads: object) -> list[tuple[str, ...]]:
     return told(take_in(*payloads).state)
 
