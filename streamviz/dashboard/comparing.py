@@ -70,7 +70,7 @@ _FIGURES: list[tuple[str, _Read, _Show]] = [
 
 def headline(total: Bucket, before: Bucket | None) -> list[Figure]:
     """The figures of a time, compared with those of another where there were any."""
-    return [_figure(name, read(total), before and read(before), show) for name, read, show in _FIGURES]
+    return [figure_of(name, read(total), before and read(before), show) for name, read, show in _FIGURES]
 
 
 def total_before(span: Timespan, compared: str) -> Bucket | None:
@@ -83,7 +83,8 @@ def total_before(span: Timespan, compared: str) -> Bucket | None:
     return by_time(Filters(since=since, until=since + length), length, origin=since).total
 
 
-def _figure(name: str, value: float | None, was: float | None, show: _Show) -> Figure:
+def figure_of(name: str, value: float | None, was: float | None, show: _Show = _whole) -> Figure:
+    """A figure with what it was before; None is unknown."""
     shown = UNKNOWN if value is None else show(value)
     if was is None:
         return Figure(name, shown)

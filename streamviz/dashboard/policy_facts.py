@@ -1,12 +1,11 @@
-"""What the pages of the policies tell about them: verdicts, holds, changes."""
+"""What a policy's page tells about it: verdicts, holds, changes."""
 
 import difflib
 import json
-from collections.abc import Iterable
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from datetime import timedelta
+from typing import NamedTuple
 
-from django.db.models import Count, Prefetch, Q
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from streamviz.core.verdicts import Decision, Mode
@@ -20,20 +19,7 @@ SPANS = {"24h": ("24 h", DAY), "7d": ("7 d", 7 * DAY)}
 _MOST_PEOPLE = 5
 
 
-_NOT_ALLOWED = ~Q(decision=Decision.ALLOW.value)
-
-
-class PolicyRow(NamedTuple):
-    """A policy with its last day. `would` counts what it would not have allowed while it was in shadow. `hold` is the
-    p95 of how long blocks that it held waited (µs, None: it held none)."""
-
-    policy: Policy
-    version: PolicyVersion
-    verdicts: int
-    intervened: int
-    would: int
-    failures: int
-    hold: int | None
+NOT_ALLOWED = ~Q(decision=Decision.ALLOW.value)
 
 
 class Done(NamedTuple):
@@ -69,52 +55,21 @@ def done(policy: Policy, lasts: timedelta) -> Done:
         denied=Count("pk", filter=enforced & Q(decision=Decision.DENY.value)),
         halted=Count("pk", filter=enforced & Q(decision=Decision.HALT.value)),
         replaced=Count("pk", filter=enforced & Q(decision=Decision.REPLACE.value)),
-        would=Count("pk", filter=_NOT_ALLOWED & Q(mode=Mode.SHADOW.value)),
+        would=Count("pk", filter=NOT_ALLOWED & Q(mode=Mode.SHADOW.value)),
         failures=Count("pk", filter=~Q(failure="")),
         by_hand=Count("pk", filter=~Q(by="")),
-        denied_by_hand=Count("pk", filter=~Q(by="") & _NOT_ALLOWED),
+        denied_by_hand=Count("pk", filter=~Q(by="") & NOT_ALLOWED),
     )
     people = found.exclude(by="").values_list("by").annotate(times=Count("pk")).order_by("-times", "by")[:_MOST_PEOPLE]
     return Done(**counts, hold=holds(now - lasts, now).get(policy.name), people=list(people))
-
-
-def policy_rows() -> list[PolicyRow]:
-    """All policies in the order in which they run, in four queries."""
-    now = timezone.now()
-    versions = PolicyVersion.objects.select_related("changed_by")
-    policies = Policy.objects.prefetch_related(Prefetch("versions", versions))
-    counts = {row["policy_version__policy"]: row for row in _counts(now - DAY)}
-    waits = holds(now - DAY, now)
-    return [_row(policy, counts.get(policy.pk, {}), waits.get(policy.name)) for policy in policies]
-
-
-def _row(policy: Policy, counts: dict[str, Any], held: Holds | None) -> PolicyRow:
-    newest = policy.versions.all()[0]
-    names = ("verdicts", "intervened", "would", "failures")
-    verdicts, intervened, would, failures = (counts.get(name, 0) for name in names)
-    return PolicyRow(policy, newest, verdicts, intervened, would, failures, int(held.p95) if held else None)
-
-
-def _counts(since: datetime) -> Iterable[dict[str, Any]]:
-    return (
-        Verdict.objects.filter(at__gte=since)
-        .order_by()
-        .values("policy_version__policy")
-        .annotate(
-            verdicts=Count("pk"),
-            intervened=Count("pk", filter=_NOT_ALLOWED & Q(mode=Mode.ENFORCE.value)),
-            would=Count("pk", filter=_NOT_ALLOWED & Q(mode=Mode.SHADOW.value)),
-            failures=Count("pk", filter=~Q(failure="")),
-        )
-    )
 
 
 def recent_verdicts(policy: Policy, only: str) -> list[Verdict]:
     """The newest; `only` is `shadow` (what it would have done), `intervened`, `failed`, or empty."""
     found = Verdict.objects.filter(policy_version__policy=policy).select_related("policy_version", "stream__session")
     wanted = {
-        "shadow": _NOT_ALLOWED & Q(mode=Mode.SHADOW.value),
-        "intervened": _NOT_ALLOWED & Q(mode=Mode.ENFORCE.value),
+        "shadow": NOT_ALLOWED & Q(mode=Mode.SHADOW.value),
+        "intervened": NOT_ALLOWED & Q(mode=Mode.ENFORCE.value),
         "failed": ~Q(failure=""),
     }.get(only, Q())
     return list(found.filter(wanted).order_by("-at")[:RECENT_VERDICTS])

@@ -286,12 +286,18 @@ def _group_rows(wanted: Filters, span: Timespan, group: str, names: Sequence[str
     ]
 
 
-def _policy_rows(span: Timespan) -> list[PolicyRow]:
-    """Policies that judged or held anything, those that judged most first."""
+def policy_charts(span: Timespan) -> dict[str, charts.Chart]:
+    """What each policy that judged anything did, by its name, each on a scale of its own."""
     columns: dict[str, dict[datetime, charts.Column]] = defaultdict(dict)
     for bucket in policies_by_time(span.since, span.until, span.step):
         href = sessions_url(between(bucket.at, bucket.at + span.step), term("policy", bucket.policy))
         columns[bucket.policy][bucket.at] = charts.Column(_policy_words(bucket), href, _verdict_values(bucket))
+    return {name: charts.stacked([found.get(at) for at in span.steps]) for name, found in columns.items()}
+
+
+def _policy_rows(span: Timespan) -> list[PolicyRow]:
+    """Policies that judged or held anything, those that judged most first."""
+    drawn = policy_charts(span)
     whole = policies_by_time(span.since, span.until, span.until - span.since, origin=span.since)
     figures, held = {each.policy: each for each in whole}, holds(span.since, span.until)
     names = sorted({*figures, *held}, key=lambda name: (-figures[name].verdicts if name in figures else 0, name))
@@ -301,7 +307,7 @@ def _policy_rows(span: Timespan) -> list[PolicyRow]:
             href=sessions_url(span.query, term("policy", name)),
             figures=figures.get(name),
             holds=held.get(name),
-            chart=charts.stacked([columns[name].get(at) for at in span.steps]),
+            chart=drawn.get(name, charts.Chart([], "")),
         )
         for name in names
     ]

@@ -1,6 +1,7 @@
 """The policies' pages: switching, changing, trying out, rolling back and back-testing, by those who may."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,22 @@ def test_what_a_shadow_would_not_allow_was_allowed(alice: Client, guard: Policy)
     for number, mode in enumerate(["enforce", "shadow", "shadow"]):
         verdict = {"mode": mode, "decision": "deny", "reason": f"by {mode}", "took_us": 1}
         stream.verdicts.create(number=number, policy_version=version, at=timezone.now(), **verdict)
-    assert 'data-label="interventions">1<br><span class="muted">shadow: 2</span>' in text(alice.get("/policies/"))
+    listed = text(alice.get("/policies/"))
+    assert [words for words in ("1 denied", "2 would deny") if words in listed] == ["1 denied", "2 would deny"]
     assert "by shadow" not in text(alice.get("/policies/guard/?verdicts=intervened"))
+
+
+def test_policies_are_listed_by_mode_and_in_their_order_or_another(alice: Client, guard: Policy) -> None:
+    for order, (name, mode) in enumerate((("late", "shadow"), ("early", "enforce"), ("first", "enforce"))):
+        Policy(name=name, kind="tool_rule", mode=mode, order=9 - order, parameters={"names": ["a"]}).save()
+    Policy.objects.exclude(name__in=["late", "early", "first", "guard"]).delete()
+    names = re.compile(r"Enforced|In shadow only|In shadow|Off|<b>(?:late|early|first|guard)</b>")
+    table = text(alice.get("/policies/")).split("<tbody", 1)[1]
+    assert [re.sub("</?b>", "", name) for name in names.findall(table)] == [
+        *("Enforced", "first", "early", "In shadow", "late", "Off", "guard"),
+    ]
+    page = text(alice.get("/policies/?sort=policy")).split("<tbody", 1)[1]
+    assert page.index("<b>early</b>") < page.index("<b>first</b>") < page.index("<b>late</b>")
 
 
 CHANGES = ["/policies/guard/", "/policies/guard/mode/", "/policies/guard/try-out/", "/policies/guard/roll-back/1/",

@@ -10,7 +10,9 @@ from streamviz.core.verdicts import Mode
 from streamviz.dashboard import policy_facts, roles
 from streamviz.dashboard.forms import BacktestForm, PolicyForm, PolicyModeForm, TryOutForm, WhyForm
 from streamviz.dashboard.pages import needs, signed_in_user
+from streamviz.dashboard.policy_list import SMALLEST_FIRST, SORTED, policy_list
 from streamviz.dashboard.rule_words import KINDS, rule_of
+from streamviz.dashboard.sorting import Sorting
 from streamviz.policies.registry import REGISTRY, kinds, words_for
 from streamviz.records import policy_changes
 from streamviz.records.models import Policy, spread_of
@@ -22,9 +24,10 @@ ONLY = ("intervened", "shadow", "failed")
 @needs(roles.VIEW_POLICIES)
 @require_safe
 def policies(request: HttpRequest) -> HttpResponse:
-    """All policies in the order in which they run."""
-    context = {"page": "policies", "rows": policy_facts.policy_rows(), "modes": list(Mode), "kinds": _kinds()}
-    return render(request, "dashboard/policies.html", context)
+    """All policies by their mode, in the order in which they run or by `?sort=`."""
+    sorting = Sorting.asked(request.GET, {name: name not in SMALLEST_FIRST for name in SORTED})
+    context = {"page": "policies", "list": policy_list(sorting), "sorting": sorting, "modes": list(Mode)}
+    return render(request, "dashboard/policies.html", context | {"kinds": _kinds()})
 
 
 def _kinds() -> list[tuple[str, str, str, str]]:

@@ -1,0 +1,140 @@
+"""The list of policies: those that are enforced, in shadow and off, each with its last day."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Count, Prefetch, Q
+from django.utils import timezone
+
+from streamviz.core.verdicts import Decision, Mode
+from streamviz.dashboard import charts, timespans
+from streamviz.dashboard.comparing import Figure, figure_of
+from streamviz.dashboard.policy_facts import DAY, NOT_ALLOWED
+from streamviz.dashboard.sorting import Sorting
+from streamviz.dashboard.stats import policy_charts
+from streamviz.live.presentation.text import exact
+from streamviz.records.models import Policy, PolicyVersion, Verdict
+from streamviz.records.queries.statistics import Holds, holds
+
+
+class Counts(NamedTuple):
+    """Verdicts of a stretch of time. `would` counts what was not to be allowed in shadow."""
+
+    judged: int = 0
+    denied: int = 0
+    halted: int = 0
+    replaced: int = 0
+    would: int = 0
+    by_hand: int = 0
+    failures: int = 0
+
+
+class PolicyRow(NamedTuple):
+    """A policy with its last day. `hold` is the p95 of how long blocks that it held waited (µs, None: it held none)."""
+
+    policy: Policy
+    version: PolicyVersion
+    counts: Counts
+    hold: int | None
+    chart: charts.Chart
+
+
+class Group(NamedTuple):
+    """The policies of a mode, in the order in which they run or that was asked for."""
+
+    mode: Mode
+    name: str
+    words: str
+    rows: list[PolicyRow]
+
+
+class PolicyList(NamedTuple):
+    """The whole page."""
+
+    groups: list[Group]
+    figures: list[Figure]
+    would: int
+
+
+_GROUPS = {
+    Mode.ENFORCE: ("Enforced", "run in this order, each on what the ones before let through"),
+    Mode.SHADOW: ("In shadow", "judge and record; the client sees no change"),
+    Mode.OFF: ("Off", "do not run"),
+}
+SORTED: dict[str, Callable[[PolicyRow], Any]] = {
+    "order": lambda row: row.policy.order,
+    "policy": lambda row: row.policy.name,
+    "judged": lambda row: row.counts.judged,
+    "hold": lambda row: row.hold,
+    "failures": lambda row: row.counts.failures,
+    "changed": lambda row: row.version.changed_at,
+}
+SMALLEST_FIRST = ("order", "policy")
+_ENFORCED = Q(mode=Mode.ENFORCE.value)
+_COUNTED = {
+    "judged": Count("pk"),
+    "denied": Count("pk", filter=_ENFORCED & Q(decision=Decision.DENY.value)),
+    "halted": Count("pk", filter=_ENFORCED & Q(decision=Decision.HALT.value)),
+    "replaced": Count("pk", filter=_ENFORCED & Q(decision=Decision.REPLACE.value)),
+    "would": Count("pk", filter=NOT_ALLOWED & Q(mode=Mode.SHADOW.value)),
+    "by_hand": Count("pk", filter=~Q(by="")),
+    "failures": Count("pk", filter=~Q(failure="")),
+}
+
+
+def policy_list(sorting: Sorting) -> PolicyList:
+    """All policies with their last day, beside the day before; in seven queries."""
+    now = timezone.now()
+    versions = PolicyVersion.objects.select_related("changed_by")
+    policies = Policy.objects.prefetch_related(Prefetch("versions", versions))
+    counts, before = _counts(now - DAY, now), _counts(now - 2 * DAY, now - DAY)
+    waits, waited = holds(now - DAY, now), holds(now - 2 * DAY, now - DAY)
+    drawn = policy_charts(timespans.chosen({}, now, None))
+    rows = [
+        PolicyRow(
+            policy=each,
+            version=each.versions.all()[0],
+            counts=counts.get(each.pk, Counts()),
+            hold=int(waits[each.name].p95) if each.name in waits else None,
+            chart=drawn.get(each.name, charts.Chart([], "")),
+        )
+        for each in policies
+    ]
+    total = _sum(counts.values())
+    return PolicyList(
+        _grouped(sorting.of(rows, SORTED)), _figures(total, _sum(before.values()), waits, waited), total.would
+    )
+
+
+def _grouped(rows: Iterable[PolicyRow]) -> list[Group]:
+    by_mode: dict[str, list[PolicyRow]] = defaultdict(list)
+    for row in rows:
+        by_mode[row.policy.mode].append(row)
+    return [Group(mode, *words, by_mode[mode]) for mode, words in _GROUPS.items() if by_mode[mode]]
+
+
+def _counts(since: datetime, until: datetime) -> dict[int, Counts]:
+    """By policy. Index verdict_at."""
+    found = Verdict.objects.filter(at__gte=since, at__lt=until).order_by().values("policy_version__policy")
+    return {row.pop("policy_version__policy"): Counts(**row) for row in found.annotate(**_COUNTED)}
+
+
+def _sum(counts: Iterable[Counts]) -> Counts:
+    return Counts(*(sum(each) for each in zip(Counts(), *counts, strict=True)))
+
+
+def _figures(total: Counts, before: Counts, waits: Mapping[str, Holds], waited: Mapping[str, Holds]) -> list[Figure]:
+    was = None if before == Counts() else before
+    return [
+        figure_of("Judged, 24 h", total.judged, was and was.judged),
+        figure_of("Denied or halted", total.denied + total.halted, was and was.denied + was.halted),
+        figure_of("Replaced", total.replaced, was and was.replaced),
+        figure_of("Longest hold p95", _longest(waits), _longest(waited), lambda us: exact(int(us))),
+        figure_of("Failures", total.failures, was and was.failures),
+    ]
+
+
+def _longest(waits: Mapping[str, Holds]) -> float | None:
+    return max((each.p95 for each in waits.values()), default=None)
