@@ -151,12 +151,13 @@ def _queries() -> dict[str, Callable[[], Any]]:
     from django.db.models import Max
 
     from streamviz.dashboard import queries
-    from streamviz.live.presentation import from_records
+    from streamviz.live.presentation.stream_views import view_of_record
     from streamviz.records.models import Session, Stream
     from streamviz.records.queries.filters import Filters
     from streamviz.records.queries.pages import Place, session_page, stream_page
     from streamviz.records.queries.sources import HALF_HOUR, ORIGIN
     from streamviz.records.queries.statistics import Grouping, by_time, holds, policies_by_time
+    from streamviz.records.queries.streams import load
 
     chance = random.Random(3)  # noqa: S311
     streams = Stream.objects.count()
@@ -187,7 +188,7 @@ def _queries() -> dict[str, Callable[[], Any]]:
         "search: the beginning of a word": lambda: session_page(Filters(text="hand"), None, 50),
         "search: nothing": lambda: session_page(Filters(text="nowhere to be found"), None, 50),
         "streams, the newest": lambda: stream_page(Filters(), None, 100),
-        f"a stream of {long.chunk_count} chunks": lambda: from_records.view_of(from_records.load(long.pk)),
+        f"a stream of {long.chunk_count} chunks": lambda: view_of_record(load(long.pk)),
         "200 of its chunks": lambda: queries.chunk_page(long, long.chunk_count // 2),
         "statistics: 24 h by hour": lambda: by_time(Filters(since=day), timedelta(hours=1)),
         "statistics: a week by 6 h and model": lambda: by_time(Filters(since=week), timedelta(hours=6), Grouping.MODEL),

@@ -25,7 +25,8 @@ from streamviz.core.tokens import Tokens, tokens_of
 class StreamBlock:
     """A contiguous typed unit of a response.
 
-    `id` is upstream's where it has one, else made from the kind. `first_seq` and `last_seq` are the first and last
+    `id` is upstream's where it has one, else made from the kind. `name` is what a tool call, or a block of another
+    kind, calls, `label` the wire's own word for it; text has neither. `first_seq` and `last_seq` are the first and last
     chunk that belong to it, `started_at` and `completed_at` when those came (µs since the epoch). A complete block
     may still grow until it is sealed.
     """
@@ -36,6 +37,8 @@ class StreamBlock:
     id: str
     choice: int = 0
     index: int | None = None
+    name: str = ""
+    label: str = ""
     is_complete: bool = False
     is_sealed: bool = False
     is_truncated: bool = False
@@ -143,12 +146,9 @@ class ThinkingStreamBlock(StreamBlock):
 @dataclass(slots=True, eq=False)
 class ToolCallStreamBlock(StreamBlock):
     """A call of a tool, the client's or the provider's. `arguments` is raw JSON text, perhaps not whole, never parsed
-    here. `label` is the wire's own word for it (`core.calls`), empty for an ordinary function call."""
+    here. `label` (`core.calls`) is empty for an ordinary function call."""
 
     kind = BlockKind.TOOL_CALL
-
-    name: str = ""
-    label: str = ""
 
     @property
     def arguments(self) -> str:
@@ -172,12 +172,9 @@ class ToolCallStreamBlock(StreamBlock):
 
 @dataclass(slots=True, eq=False)
 class OtherStreamBlock(StreamBlock):
-    """Anything else; `label` is the wire's own word for it (`web_search_call`), `text` its payload as JSON text."""
+    """Anything else; `label` is such as `web_search_call`, `text` its payload as JSON text."""
 
     kind = BlockKind.OTHER
-
-    label: str = ""
-    name: str = ""
 
 
 def new_block(event: BlockStarted, seq: int, at: int) -> StreamBlock:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import ClassVar
 
 from streamviz.core.aggregator import DONE, Aggregator, Chunk
-from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
+from streamviz.core.blocks import StreamBlock
 from streamviz.core.events import BlockDelta, BlockSealed, BlockStarted, StreamEvent, StreamFailed
 from streamviz.core.json_value import JsonObject
 
@@ -86,8 +86,6 @@ class Composer(ABC):
 
 def _events_of(block: StreamBlock) -> list[StreamEvent]:
     """What led to a block as the client has it: one that the end of input truncated has not ended there."""
-    name = block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else ""
-    label = block.label if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else ""
-    started = BlockStarted(block.ordinal, block.kind, block.choice, block.index, block.id, name, label)
+    started = BlockStarted(block.ordinal, block.kind, block.choice, block.index, block.id, block.name, block.label)
     ended = [BlockSealed(block.ordinal)] if block.is_sealed and not block.is_truncated else []
     return [started, BlockDelta(block.ordinal, block.text), *ended]

@@ -60,6 +60,11 @@ class Hold:
     otherwise: Decision | None = None
     until: int | None = None
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether a person is asked about it."""
+        return self.ended_at is None and self.asks is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Question:

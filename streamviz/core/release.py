@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
+from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.calls import Runner, runner_of
 from streamviz.core.composer import Composer
 from streamviz.core.context import Frame
@@ -328,7 +328,7 @@ class Release:
             started = BlockStarted(event.ordinal, BlockKind.CONTENT, event.choice, event.index)
             return [started, BlockDelta(event.ordinal, text)]
         block = change.block
-        name = block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else event.name
+        name = block.name or event.name
         # A signature was over what upstream said, so it does not go with what is said now.
         started = BlockStarted(event.ordinal, event.kind, event.choice, event.index, block.id, name, event.label)
         return [started, BlockDelta(event.ordinal, block.text)]

@@ -15,12 +15,13 @@ from streamviz.core.wire import WIRE_FORMATS
 from streamviz.dashboard import queries
 from streamviz.live.presentation import conversation
 from streamviz.live.presentation.conversation import Source
-from streamviz.live.presentation.from_records import outline_of as view_of
+from streamviz.live.presentation.stream_views import view_of
 from streamviz.live.presentation.text import byte_size
 from streamviz.live.presentation.turn_tree import Line, Link, Turn, lines_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.records.aggregation import aggregate_tape
 from streamviz.records.models import Block, ClientRun, Session, Stream, UpstreamRun
+from streamviz.records.queries import streams
 from streamviz.records.queries.pages import Place
 
 TURNS_SHOWN = 10
@@ -53,7 +54,7 @@ def turns_of(session: Session, after: Place | None) -> Turns:
     """A page of a session's turns, without what they said."""
     page, following = queries.streams_of(session, after)
     records = {stream.pk: stream for stream in page}
-    views = {stream.pk: view_of(stream) for stream in page}
+    views = {stream.pk: view_of(streams.outline_of(stream)) for stream in page}
     return Turns(lines_of(map(_link, page)), records, views, following)
 
 
@@ -117,7 +118,7 @@ def _with_texts(turns: Turns, ids: Iterable[UUID]) -> dict[UUID, StreamView]:
     found = blocks.annotate(beginning=Left("text", _TEXT_CHARACTERS)).values_list("stream_id", "ordinal", "beginning")
     for stream_id, ordinal, text in found:
         texts[stream_id][ordinal] = text
-    return {each: view_of(turns.records[each], texts[each]) for each in ids}
+    return {each: view_of(streams.outline_of(turns.records[each], texts[each])) for each in ids}
 
 
 def _instead(records: Iterable[Stream], views: Mapping[UUID, StreamView]) -> dict[UUID, dict[int, str]]:
@@ -147,7 +148,7 @@ def _tapes(ids: list[UUID]) -> dict[UUID, bytes]:
 
 def _got(wire_format: str, tape: bytes) -> list[tuple[BlockKind, str, str]]:
     state = aggregate_tape(wire_format, tape).state
-    return [(block.kind, getattr(block, "name", ""), block.text) for block in state.blocks]
+    return [(block.kind, block.name, block.text) for block in state.blocks]
 
 
 def interventions(turns: Turns) -> list[tuple[Decision, Turn, int]]:

@@ -5,7 +5,6 @@ import asyncio
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -13,6 +12,7 @@ from asgiref.sync import sync_to_async
 from django.db.models import Sum
 from django.db.models.functions import Length
 from django.http import HttpRequest, QueryDict
+from msgspec import structs
 
 from streamviz.core.context import Frame
 from streamviz.core.lint import Note
@@ -22,12 +22,13 @@ from streamviz.core.timeline import NOBODY, Timeline
 from streamviz.core.unasked_usage import UnaskedUsage
 from streamviz.core.wire import AGGREGATORS
 from streamviz.live.pace import Pace
-from streamviz.live.presentation import from_records
 from streamviz.live.presentation.moment import Side, Step, stepped
+from streamviz.live.presentation.stream_views import view_of_record
 from streamviz.live.presentation.tape_rows import Bare
 from streamviz.live.presentation.views import StreamView
 from streamviz.records.aggregation import events_of, lint
 from streamviz.records.models import ClientRun, Stream, UpstreamRun
+from streamviz.records.queries import streams
 from streamviz.records.runs import StoredChunk, StoredFrame
 
 # Of one stream: longer ones are not made ready, as that would take too long and too much.
@@ -140,8 +141,8 @@ async def _made(stream_id: UUID) -> Playback | None:
     size = await UpstreamRun.objects.filter(stream=stream_id).aaggregate(bytes=Sum(Length("payload")))
     if (size["bytes"] or 0) > MOST_BYTES:
         return None
-    record = await sync_to_async(from_records.load)(stream_id)
-    view, pace = from_records.view_of(record), Pace()
+    record = await sync_to_async(streams.load)(stream_id)
+    view, pace = view_of_record(record), Pace()
     received = UpstreamRun.objects.filter(stream=stream_id).order_by("first_seq")
     handed_on = ClientRun.objects.filter(stream=stream_id).order_by("first_frame")
     chunks = [chunk async for run in received.aiterator(_RUNS_AT_ONCE) for chunk in run.chunks()]
@@ -158,7 +159,7 @@ async def _made(stream_id: UUID) -> Playback | None:
     notes = await asyncio.to_thread(lint, view.wire_format, chunks, view.outcome == Outcome.COMPLETED)
     lost = frozenset(chunk.seq for chunk in chunks if chunk.raw is None)
     tapes = Tapes(upstream, client, sent, list(_holds(view)), lost)
-    view = replace(view, client_finish=client.moment(None).finish_reason or "")
+    view = structs.replace(view, client_finish=client.moment(None).finish_reason or "")
     return Playback(view, tapes, await asyncio.to_thread(align, tapes), Bare(bare_chunks, bare_frames), notes)
 
 

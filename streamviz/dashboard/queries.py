@@ -11,13 +11,14 @@ from django.db.models.functions import Length
 
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.live.presentation import marks
-from streamviz.live.presentation.from_records import outlines
+from streamviz.live.presentation.views import TAIL_CHARACTERS
 from streamviz.records.models import Annotation, Block, ClientRun, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries import pages
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place
 from streamviz.records.queries.snippets import Snippet, snippets
+from streamviz.records.queries.streams import outlines
 from streamviz.records.runs import RUN
 
 SESSIONS_A_PAGE = 50
@@ -182,7 +183,7 @@ def _decisions(session_ids: list[uuid.UUID]) -> dict[uuid.UUID, Counter[Decision
 def streams_of(session: Session, after: Place | None) -> tuple[list[Stream], Place | None]:
     """A session's streams in the order in which they were asked for, each with the size of its request, and the place
     of the next page."""
-    found = outlines(session.streams.order_by("requested_at", "id"), BLOCKS_A_TURN)
+    found = outlines(session.streams.order_by("requested_at", "id"), TAIL_CHARACTERS, BLOCKS_A_TURN)
     found = found.annotate(asked_bytes=Length("request"))
     if after:
         found = found.filter(Q(requested_at__gt=after.at) | Q(requested_at=after.at, id__gt=after.id))

@@ -13,7 +13,7 @@ from asgiref.sync import sync_to_async
 
 from streamviz.bounded import rest, within
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
+from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import Judgement
 from streamviz.core.model_names import model_names
@@ -172,8 +172,7 @@ def _shown(state: StreamState) -> Shown:
 
 
 def _block(block: StreamBlock, room: int) -> BlockShown:
-    name = block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else ""
-    return BlockShown(str(block.kind), clipped(name, _LONGEST_NAME), cut(block.text, room))
+    return BlockShown(str(block.kind), clipped(block.name, _LONGEST_NAME), cut(block.text, room))
 
 
 def _verdict(judgement: Judgement) -> VerdictShown:

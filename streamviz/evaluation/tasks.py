@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
-from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock, new_block
+from streamviz.core.blocks import StreamBlock, StreamState, new_block
 from streamviz.core.chain import judge_block
 from streamviz.core.context import SessionCounts, StreamingContext
 from streamviz.core.events import BlockDelta, BlockKind, BlockStarted
@@ -115,8 +115,9 @@ def _read(policy: Policy, fields: JsonObject) -> JsonObject:
 
 
 def _told(block: StreamBlock) -> BlockTold:
-    name, label = (block.name, block.label) if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else ("", "")
-    return BlockTold(block.kind, block.ordinal, block.choice, block.id, name, label, block.text, block.is_truncated)
+    return BlockTold(
+        block.kind, block.ordinal, block.choice, block.id, block.name, block.label, block.text, block.is_truncated
+    )
 
 
 def _judge(task: Task) -> Verdict | None:

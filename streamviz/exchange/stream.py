@@ -10,6 +10,7 @@ from streamviz.core.judgements import ChainContext
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision
 from streamviz.exchange.life import Life, State
+from streamviz.records.recorder import VerdictRecord
 
 
 @dataclass(slots=True)
@@ -86,6 +87,15 @@ class LiveStream:
     cancel: Callable[[str], bool] | None = None
     decide: Callable[[int, Decision, str], bool] | None = None
     life: Life = field(default_factory=Life)
+    _verdicts: list[VerdictRecord] = field(default_factory=list)
+
+    @property
+    def verdicts(self) -> list[VerdictRecord]:
+        """What its policies have decided, as the record gets it."""
+        given, judgements = self._verdicts, self.context.judgements
+        if len(given) < len(judgements):
+            given += map(VerdictRecord.of, range(len(given), len(judgements)), judgements[len(given) :])
+        return given
 
     @property
     def outcome(self) -> str:

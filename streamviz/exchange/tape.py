@@ -1,13 +1,12 @@
 """What the record gets of a stream while it runs: what came, what policies decided, and then what goes out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.context import Frame
-from streamviz.core.judgements import Judgement
 from streamviz.core.sse import SSEEvent
 from streamviz.exchange.stream import LiveStream
-from streamviz.records.recorder import OURSELVES, AnyEntry, ChunksReceived, FramesSent, VerdictRecord, VerdictsGiven
+from streamviz.records.recorder import OURSELVES, AnyEntry, ChunksReceived, FramesSent, VerdictsGiven
 
 
 class Tape:
@@ -59,31 +58,10 @@ class Tape:
     def _note_verdicts(self) -> None:
         judgements = self._stream.context.judgements
         if len(judgements) > self._judged:
-            given = list(_verdicts(judgements[self._judged :], self._judged))
-            self._entries.append(VerdictsGiven(self._stream.id, given))
+            self._entries.append(VerdictsGiven(self._stream.id, self._stream.verdicts[self._judged :]))
             self._judged = len(judgements)
 
 
 def _shows(frame: Frame, first: int) -> bool:
     """Whether the client sees something of a block in it; `first` is the first chunk of one."""
     return frame.origin != OURSELVES if frame.seq is None else frame.seq >= first
-
-
-def _verdicts(judgements: Sequence[Judgement], first: int) -> Iterator[VerdictRecord]:
-    for number, judgement in enumerate(judgements, first):
-        active = judgement.policy
-        yield VerdictRecord(
-            number=number,
-            ordinal=judgement.ordinal,
-            policy_version_id=active.version_id,
-            mode=str(active.mode),
-            decision=str(judgement.verdict.decision),
-            reason=judgement.verdict.reason,
-            failure=judgement.failure,
-            at=judgement.at,
-            took=judgement.took,
-            subject=str(judgement.subject),
-            evidence=dict(judgement.verdict.evidence),
-            by=judgement.by,
-            client_had=judgement.client_had,
-        )

@@ -17,12 +17,13 @@ from streamviz.live.access import refusal
 from streamviz.live.feed import now_us
 from streamviz.live.filters import Filter, parse_filter
 from streamviz.live.pace import Pace
-from streamviz.live.presentation import from_records
+from streamviz.live.presentation.stream_views import view_of_record
 from streamviz.live.publisher import publisher
 from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.subscriber import OVER, TRY_AGAIN, Subscriber
 from streamviz.live.wall_topic import WallTopic
 from streamviz.records.models import Stream
+from streamviz.records.queries import streams
 
 log = logging.getLogger(__name__)
 
@@ -146,7 +147,7 @@ class StreamConsumer(WatchConsumer):
     async def _show_record(self) -> None:
         now = now_us()
         try:
-            record = await sync_to_async(from_records.load)(self._stream_id)
+            record = await sync_to_async(streams.load)(self._stream_id)
         except Stream.DoesNotExist:
             self.subscriber.close(_NOT_FOUND)
             return
@@ -154,7 +155,7 @@ class StreamConsumer(WatchConsumer):
             # It runs where nobody has answered, or its end is not in the record yet.
             self.subscriber.close(TRY_AGAIN)
             return
-        view = await sync_to_async(from_records.view_of)(record)
+        view = await sync_to_async(view_of_record)(record)
         html = await rendering.stream(view, now, Pace(), oob=True)
         self.subscriber.show(0, html + "".join(rendering.header(view, now, oob=True).values()), now)
         self.subscriber.tell(0, "end", now)

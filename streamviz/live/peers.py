@@ -19,7 +19,7 @@ from streamviz.live.exports import Exports
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
 from streamviz.live.peer_rows import PeerRows
-from streamviz.live.presentation import from_live
+from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.live.publisher import TICK_SECONDS, Publisher
 from streamviz.live.remote_stream import RemoteStream
 from streamviz.live.remote_subscribers import RemoteSubscribers
@@ -234,7 +234,7 @@ class Peers:
 
     async def _say_found(self, sender: str, question: int, stream_id: uuid.UUID) -> None:
         if stream := self._publisher.feed.get(stream_id):
-            view = from_live.whole_view_of(stream, from_live.view_of(stream))
+            view = whole_view_of(stream, view_of_running(stream))
             await self._send(sender, messages.Found(self.name, question, view, stream.request))
 
     async def _act(self, message: messages.Decided | messages.Cancelled) -> None:

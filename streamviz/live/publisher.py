@@ -15,7 +15,7 @@ from streamviz.live import rendering
 from streamviz.live.feed import Feed, feed, now_us
 from streamviz.live.messages import Found
 from streamviz.live.pace import Pace
-from streamviz.live.presentation import from_records
+from streamviz.live.presentation.stream_views import load_recent
 from streamviz.live.subscriber import OVER, TRY_AGAIN, Message, Subscriber, head
 from streamviz.live.topics import Topic, count_asking
 from streamviz.live.wall import Wall
@@ -277,4 +277,4 @@ class Publisher:
             del self._channels[name]
 
 
-publisher = Publisher(feed, Wall(feed, from_records.load_recent))
+publisher = Publisher(feed, Wall(feed, load_recent))

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import msgspec
 
 from streamviz.core.events import BlockKind
+from streamviz.exchange.recording import outline_of
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import Feed
-from streamviz.live.presentation.from_live import block_name, row_view_of
 from streamviz.live.presentation.spark import counts_of
-from streamviz.live.presentation.views import STALLED_US, TAIL_CHARACTERS, StreamView, is_lasting
+from streamviz.live.presentation.stream_views import view_of
+from streamviz.live.presentation.views import ASKED_CHARACTERS, STALLED_US, TAIL_CHARACTERS, StreamView, is_lasting
 
 SECOND = 1_000_000
 _NOTHING: tuple[object, ...] = (None,)
@@ -79,7 +80,7 @@ class RowSources:
 def whole(stream: LiveStream, now: int) -> RowSource:
     """All of a row."""
     counts = counts_of(stream.received_at, now, stream.ended_at)
-    return RowSource(stream.id, now, _tail_of(stream), row_view_of(stream), counts)
+    return RowSource(stream.id, now, _tail_of(stream), view_of(outline_of(stream, ASKED_CHARACTERS)), counts)
 
 
 def _second_of(stream: LiveStream, now: int) -> int:
@@ -107,5 +108,5 @@ def _tail_of(stream: LiveStream) -> Tail:
     for block in reversed(stream.state.blocks):
         if block.length:
             ending = block.ending(TAIL_CHARACTERS)
-            return Tail(block.kind, block_name(block), ending, _quiet_since(stream), stream.ended_at)
+            return Tail(block.kind, block.name or block.label, ending, _quiet_since(stream), stream.ended_at)
     return Tail(None, "", "", _quiet_since(stream), stream.ended_at)

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from streamviz.exchange.stream import LiveStream
 from streamviz.live import rendering
 from streamviz.live.pace import Pace
-from streamviz.live.presentation.from_live import view_of, whole_view_of
+from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import BlockView, StreamView
 from streamviz.live.topics import Update
@@ -22,7 +22,7 @@ class StreamTopic:
     def __init__(self, stream: LiveStream, nav_asks: Callable[[], SafeString]) -> None:
         self._stream = stream
         self._nav_asks = nav_asks  # how many wait in all, which the navigation says on every page
-        self._shown = view_of(stream)
+        self._shown = view_of_running(stream)
         self._is_over = stream.is_closed
         self._second = 0
         self._parts: dict[str, str] = {}
@@ -33,7 +33,7 @@ class StreamTopic:
 
     async def updates(self, changed: set[uuid.UUID], now: int, pace: Pace) -> AsyncIterator[Update]:
         if self._stream.id in changed:
-            before, self._shown = self._shown, view_of(self._stream)
+            before, self._shown = self._shown, view_of_running(self._stream)
             self._is_over = self._stream.is_closed
             # Many can come in one chunk.
             if blocks := "".join(await rendering.paced(_changed_blocks(before, self._shown, now), pace)):

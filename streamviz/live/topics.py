@@ -6,7 +6,6 @@ from typing import NamedTuple, Protocol
 
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
-from streamviz.live.presentation.views import is_asking
 
 
 class Update(NamedTuple):
@@ -34,5 +33,5 @@ def count_asking(feed: Feed) -> int:
     """How many running streams wait for a person. May be called from any thread."""
     # Lists are made in one step, so that nothing can be added while they are walked.
     return sum(
-        any(is_asking(hold) for hold in list(stream.context.holds.values())) for stream in list(feed.running.values())
+        any(hold.is_asking for hold in list(stream.context.holds.values())) for stream in list(feed.running.values())
     )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
+from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.context import SessionCounts, StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
@@ -153,11 +153,10 @@ def _compile(expression: str) -> "cel.Program":
 
 
 def _block(block: StreamBlock) -> JsonObject:
-    named = block if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else None
     return {
         "kind": str(block.kind),
-        "name": named.name if named else "",
-        "label": named.label if named else "",
+        "name": block.name,
+        "label": block.label,
         "runner": str(block.runner) if isinstance(block, ToolCallStreamBlock) else "",
         "text": block.text,
         "size": block.length,

@@ -18,10 +18,11 @@ from streamviz.core.outcome import Outcome
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire_format import WireFormat
+from streamviz.exchange import recording
 from streamviz.exchange.exchange import Exchange
 from streamviz.exchange.reading import Means
 from streamviz.exchange.stream import LiveStream
-from streamviz.proxy import http, recording
+from streamviz.proxy import http
 from streamviz.proxy.answers import helpers, open_counted
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.driver import Driver
@@ -319,7 +320,7 @@ def _close(call: _Call) -> None:
         assert stream.ended_at is not None
         add_up(stream)
         _count(call.worker, stream)
-        call.driver.record(recording.closed(stream, stream.ended_at))
+        call.driver.record(recording.closed(stream))
         call.worker.observers.feed.closed(stream)
 
 

@@ -15,9 +15,10 @@ from streamviz.core.judgements import ChainContext
 from streamviz.core.masking import kept_text
 from streamviz.core.request import ModelCall
 from streamviz.core.wire import PASSED_THROUGH
+from streamviz.exchange import recording
 from streamviz.exchange.life import Event
 from streamviz.exchange.stream import LiveStream
-from streamviz.proxy import http, recording
+from streamviz.proxy import http
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.leaving import Race
 from streamviz.proxy.passage import Place, place_of, require_unjudged
@@ -164,7 +165,7 @@ class _Passing:
         if not stream.life.is_over:
             stream.life.step(Event.SENT)
         stream.ended_at = self._clock.now()
-        self.record(recording.closed(stream, stream.ended_at))
+        self.record(recording.closed(stream))
         stream.life.step(Event.CLOSED)
         self._worker.observers.feed.closed(stream)
 

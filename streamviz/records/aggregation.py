@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from streamviz.core.aggregator import Aggregator, Chunk
-from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.blocks import StreamState
 from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import JsonObject, decode
 from streamviz.core.lint import LINTERS, Note
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.core.timeline import Timeline
 from streamviz.core.wire import AGGREGATORS
-from streamviz.records.recorder import BlockRecord
 from streamviz.records.runs import StoredChunk
 
 
@@ -77,29 +76,3 @@ def events_of(stored: StoredChunk) -> Iterator[Chunk]:
             yield Chunk(stored.seq, stored.received_at, raw, raw)
             return
         yield Chunk(stored.seq, stored.received_at, event.raw, event.data, event.name)
-
-
-def block_record(
-    block: StreamBlock, held_at: int | None = None, held_by: tuple[str, ...] = (), released_at: int | None = None
-) -> BlockRecord:
-    """A block as it is stored. `released_at` is when the client had it, None where it never did."""
-    return BlockRecord(
-        ordinal=block.ordinal,
-        kind=str(block.kind),
-        choice=block.choice,
-        index=block.index,
-        upstream_id=block.id,
-        name=block.name if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else "",
-        label=block.label if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else "",
-        text=block.text,
-        length=block.length,
-        signature=block.signature if isinstance(block, ThinkingStreamBlock) else "",
-        first_seq=block.first_seq,
-        last_seq=block.last_seq,
-        started_at=block.started_at,
-        completed_at=block.completed_at,
-        held_at=held_at,
-        released_at=released_at,
-        held_by=held_by,
-        is_truncated=block.is_truncated,
-    )

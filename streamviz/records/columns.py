@@ -5,7 +5,7 @@ another name than the field. Of any other type text is kept as far as Postgres c
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
@@ -87,12 +87,17 @@ class Kept:
     is_exported: bool = True
     is_content: bool = False
 
+    @property
+    def from_sql(self) -> Sequence[Callable[[Any], object]]:
+        """The steps back from what Postgres has, by way of an export's line."""
+        return [step for step in (self.to_line, self.from_line) if step is not _as_it_is]
+
 
 TEXT = Kept(to_sql=clean)
 MOMENT = Kept(to_sql=as_datetime, to_line=as_microseconds)
 JSON = Kept(to_sql=lambda value: Jsonb(clean_json(value)))
 
-Texts = Annotated[tuple[str, ...], Kept(to_sql=lambda texts: [clean(text) for text in texts])]
+Texts = Annotated[tuple[str, ...], Kept(to_sql=lambda texts: [clean(text) for text in texts], from_line=tuple)]
 # What is in an index.
 Name = Annotated[str, Kept(to_sql=clean_name)]
 Provider = Annotated[str, Kept(to_sql=partial(clean_name, most=LONGEST_PROVIDER))]
@@ -108,7 +113,7 @@ Content = Annotated[str, replace(TEXT, is_content=True)]
 RawContent = Annotated[bytes, Kept(to_line=bytes_to_line, from_line=bytes_from_line, is_content=True)]
 JsonContent = Annotated[dict[str, object], replace(JSON, is_content=True)]
 JsonObjects = Annotated[list[dict[str, object]], JSON]
-Spans = Annotated[list[tuple[int, int]], JSON]
+Spans = Annotated[list[tuple[int, int]], replace(JSON, from_line=lambda spans: [*map(tuple, spans)])]
 JsonText = Annotated[bytes, Kept(to_sql=lambda text: Jsonb(clean_json(decode(text))), from_line=encode)]
 # What an export names otherwise, as other installations have other ids.
 Id = Annotated[int, Kept(is_exported=False)]

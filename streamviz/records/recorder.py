@@ -11,7 +11,9 @@ from uuid import UUID
 import msgspec
 
 from streamviz.core.aggregator import Chunk
+from streamviz.core.blocks import StreamBlock, ThinkingStreamBlock
 from streamviz.core.context import UPSTREAM, Frame
+from streamviz.core.judgements import Judgement
 from streamviz.records.columns import (
     Choice,
     Content,
@@ -130,6 +132,26 @@ class VerdictRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     by: str = ""
     client_had: int = 0
 
+    @classmethod
+    def of(cls, number: int, judgement: Judgement) -> Self:
+        """The record of a stream's judgement of that number."""
+        active, verdict = judgement.policy, judgement.verdict
+        return cls(
+            number=number,
+            ordinal=judgement.ordinal,
+            policy_version_id=active.version_id,
+            mode=str(active.mode),
+            decision=str(verdict.decision),
+            reason=verdict.reason,
+            failure=judgement.failure,
+            at=judgement.at,
+            took=judgement.took,
+            subject=str(judgement.subject),
+            evidence=dict(verdict.evidence),
+            by=judgement.by,
+            client_had=judgement.client_had,
+        )
+
 
 class VerdictsGiven(Entry, frozen=True, tag="verdicts"):
     """Policies judged; told before the client gets what was judged."""
@@ -158,6 +180,38 @@ class BlockRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     released_at: Moment | None
     held_by: Texts
     is_truncated: bool
+
+    @classmethod
+    def of(
+        cls,
+        block: StreamBlock,
+        held_at: int | None = None,
+        held_by: tuple[str, ...] = (),
+        released_at: int | None = None,
+        text: str | None = None,
+    ) -> Self:
+        """A block as it is stored. `released_at` is when the client had it, None where it never did; `text` stands in
+        place of its own."""
+        return cls(
+            ordinal=block.ordinal,
+            kind=str(block.kind),
+            choice=block.choice,
+            index=block.index,
+            upstream_id=block.id,
+            name=block.name,
+            label=block.label,
+            text=block.text if text is None else text,
+            length=block.length,
+            signature=block.signature if isinstance(block, ThinkingStreamBlock) else "",
+            first_seq=block.first_seq,
+            last_seq=block.last_seq,
+            started_at=block.started_at,
+            completed_at=block.completed_at,
+            held_at=held_at,
+            released_at=released_at,
+            held_by=held_by,
+            is_truncated=block.is_truncated,
+        )
 
 
 class StreamClosed(Entry, frozen=True, tag="closed"):

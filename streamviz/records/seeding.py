@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from streamviz.core.json_value import encode
 from streamviz.core.wire import OPENAI_CHAT
-from streamviz.records.aggregation import aggregate, block_record
+from streamviz.records.aggregation import aggregate
 from streamviz.records.moments import as_microseconds
 from streamviz.records.partitions import make_days
-from streamviz.records.recorder import StreamClosed, StreamOpened, VerdictRecord
+from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, VerdictRecord
 from streamviz.records.runs import StoredChunk
 from streamviz.records.writer.pending import Batch
 from streamviz.records.writer.request_words import write_request_words
@@ -93,7 +93,7 @@ def _template(chance: random.Random, length: int) -> Template:
         at += chance.randrange(8_000, 40_000)
     stored = [StoredChunk(seq, time, len(raw), raw) for seq, (time, raw) in enumerate(zip(times, raws, strict=True))]
     blocks = [
-        block_record(block, released_at=block.completed_at) for block in aggregate(OPENAI_CHAT.name, stored).blocks
+        BlockRecord.of(block, released_at=block.completed_at) for block in aggregate(OPENAI_CHAT.name, stored).blocks
     ]
     closed = StreamClosed(
         stream_id=UUID(int=0),

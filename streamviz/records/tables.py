@@ -1,8 +1,9 @@
 """The tables of the record that entries of the journal are stored in: statements, rows and lines of exports, all made
 from the columns that the entries name."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from django.db import connection, models
@@ -46,6 +47,21 @@ class Table:
         """The statement for rows, each with the id behind it. Of the columns `greatest` the greater value is kept."""
         sets = (f"{name} = greatest({name}, %s)" if name in greatest else f"{name} = %s" for name in self.names)
         return f"UPDATE {self.model._meta.db_table} SET {', '.join(sets)} WHERE id = %s"  # noqa: S608
+
+    def reader(self, *others: str) -> Callable[[models.Model], dict[str, Any]]:
+        """What gives an entry's fields as a row has them, but for the `others`."""
+        columns = [column for column in self.columns if column.field not in others]
+        fields, values = [column.field for column in columns], attrgetter(*(column.name for column in columns))
+        steps = [(column.field, step) for column in columns for step in column.kept.from_sql]
+
+        def read(row: models.Model) -> dict[str, Any]:
+            told = dict(zip(fields, values(row), strict=True))
+            for field, step in steps:
+                if told[field] is not None:
+                    told[field] = step(told[field])
+            return told
+
+        return read
 
     def line(self, row: models.Model) -> dict[str, Any]:
         """What an export says of a row."""

@@ -8,10 +8,11 @@ from uuid import UUID
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.verdicts import Decision, Mode
-from streamviz.records.aggregation import aggregate, block_record
+from streamviz.records.aggregation import aggregate
 from streamviz.records.journal.journal import INCOMPLETE
 from streamviz.records.models import Block, Outcome, RetentionRun, Stream, Verdict
 from streamviz.records.queries.rows import rows
+from streamviz.records.recorder import BlockRecord
 from streamviz.records.runs import StoredChunk, StoredFrame
 from streamviz.records.tables import BLOCK
 
@@ -190,7 +191,7 @@ def _blocks(recorded: Recorded) -> Iterator[str]:
 
 
 def _differences(block: Block, again: StreamBlock, is_whole: bool) -> list[str]:
-    wanted = BLOCK.values(block_record(again))
+    wanted = BLOCK.values(BlockRecord.of(again))
     compared = wanted.keys() - _OF_THE_RELAY if is_whole else _OF_A_BEGINNING
     if not is_whole:
         wanted["text"] = str(wanted["text"])[: len(block.text)]

@@ -6,24 +6,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamviz.core.aggregator import Chunk
+from streamviz.core.errors import UpstreamError
 from streamviz.core.events import BlockKind
 from streamviz.core.instead import Instead
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
 from streamviz.core.request import ModelCall
 from streamviz.core.wire import WIRE_FORMATS
+from streamviz.exchange import recording
+from streamviz.exchange.exchange import Exchange
+from streamviz.exchange.reading import Means
 from streamviz.exchange.stream import LiveStream
-from streamviz.proxy import recording
 from streamviz.proxy.requests import read_request
 from streamviz.proxy.said import said_of
 from streamviz.proxy.sessions import Sessions
 from streamviz.records.ids import uuid7
-from streamviz.records.models import Outcome
 from streamviz.records.recorder import AnyEntry
 from tests.conversations.agents import Call, Run
 from tests.conversations.providers import BODIES, Ids, Json
-from tests.live.support import finish
+from tests.exchange.support import BOUNDS, JSON, run
 
 SECRET = "of the installation"
 START = 1_790_000_000_000_000  # µs since the epoch
@@ -68,11 +69,11 @@ class Host:
 
     def take(self, call: Call, port: int) -> Streamed:
         """A whole call."""
-        streamed, chunk = self.begin(call, port)
-        self.end(streamed, chunk)
+        streamed, exchange = self.begin(call, port)
+        self.end(streamed, exchange)
         return streamed
 
-    def begin(self, call: Call, port: int) -> tuple[Streamed, Any]:
+    def begin(self, call: Call, port: int) -> tuple[Streamed, Exchange]:
         """A call whose answer is still to come, and what ends it."""
         wire_format = WIRE_FORMATS[call.format]
         Host.clock += 1_000
@@ -80,7 +81,7 @@ class Host:
         headers = [(name.encode(), value.encode()) for name, value in call.headers.items()]
         scope: Any = {"headers": headers, "client": ("10.0.0.1", port)}
         said = said_of(wire_format, scope, request)
-        aggregator = wire_format.aggregator()
+        aggregator = wire_format.new_aggregator(BOUNDS)
         stream_id = uuid7()
         session, place = self.sessions.begin(stream_id, said, request.fields, "alice", Host.clock, aggregator)
         stream = LiveStream(
@@ -101,32 +102,35 @@ class Host:
         )
         said.keep(stream, request, [])
         self.entries.append(recording.opened(stream))
-        return Streamed(stream, call, BODIES[call.format](call.answer, self._ids)), aggregator
+        exchange = Exchange(stream, wire_format, aggregator, (), Means(BOUNDS))
+        exchange.judge(stream.context.request)
+        exchange.forwarded()
+        return Streamed(stream, call, BODIES[call.format](call.answer, self._ids)), exchange
 
-    def answer(self, streamed: Streamed, aggregator: Any) -> None:
+    def answer(self, streamed: Streamed, exchange: Exchange) -> None:
         """All of its answer comes, and its stream is not over yet."""
-        raw = encode(streamed.body)
-        aggregator.aggregate(Chunk(0, Host.clock, raw, raw))
+        exchange.answered(200, JSON)
+        exchange.received(encode(streamed.body))
+        exchange.ended()
+        run(exchange.advance())
 
-    def end(self, streamed: Streamed, aggregator: Any) -> None:
+    def end(self, streamed: Streamed, exchange: Exchange) -> None:
         """Its answer comes, or does not."""
         Host.clock += 1_000
         stream = streamed.stream
-        if not streamed.call.fails:
-            self.answer(streamed, aggregator)
-        aggregator.close()
+        if streamed.call.fails:
+            exchange.refused(UpstreamError(529, "overloaded"))
+        else:
+            self.answer(streamed, exchange)
         stream.context.instead.update(
             {ordinal: Instead(BlockKind.CONTENT, [text]) for ordinal, text in streamed.call.instead.items()}
         )
-        finish(stream, _outcome(streamed.call), Host.clock)
+        if streamed.call.leaves:
+            exchange.left()
+        for _ in exchange.commands():
+            """The record has no tapes of these."""
         self.sessions.ended(stream)
-        self.entries.append(recording.closed(stream, stream.ended_at))
-
-
-def _outcome(call: Call) -> Outcome:
-    if call.fails:
-        return Outcome.UPSTREAM_ERROR
-    return Outcome.CLIENT_DISCONNECTED if call.leaves else Outcome.COMPLETED
+        self.entries.append(recording.closed(stream))
 
 
 def play(

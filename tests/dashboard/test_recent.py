@@ -2,8 +2,8 @@
 
 from asgiref.sync import async_to_sync
 
-from streamviz.live.presentation.from_records import load_recent
 from streamviz.live.presentation.rows import row_of
+from streamviz.live.presentation.stream_views import load_recent
 from streamviz.records.moments import as_microseconds
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
 

@@ -27,6 +27,7 @@ from streamviz.exchange.commands import (
 from streamviz.exchange.exchange import Exchange
 from streamviz.exchange.reading import Means
 from streamviz.exchange.stream import LiveStream
+from streamviz.records.ids import uuid7
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, VerdictsGiven
 
 BOUNDS = Bounds(2**20, 2**20, 100, 10_000)
@@ -47,7 +48,8 @@ def run(step: Coroutine[Any, Any, None]) -> None:
 class Play:
     """One call. Each method is an event; `done` are the commands so far, each carried out at once.
 
-    The clock stands still unless the test moves it. From `loses_after` records on nothing can be kept any more.
+    The clock stands still unless the test moves it; `fields` are those of the request, `changes` those of the stream.
+    From `loses_after` records on nothing can be kept any more.
     """
 
     def __init__(
@@ -56,20 +58,33 @@ class Play:
         policies: Sequence[ActivePolicy] = (),
         *,
         is_streaming: bool = True,
-        request: dict[str, Any] | None = None,
+        fields: dict[str, Any] | None = None,
         bounds: Bounds = BOUNDS,
         loses_after: int | None = None,
+        now: int = SECOND,
+        **changes: Any,
     ) -> None:
         wire_format = WIRE_FORMATS[format]
         aggregator = wire_format.new_aggregator(bounds)
-        self.now = SECOND
+        self.now = now
         self.done: list[Command] = []
-        call = ModelCall(format, request or {"model": "m"})
+        call = ModelCall(format, fields or {"model": "m"})
         self.context = ChainContext("run", lambda: self.now, call, state=aggregator.state)
-        self.stream = LiveStream(
-            uuid.uuid4(), uuid.uuid4(), "", None, "", wire_format.path, format, is_streaming, "m", self.now,
-            aggregator.state, self.context,
-        )  # fmt: skip
+        usual: dict[str, Any] = {
+            "id": uuid7(),
+            "session_id": uuid.uuid4(),
+            "session_label": "",
+            "key_id": None,
+            "key_name": "",
+            "endpoint": wire_format.path,
+            "wire_format": format,
+            "is_streaming": is_streaming,
+            "requested_model": "m",
+            "requested_at": now,
+            "state": aggregator.state,
+            "context": self.context,
+        }
+        self.stream = LiveStream(**usual | changes)
         self.exchange = Exchange(self.stream, wire_format, aggregator, policies, Means(bounds))
         self._loses_after = loses_after
         self._records = 0

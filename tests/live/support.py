@@ -1,91 +1,65 @@
-"""Streams for the live feed, made by the real core from chunks that a test gives, and a page to show them on."""
+"""Streams for the live feed, each a real exchange that a test plays, and a page to show them on."""
 
 import uuid
 from collections.abc import Sequence
 from html.parser import HTMLParser
 from typing import Any, Self
 
-from streamviz.core.aggregator import Chunk
-from streamviz.core.chain import PolicyChain
-from streamviz.core.judgements import Answer, ChainContext
-from streamviz.core.outcome import Outcome
+from streamviz.core.bounds import Bounds
+from streamviz.core.errors import UpstreamError
+from streamviz.core.judgements import Answer
 from streamviz.core.policy import ActivePolicy
-from streamviz.core.processor import StreamProcessor
-from streamviz.core.wire.openai_chat import OpenAIChatAggregator
-from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
-from streamviz.exchange.life import Event
-from streamviz.exchange.stream import LiveStream
+from streamviz.exchange.life import State
 from streamviz.live import messages
 from streamviz.live.entries import Entry
 from streamviz.live.feed import Feed, now_us
 from streamviz.live.painter import Painter
 from streamviz.live.row_sources import RowSources
-from streamviz.records.ids import uuid7
-from tests.core.support import HEAD, call, calls, delta, sse
+from tests.core.support import call, calls, delta, sse
+from tests.exchange.support import EVENTS, Play
 
 SECOND = 1_000_000
+BOUNDS = Bounds(2**25, 2**25, 10_000, 100_000)
 # All that a test makes begins at once, and at the start of a second: pages are brought up to date once in each.
 START = now_us() // SECOND * SECOND
 
-_ANSWERED = (Event.FORWARDED, Event.ANSWERED, Event.DRAINED)
-ENDS = {
-    Outcome.COMPLETED: (*_ANSWERED, Event.COMPLETED),
-    Outcome.HALTED: (*_ANSWERED, Event.HALTED),
-    Outcome.UPSTREAM_ERROR: (Event.FAILED,),
-    Outcome.CLIENT_DISCONNECTED: (Event.LEFT,),
-    Outcome.INTERRUPTED: (Event.DROPPED,),
-}
-
 
 class Running:
-    """A stream under way. Its clock stands still unless the test moves it."""
+    """A stream under way: an exchange that is played, and told of in the live feed. Its clock stands still unless the
+    test moves it."""
 
     def __init__(
         self, feed: Feed | None = None, policies: Sequence[ActivePolicy] = (), now: int = 0, **changes: Any
     ) -> None:
         self.feed = feed or Feed()
-        self.now = now or START
-        aggregator = OpenAIChatAggregator()
-        usual: dict[str, Any] = {
-            "id": uuid7(),
-            "session_id": uuid.uuid4(),
-            "session_label": "nightly-triage",
-            "key_id": None,
-            "key_name": "ci-nightly",
-            "endpoint": "/v1/chat/completions",
-            "wire_format": "openai_chat",
-            "is_streaming": True,
-            "requested_model": "coder-large",
-            "requested_at": self.now,
-            "state": aggregator.state,
-            "context": ChainContext("run", lambda: self.now),
-        }
-        self.stream = LiveStream(**usual | changes)
-        self._chain = PolicyChain(policies, OpenAIChatComposer(dict(HEAD)))
-        self._processor = StreamProcessor(self._chain.on_chunk, aggregator)
+        usual = {"session_label": "nightly-triage", "key_name": "ci-nightly", "requested_model": "coder-large"}
+        self.play = Play(policies=policies, bounds=BOUNDS, now=now or START, **usual | changes).asked()
+        self.stream = self.play.stream
         self.feed.opened(self.stream)
 
     @property
     def id(self) -> uuid.UUID:
         return self.stream.id
 
+    @property
+    def now(self) -> int:
+        return self.play.now
+
+    @now.setter
+    def now(self, now: int) -> None:
+        self.play.now = now
+
     def wait(self, seconds: float) -> Self:
         """Let time pass."""
-        self.now += round(seconds * SECOND)
+        self.play.now += round(seconds * SECOND)
         return self
 
     async def take(self, *payloads: object) -> Self:
         """Chunks came in one read."""
-        stream = self.stream
-        for payload in payloads:
-            raw = sse(payload)
-            chunk = Chunk(len(stream.received_at), self.now, raw, raw[6:-2])
-            stream.received_at.append(self.now)
-            await self._processor.take((chunk,), stream.context)
-        if stream.upstream_first_at is None and stream.state.blocks:
-            stream.upstream_first_at = self.now
-        self._send()
-        self.feed.changed(stream)
+        if self.stream.life.state is State.ASKED:
+            self.play.forwarded().happened("answered", 200, EVENTS)
+        self.play.received(b"".join(map(sse, payloads)))
+        self.feed.changed(self.stream)
         return self
 
     async def say(self, text: str) -> Self:
@@ -98,46 +72,31 @@ class Running:
 
     def answer(self, number: int, answer: Answer) -> None:
         """A question was answered."""
-        self._chain.answer(number, answer, self.stream.state, self.stream.context)
-        self._send()
+        self.play.answered(number, answer)
         self.feed.changed(self.stream)
 
-    async def end(self, outcome: str = "completed", error: str = "") -> Self:
-        """The end of input, and of the stream."""
-        await self._processor.end(self.stream.context)
-        self._send()
-        finish(self.stream, outcome, self.now)
-        self.stream.error = error
-        if self.stream.life.allows(Event.CLOSED):
-            self.stream.life.step(Event.CLOSED)
-        self.feed.closed(self.stream)
+    async def finish(self) -> Self:
+        """Upstream's last word came, and the client has all of it; policies in shadow may still judge."""
+        if self.play.exchange.is_reading or self.stream.life.state is State.ASKED:
+            await self.take("[DONE]")
+        self.play.ended()
+        self.feed.changed(self.stream)
         return self
 
-    def _send(self) -> None:
-        context = self.stream.context
-        frames, context.outbox = context.outbox, []
-        passed = [frame.seq for frame in frames if frame.seq is not None]
-        self.stream.frame_count += len(frames)
-        self.stream.passed_seqs.extend(passed)
-        self.stream.passed_at.extend([self.now] * len(passed))
-        self.stream.made_at.extend([self.now] * (len(frames) - len(passed)))
-        if frames and self.stream.client_first_at is None and self.stream.state.blocks:
-            self.stream.client_first_at = self.now
+    async def fail(self, message: str) -> Self:
+        """Upstream broke off."""
+        self.play.ended(UpstreamError(502, message))
+        return await self.end()
 
-
-def settle(stream: LiveStream, outcome: str) -> None:
-    """It is decided how a stream ends."""
-    for event in ENDS[Outcome(outcome)]:
-        if stream.life.allows(event):
-            stream.life.step(event)
-
-
-def finish(stream: LiveStream, outcome: str, now: int) -> None:
-    """The client has all that it gets of a stream, which ends so."""
-    settle(stream, outcome)
-    if stream.life.allows(Event.SENT):
-        stream.life.step(Event.SENT)
-    stream.ended_at = now
+    async def end(self, event: str = "", *details: Any) -> Self:
+        """Nothing more can be said of it: upstream finished, or what the exchange is told so happened instead."""
+        if event:
+            self.play.happened(event, *details)
+        elif not self.stream.life.is_over:
+            await self.finish()
+        self.play.happened("close")
+        self.feed.closed(self.stream)
+        return self
 
 
 class Element:

@@ -4,10 +4,10 @@ import pytest
 
 from streamviz.core.verdicts import Mode
 from streamviz.live.painter import Painter
-from streamviz.live.presentation.from_live import view_of
 from streamviz.live.presentation.rows import row_of
+from streamviz.live.presentation.stream_views import view_of_running
 from tests.core.support import active, call, calls, delta, deny_names
-from tests.live.support import Row, Running, settle
+from tests.live.support import Row, Running
 
 STEPS = [
     delta(reasoning_content="hm"),
@@ -22,7 +22,7 @@ STEPS = [
 
 
 def whole(running: Running) -> dict[str, str]:
-    row = row_of(view_of(running.stream), running.now)
+    row = row_of(view_of_running(running.stream), running.now)
     return Painter().paint_whole(row, row.text).parts
 
 
@@ -65,10 +65,10 @@ async def test_a_stalled_row_runs_again_with_its_next_chunk() -> None:
 async def test_a_stream_is_over_when_its_client_has_had_all_of_it() -> None:
     running = await Running().say("a")
     row = Row(running)
-    settle(running.stream, "halted")
+    running.play.exchange.cancelled("alice")
     assert row.look().group == "running"
     running.wait(0.1)
-    await running.end("halted")
+    await running.end("dropped")
     ended = row.look()
     assert (ended.group, ended.order, ended.ended_at) == ("finished", -running.now, running.now)
     assert ended.parts == whole(running)

@@ -10,7 +10,7 @@ from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
-from streamviz.live.presentation import from_live
+from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.remote_stream import RemoteStream
 from streamviz.live.subscriber import OVER, TRY_AGAIN, WINDOW, Message, Subscriber, head
@@ -135,7 +135,7 @@ async def test_a_streams_page_looks_the_same_at_another_worker(workers: tuple[Wo
     assert found is not None
     assert found.request == b'{"model": "m"}'
     assert found.view.held
-    view = from_live.whole_view_of(running.stream, from_live.view_of(running.stream))
+    view = whole_view_of(running.stream, view_of_running(running.stream))
     assert await page_of(found.view) == (await page_of(view)).replace("\ud83d", "?")
 
 

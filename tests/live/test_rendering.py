@@ -8,7 +8,7 @@ from streamviz.core.policy import ByHand
 from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.pace import Pace
-from streamviz.live.presentation.from_live import view_of, whole_view_of
+from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.simulator.scenarios import HOSTILE_TEXT
 from tests.core.support import active, delta, deny_names
 from tests.live.support import Row, Running, parse
@@ -45,7 +45,7 @@ async def hostile(text: str) -> Running:
 async def test_hostile_text_is_shown_and_does_nothing(text: str) -> None:
     running = await hostile(text)
     for _ in range(2):
-        view = whole_view_of(running.stream, view_of(running.stream))
+        view = whole_view_of(running.stream, view_of_running(running.stream))
         page = await rendering.stream(view, running.now, Pace())
         head = "".join(rendering.header(view, running.now).values())
         entry = Row(running).look()
@@ -56,7 +56,8 @@ async def test_hostile_text_is_shown_and_does_nothing(text: str) -> None:
         assert not [name for each in elements for name in each.attributes if name.startswith(("on", "hx-", "style"))]
         links = [each.attributes["href"] for each in elements if "href" in each.attributes]
         assert all(link.startswith(("#", "/")) for link in links)
-        await running.end("upstream_error", text)
+        if view.is_running:
+            await running.fail(text.encode("utf-8", "replace").decode())
 
 
 async def test_a_row_takes_no_more_than_its_end_of_a_long_output() -> None:
@@ -69,7 +70,7 @@ async def test_a_row_takes_no_more_than_its_end_of_a_long_output() -> None:
 async def test_thinking_is_folded_and_a_tool_call_has_its_raw_text_at_hand() -> None:
     running = await Running().take(delta(reasoning_content="hm"))
     await running.call('{"a": 1}', "ls")
-    view = view_of(running.stream)
+    view = view_of_running(running.stream)
     thinking, call = (parse(rendering.block_card(block, view.id)) for block in view.blocks)
     assert thinking.children[0].tag == "details"
     assert "open" not in thinking.children[0].attributes
@@ -83,4 +84,4 @@ async def test_a_hold_says_what_becomes_of_it_without_an_answer(otherwise: Decis
     guard = replace(active(deny_names("rm"), name="guard"), by_hand=ByHand(60, otherwise))
     running = await Running(policies=[guard]).call("{}", "rm")
     await running.take(delta(finish="tool_calls"))
-    assert f"At 0:00 it is {word}" in rendering.holds(view_of(running.stream), running.now)
+    assert f"At 0:00 it is {word}" in rendering.holds(view_of_running(running.stream), running.now)

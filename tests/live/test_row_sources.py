@@ -28,7 +28,7 @@ async def test_all_is_told_of_what_is_held_and_of_the_end() -> None:
     held = sources.of(running.stream, running.now)
     assert held.view is not None
     assert held.view.held
-    await running.end("halted")
+    await running.end("cancelled", "alice")
     over = sources.of(running.stream, running.now)
     assert over.view is not None
     assert over.view.outcome == "halted"

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamviz.core.judgements import ModelSaid
 from streamviz.core.verdicts import Mode
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
@@ -15,7 +16,8 @@ from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.subscriber import head
 from streamviz.live.topics import count_asking
 from tests.core.support import active, call, calls, delta, deny_names
-from tests.live.support import Page, Running, finish
+from tests.exchange.policies import AskAboutCalls, as_said
+from tests.live.support import Page, Running
 from tests.thorough import examples
 
 
@@ -147,19 +149,19 @@ async def test_the_end_brings_the_figures_up_to_date(watched: Watched) -> None:
     page = watched.pages[0]
     assert "7 out, 3 in" in page.text("facts")
     assert "completed" in page.text("stream-state")
-    assert page.text("chunk-count") == "2"
+    assert page.text("chunk-count") == "3"
 
 
 async def test_verdicts_that_come_after_the_end_are_shown() -> None:
-    running = await Running(policies=[active(deny_names("rm"), Mode.SHADOW)]).call("{}", "rm")
+    running = await Running(policies=[active(AskAboutCalls(as_said), Mode.SHADOW)]).call("{}", "rm")
     watched = Watched(running)
     page = await watched.open()
     # The client has had everything, and a policy in shadow has still to judge it.
-    finish(running.stream, "completed", running.now)
-    running.feed.changed(running.stream)
+    await running.finish()
     await watched.tick()
     assert page.text("stream-state") == "completed"
     assert not watched.topic.is_over
+    running.answer(1, ModelSaid("deny"))
     await running.end()
     await watched.tick()
     assert "would deny" in page.text("v0")

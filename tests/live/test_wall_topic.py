@@ -137,7 +137,7 @@ async def test_a_page_opened_later_shows_the_same() -> None:
     await walls.tick(seconds=2)
     await streams[0].take(delta(finish="tool_calls"))
     await streams[2].say("text")
-    await streams[3].end("client_disconnected")
+    await streams[3].end("left")
     await walls.tick()
     second = await walls.open()
     assert rows(first) == rows(second) == {"held": ["b"], "running": ["f", "e", "c", "a"], "finished": ["d"]}

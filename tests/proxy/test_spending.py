@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from streamviz.core.request import ModelCall
 from streamviz.core.tokens import Tokens
 from streamviz.proxy.spending import add_up, spent_by
 from tests.core.support import delta
@@ -14,10 +13,8 @@ WORDS = "The harvest is in, and the wine is not bad at all. "
 
 
 def running(text: str = "How are you?", **fields: object) -> Running:
-    it = Running(upstream_model="gpt-4o", provider="openai")
     messages = [{"role": "user", "content": text}]
-    it.stream.context.request = ModelCall("openai_chat", {"messages": messages, **fields})
-    return it
+    return Running(upstream_model="gpt-4o", provider="openai", fields={"messages": messages, **fields})
 
 
 async def test_what_the_provider_told_is_taken() -> None:

@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from streamviz.core.verdicts import Mode
-from streamviz.records.aggregation import aggregate, block_record
+from streamviz.records.aggregation import aggregate
 from streamviz.records.database import conninfo
 from streamviz.records.models import Policy
 from streamviz.records.moments import as_microseconds
-from streamviz.records.recorder import AnyEntry
+from streamviz.records.recorder import AnyEntry, BlockRecord
 from streamviz.records.runs import StoredChunk
 from streamviz.records.writer.process import Writer
 from tests.core.support import call, calls, delta, sse
@@ -66,7 +66,7 @@ def story(
     head = opened(stream_id, session_id=session_id, session_label=session, requested_at=start, **beginning)
     entry = received(stream_id, chunks)
     stored = [StoredChunk(n, entry.received_at, len(raw), raw) for n, raw in enumerate(chunks)]
-    blocks = [block_record(each, released_at=each.completed_at) for each in aggregate("openai_chat", stored).blocks]
+    blocks = [BlockRecord.of(each, released_at=each.completed_at) for each in aggregate("openai_chat", stored).blocks]
     frames = range(len(chunks) if denied is None else blocks[-1].first_seq)
     if denied is not None:
         blocks[-1] = block(**_as_dict(blocks[-1]) | {"held_at": blocks[-1].started_at, "released_at": None})

@@ -42,3 +42,6 @@ def test_each_column_has_what_its_field_says(query: Query) -> None:
         told = OPENED.values(head) | CLOSED.values(end) if table.model is Stream else table.values(entry)
         for name, value in told.items():
             assert plain(row[name]) == plain(value), f"{table.model.__name__}.{name}"
+    for table, entry in ((OPENED, head), (CLOSED, end), (BLOCK, block), (VERDICT, verdict)):
+        read_back = table.reader("blocks")(table.model._default_manager.get())
+        assert read_back == {field: getattr(entry, field) for field in read_back}

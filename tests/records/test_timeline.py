@@ -9,7 +9,8 @@ import pytest
 from streamviz.core.blocks import StreamState
 from streamviz.core.timeline import Piece
 from streamviz.core.wire import AGGREGATORS
-from streamviz.records.aggregation import aggregate, block_record, events_of, timeline_of
+from streamviz.records.aggregation import aggregate, events_of, timeline_of
+from streamviz.records.recorder import BlockRecord
 from streamviz.records.runs import StoredChunk
 from tests.core.support import delta, parse, sse
 from tests.recordings import RECORDED_FORMATS, recorded
@@ -26,7 +27,7 @@ def shown(state: StreamState) -> object:
     whole = (state.usage, state.service_tier, state.finish_reasons, state.failure, state.contradiction, state.fault)
     counts = (state.is_suspect, state.is_truncated, state.length, state.begun, state.tool_calls, state.last_seq)
     sealed = [block.is_sealed for block in state.blocks]
-    return [block_record(block) for block in state.blocks], sealed, whole, counts, state.last_at
+    return [BlockRecord.of(block) for block in state.blocks], sealed, whole, counts, state.last_at
 
 
 def so_far(format: str, chunks: list[StoredChunk]) -> Iterator[StreamState]:

@@ -11,9 +11,11 @@ from streamviz.dashboard import roles
 from streamviz.dashboard.comparisons import requests_of
 from streamviz.dashboard.pages import needs
 from streamviz.live.feed import now_us
-from streamviz.live.presentation import from_records
 from streamviz.live.presentation.comparison import figures_of, pairs_of, times_of
+from streamviz.live.presentation.stream_views import view_of, view_of_record
+from streamviz.live.presentation.views import TAIL_CHARACTERS
 from streamviz.records.models import Stream
+from streamviz.records.queries import streams
 from streamviz.records.queries.search import as_id
 
 _NEAR = 50
@@ -26,11 +28,11 @@ def compare(request: HttpRequest) -> HttpResponse:
     """`?a=` and `?b=` name two streams of the record; with `a` alone there are those of its session to choose from."""
     a = _stream(request.GET.get("a", ""))
     if not request.GET.get("b"):
-        near = from_records.outlines(Stream.objects.filter(session=a.session_id).exclude(pk=a.pk))[:_NEAR]
-        context: dict[str, Any] = {"a": from_records.view_of(a), "near": map(from_records.outline_of, near)}
+        near = streams.outlines(Stream.objects.filter(session=a.session_id).exclude(pk=a.pk), TAIL_CHARACTERS)[:_NEAR]
+        context: dict[str, Any] = {"a": view_of_record(a), "near": [view_of(streams.outline_of(each)) for each in near]}
         return render(request, "dashboard/compare.html", context | {"page": "sessions"})
     b = _stream(request.GET["b"])
-    one, other = from_records.view_of(a), from_records.view_of(b)
+    one, other = view_of_record(a), view_of_record(b)
     context = {
         "page": "sessions",
         "a": one,
@@ -48,6 +50,6 @@ def _stream(text: str) -> Stream:
     if wanted is None:
         raise Http404("Name two streams by their ids.")
     try:
-        return from_records.load(wanted)
+        return streams.load(wanted)
     except Stream.DoesNotExist as error:
         raise Http404("No such stream.") from error

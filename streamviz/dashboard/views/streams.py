@@ -13,6 +13,7 @@ from django.shortcuts import aget_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
+from msgspec import structs
 
 from streamviz.core.verdicts import Decision
 from streamviz.dashboard import chunk_text, queries, roles, tryout
@@ -21,13 +22,15 @@ from streamviz.dashboard.playback import Asked, is_played, playback_of
 from streamviz.live import actions, messages, rendering
 from streamviz.live.feed import feed, now_us
 from streamviz.live.pace import Pace
-from streamviz.live.presentation import from_live, from_records, marks
+from streamviz.live.presentation import marks
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut
 from streamviz.live.presentation.moment import moment_of
+from streamviz.live.presentation.stream_views import view_of_record, view_of_running, whole_view_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.windows import window_of
 from streamviz.live.publisher import publisher
 from streamviz.records.models import Stream
+from streamviz.records.queries import streams
 
 # To indent more would take too long, and would not be shown.
 _MOST_INDENTED = 1_000_000
@@ -64,7 +67,7 @@ async def _with_finish(found: "Found") -> "Found":
         return found
     played = await playback_of(found.view.id)
     finish = None if played is None else played.view.client_finish
-    return replace(found, view=replace(found.view, client_finish=finish))
+    return replace(found, view=structs.replace(found.view, client_finish=finish))
 
 
 @needs(roles.VIEW)
@@ -225,17 +228,17 @@ async def find_stream(stream_id: uuid.UUID) -> Found:
     """In memory, in the record, or else in another worker's memory. Raises Http404, NotFoundHere where others could
     not be asked."""
     if running := feed.get(stream_id):
-        view = from_live.whole_view_of(running, from_live.view_of(running))
+        view = whole_view_of(running, view_of_running(running))
         return Found(view, running.request, view.is_running)
     if record := await _recorded(stream_id):
         # One that has no end in the record runs in another worker: its socket shows the rest.
-        view = from_records.view_of(record)
+        view = view_of_record(record)
         return Found(view, bytes(record.request), view.is_running and publisher.workers is not None)
     if elsewhere := await _elsewhere(stream_id):
         return Found(elsewhere.view, elsewhere.request, elsewhere.view.is_running)
     # It may have been stored, and forgotten where it ran, while that was asked.
     if record := await _recorded(stream_id):
-        return Found(from_records.view_of(record), bytes(record.request), is_watchable=False)
+        return Found(view_of_record(record), bytes(record.request), is_watchable=False)
     if publisher.workers is not None and publisher.workers.is_away:
         raise NotFoundHere
     raise Http404("No such stream.")
@@ -243,7 +246,7 @@ async def find_stream(stream_id: uuid.UUID) -> Found:
 
 async def _recorded(stream_id: uuid.UUID) -> Stream | None:
     with contextlib.suppress(Stream.DoesNotExist):
-        return await sync_to_async(from_records.load)(stream_id)
+        return await sync_to_async(streams.load)(stream_id)
     return None
 
 

@@ -1,14 +1,17 @@
 """A stream that is over as it was at one moment: its blocks as far as they had come, and what came later."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
+from msgspec import structs
+
+from streamviz.core.blocks import StreamBlock
 from streamviz.core.tapes import Tapes
 from streamviz.live.presentation.block_states import Kept, by_block, deciding, state_of
+from streamviz.live.presentation.stream_views import block_view
 from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
+from streamviz.records.recorder import BlockRecord
 
 _LATER = 20
 
@@ -71,7 +74,7 @@ def moment_of(whole: StreamView, tapes: Tapes, seq: int, side: Side) -> Moment:
     # The first that came later: several can come at once.
     following = (upstream.last_by(at) or 0) + 1
     return Moment(
-        view=replace(whole, blocks=blocks, verdicts=verdicts),
+        view=structs.replace(whole, blocks=blocks, verdicts=verdicts),
         side=side,
         seq=seq,
         at=at - start,
@@ -120,8 +123,8 @@ def _sent(whole: StreamView, tapes: Tapes, seq: int, at: int, verdicts: Iterable
         is_held = was_held and (ended_at is None or ended_at > at)
         verdict = deciding(of_blocks.get(block.ordinal, ()))
         kept = Kept(was_held, is_held, waits)
-        yield replace(
-            _as_view(block, whole, at) if isinstance(block, StreamBlock) else replace(block, as_of=at),
+        yield structs.replace(
+            _as_view(block, whole, at) if isinstance(block, StreamBlock) else structs.replace(block, as_of=at),
             state=state_of(kept, verdict, is_running=True, is_complete=block.completed_at is not None),
             held_at=held_at if was_held else None,
             released_at=known.released_at if known and was_held and not is_held else None,
@@ -138,7 +141,7 @@ def _known(whole: StreamView, seq: int) -> Iterator[BlockView]:
             has_ended = block.last_seq <= seq
             text = block.text if has_ended else ""
             completed_at = block.completed_at if has_ended else None
-            yield replace(block, text=text, length=len(text), completed_at=completed_at, is_stream_over=False)
+            yield structs.replace(block, text=text, length=len(text), completed_at=completed_at, is_stream_over=False)
 
 
 def _had(whole: StreamView, tapes: Tapes, at: int) -> list[BlockView]:
@@ -148,20 +151,5 @@ def _had(whole: StreamView, tapes: Tapes, at: int) -> list[BlockView]:
 
 
 def _as_view(block: StreamBlock, whole: StreamView, at: int) -> BlockView:
-    return BlockView(
-        ordinal=block.ordinal,
-        kind=block.kind,
-        name=(block.name or block.label) if isinstance(block, ToolCallStreamBlock | OtherStreamBlock) else "",
-        choice=block.choice,
-        text=block.text,
-        length=block.length,
-        stream_started_at=whole.requested_at,
-        started_at=block.started_at,
-        completed_at=block.completed_at,
-        first_seq=block.first_seq,
-        last_seq=block.last_seq,
-        state="arriving" if block.completed_at is None else "sent",
-        is_truncated=block.is_truncated,
-        upstream_id=block.id,
-        as_of=at,
-    )
+    state = "arriving" if block.completed_at is None else "sent"
+    return block_view(BlockRecord.of(block), whole.requested_at, state, as_of=at)

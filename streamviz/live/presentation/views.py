@@ -2,8 +2,9 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+
+import msgspec
 
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import Hold, NotRun
@@ -25,8 +26,7 @@ _SUMMARY_CHARACTERS = 120
 _NAME_CHARACTERS = 120
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictView:
+class VerdictView(msgspec.Struct, frozen=True, gc=False):
     """A policy's verdict on a block, or on the request or the stream as a whole (`ordinal` is None then).
 
     `by` names the person who decided by hand; `client_had` is how much of the block the client had (characters).
@@ -78,8 +78,7 @@ class VerdictView:
         return exact(self.took)
 
 
-@dataclass(frozen=True, slots=True)
-class BlockView:
+class BlockView(msgspec.Struct, frozen=True, gc=False):
     """A block, where it stands, and what was decided about it."""
 
     ordinal: int
@@ -210,8 +209,7 @@ class BlockView:
         return one_line(self.text, _SUMMARY_CHARACTERS)
 
 
-@dataclass(frozen=True)
-class StreamView:
+class StreamView(msgspec.Struct, frozen=True, dict=True):
     """A stream. `received_at` has one time a chunk; `passed_seqs` and `passed_at` the chunks that the client was sent
     as they came, in order, and when, `made_at` the times of the frames that are no chunk. `sending_since` is set while
     the client's socket is full.
@@ -244,14 +242,14 @@ class StreamView:
     blocks: Sequence[BlockView]
     verdicts: Sequence[VerdictView]
     session_name: str = ""
-    received_at: Sequence[int] = field(default=())
-    passed_seqs: Sequence[int] = field(default=())
-    passed_at: Sequence[int] = field(default=())
-    made_at: Sequence[int] = field(default=())
-    client_waits: Sequence[tuple[int, int | None]] = field(default=())
+    received_at: Sequence[int] = ()
+    passed_seqs: Sequence[int] = ()
+    passed_at: Sequence[int] = ()
+    made_at: Sequence[int] = ()
+    client_waits: Sequence[tuple[int, int | None]] = ()
     """From when to when the client took nothing of what it was sent; None: it still does not."""
     sending_since: int | None = None
-    not_run: Sequence[NotRun] = field(default=())
+    not_run: Sequence[NotRun] = ()
     """The policies that did not judge it, and why."""
     left_out: str = ""
     """What its provider could not take of the request, by name."""
@@ -334,11 +332,6 @@ class StreamView:
 def has_lasted(since: int, waits_for_person: bool, now: int) -> bool:
     """Whether a hold is more than the moment in which a tool call arrives, so that somebody should look at it."""
     return waits_for_person or now - since >= LASTING_US
-
-
-def is_asking(hold: Hold) -> bool:
-    """Whether a person is asked about what is held."""
-    return hold.ended_at is None and hold.asks is not None
 
 
 def is_lasting(hold: Hold, now: int) -> bool:

@@ -13,7 +13,7 @@ from streamviz.core.json_value import JsonObject, as_object, decode, encode
 from streamviz.core.request import ModelCall
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.tokens import Tokens
-from streamviz.records.aggregation import aggregate, aggregate_tape, block_record
+from streamviz.records.aggregation import aggregate, aggregate_tape
 from streamviz.records.models import Outcome
 from streamviz.records.recorder import CANCELLED, OURSELVES, BlockRecord, StreamClosed
 from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_in
@@ -130,7 +130,7 @@ def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockReco
     so a block of which the client had the first chunk was not."""
     sent = {frame.seq: frame.sent_at for frame in recorded.frames}
     return [
-        block_record(
+        BlockRecord.of(
             block,
             held_at=block.started_at if block.ordinal in recorded.judged or block.first_seq not in sent else None,
             released_at=None if block.ordinal in recorded.judged else sent.get(block.last_seq),

@@ -6,18 +6,16 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamviz.core.context import StreamingContext
 from streamviz.core.judgements import ModelSaid
-from streamviz.core.policy import ByHand, Consult, Policy
-from streamviz.core.request import ModelCall
-from streamviz.core.request_judging import RequestJudging
+from streamviz.core.policy import ByHand
 from streamviz.core.verdicts import Decision, Mode, Verdict
-from streamviz.live.presentation.from_live import view_of, whole_view_of
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.spark import counts_of, spark_of
+from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.live.presentation.strip import strip_of
 from streamviz.live.presentation.waterfall import WIDTH, Waterfall, waterfall_of
 from tests.core.support import Opinion, active, delta, deny_names
+from tests.exchange.policies import AskAboutRequests
 from tests.live.support import SECOND, Running
 
 
@@ -27,7 +25,7 @@ def per_cent(text: str) -> float:
 
 
 def fall_of(running: Running) -> Waterfall:
-    return waterfall_of(whole_view_of(running.stream, view_of(running.stream)), running.now)
+    return waterfall_of(whole_view_of(running.stream, view_of_running(running.stream)), running.now)
 
 
 async def test_a_strip_has_a_segment_a_block_and_fits() -> None:
@@ -35,7 +33,7 @@ async def test_a_strip_has_a_segment_a_block_and_fits() -> None:
     for number in range(50):
         await running.say("x" * 5_000)
         await running.call("{}", "ls", index=number)
-    strip = strip_of(view_of(running.stream))
+    strip = strip_of(view_of_running(running.stream))
     assert len(strip.segments) == 100
     assert strip.edge is not None
     assert per_cent(strip.edge) <= 100
@@ -46,7 +44,7 @@ async def test_a_strip_of_very_many_blocks_is_of_the_newest() -> None:
     running = Running()
     for number in range(500):
         await running.call("{}", "ls", index=number)
-    strip = strip_of(view_of(running.stream))
+    strip = strip_of(view_of_running(running.stream))
     assert len(strip.segments) == 100
     assert strip.words.startswith("400 earlier, tool call, ")
 
@@ -54,15 +52,18 @@ async def test_a_strip_of_very_many_blocks_is_of_the_newest() -> None:
 async def test_a_strip_says_what_was_held_and_denied() -> None:
     running = await Running(policies=[active(deny_names("rm"))]).say("text")
     await running.call("{}", "rm")
-    assert strip_of(view_of(running.stream)).words == "content, tool call held"
+    assert strip_of(view_of_running(running.stream)).words == "content, tool call held"
     await running.take(delta(finish="tool_calls"))
-    assert strip_of(view_of(running.stream)).words == "content, tool call never sent"
+    assert strip_of(view_of_running(running.stream)).words == "content, tool call never sent"
 
 
 async def test_strips_of_a_page_have_one_scale() -> None:
     short, long = await Running().say("x" * 100), await Running().say("x" * 100)
     await long.call("{}", "ls")
-    assert strip_of(view_of(short.stream)).segments[0].width == strip_of(view_of(long.stream)).segments[0].width
+    assert (
+        strip_of(view_of_running(short.stream)).segments[0].width
+        == strip_of(view_of_running(long.stream)).segments[0].width
+    )
 
 
 def test_a_sparkline_counts_whole_seconds() -> None:
@@ -105,7 +106,7 @@ async def test_a_lane_has_a_tick_at_each_place_where_a_chunk_is(gaps: list[int],
     running = await Running().say("a")
     for gap in gaps:
         await running.wait(gap / 1000).say("a")
-    await running.wait(after).end()
+    await running.wait(after).end("left")
     stream = running.stream
     assert stream.ended_at is not None
     length = stream.ended_at - stream.requested_at
@@ -155,7 +156,7 @@ async def test_a_client_that_does_not_read_is_the_cause_of_upstreams_silence() -
     running.stream.sending_since = running.now
     running.wait(6)
     assert fall_of(running).stalls[0].text == "client not reading 6.0 s"
-    assert row_of(view_of(running.stream), running.now).why == "client not reading"
+    assert row_of(view_of_running(running.stream), running.now).why == "client not reading"
 
 
 async def test_a_waterfall_marks_now_only_while_the_stream_runs() -> None:
@@ -179,7 +180,7 @@ async def test_the_last_client_tick_is_the_last_frame_whoever_made_it() -> None:
     await running.call("{}", "rm")
     await running.wait(1).take(delta(finish="tool_calls"))
     await running.end()
-    view = whole_view_of(running.stream, view_of(running.stream))
+    view = whole_view_of(running.stream, view_of_running(running.stream))
     fall = waterfall_of(view, running.now)
     ticks = [lane.sent for lane in fall.lanes] + [lane.sent for lane in fall.beside]
     places = [int(place) for path in ticks for place in re.findall(r"M(\d+) 17", path)]
@@ -190,19 +191,19 @@ async def test_the_last_client_tick_is_the_last_frame_whoever_made_it() -> None:
 
 async def test_a_waterfall_of_nothing_can_be_drawn() -> None:
     assert fall_of(Running()).lanes == []
-    assert fall_of(await Running().end("interrupted")).stalls == []
+    assert fall_of(await Running().end("dropped")).stalls == []
 
 
 async def test_a_row_says_why() -> None:
     running = await Running(policies=[active(deny_names("rm"), name="guard")]).call("{}", "rm")
-    assert row_of(view_of(running.stream), running.now).badges == []
-    held = row_of(view_of(running.wait(2).stream), running.now)
+    assert row_of(view_of_running(running.stream), running.now).badges == []
+    held = row_of(view_of_running(running.wait(2).stream), running.now)
     assert ([badge.css for badge in held.badges], held.why) == (["held"], "guard · rm")
     await running.take(delta(finish="tool_calls"))
-    denied = row_of(view_of(running.stream), running.now)
+    denied = row_of(view_of_running(running.stream), running.now)
     assert ([badge.word for badge in denied.badges], denied.why) == (["deny"], "guard · listed")
-    await running.end("upstream_error", "529 overloaded")
-    failed = row_of(view_of(running.stream), running.now)
+    await running.fail("529 overloaded")
+    failed = row_of(view_of_running(running.stream), running.now)
     assert ([badge.word for badge in failed.badges], failed.why) == (["upstream error", "deny"], "529 overloaded")
 
 
@@ -211,39 +212,30 @@ async def test_a_halt_is_said_once_and_why_before_what_is_less_grave() -> None:
     policies = [active(halts, name="limit"), active(deny_names("rm"), Mode.SHADOW, name="later")]
     running = await Running(policies=policies).call("{}", "rm")
     await running.take(delta(finish="tool_calls"))
-    await running.end("halted")
-    row = row_of(view_of(running.stream), running.now)
+    await running.end()
+    row = row_of(view_of_running(running.stream), running.now)
     assert row.badges[0].word == "halt"
     assert "halted" not in [badge.word for badge in row.badges]
     assert row.why == "limit · too long"
     cancelled = await Running().say("a")
-    await cancelled.end("halted", "cancelled by alice")
-    row = row_of(view_of(cancelled.stream), cancelled.now)
+    await cancelled.end("cancelled", "alice")
+    row = row_of(view_of_running(cancelled.stream), cancelled.now)
     assert ([badge.word for badge in row.badges], row.why) == (["halted"], "cancelled by alice")
 
 
 async def test_a_row_counts_the_time_since_the_last_chunk() -> None:
     running = await Running().wait(1).say("a")
-    row = row_of(view_of(running.stream), running.now + 9 * SECOND)
+    row = row_of(view_of_running(running.stream), running.now + 9 * SECOND)
     assert (row.text.last.text, row.age.text, row.why) == ("9.0 s", "10.0 s", "upstream silent")
     assert re.fullmatch(r"\d{13}", str(row.text.last.since_ms))
 
 
-class Asks(Policy):
-    """Asks a model about the request."""
-
-    def on_request(self, call: ModelCall, context: StreamingContext) -> Consult:
-        return Consult("judge", "judge it", "", lambda answer: Verdict(Decision.ALLOW, answer))
-
-
 async def test_what_a_request_waits_for_is_not_upstreams_silence() -> None:
-    running = Running()
-    judging = RequestJudging([active(Asks({}), name="judge")], ModelCall(), running.stream.context)
-    running.wait(7)
-    row = row_of(view_of(running.stream), running.now)
+    running = Running(policies=[active(AskAboutRequests({}), name="judge")]).wait(7)
+    row = row_of(view_of_running(running.stream), running.now)
     assert (row.state.word, row.why) == ("stalled", "request held by judge")
     assert [stall.text for stall in fall_of(running).stalls] == ["held by judge 7.0 s"]
-    judging.answer(1, ModelSaid("fine"))
+    running.answer(1, ModelSaid("allow"))
     await running.wait(1).say("a")
     assert [stall.text for stall in fall_of(running).stalls] == ["held by judge 7.0 s"]
-    assert row_of(view_of(running.stream), running.now).why == ""
+    assert row_of(view_of_running(running.stream), running.now).why == ""

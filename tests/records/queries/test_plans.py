@@ -9,9 +9,8 @@ import pytest
 from django.db import connection
 
 from streamviz.dashboard import queries
-from streamviz.live.presentation import from_records
 from streamviz.records.models import Session, Stream
-from streamviz.records.queries import names, search
+from streamviz.records.queries import names, search, streams
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place, session_page, sorted_session_page, stream_page
 from streamviz.records.queries.statistics import Grouping, by_time, holds, largest, policies_by_time
@@ -45,7 +44,7 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "by id": lambda stream: session_page(Filters(text=str(stream.pk)), None, 50),
     "streams": lambda _: stream_page(Filters(), PLACE, 50),
     "a session's streams": lambda stream: queries.streams_of(stream.session, None),
-    "a stream": lambda stream: from_records.view_of(from_records.load(stream.pk)),
+    "a stream": lambda stream: streams.entries_of(streams.load(stream.pk)),
     "its chunks": lambda stream: queries.chunk_page(stream, 0),
     "statistics": lambda _: by_time(Filters(since=day(30)), timedelta(days=1)),
     "statistics by session": lambda _: by_time(Filters(since=day(30)), timedelta(days=1), Grouping.SESSION),

@@ -15,12 +15,12 @@ from psycopg.conninfo import make_conninfo
 from streamviz.core.context import Frame
 from streamviz.core.json_value import encode
 from streamviz.faults import Fault
-from streamviz.live.presentation import from_records
 from streamviz.records.database import conninfo
 from streamviz.records.ids import uuid7
 from streamviz.records.journal import folder
 from streamviz.records.journal.encoding import records_in
 from streamviz.records.models import DeletedStream, Policy
+from streamviz.records.queries import streams
 from streamviz.records.recorder import AnyEntry, ChunksReceived
 from streamviz.records.rules import Retention
 from streamviz.records.runs import RUN
@@ -167,7 +167,7 @@ def test_it_stores_what_a_closed_stream_came_to(query: Query, stream_id: uuid.UU
 def test_it_keeps_when_the_client_did_not_read(query: Query, stream_id: uuid.UUID) -> None:
     write([opened(stream_id), closed(stream_id, client_waits=[(NOON, NOON + 300_000)])])
     assert query("SELECT client_waits FROM records_stream") == [([[NOON, NOON + 300_000]],)]
-    assert from_records.view_of(from_records.load(stream_id)).client_waits == [(NOON, NOON + 300_000)]
+    assert streams.entries_of(streams.load(stream_id)).times.client_waits == [(NOON, NOON + 300_000)]
 
 
 def test_it_leaves_unknown_what_is_not_known(query: Query, stream_id: uuid.UUID) -> None:

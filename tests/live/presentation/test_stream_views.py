@@ -4,14 +4,14 @@ from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Mode
 from streamviz.live.feed import Feed
 from streamviz.live.presentation.facts import facts_of
-from streamviz.live.presentation.from_live import view_of, whole_view_of
+from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.live.presentation.views import StreamView
 from tests.core.support import active, delta, deny_names
 from tests.live.support import SECOND, Running
 
 
 def seen(running: Running) -> StreamView:
-    return whole_view_of(running.stream, view_of(running.stream))
+    return whole_view_of(running.stream, view_of_running(running.stream))
 
 
 def fact(running: Running, name: str) -> str:
@@ -21,10 +21,10 @@ def fact(running: Running, name: str) -> str:
 
 async def test_it_tells_the_transitions_of_a_block() -> None:
     running = await Running().wait(0.62).say("Hello")
-    block = view_of(running.stream).blocks[0]
+    block = view_of_running(running.stream).blocks[0]
     assert (block.state, block.steps, block.size) == ("arriving", "0.62 s → arriving", "5 characters, arriving")
     await running.wait(2.28).call("{", "read_file")
-    first, second = view_of(running.stream).blocks
+    first, second = view_of_running(running.stream).blocks
     assert (first.state, first.steps, first.size) == ("sent", "0.62 → 2.90 s · sent", "5 characters, 2.3 s")
     assert (second.title, second.state) == ("read_file", "arriving")
 
@@ -34,13 +34,13 @@ async def test_it_tells_what_is_held_and_what_waits_behind_it() -> None:
     await running.call("{}", "ls")
     await running.wait(1).call("{", "rm", index=1)
     await running.say("text")
-    assert [block.state for block in view_of(running.stream).blocks] == ["held", "held", "waiting"]
+    assert [block.state for block in view_of_running(running.stream).blocks] == ["held", "held", "waiting"]
 
 
 async def test_it_tells_what_was_denied() -> None:
     running = await Running(policies=[active(deny_names("rm"), name="guard")]).call("{}", "rm")
     await running.wait(2).take(delta(finish="tool_calls"))
-    block = (await running.end()) and view_of(running.stream).blocks[0]
+    block = (await running.end()) and view_of_running(running.stream).blocks[0]
     assert (block.state, block.hold, block.is_denied) == ("never sent", 2 * SECOND, True)
     assert block.verdict is not None
     assert (block.verdict.policy, block.verdict.word, block.verdict.reason) == ("guard", "deny", "listed")
@@ -50,7 +50,7 @@ async def test_it_tells_what_was_denied() -> None:
 async def test_a_shadow_changes_nothing_and_says_what_it_would_do() -> None:
     running = await Running(policies=[active(deny_names("rm"), Mode.SHADOW)]).call("{}", "rm")
     await running.take(delta(finish="tool_calls"))
-    block = view_of(running.stream).blocks[0]
+    block = view_of_running(running.stream).blocks[0]
     assert block.state == "sent"
     assert block.verdict is not None
     assert block.verdict.word == "would deny"
@@ -104,20 +104,20 @@ async def test_it_measures_what_is_known() -> None:
 
 async def test_a_running_stream_is_held_or_stalled_or_running() -> None:
     running = await Running(policies=[active(deny_names())]).say("a")
-    view = view_of(running.stream)
+    view = view_of_running(running.stream)
     assert view.state(running.now).word == "running"
     assert view.state(running.now + 6 * SECOND).word == "stalled"
     await running.call("{", "ls")
-    assert view_of(running.stream).state(running.now + 60 * SECOND).word == "held"
-    await running.end("upstream_error")
-    assert view_of(running.stream).state(running.now).word == "upstream error"
+    assert view_of_running(running.stream).state(running.now + 60 * SECOND).word == "held"
+    await running.fail("overloaded")
+    assert view_of_running(running.stream).state(running.now).word == "upstream error"
 
 
 async def test_the_tail_is_the_end_of_the_newest_output() -> None:
     running = await Running().say("one\ntwo")
-    assert view_of(running.stream).tail == "one two"
+    assert view_of_running(running.stream).tail == "one two"
     await running.call('{"path"', "read_file")
-    assert view_of(running.stream).tail == 'read_file {"path"'
+    assert view_of_running(running.stream).tail == 'read_file {"path"'
 
 
 async def test_the_view_does_not_change_when_the_stream_does() -> None:

@@ -1,0 +1,142 @@
+"""The entries that tell of a stream: what the record gets when it opens and when it closes, and pages in between."""
+
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.json_value import encode
+from streamviz.core.judgements import ChainContext
+from streamviz.core.timing import Percentiles, inter_token_latency
+from streamviz.exchange.stream import LiveStream
+from streamviz.records.entries import NO_TIMES, Given, StreamEntries, Times
+from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened
+
+# Latencies are measured over the newest chunks, so that a long stream costs no more a second than a short one.
+_LATENCY_CHUNKS = 2_000
+# What is dear to work out.
+_UNKNOWN = Percentiles(None, None)
+
+
+def opened(stream: LiveStream) -> StreamOpened:
+    """The entry for a stream whose request was just accepted."""
+    return StreamOpened(
+        stream_id=stream.id,
+        session_id=stream.session_id,
+        session_label=stream.session_label,
+        session_name=stream.session_name,
+        key_id=stream.key_id,
+        client=stream.client,
+        user_agent=stream.user_agent,
+        endpoint=stream.endpoint,
+        wire_format=stream.wire_format,
+        is_streaming=stream.is_streaming,
+        requested_model=stream.requested_model,
+        upstream_model=stream.upstream_model,
+        provider=stream.provider,
+        requested_at=stream.requested_at,
+        request=stream.request,
+        not_run=[
+            {"policy": each.policy, "version": each.version, "mode": str(each.mode), "why": each.why}
+            for each in stream.context.not_run
+        ],
+        parent=stream.place.parent,
+        relation=stream.place.relation,
+        asked=stream.place.asked,
+        is_named=stream.place.is_named,
+    )
+
+
+def closed(stream: LiveStream) -> StreamClosed:
+    """The entry for a stream that ended."""
+    blocks = [_block(block, stream.context) for block in stream.state.blocks]
+    return _closed(stream, blocks, inter_token_latency(stream.received_at, stream.upstream_first_at))
+
+
+def entries_of(stream: LiveStream) -> StreamEntries:
+    """The stream as it is at this moment, without what is dear to work out. Call it in the event loop."""
+    blocks = [_block(block, stream.context) for block in stream.state.blocks]
+    return _entries(stream, blocks, Times(stream.received_at))
+
+
+def outline_of(stream: LiveStream, asked_characters: int) -> StreamEntries:
+    """The same without chunks' times, and of texts only the beginning of what a person is asked about."""
+    context = stream.context
+    blocks = [_block(block, context, _asked(block, context, asked_characters)) for block in stream.state.blocks]
+    return _entries(stream, blocks, NO_TIMES)
+
+
+def times_of(stream: LiveStream) -> Times:
+    """When what passed, until now."""
+    waits: list[tuple[int, int | None]] = [*stream.client_waits]
+    if stream.sending_since is not None:
+        waits.append((stream.sending_since, None))
+    return Times(stream.received_at[:], stream.passed_seqs[:], stream.passed_at[:], stream.made_at[:], waits)
+
+
+def latency_of(stream: LiveStream) -> Percentiles:
+    """The latencies of the newest chunks."""
+    return inter_token_latency(stream.received_at[-_LATENCY_CHUNKS:], stream.upstream_first_at)
+
+
+def _entries(stream: LiveStream, blocks: list[BlockRecord], times: Times) -> StreamEntries:
+    judged = zip(stream.verdicts, stream.context.judgements, strict=True)
+    return StreamEntries(
+        opened(stream),
+        _closed(stream, blocks, _UNKNOWN),
+        [Given(verdict, judgement.policy.name, judgement.policy.version) for verdict, judgement in judged],
+        stream.key_name,
+        stream.received_at[-1] if stream.received_at else None,
+        times,
+        stream.context.holds,
+        _awaited(stream.context),
+        stream.sending_since,
+    )
+
+
+def _closed(stream: LiveStream, blocks: list[BlockRecord], latency: Percentiles) -> StreamClosed:
+    state = stream.state
+    tokens = stream.tokens or state.tokens
+    return StreamClosed(
+        stream_id=stream.id,
+        upstream_model=stream.upstream_model,
+        provider=stream.provider,
+        outcome=stream.outcome,
+        finish_reason=state.finish_reason or "",
+        status=stream.status,
+        error=stream.error,
+        usage=None if state.usage is None else encode(state.usage),
+        input_tokens=tokens.input,
+        output_tokens=tokens.output,
+        cost=stream.cost,
+        chunk_count=len(stream.received_at),
+        frame_count=stream.frame_count,
+        upstream_first_at=stream.upstream_first_at,
+        client_first_at=stream.client_first_at,
+        ended_at=stream.context.now() if stream.ended_at is None else stream.ended_at,
+        itl_p50=latency.p50,
+        itl_p95=latency.p95,
+        blocks=blocks,
+        client_waits=stream.client_waits,
+        cache_read_tokens=tokens.cache_read,
+        cache_written_tokens=tokens.cache_written,
+        reasoning_tokens=tokens.reasoning,
+        is_estimated=tokens.is_estimated,
+        hides_usage=stream.hides_usage,
+        marks=stream.place.marks,
+        left_out=", ".join(stream.left_out),
+    )
+
+
+def _block(block: StreamBlock, context: ChainContext, text: str | None = None) -> BlockRecord:
+    hold = context.holds.get(block.ordinal)
+    if hold is None:
+        return BlockRecord.of(block, released_at=block.completed_at, text=text)
+    return BlockRecord.of(block, hold.since, hold.policies, hold.released_at, text)
+
+
+def _asked(block: StreamBlock, context: ChainContext, characters: int) -> str:
+    hold = context.holds.get(block.ordinal)
+    return block.beginning(characters) if hold is not None and hold.is_asking else ""
+
+
+def _awaited(context: ChainContext) -> tuple[str, ...]:
+    asked = context.questions.values()
+    names = (question.policy.name for question in asked if question.ordinal is None and question.is_awaited)
+    return tuple(dict.fromkeys(names))

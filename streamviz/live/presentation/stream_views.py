@@ -1,0 +1,194 @@
+"""A stream made ready to be shown, from its entries, whether it runs or is long over."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError
+from msgspec import structs
+
+from streamviz.core.events import BlockKind
+from streamviz.core.judgements import Hold, NotRun
+from streamviz.core.tokens import Tokens
+from streamviz.core.verdicts import Decision
+from streamviz.exchange import recording
+from streamviz.exchange.stream import LiveStream
+from streamviz.live.presentation.block_states import Kept, by_block, deciding, state_of
+from streamviz.live.presentation.evidence import evidence_text
+from streamviz.live.presentation.text import printable
+from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView, title_of
+from streamviz.records.entries import Given, StreamEntries
+from streamviz.records.models import Stream
+from streamviz.records.queries import streams
+from streamviz.records.recorder import BlockRecord
+
+log = logging.getLogger(__name__)
+
+MOST_RECENT = 20
+
+
+def view_of(entries: StreamEntries) -> StreamView:
+    """The stream that these entries tell of."""
+    opened, closed, times = entries.opened, entries.closed, entries.times
+    is_running = not closed.outcome
+    by_ordinal = {block.ordinal: block for block in closed.blocks}
+    verdicts = [_verdict(given, by_ordinal) for given in entries.verdicts]
+    return StreamView(
+        id=opened.stream_id,
+        session_id=opened.session_id,
+        session_label=opened.session_label,
+        session_name=opened.session_name,
+        key_name=entries.key_name,
+        endpoint=opened.endpoint,
+        wire_format=opened.wire_format,
+        requested_model=opened.requested_model,
+        upstream_model=closed.upstream_model,
+        provider=closed.provider,
+        requested_at=opened.requested_at,
+        upstream_first_at=closed.upstream_first_at,
+        client_first_at=closed.client_first_at,
+        ended_at=None if is_running else closed.ended_at,
+        last_received_at=entries.last_received_at,
+        outcome=closed.outcome,
+        status=closed.status,
+        finish_reason=closed.finish_reason,
+        error=closed.error,
+        tokens=Tokens(
+            input=closed.input_tokens,
+            output=closed.output_tokens,
+            cache_read=closed.cache_read_tokens,
+            cache_written=closed.cache_written_tokens,
+            reasoning=closed.reasoning_tokens,
+            is_estimated=closed.is_estimated,
+        ),
+        cost=closed.cost,
+        itl_p50=closed.itl_p50,
+        itl_p95=closed.itl_p95,
+        chunk_count=closed.chunk_count,
+        frame_count=closed.frame_count,
+        user_agent=opened.user_agent,
+        blocks=_blocks(entries, verdicts, is_running=is_running),
+        verdicts=verdicts,
+        received_at=times.received_at,
+        passed_seqs=times.passed_seqs,
+        passed_at=times.passed_at,
+        made_at=times.made_at,
+        client_waits=times.client_waits,
+        sending_since=entries.sending_since,
+        not_run=msgspec.convert(opened.not_run, list[NotRun]),
+        left_out=closed.left_out,
+        awaited=entries.awaited,
+    )
+
+
+def view_of_running(stream: LiveStream) -> StreamView:
+    """The stream as it is at this moment, without what is dear to work out. Call it in the event loop."""
+    return view_of(recording.entries_of(stream))
+
+
+def view_of_record(record: Stream) -> StreamView:
+    """One that `streams.load` gave."""
+    return view_of(streams.entries_of(record))
+
+
+def whole_view_of(stream: LiveStream, view: StreamView) -> StreamView:
+    """`view`, a view of `stream`, with its latencies and with both tapes' times."""
+    latency = recording.latency_of(stream)
+    return structs.replace(view, itl_p50=latency.p50, itl_p95=latency.p95, **recording.times_of(stream)._asdict())
+
+
+def block_view(
+    record: BlockRecord,
+    requested_at: int,
+    state: str,
+    *,
+    hold: Hold | None = None,
+    verdict: VerdictView | None = None,
+    is_stream_over: bool = False,
+    as_of: int | None = None,
+) -> BlockView:
+    """A block where it stands; `hold` is what is known of one while its stream runs."""
+    is_asking = hold is not None and hold.is_asking
+    return BlockView(
+        ordinal=record.ordinal,
+        kind=BlockKind(record.kind),
+        name=record.name or record.label,
+        choice=record.choice,
+        text=record.text,
+        length=record.length,
+        stream_started_at=requested_at,
+        started_at=record.started_at,
+        completed_at=record.completed_at,
+        first_seq=record.first_seq,
+        last_seq=record.last_seq,
+        state=state,
+        held_at=record.held_at,
+        released_at=record.released_at,
+        held_by=record.held_by,
+        hold_reason=printable(hold.reason) if hold else "",
+        decided_at=hold.until if hold else None,
+        waits_for_person=is_asking,
+        asked_by=hold.asked_by if hold else "",
+        asked_at=hold.asked_at if hold else 0,
+        otherwise=hold.otherwise if hold else None,
+        is_truncated=record.is_truncated,
+        is_stream_over=is_stream_over,
+        verdict=verdict,
+        upstream_id=record.upstream_id,
+        as_of=as_of,
+    )
+
+
+async def load_recent() -> list[StreamView]:
+    """The newest streams that are over, for the Live page of a worker that has only just begun; none while Postgres
+    cannot answer."""
+    try:
+        return [view_of(each) for each in await sync_to_async(streams.newest)(MOST_RECENT, TAIL_CHARACTERS)]
+    except DatabaseError as error:
+        log.warning("the newest streams of the record cannot be read: %s", error)
+        return []
+
+
+def _blocks(entries: StreamEntries, verdicts: Sequence[VerdictView], *, is_running: bool) -> list[BlockView]:
+    of_blocks = by_block(verdicts)
+    open_holds = {ordinal for ordinal, hold in entries.holds.items() if hold.ended_at is None}
+    first_held = min(open_holds, default=None)
+    blocks = []
+    for record in entries.closed.blocks:
+        ordinal, was_held = record.ordinal, record.held_at is not None
+        is_held = ordinal in open_holds if is_running else was_held and record.released_at is None
+        kept = Kept(was_held, is_held, first_held is not None and first_held < ordinal)
+        verdict = deciding(of_blocks.get(ordinal, ()))
+        is_complete = record.completed_at is not None
+        state = state_of(kept, verdict, is_running=is_running, is_complete=is_complete)
+        hold = entries.holds.get(ordinal)
+        over = not is_running
+        blocks.append(
+            block_view(record, entries.opened.requested_at, state, hold=hold, verdict=verdict, is_stream_over=over)
+        )
+    return blocks
+
+
+def _verdict(given: Given, blocks: Mapping[int, BlockRecord]) -> VerdictView:
+    verdict, policy, version = given
+    return VerdictView(
+        number=verdict.number,
+        ordinal=verdict.ordinal,
+        block_name=verdict.subject if verdict.ordinal is None else _title(blocks.get(verdict.ordinal)),
+        policy=policy,
+        version=version,
+        mode=verdict.mode,
+        decision=Decision(verdict.decision),
+        reason=printable(verdict.reason),
+        failure=printable(verdict.failure),
+        at=verdict.at,
+        took=verdict.took,
+        by=verdict.by,
+        client_had=verdict.client_had,
+        evidence=evidence_text(verdict.evidence, verdict.reason),
+    )
+
+
+def _title(block: BlockRecord | None) -> str:
+    return "" if block is None else title_of(BlockKind(block.kind), block.name or block.label)

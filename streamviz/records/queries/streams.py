@@ -1,0 +1,132 @@
+"""Streams of the record as pages show them: each in the entries that it was stored from."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from django.db.models import Prefetch, QuerySet
+from django.db.models.functions import Right
+
+from streamviz.records.entries import Given, StreamEntries, Times
+from streamviz.records.models import Block, ClientRun, Stream, UpstreamRun
+from streamviz.records.moments import as_microseconds
+from streamviz.records.queries.rows import rows
+from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, VerdictRecord
+from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
+
+# Longer than what a sparkline shows, as a run begins before its last chunk.
+_SPARK_US = 60_000_000
+# The primary key of runs, in the partition of each stream.
+_LAST_RUNS = """
+SELECT run.stream_id, run.first_at, run.offsets
+FROM unnest(%(ids)s::uuid[], %(since)s::bigint[]) AS over (id, since)
+JOIN records_upstreamrun AS run ON run.stream_id = over.id AND run.first_at >= over.since
+ORDER BY run.stream_id, run.first_seq
+"""
+
+# The rest is dear to read, or told otherwise.
+_opened = OPENED.reader("request")
+_closed = CLOSED.reader("blocks", "usage", "ended_at")
+_block = BLOCK.reader("text", "signature")
+_verdict = VERDICT.reader()
+
+
+def load(stream_id: uuid.UUID) -> Stream:
+    """A stream with all that its page shows, in six queries. Raises Stream.DoesNotExist."""
+    return (
+        Stream.objects.select_related("session", "key")
+        .prefetch_related(
+            "blocks",
+            "verdicts__policy_version__policy",
+            Prefetch("upstream_runs", UpstreamRun.objects.defer("lengths", "payload")),
+            Prefetch("client_runs", ClientRun.objects.defer("lengths", "payload")),
+        )
+        .get(pk=stream_id)
+    )
+
+
+def outlines(streams: QuerySet[Stream], ending: int, most_blocks: int | None = None) -> QuerySet[Stream]:
+    """The same streams with what their strips show, in four queries: how long blocks are and so many characters of the
+    `ending` of each, but not their text, nor what was asked."""
+    blocks = Block.objects.defer("text", "signature").annotate(ending=Right("text", ending))
+    if most_blocks is not None:
+        blocks = blocks.filter(ordinal__lt=most_blocks)
+    return (
+        streams.select_related("session", "key")
+        .defer("request")
+        .prefetch_related(Prefetch("blocks", blocks), "verdicts__policy_version__policy")
+    )
+
+
+def entries_of(stream: Stream) -> StreamEntries:
+    """One that `load` gave."""
+    chunks = sorted(stream.upstream_runs.all(), key=lambda run: run.first_seq)
+    frames = sorted(stream.client_runs.all(), key=lambda run: run.first_frame)
+    passed = [(run, run.first_seq) for run in frames if run.first_seq is not None]
+    times = Times(
+        list(_times(chunks)),
+        [seq for run, first in passed for seq in range(first, first + len(run.offsets))],
+        list(_times(run for run, _ in passed)),
+        list(_times(run for run in frames if run.first_seq is None)),
+    )
+    return _entries(stream, [block.text for block in stream.blocks.all()], times)
+
+
+def outline_of(
+    stream: Stream, texts: Mapping[int, str] | None = None, received_at: Sequence[int] = ()
+) -> StreamEntries:
+    """One of `outlines`, without its tapes: with these texts of its blocks, by ordinal, else with the end of each, and
+    with these times of chunks."""
+    told = texts or {}
+    # The annotation of `outlines`, which the model does not know of.
+    found = [told.get(block.ordinal, vars(block)["ending"]) for block in stream.blocks.all()]
+    return _entries(stream, found, Times(received_at))
+
+
+def newest(most: int, ending: int) -> list[StreamEntries]:
+    """Outlines of the newest streams that are over, with when their last chunks came."""
+    streams = list(outlines(Stream.objects.exclude(outcome="").order_by("-requested_at"), ending)[:most])
+    ends = _last_received_at(streams)
+    return [outline_of(stream, received_at=ends[stream.pk]) for stream in streams]
+
+
+def _last_received_at(streams: Sequence[Stream]) -> dict[uuid.UUID, list[int]]:
+    """When the last chunks of each came, for its sparkline."""
+    ends = {stream.pk: as_microseconds(stream.ended_at or stream.requested_at) for stream in streams}
+    received_at: dict[uuid.UUID, list[int]] = {each: [] for each in ends}
+    values = {"ids": list(ends), "since": [end - _SPARK_US for end in ends.values()]}
+    for stream_id, first_at, offsets in rows(_LAST_RUNS, values):
+        received_at[stream_id] += [first_at + offset for offset in offsets]
+    return received_at
+
+
+def _times(runs: Iterable[UpstreamRun | ClientRun]) -> Iterator[int]:
+    return chain.from_iterable(run.times() for run in runs)
+
+
+def _entries(stream: Stream, texts: Sequence[str], times: Times) -> StreamEntries:
+    opened = StreamOpened(
+        stream_id=stream.pk,
+        session_label=stream.session.label,
+        session_name=stream.session.name,
+        request=b"",
+        **_opened(stream),
+    )
+    closed = StreamClosed(
+        stream_id=stream.pk,
+        blocks=[
+            BlockRecord(text=text, signature="", **_block(block))
+            for block, text in zip(stream.blocks.all(), texts, strict=True)
+        ],
+        usage=None,
+        ended_at=as_microseconds(stream.ended_at or stream.requested_at),
+        **_closed(stream),
+    )
+    verdicts = [
+        Given(VerdictRecord(**_verdict(each)), each.policy_version.policy.name, each.policy_version.number)
+        for each in stream.verdicts.all()
+    ]
+    times = times._replace(client_waits=closed.client_waits or ())
+    last_received_at = times.received_at[-1] if times.received_at else None
+    key_name = stream.key.name if stream.key else ""
+    return StreamEntries(opened, closed, verdicts, key_name, last_received_at, times)
