@@ -15,15 +15,11 @@ from collections.abc import Callable
 from bench import linear_policies
 from streamviz.core.aggregator import Chunk
 from streamviz.core.chain import PolicyChain
-from streamviz.core.composer import Composer
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ChainContext
-from streamviz.core.processor import OnChunk, StreamProcessor, pass_through
+from streamviz.core.processor import StreamProcessor
 from streamviz.core.sse import SSEParser
-from streamviz.core.wire import AGGREGATORS
-from streamviz.core.wire.anthropic_messages_composer import AnthropicMessagesComposer
-from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
-from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
+from streamviz.core.wire import AGGREGATORS, COMPOSERS
 
 SHORT, LONG, LIMIT, ROUNDS, READ = 1_000, 100_000, 1.5, 3, 16_384
 
@@ -123,11 +119,6 @@ DELTAS: dict[str, dict[str, Make]] = {
         "alternating": _gemini(lambda number: {"text": "word ", "thought": number % 2 == 1}),
     },
 }
-COMPOSERS: dict[str, Callable[[JsonObject], Composer]] = {
-    "openai_chat": OpenAIChatComposer,
-    "anthropic_messages": AnthropicMessagesComposer,
-    "openai_responses": OpenAIResponsesComposer,
-}
 
 
 def stream(make: Make, length: int) -> bytes:
@@ -135,16 +126,11 @@ def stream(make: Make, length: int) -> bytes:
     return b"".join(b"data: %b\n\n" % json.dumps(make(number)).encode() for number in range(length))
 
 
-def _callback(wire_format: str, head: JsonObject) -> OnChunk:
-    """The policy chain; no client speaks Gemini's format, so nothing composes it."""
-    composer = COMPOSERS.get(wire_format)
-    return pass_through if composer is None else PolicyChain([], composer(head)).on_chunk
-
-
 async def take(wire_format: str, data: bytes) -> None:
     """The way of a stream through the core, a socket read at a time."""
     parser, aggregator = SSEParser(), AGGREGATORS[wire_format]()
-    processor = StreamProcessor(_callback(wire_format, aggregator.head), aggregator)
+    chain = PolicyChain([], COMPOSERS[wire_format](aggregator.head))
+    processor = StreamProcessor(chain.on_chunk, aggregator)
     context = ChainContext("bench", lambda: 0)
     for start in range(0, len(data), READ):
         events = parser.feed(data[start : start + READ])

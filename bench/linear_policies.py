@@ -22,7 +22,7 @@ from streamviz.core.wire import AGGREGATORS, COMPOSERS
 from streamviz.policies import build
 
 SIZES, LIMIT, ROUNDS = (1_000, 2_000, 4_000, 8_000), 3.0, 2
-FORMATS = ("openai_chat", "anthropic_messages", "openai_responses")
+FORMATS = ("openai_chat", "anthropic_messages", "openai_responses", "gemini")
 SAID = '{"score": 0, "reason": "harmless"}'
 
 Payloads = list[JsonObject]
@@ -79,10 +79,14 @@ class Writer:
             return [_chat({"content": text})]
         if self.format == "anthropic_messages":
             return [_delta(place, {"type": "text_delta", "text": text})]
+        if self.format == "gemini":
+            return [_gemini({"text": text})]
         return [_told("output_text", place, text)]
 
     def call(self, place: int, arguments: str) -> Payloads:
-        """The beginning of a call."""
+        """The beginning of a call; Gemini has all of it in one piece."""
+        if self.format == "gemini":
+            return [_gemini({"functionCall": {"id": f"c{place}", "name": "run", "args": {}}})]
         if self.format == "openai_chat":
             function = {"name": "run", "arguments": arguments}
             return [_chat({"tool_calls": [{"index": place, "id": f"c{place}", "function": function}]})]
@@ -105,11 +109,19 @@ class Writer:
 
     def end_call(self, place: int, arguments: str) -> Payloads:
         """The end of a call, where the format has one."""
-        if self.format == "openai_chat":
+        if self.format in ("openai_chat", "gemini"):
             return []
         if self.format == "anthropic_messages":
             return [{"type": "content_block_stop", "index": place}]
         return [{"type": "response.output_item.done", "output_index": place, "item": _item(place, arguments)}]
+
+    def long_call(self, pieces: Sequence[str]) -> Payloads:
+        """A call that is given one long text."""
+        if self.format == "gemini":
+            return [_gemini({"functionCall": {"id": "c0", "name": "run", "args": {"a": "".join(pieces)}}})]
+        more = [payload for piece in pieces for payload in self.more(0, piece)]
+        whole = '{"a": "' + "".join(pieces) + '"}'
+        return [*self.call(0, '{"a": "'), *more, *self.more(0, '"}'), *self.end_call(0, whole)]
 
     def at_once(self, count: int) -> JsonObject:
         """One event that tells of so many calls."""
@@ -121,6 +133,8 @@ class Writer:
         if self.format == "anthropic_messages":
             content = [{"type": "tool_use", "id": f"c{at}", "name": "run", "input": {"a": 1}} for at in range(count)]
             return {"type": "message_start", "message": {"id": "m", "content": content}}
+        if self.format == "gemini":
+            return _gemini(*({"functionCall": {"id": f"c{at}", "name": "run", "args": {}}} for at in range(count)))
         output = [_item(at, '{"a": 1}') for at in range(count)]
         return {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": output}}
 
@@ -129,11 +143,17 @@ class Writer:
             return [{"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}]
         if self.format == "anthropic_messages":
             return [{"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"}]
+        if self.format == "gemini":
+            return [{"candidates": [{"content": {"role": "model", "parts": []}, "index": 0, "finishReason": "STOP"}]}]
         return [{"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}]
 
 
 def _chat(delta: JsonObject) -> JsonObject:
     return {"id": "x", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+
+
+def _gemini(*parts: JsonObject) -> JsonObject:
+    return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, "index": 0}]}
 
 
 def _delta(index: int, delta: JsonObject) -> JsonObject:
@@ -155,8 +175,7 @@ def _held_then_text(say: Writer, count: int) -> Payloads:
 
 
 def _one_long_call(say: Writer, count: int) -> Payloads:
-    more = [piece for _ in range(count) for piece in say.more(0, "word ")]
-    return [*say.call(0, '{"a": "'), *more, *say.more(0, '"}'), *say.end_call(0, '{"a": "' + "word " * count + '"}')]
+    return say.long_call(["word "] * count)
 
 
 def _calls_behind_a_held_one(say: Writer, count: int) -> Payloads:

@@ -15,6 +15,10 @@ import openai
 from anthropic._streaming import Stream as AnthropicStream
 from anthropic.lib.streaming import MessageStream
 from anthropic.types import Message, RawMessageStreamEvent
+from google import genai
+from google.genai import models as google_models
+from google.genai._api_client import HttpResponse
+from google.genai.types import GenerateContentResponse, HttpOptions
 from openai import omit
 from openai._streaming import Stream as OpenAIStream
 from openai.lib.streaming.chat import ChatCompletionStream
@@ -29,6 +33,27 @@ _WHOLES = frozenset({"snapshot", "chunk", "parsed_snapshot"})
 _OPENAI = openai.OpenAI(api_key="none", base_url="http://upstream.test/v1")
 _ANTHROPIC = anthropic.Anthropic(api_key="none", base_url="http://upstream.test")
 _REQUEST = httpx2.Request("POST", "http://upstream.test/v1")
+
+
+class _Google:
+    """Google's client, whose server gives every request the answer at hand."""
+
+    def __init__(self) -> None:
+        self._answer = httpx2.Response(200)
+        transport = httpx2.MockTransport(lambda request: self._answer)
+        options = HttpOptions(base_url="http://upstream.test", client_args={"transport": transport})
+        self._client = genai.Client(api_key="none", http_options=options)
+
+    def stream(self, answer: httpx2.Response) -> Iterator[GenerateContentResponse]:
+        self._answer = answer
+        return self._client.models.generate_content_stream(model="m", contents="?")
+
+    def whole(self, answer: httpx2.Response) -> GenerateContentResponse:
+        self._answer = answer
+        return self._client.models.generate_content(model="m", contents="?")
+
+
+_GOOGLE = _Google()
 
 
 class Leaf(NamedTuple):
@@ -52,6 +77,8 @@ def handed_out(format: str, answer: bytes, *, is_streaming: bool, kind: str) -> 
     """
     response = httpx2.Response(200, content=answer, headers={"content-type": kind}, request=_REQUEST)
     if is_streaming or kind.startswith("text/event-stream"):
+        if format == "gemini":
+            return list(_google_leaves(response))
         return [*_joined(_raw(format, response)), *_helped(format, _again(response))]
     return [leaf for part in _whole(format, response) for leaf in leaves(part)]
 
@@ -133,6 +160,23 @@ def _helped(format: str, response: httpx2.Response) -> list[Leaf]:
     return found + [leaf for whole in _snapshots(format, helper) for leaf in leaves(whole)]
 
 
+def _google_leaves(response: httpx2.Response) -> Iterator[Leaf]:
+    """What each chunk gives, to Python and to clients that check no types and know the same members; and the answer's
+    text and its thinking, as those of all chunks together."""
+    chunks = list(_given(_GOOGLE.stream(response)))
+    for chunk in (*chunks, *_given(_google_chunks(_again(response)))):
+        yield from leaves(chunk)
+    parts = [part for chunk in chunks for part in chunk.parts or [] if part.text]
+    for name, is_thought in (("text", False), ("thinking", True)):
+        text = "".join(part.text for part in parts if bool(part.thought) is is_thought)
+        yield _TOP._replace(path=("content", name), text=text)
+
+
+def _google_chunks(response: httpx2.Response) -> Iterator[object]:
+    for chunk in HttpResponse({}, response).segments():
+        yield google_models._GenerateContentResponse_from_mldev(chunk)
+
+
 def _own(event: Any) -> Iterator[Leaf]:
     """What a helper made of an event itself: all else was in the raw one."""
     members = {name: member for name, member in (_members(event) or {}).items() if name not in _WHOLES}
@@ -159,6 +203,10 @@ def _snapshots(format: str, helper: Any) -> Iterator[object]:
 
 def _whole(format: str, response: httpx2.Response) -> Iterator[object]:
     """What the SDK gives for an answer that does not stream."""
+    if format == "gemini":
+        with suppress(Exception):  # It raises where it is none.
+            yield _GOOGLE.whole(response)
+        return
     try:
         value = response.json()
     except ValueError:

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from tests.core.clients import Leaf, handed_out, readings
 from tests.core.made_streams import BODIES, STREAMS, Chance
-from tests.core.mutations import ENVELOPE, mutate
+from tests.core.mutations import mutate
+from tests.core.words import GEMINI, OTHERS, words_of
 
-FORMATS = ("openai_chat", "anthropic_messages", "openai_responses")
+FORMATS = ("openai_chat", "anthropic_messages", "openai_responses", "gemini")
 SSE, JSON = "text/event-stream", "application/json"
 TOOL, MARK = Chance.tool, Chance.mark
 SHELL, HARM = "bash", "rm -rf /etc"
@@ -29,11 +30,26 @@ _CALLS = re.compile(
     r"|response\.[a-z_]*(arguments|call_input|call_code|call_command)[a-z_.]*|tool_calls\.[a-z_.]*"
 )
 _TEXT_MEMBERS = frozenset({"content", "refusal", "reasoning_content", "reasoning", "thinking", "logprobs"})
-_CALL_MEMBERS = frozenset({"tool_calls", "function_call", "function", "custom", "parsed_arguments"})
-# What is cited or signed: no policy judges it.
-_UNREAD = frozenset("citations search_results annotations citation annotation logprobs signature".split())
+
+
+def _google(names: str) -> list[str]:
+    """Google's names, and what its Python SDK calls the same."""
+    return [*names.split(), *(re.sub("(?=[A-Z])", "_", name).lower() for name in names.split())]
+
+
+_CALL_MEMBERS = frozenset(
+    ["tool_calls", "function", "custom", "parsed_arguments", *_google("functionCall toolCall executableCode")]
+)
+# What is cited or signed, and in Google's answers what came of tools, and media: no policy judges it.
+_UNREAD = frozenset(
+    "citations search_results annotations citation annotation logprobs signature".split()
+    + _google(
+        "citationMetadata groundingMetadata urlContextMetadata logprobsResult thoughtSignature inlineData fileData"
+        " functionResponse toolResponse codeExecutionResult"
+    )
+)
 # What an answer says of itself: policies for calls find no call in it.
-_ENVELOPE = frozenset(ENVELOPE)
+_ENVELOPE = frozenset([*OTHERS.envelope, *_google(" ".join(GEMINI.envelope))])
 _PROVIDERS = frozenset(
     "server_tool_use mcp_tool_use mcp_call image_generation_call web_search_call code_interpreter_call"
     " file_search_call".split()
@@ -57,7 +73,7 @@ class Evasion(NamedTuple):
 def evasion(format: str, seed: str, *, is_call: bool, tool: str = TOOL, mark: str = MARK) -> Evasion:
     """One that hides a call of `tool` with `mark` in it, or a text with `mark`."""
     chance = Chance(f"{format} {seed}")
-    chance.tool, chance.mark = tool, mark
+    chance.tool, chance.mark, chance.words = tool, mark, words_of(format)
     is_streaming = chance.random() < 0.8
     pieces = STREAMS[format](chance, is_call) if is_streaming else [BODIES[format](chance, is_call)]
     mutate(pieces, chance, is_call)
@@ -65,7 +81,7 @@ def evasion(format: str, seed: str, *, is_call: bool, tool: str = TOOL, mark: st
     if not is_streaming and chance.random() < 0.93:
         return Evasion(format, (_dumped(pieces[0], chance).encode(),), is_asked, JSON)
     frames = [_framed(format, piece, chance) for piece in pieces]
-    if chance.random() < 0.5 and format != "anthropic_messages":
+    if chance.random() < 0.5 and format in ("openai_chat", "openai_responses"):
         frames.append(b"data: [DONE]\n\n")
     _frame_oddly(frames, chance)
     return Evasion(format, tuple(frames), is_asked, JSON if chance.random() < 0.02 else SSE)
@@ -80,7 +96,8 @@ def _framed(format: str, payload: Any, chance: Chance) -> bytes:
     name = str(payload.get("type") or "") if isinstance(payload, dict) else ""
     if chance.random() < 0.02:
         name = chance.choice(["error", "ping", "message_start", "content_block_delta", "response.output_text.delta"])
-    lines = [f"event: {name}"] if format != "openai_chat" and chance.random() < 0.98 else []
+    has_names = format in ("anthropic_messages", "openai_responses")
+    lines = [f"event: {name}"] if has_names and chance.random() < 0.98 else []
     if chance.random() < 0.03 and ", " in data:
         # JSON may be broken after a comma.
         at = chance.choice([found.end() for found in re.finditer(", ", data)])
@@ -144,7 +161,7 @@ def calls_of(found: Iterable[Leaf], tool: str) -> list[Leaf]:
         for leaf in found
         if leaf.text == tool
         and leaf.path[-1] == "name"
-        and not (_is_text(leaf) or _is_of_answer(leaf) or _GIVEN.intersection(leaf.path[:-1]))
+        and not (_is_text(leaf) or _is_of_answer(leaf) or _is_given(leaf))
     ]
 
 
@@ -169,9 +186,15 @@ def is_providers(leaf: Leaf) -> bool:
 
 def _has(leaf: Leaf, mark: str) -> bool:
     """Whether the mark is in a text, in any case, in a call's raw arguments however it is escaped."""
-    is_raw = _is_call(leaf) and not _GIVEN.intersection(leaf.path[:-1])
+    is_raw = _is_call(leaf) and not _is_given(leaf)
     told = readings(leaf.text) if is_raw else [leaf.text]
     return any(mark in reading or mark in reading.casefold() for reading in told)
+
+
+def _is_given(leaf: Leaf) -> bool:
+    """Whether it is within what a tool is given."""
+    around = leaf.path[:-1]
+    return bool(_GIVEN.intersection(around)) or (bool(_CALL_MEMBERS.intersection(around)) and "args" in around)
 
 
 def _is_of_answer(leaf: Leaf) -> bool:

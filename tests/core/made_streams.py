@@ -4,11 +4,16 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from tests.core.words import OTHERS
+
 Payload = dict[str, Any]
 
 
 class Chance(random.Random):
-    """Chance, and what is hidden: a call of `tool`, with `mark` in its arguments, or a text with `mark`."""
+    """Chance, and what is hidden: a call of `tool`, with `mark` in its arguments, or a text with `mark`; in a format
+    that has these `words`."""
+
+    words = OTHERS
 
     tool = "run_shell"
     mark = "jane.roe@example.com"
@@ -260,10 +265,60 @@ def _response_text_of(text: str, chance: Chance, place: int) -> tuple[list[Paylo
     ], item
 
 
+def _gemini_chunk(parts: list[Payload], **candidate: Any) -> Payload:
+    content = {"role": "model", "parts": parts}
+    usage = {"promptTokenCount": 1, "totalTokenCount": 5}
+    return {"candidates": [{"content": content, "index": 0, **candidate}], "modelVersion": "m", "responseId": "r1",
+            "usageMetadata": usage}  # fmt: skip
+
+
+def _gemini_stream(chance: Chance, is_call: bool) -> list[Payload]:
+    hidden = _gemini_call(chance) if is_call else _gemini_text(chance)
+    harmless: list[Payload] = [{"functionCall": {"name": "list", "args": {}}}]
+    plain: list[Payload] = [{"text": piece} for piece in cut("All is well.", chance)]
+    runs = [run for run in (hidden, harmless, plain) if run is hidden or chance.random() < 0.4]
+    chance.shuffle(runs)
+    parts = [part for run in runs for part in run] if chance.random() < 0.7 else _shuffled(runs, chance)
+    made: list[Payload] = []
+    while parts:
+        together = chance.choice([1, 1, 1, 2, len(parts)])
+        made.append(_gemini_chunk(parts[:together]))
+        parts = parts[together:]
+    if chance.random() < 0.5:
+        made.append(_gemini_chunk([{"text": ""}]))
+    if chance.random() < 0.8:
+        made[-1]["candidates"][0]["finishReason"] = chance.choice(["STOP", "MAX_TOKENS"])
+    return made
+
+
+def _gemini_call(chance: Chance) -> list[Payload]:
+    """A call, whole or in pieces, or one that Gemini carries out itself."""
+    call: Payload = {"name": chance.tool, "args": {"command": chance.mark}}
+    if chance.random() < 0.3:
+        call["id"] = "call_1"
+    if chance.random() < 0.15:
+        pieces = [{"jsonPath": "$.command", "stringValue": piece} for piece in cut(chance.mark, chance)]
+        begun: Payload = {"functionCall": {"name": chance.tool, "willContinue": True}}
+        goes_on: list[Payload] = [
+            {"functionCall": {"partialArgs": [piece], "willContinue": piece is not pieces[-1]}} for piece in pieces
+        ]
+        return [begun, *goes_on]
+    if chance.random() < 0.1:
+        return [{"toolCall": {**call, "toolType": chance.tool}}]
+    signature = {"thoughtSignature": "c2ln"} if chance.random() < 0.3 else {}
+    return [{"functionCall": call, **signature}]
+
+
+def _gemini_text(chance: Chance) -> list[Payload]:
+    thought = {"thought": True} if chance.random() < 0.3 else {}
+    return [{"text": piece, **thought} for piece in cut(_text(chance), chance)]
+
+
 STREAMS: dict[str, Callable[[Chance, bool], list[Payload]]] = {
     "openai_chat": _chat_stream,
     "anthropic_messages": _messages_stream,
     "openai_responses": _responses_stream,
+    "gemini": _gemini_stream,
 }
 
 
@@ -309,8 +364,15 @@ def _responses_body(chance: Chance, is_call: bool) -> Payload:
     return response
 
 
+def _gemini_body(chance: Chance, is_call: bool) -> Payload:
+    hidden = _gemini_call(chance) if is_call else _gemini_text(chance)
+    plain: list[Payload] = [{"text": "All is well."}]
+    return _gemini_chunk(plain * chance.randint(0, 1) + hidden, finishReason="STOP")
+
+
 BODIES: dict[str, Callable[[Chance, bool], Payload]] = {
     "openai_chat": _chat_body,
     "anthropic_messages": _messages_body,
     "openai_responses": _responses_body,
+    "gemini": _gemini_body,
 }

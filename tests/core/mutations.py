@@ -11,13 +11,6 @@ from tests.core.made_streams import Chance, Payload, cut
 
 Pieces = list[Payload]
 
-CARRIERS = (
-    "arguments input payload command commands patch function custom text content transcript thinking reasoning"
-    " reasoning_content reasoning_details thinking_blocks refusal delta partial_json summary output result action"
-    " parameters args json code query name data audio images parts message value tool_calls tool_call function_call"
-    " annotations citations logprobs item part content_block content_blocks provider_specific_fields operation"
-    " citation parsed parsed_arguments output_text tool_use signature encrypted_content results url diff image_url"
-).split()
 KINDS: list[object] = [
     *"""text tool_use server_tool_use mcp_tool_use function custom function_call custom_tool_call message reasoning
     thinking redacted_thinking bash_20250124 local_shell_call shell_call apply_patch_call computer_call mcp_call
@@ -37,10 +30,6 @@ EVENTS = """response.output_item.added response.output_item.done response.conten
     response.completed response.in_progress response.incomplete response.failed response.created response.queued
     content_block_start content_block_delta content_block_stop message_start message_delta message_stop ping
     completion brand_new""".split()
-_HEADS = "type object index id role output_index content_index summary_index item_id call_id status name".split()
-ENVELOPE = """id object model created created_at system_fingerprint service_tier provider usage stop_reason
-    stop_sequence finish_reason stop_details incomplete_details error metadata instructions user tools item_id status
-    previous_response_id role note text_format container prompt_cache_key""".split()
 _ODD: list[object] = [None, 0, 1, 2, 7, -1, "0", "1", 1.0, True, "", "other", [], {}, "call_ok", "assistant", "user"]
 
 
@@ -78,16 +67,16 @@ def _call(chance: Chance) -> Payload:
     arguments = json.dumps({"command": chance.mark})
     given: Any = chance.choice([arguments, {"command": chance.mark}, chance.mark])
     kind = chance.choice(KINDS)
-    field = chance.choice(["arguments", "input", "input", "action", "parameters", chance.choice(CARRIERS)])
+    field = chance.choice([*chance.words.given, chance.choice(chance.words.carriers)])
     plain = {"type": kind, "id": "call_9", "call_id": "call_9", "name": chance.tool, field: given}
     inner = {"name": chance.tool, field: given}
-    nested = {"type": kind, "id": "call_9", "index": chance.randint(0, 2), chance.choice(["function", "custom"]): inner}
+    nested = {"type": kind, "id": "call_9", "index": chance.randint(0, 2), chance.choice(chance.words.wrappers): inner}
     return chance.choice([plain, nested, inner])
 
 
 def _text(chance: Chance) -> Any:
     kind = chance.choice(KINDS)
-    field = chance.choice(["text", "text", "thinking", "refusal", "transcript", "content", chance.choice(CARRIERS)])
+    field = chance.choice([*chance.words.texts, chance.choice(chance.words.carriers)])
     return chance.choice([chance.mark, chance.mark, {"type": kind, field: chance.mark}, {field: chance.mark}])
 
 
@@ -99,24 +88,26 @@ def _hidden(chance: Chance, is_call: bool) -> Any:
 
 def _second_carrier(pieces: Pieces, chance: Chance, is_call: bool) -> None:
     _, found = _opened(pieces, chance)
-    chance.choice(found)[chance.choice(CARRIERS)] = _hidden(chance, is_call)
+    chance.choice(found)[chance.choice(chance.words.carriers)] = _hidden(chance, is_call)
 
 
 def _in_envelope(pieces: Pieces, chance: Chance, is_call: bool) -> None:
     """What an answer says of itself says what is forbidden, or some more besides."""
     _, found = _opened(pieces, chance)
-    heads = [each for each in found if not {"id", "model", "choices", "usage", "index"}.isdisjoint(each)] or found
+    heads = [
+        each for each in found if not {"id", "model", "choices", "candidates", "usage", "index"}.isdisjoint(each)
+    ] or found
     mark = chance.mark
     made = [mark, mark, f"See {mark} for all else.", [mark], {"a": mark}, {mark: 1}, {"reason": mark}, {"type": mark}]
-    chance.choice(heads)[chance.choice(ENVELOPE)] = chance.choice(made)
+    chance.choice(heads)[chance.choice(chance.words.envelope)] = chance.choice(made)
 
 
 def _renamed(pieces: Pieces, chance: Chance, is_call: bool) -> None:
     """A member goes by another name, in all pieces."""
-    names = sorted({name for piece in pieces for each in dicts_in(piece) for name in each} & set(CARRIERS))
+    names = sorted({name for piece in pieces for each in dicts_in(piece) for name in each} & set(chance.words.carriers))
     if not names:
         return
-    name, other = chance.choice(names), chance.choice(CARRIERS)
+    name, other = chance.choice(names), chance.choice(chance.words.carriers)
     is_beside = chance.random() < 0.3
     for at, piece in enumerate(pieces):
         pieces[at] = _copy(piece)
@@ -141,7 +132,7 @@ def _wrapped(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 
 def _false_head(pieces: Pieces, chance: Chance, is_call: bool) -> None:
     """A type, an index, an id that is not so, somewhere or in all pieces alike."""
-    names = sorted({name for piece in pieces for each in dicts_in(piece) for name in each} & set(_HEADS))
+    names = sorted({name for piece in pieces for each in dicts_in(piece) for name in each} & set(chance.words.heads))
     if not names:
         return
     name = chance.choice(names)
@@ -178,7 +169,7 @@ def _new_chunk(pieces: Pieces, chance: Chance, is_call: bool) -> None:
     """A part of a piece that is there, with another member, as a piece of its own."""
     at = chance.randrange(len(pieces))
     made = _copy(pieces[at])
-    chance.choice(list(dicts_in(made)))[chance.choice(CARRIERS)] = _hidden(chance, is_call)
+    chance.choice(list(dicts_in(made)))[chance.choice(chance.words.carriers)] = _hidden(chance, is_call)
     pieces.insert(chance.randint(at, len(pieces)), made)
 
 
@@ -186,7 +177,7 @@ def _nested_copy(pieces: Pieces, chance: Chance, is_call: bool) -> None:
     _, found = _opened(pieces, chance)
     source = _copy(chance.choice(list(dicts_in(chance.choice(pieces)))))
     where = chance.choice(found)
-    where[chance.choice([*CARRIERS, *(list(where) or ["text"])])] = chance.choice([source, [source]])
+    where[chance.choice([*chance.words.carriers, *(list(where) or ["text"])])] = chance.choice([source, [source]])
 
 
 def _more_items(pieces: Pieces, chance: Chance, is_call: bool) -> None:
@@ -267,13 +258,14 @@ def _other_place(pieces: Pieces, chance: Chance, is_call: bool) -> None:
 def _more_choices(pieces: Pieces, chance: Chance, is_call: bool) -> None:
     """A chunk has its choices twice, with the same place or another."""
     for at in range(len(pieces)):
-        choices = pieces[at].get("choices")
+        name = "candidates" if "candidates" in pieces[at] else "choices"
+        choices = pieces[at].get(name)
         if isinstance(choices, list) and choices and chance.random() < 0.5:
             pieces[at] = _copy(pieces[at])
             more = _copy(choices)
             if isinstance(more[0], dict):
                 more[0]["index"] = chance.choice([0, 1, 1, 2, None])
-            pieces[at]["choices"] = [*choices, *more]
+            pieces[at][name] = [*choices, *more]
 
 
 _MUTATIONS: list[Callable[[Pieces, Chance, bool], None]] = [
