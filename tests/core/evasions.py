@@ -53,6 +53,7 @@ _ENVELOPE = frozenset([*OTHERS.envelope, *_google(" ".join(GEMINI.envelope))])
 _PROVIDERS = frozenset(
     "server_tool_use mcp_tool_use mcp_call image_generation_call web_search_call code_interpreter_call"
     " file_search_call".split()
+    + _google("toolCall executableCode")
 )
 _GIVEN = frozenset({"arguments", "input", "parameters", "action", "parsed_arguments", "partial_json"})
 
@@ -181,7 +182,7 @@ def anywhere(found: Iterable[Leaf], mark: str) -> list[Leaf]:
 
 def is_providers(leaf: Leaf) -> bool:
     """Whether it is within a call that the provider carries out itself."""
-    return any(kind in _PROVIDERS for kind in leaf.types)
+    return any(kind in _PROVIDERS for kind in leaf.types) or bool(_PROVIDERS.intersection(leaf.path))
 
 
 def _has(leaf: Leaf, mark: str) -> bool:

@@ -72,6 +72,7 @@ _PARTS = _names("parts")
 _ENCRYPTED = _OPAQUE | _names("data")
 _ARGUMENTS = _names("args partialArgs")
 _OF_OWN_CALL = _names("id name toolType")
+_ABOUT_PART = _names("thought videoMetadata partMetadata mediaResolution")
 
 
 class Envelope:
@@ -138,13 +139,19 @@ class Envelope:
             content = as_object(members.get("content"))
             self._members(content, _PARTS)
             for part in as_list(content.get("parts")):
-                for label, said in as_object(part).items():
-                    known = _ARGUMENTS if label == "functionCall" else as_object(said).keys() - _OF_OWN_CALL
-                    self._members(as_object(said), frozenset(known))
+                self._read_gemini_part(as_object(part))
         if isinstance(inner := payload.get("response"), dict):
             self.read_gemini(inner)
 
     # Parts of an answer
+
+    def _read_gemini_part(self, part: JsonObject) -> None:
+        for label, said in part.items():
+            if label in _ABOUT_PART:
+                self._member(label, said)
+            elif isinstance(said, dict):
+                known = _ARGUMENTS if label == "functionCall" else said.keys() - _OF_OWN_CALL
+                self._members(said, frozenset(known))
 
     def _read_delta(self, delta: JsonObject, choice: object) -> None:
         for name, value in delta.items():

@@ -59,6 +59,8 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
             if is_out_of_place(candidate, position):
                 self._contradict("a candidate is not in its place")
             self._read_candidate(candidate, position)
+        # The format has no mark of its own.
+        self.has_end_mark = bool(self._candidates) and all(each.is_over for each in self._candidates.values())
         self._use(payload.get("usageMetadata"))
         if error := payload.get("error"):
             details = as_object(error)

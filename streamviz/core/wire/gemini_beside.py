@@ -27,8 +27,10 @@ _CANDIDATE = _names(
 _CONTENT = _names("parts")
 _CALL = _names("name id args partialArgs")
 _OWN_CALL = _names("name id args toolType")
+# Calls of Google's own that are known by all their members.
+_OWN_CALLS = {"toolCall": _OWN_CALL, "executableCode": _names("language code id")}
 # Parts of other kinds whose content no policy for texts reads: media, and what came of tools.
-_OTHERS = _names("inlineData fileData executableCode codeExecutionResult functionResponse toolResponse")
+_OTHERS = _names("inlineData fileData codeExecutionResult functionResponse toolResponse")
 # What describes a part in words of its own, if it has any.
 _ABOUT = ("videoMetadata", "partMetadata", "mediaResolution")
 
@@ -86,6 +88,8 @@ def _content_says_beside(label: str, said: object) -> bool:
         return _is_odd(said, str)
     if label == "functionCall":
         return said is not None and _call_says_beside(said)
+    if (known := _OWN_CALLS.get(label)) is not None:
+        return said is not None and _beside(said, known)
     if label in _OTHERS or label.endswith("Call"):
         return _is_odd(said, dict)
     return has_text({label: said}) and not ("name" in as_object(said) and "args" in as_object(said))

@@ -84,6 +84,29 @@ def candidates(name: str, value: Any) -> Any:
     return {"candidates": [{"content": {"role": "model", "parts": [{"text": "All is well."}]}}], name: value}
 
 
+def candidate(name: str, value: Any) -> Any:
+    content = {"role": "model", "parts": [{"text": "All is well."}]}
+    return {"candidates": [{"content": content, name: value}]}
+
+
+def gemini_content(name: str, value: Any) -> Any:
+    return {"candidates": [{"content": {"parts": [{"text": "All is well."}], name: value}}]}
+
+
+def gemini_part(name: str, value: Any) -> Any:
+    return {"candidates": [{"content": {"parts": [{"text": "All is well.", name: value}]}}]}
+
+
+def gemini_call(name: str, value: Any) -> Any:
+    call = {"name": "ls", "args": {}, name: value}
+    return {"candidates": [{"content": {"parts": [{"functionCall": call}]}}]}
+
+
+def gemini_own_call(name: str, value: Any) -> Any:
+    call = {"toolType": "SEARCH", "args": {}, name: value}
+    return {"candidates": [{"content": {"parts": [{"toolCall": call}]}}]}
+
+
 PLACES: list[tuple[str, Any, str]] = [
     (format, make, name)
     for format, make, names in (
@@ -105,7 +128,12 @@ PLACES: list[tuple[str, Any, str]] = [
         ("openai_responses", compaction, "content note"),
         ("openai_responses", text_delta, "item_id obfuscation"),
         ("openai_responses", lambda name, value: {"type": "error", name: value}, "message code"),
-        ("gemini", candidates, "responseId modelVersion usageMetadata promptFeedback createTime"),
+        ("gemini", candidates, "responseId modelVersion usageMetadata promptFeedback createTime modelStatus error"),
+        ("gemini", candidate, "finishReason finishMessage safetyRatings avgLogprobs tokenCount index note"),
+        ("gemini", gemini_content, "role note"),
+        ("gemini", gemini_part, "thought partMetadata videoMetadata mediaResolution note"),
+        ("gemini", gemini_call, "id willContinue note"),
+        ("gemini", gemini_own_call, "id toolType"),
     )
     for name in names.split()
 ]  # fmt: skip
@@ -137,7 +165,7 @@ def text_rule() -> Policy:
 
 @pytest.mark.parametrize(
     "value",
-    [SECRET, MAIL, TEXT, [MAIL], {"a": {"b": MAIL}}, {MAIL: 1}, {"signature": {"b": MAIL}}],
+    [SECRET, {"a": SECRET}, MAIL, TEXT, [MAIL], {"a": {"b": MAIL}}, {MAIL: 1}, {"signature": {"b": MAIL}}],
     ids=str,
 )
 @pytest.mark.parametrize(("format", "make", "name"), PLACES)

@@ -150,6 +150,20 @@ def test_a_finished_candidate_has_sealed_blocks() -> None:
     assert all(block.is_sealed for block in aggregator.state.blocks)
 
 
+def test_it_is_at_its_end_where_each_candidate_is() -> None:
+    aggregator = GeminiAggregator()
+    script = [
+        parts({"text": "a"}, index=0),
+        parts({"text": "b"}, index=1, finish="STOP"),
+        parts(index=0, finish="STOP"),
+    ]
+    ends = []
+    for chunk in chunks(*script):
+        aggregator.aggregate(chunk)
+        ends.append(aggregator.has_end_mark)
+    assert ends == [False, False, True]
+
+
 def test_usage_is_the_last_that_came() -> None:
     script = [
         parts({"text": "a"}, usageMetadata={"totalTokenCount": 1}),

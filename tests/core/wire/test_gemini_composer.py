@@ -160,6 +160,7 @@ EVASIONS = {
     "a signature that is none": said({"text": "a", "thoughtSignature": {"of": "some words"}}),
     "code that is none": said({"executableCode": ["some words"]}),
     "a call of Gemini's own that is none": said({"toolCall": "some words"}),
+    "a call in one of Gemini's own": said({"toolCall": {"text": {"name": "ls", "args": {}}}}),
     "what is no piece of arguments": said({"functionCall": {"partialArgs": [["some words"]]}}),
     "a call whose id is none": said({"functionCall": {"name": "ls", "id": {"of": "some words"}}}),
     "an answer beside an answer": {"candidates": [], "response": said({"text": "some words"})},

@@ -113,11 +113,16 @@ ENDS = {
         b'"content_index":0,"delta":"Hello"}\n\n',
         b'event: response.completed\ndata: {"type":"response.completed","response":{"status":"completed"}}\n\n',
     ],
+    "gemini": [
+        b'data: {"candidates":[{"content":{"parts":[{"text":"Hello"}]}}]}\n\n',
+        b'data: {"candidates":[{"content":{"parts":[{"text":"."}]},"finishReason":"STOP"}]}\n\n',
+    ],
 }
 BODIES = {
     "openai_chat": b'{"choices":[{"index":0,"message":{"content":"Whole"},"finish_reason":"stop"}]}',
     "anthropic_messages": b'{"type":"message","content":[{"type":"text","text":"Whole"}],"stop_reason":"end_turn"}',
     "openai_responses": b'{"object":"response","status":"completed","output":[]}',
+    "gemini": b'{"candidates":[{"content":{"parts":[{"text":"Whole"}]},"finishReason":"STOP"}]}',
 }
 OUTCOME = "SELECT outcome, error FROM records_stream"
 
