@@ -17,7 +17,7 @@ from streamviz.upstream.chat_stream import typed_chunk
 from tests.core.evasions import SSE, Evasion, evasion, reached
 from tests.core.test_evasions import FIRST, KINDS, NUMBER, passed
 
-TARGETS = ("anthropic_messages", "openai_responses")
+TARGETS = ("anthropic_messages", "openai_responses", "gemini")
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -53,7 +53,7 @@ async def test_nothing_that_is_forbidden_is_in_what_the_sdk_hands_out(kind: str)
     aim, meant = KINDS[kind][0], 0
     for number in range(FIRST, FIRST + NUMBER):
         chat = evasion("openai_chat", str(number), is_call=aim.is_call, tool=aim.tool, mark=aim.mark)
-        made = translated(chat, TARGETS[number % 2])
+        made = translated(chat, TARGETS[number % len(TARGETS)])
         if not made.frames or not aim.found(reached(made)):
             continue  # it is in nothing that the client has
         meant += 1
