@@ -115,12 +115,13 @@ def test_things_in_things_are_counted_together() -> None:
         aggregator.aggregate(whole(response(items)))
 
 
-@pytest.mark.parametrize("wire_format", ["openai_chat", "anthropic_messages", "openai_responses"])
+@pytest.mark.parametrize("wire_format", ["openai_chat", "anthropic_messages", "openai_responses", "gemini"])
 def test_blocks_are_counted_over_all_events(wire_format: str) -> None:
     events = {
         "openai_chat": lambda n: {"choices": [{"index": 0, "delta": {"tool_calls": [call(n)]}}]},
         "anthropic_messages": lambda n: {"type": "content_block_start", "index": n, "content_block": use(n)},
         "openai_responses": lambda n: {"type": "response.output_item.done", "output_index": n, "item": item(n)},
+        "gemini": lambda n: candidates(1),
     }
     aggregator = AGGREGATORS[wire_format](most_blocks=MOST)
     for number in range(MOST):

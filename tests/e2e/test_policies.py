@@ -16,6 +16,9 @@ from typing import Any
 import anthropic
 import openai
 import pytest
+from google import genai
+from google.genai.errors import APIError as GoogleError
+from google.genai.types import HttpOptions
 
 from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.services import Serving
@@ -461,6 +464,8 @@ def sdk_calls(guarded: Guarded) -> dict[str, Callable[[], object]]:
     chat: Any = {"model": CALL, "messages": MESSAGES}
     messages: Any = {**chat, "max_tokens": 100}
     responses: Any = {"model": CALL, "input": "Hello"}
+    google = genai.Client(api_key=key, http_options=HttpOptions(base_url=url))
+    contents: Any = {"model": CALL.partition("?")[0], "contents": "Hello"}
 
     async def asynchronous(stream: bool) -> object:
         async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as client:
@@ -478,6 +483,8 @@ def sdk_calls(guarded: Guarded) -> dict[str, Callable[[], object]]:
         "messages, stream": lambda: list(claude.messages.create(**messages, stream=True)),
         "responses": lambda: openai_client.responses.create(**responses),
         "responses, stream": lambda: list(openai_client.responses.create(**responses, stream=True)),
+        "gemini": lambda: google.models.generate_content(**contents),
+        "gemini, stream": lambda: list(google.models.generate_content_stream(**contents)),
     }
 
 
@@ -495,10 +502,11 @@ def test_a_request_that_is_denied_late_raises_in_every_sdk(guarded: Guarded) -> 
     with ThreadPoolExecutor(len(calls)) as threads:
         errors = dict(zip(calls, threads.map(raised, calls.values()), strict=True))
     for way, error in errors.items():
-        assert isinstance(error, openai.APIError | anthropic.APIError), f"{way}: {error!r}"
+        assert isinstance(error, openai.APIError | anthropic.APIError | GoogleError), f"{way}: {error!r}"
         assert "denied" in str(error), way
         if "stream" not in way:
-            assert isinstance(error, openai.PermissionDeniedError | anthropic.PermissionDeniedError), way
+            denied = openai.PermissionDeniedError | anthropic.PermissionDeniedError
+            assert isinstance(error, denied) or (isinstance(error, GoogleError) and error.code == 403), way
 
 
 def test_a_whole_answer_that_cannot_be_one_any_more_raises(guarded: Guarded, session: str) -> None:

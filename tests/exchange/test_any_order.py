@@ -22,7 +22,7 @@ from tests.exchange.policies import AskAboutCalls, AskAboutRequests, as_said
 from tests.exchange.support import EVENTS, JSON, Play, chunks_of, event, frames_of
 from tests.thorough import examples
 
-FORMATS = ("openai_chat", "anthropic_messages", "openai_responses")
+FORMATS = ("openai_chat", "anthropic_messages", "openai_responses", "gemini")
 NAMED = {"anthropic_messages", "openai_responses"}
 ENDS = {"cancelled": ("alice",), "revoked": (), "stopped": (), "broke": (InternalError(),), "left": (), "dropped": ()}
 WORDS = ("allow", "deny", "halt")

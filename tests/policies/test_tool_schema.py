@@ -25,12 +25,14 @@ def declaring(schema: Any = SCHEMA, format: str = "openai_chat") -> ChainContext
         tool = {"type": "function", "function": {"name": "list", "parameters": schema}}
     elif format == "anthropic_messages":
         tool = {"name": "list", "input_schema": schema}
+    elif format == "gemini":
+        tool = {"functionDeclarations": [{"name": "list", "parametersJsonSchema": schema}]}
     else:
         tool = {"type": "function", "name": "list", "parameters": schema}
     return context({"tools": [tool]}, format)
 
 
-@pytest.mark.parametrize("format", ["openai_chat", "anthropic_messages", "openai_responses"])
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic_messages", "openai_responses", "gemini"])
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [

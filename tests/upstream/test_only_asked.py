@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import httpx
@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.usefixtures("bare_environment", "as_in_a_server"),
 ]
 
-FORMATS = ("openai_chat", "anthropic_messages", "openai_responses")
+FORMATS = ("openai_chat", "anthropic_messages", "openai_responses", "gemini")
 NOWHERE = [
     *("custom_openai/http://127.0.0.1:9/v1", "huggingface/http://127.0.0.1:9", "huggingface/org/model", "openai/../x"),
     *("azure/../../x?y", "azure/a/b", "azure/x%2f..", "bedrock/arn:aws:bedrock:us-east-1:1:model/x", "gemini/../x?a=b"),
@@ -110,13 +110,14 @@ async def upstream() -> AsyncIterator[Upstream]:
 
 def request(wire_format: str, **part: Any) -> dict[str, object]:
     """A call with a text and perhaps something else in its one message."""
-    content: list[object] = [{"type": "input_text" if wire_format == FORMATS[2] else "text", "text": "Hello"}]
-    turns = [{"role": "user", "content": content + ([part] if part else [])}]
-    return (
-        {"model": "r", "max_tokens": 9, "messages": turns}
-        if wire_format != FORMATS[2]
-        else {"model": "r", "input": turns}
-    )
+    kind = {"openai_responses": {"type": "input_text"}, "gemini": {}}.get(wire_format, {"type": "text"})
+    content: list[object] = [{**kind, "text": "Hello"}, *([part] if part else [])]
+    if wire_format == "gemini":
+        return {"model": "r", "contents": [{"role": "user", "parts": content}]}
+    turns = [{"role": "user", "content": content}]
+    if wire_format == "openai_responses":
+        return {"model": "r", "input": turns}
+    return {"model": "r", "max_tokens": 9, "messages": turns}
 
 
 async def call(route: RoutePlan, wire_format: str, said: dict[str, object]) -> ClientFacingError | None:
@@ -124,7 +125,7 @@ async def call(route: RoutePlan, wire_format: str, said: dict[str, object]) -> C
     target = resolve("r", wire_format, route)
     if target.lane is Lane.RAW:
         return None
-    with pytest.raises(UpstreamError) as raised:
+    with pytest.raises(ClientFacingError) as raised:
         async for _ in await open_translated(target, said, silence_seconds=20):
             pass
     return raised.value
@@ -172,11 +173,21 @@ async def test_no_metadata_of_a_cloud_is_looked_up(upstream: Upstream, tried: li
     assert upstream.others(tried) == []
 
 
+PICTURES: dict[str, Callable[[str], dict[str, object]]] = {
+    "openai_chat": lambda url: {"type": "image_url", "image_url": {"url": url}},
+    "anthropic_messages": lambda url: {"type": "image", "source": {"type": "url", "url": url}},
+    "openai_responses": lambda url: {"type": "input_image", "image_url": url},
+    "gemini": lambda url: {"fileData": {"mimeType": "image/png", "fileUri": url}},
+}
+
+
+@pytest.mark.parametrize("wire_format", PICTURES)
 @pytest.mark.parametrize("target", ["anthropic/claude-x", "gemini/gemini-x", "bedrock/anthropic.claude-v2"])
-async def test_what_a_request_points_at_is_not_fetched(upstream: Upstream, tried: list[str], target: str) -> None:
-    picture = {"type": "image_url", "image_url": {"url": f"{upstream.address}/picture.png"}}
-    said = request(FORMATS[0], **picture)
-    assert await call(RoutePlan(target, "http://127.0.0.1:9", key="k"), FORMATS[0], said) is not None
+async def test_what_a_request_points_at_is_not_fetched(
+    upstream: Upstream, tried: list[str], target: str, wire_format: str
+) -> None:
+    said = request(wire_format, **PICTURES[wire_format](f"{upstream.address}/picture.png"))
+    await call(RoutePlan(target, "http://127.0.0.1:9", key="k"), wire_format, said)
     assert upstream.asked == []
     assert not [each for each in tried if upstream.address.rpartition(":")[2] in each]
 
