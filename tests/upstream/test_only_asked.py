@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
-from streamviz.core.errors import ClientFacingError, RequestError, UpstreamError
+from streamviz.core.errors import ClientFacingError, RequestError
 from streamviz.core.tokens import Tokens
 from streamviz.upstream.lite import send_only_what_is_asked
 from streamviz.upstream.prices import price

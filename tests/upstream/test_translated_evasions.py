@@ -1,7 +1,7 @@
-"""Nothing that a policy forbids is in what the SDKs hand out of a chat stream that was put into another format.
+"""Nothing that a policy forbids is in what the SDKs hand out of what LiteLLM gave as a chat stream.
 
-What upstream's chat chunks come to by then is the stream that policies see; EVASIONS says how many, as in
-`tests/core/test_evasions.py`.
+What upstream's chat chunks come to in the client's format, as a stream or as one whole answer, is what policies see;
+EVASIONS says how many, as in `tests/core/test_evasions.py`.
 """
 
 import json
@@ -11,13 +11,15 @@ import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.errors import UpstreamError
-from streamviz.core.sse import SSEParser
+from streamviz.core.json_value import encode
+from streamviz.core.sse import SSEParser, write_event
+from streamviz.core.wire import AGGREGATORS
 from streamviz.core.wire.translator import Translator
 from streamviz.upstream.chat_stream import typed_chunk
-from tests.core.evasions import SSE, Evasion, evasion, reached
+from tests.core.evasions import JSON, SSE, Evasion, evasion, reached
 from tests.core.test_evasions import FIRST, KINDS, NUMBER, passed
 
-TARGETS = ("anthropic_messages", "openai_responses", "gemini")
+TARGETS = ("anthropic_messages", "openai_responses", "gemini", "openai_chat")
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -36,8 +38,10 @@ def chat_chunks(data: bytes) -> Iterator[bytes]:
             yield typed_chunk(payload, id="chatcmpl-1", created=1).json()
 
 
-def translated(made: Evasion, target: str) -> Evasion:
-    """The same evasion as clients of another format have it, up to where it breaks off."""
+def translated(made: Evasion, target: str) -> list[bytes]:
+    """What clients of a format have of a chat stream, up to where it breaks off."""
+    if target == "openai_chat":
+        return [write_event(data) for data in chat_chunks(made.data)]
     translator = Translator("openai_chat", target)
     frames: list[bytes] = []
     try:
@@ -45,7 +49,18 @@ def translated(made: Evasion, target: str) -> Evasion:
         frames.append(translator.end())
     except UpstreamError:
         pass
-    return Evasion(target, tuple(filter(None, frames)), True, SSE)
+    return [frame for frame in frames if frame]
+
+
+def as_answered(made: Evasion, target: str, *, is_streaming: bool) -> Evasion:
+    """The same evasion as clients of another format have it."""
+    frames = translated(made, target)
+    if is_streaming or not frames:
+        return Evasion(target, tuple(frames), True, SSE)
+    aggregator = AGGREGATORS[target]()
+    for event in SSEParser().feed(b"".join(frames)):
+        aggregator.aggregate(Chunk(0, 0, event.raw, event.data, event.name))
+    return Evasion(target, (encode(aggregator.build()),), False, JSON)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,7 +68,7 @@ async def test_nothing_that_is_forbidden_is_in_what_the_sdk_hands_out(kind: str)
     aim, meant = KINDS[kind][0], 0
     for number in range(FIRST, FIRST + NUMBER):
         chat = evasion("openai_chat", str(number), is_call=aim.is_call, tool=aim.tool, mark=aim.mark)
-        made = translated(chat, TARGETS[number % len(TARGETS)])
+        made = as_answered(chat, TARGETS[number % len(TARGETS)], is_streaming=number % 5 > 0)
         if not made.frames or not aim.found(reached(made)):
             continue  # it is in nothing that the client has
         meant += 1
