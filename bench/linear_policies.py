@@ -86,7 +86,7 @@ class Writer:
     def call(self, place: int, arguments: str) -> Payloads:
         """The beginning of a call; Gemini has all of it in one piece."""
         if self.format == "gemini":
-            return [_gemini({"functionCall": {"id": f"c{place}", "name": "run", "args": {}}})]
+            return [_gemini(_gemini_call(place))]
         if self.format == "openai_chat":
             function = {"name": "run", "arguments": arguments}
             return [_chat({"tool_calls": [{"index": place, "id": f"c{place}", "function": function}]})]
@@ -134,7 +134,7 @@ class Writer:
             content = [{"type": "tool_use", "id": f"c{at}", "name": "run", "input": {"a": 1}} for at in range(count)]
             return {"type": "message_start", "message": {"id": "m", "content": content}}
         if self.format == "gemini":
-            return _gemini(*({"functionCall": {"id": f"c{at}", "name": "run", "args": {}}} for at in range(count)))
+            return _gemini(*map(_gemini_call, range(count)))
         output = [_item(at, '{"a": 1}') for at in range(count)]
         return {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": output}}
 
@@ -154,6 +154,10 @@ def _chat(delta: JsonObject) -> JsonObject:
 
 def _gemini(*parts: JsonObject) -> JsonObject:
     return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, "index": 0}]}
+
+
+def _gemini_call(place: int) -> JsonObject:
+    return {"functionCall": {"id": f"c{place}", "name": "run", "args": {}}}
 
 
 def _delta(index: int, delta: JsonObject) -> JsonObject:
