@@ -7,6 +7,7 @@ import { start as startButtons } from "./buttons.js";
 import { start as startFollow } from "./follow.js";
 import { start as startPeek } from "./peek.js";
 import { start as startBrush } from "./brush.js";
+import { start as startCrosshair } from "./crosshair.js";
 import { start as startAsks } from "./asks.js";
 import { start as startScrub } from "./scrub.js";
 
@@ -18,5 +19,6 @@ startButtons();
 startFollow();
 startPeek();
 startBrush();
+startCrosshair();
 startAsks();
 startScrub();

@@ -46,7 +46,17 @@ def _bar(bar: Bar) -> str:
     segments = "".join(
         f'<rect class="bar-{each.css}" {across} y="{each.y}" height="{each.height}"/>' for each in bar.segments
     )
-    return _link(bar.href, bar.words, f'<rect class="bar-room" {across} y="0" height="100%"/>{segments}')
+    return _link(bar.href, bar.words, f'<rect class="bar-room" {across} y="0" height="100%"/>{segments}{_cut(bar)}')
+
+
+def _cut(bar: Bar) -> str:
+    """A gap in what is higher than the drawing, and its value."""
+    if not bar.over:
+        return ""
+    gap = f'<rect class="outlier-break" x="{bar.x}" width="{bar.width}" y="10%" height="4%"/>'
+    is_left = float(bar.x.rstrip("%")) < 50
+    place = 'text-anchor="start" dx="12"' if is_left else 'text-anchor="end" dx="-4"'
+    return f'{gap}<text class="outlier-text" {place} x="{bar.x}" y="9">{html.escape(bar.over)}</text>'
 
 
 def _moment(mark: Mark) -> str:

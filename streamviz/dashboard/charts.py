@@ -15,6 +15,10 @@ _LEAST = 2.0  # what is there is seen
 _MARKS = 5
 _LAST_MARK = 88.0
 _SHADES = 5
+# One in so many of the steps, and one at least, may stand so many times as high as the next: it is cut off then.
+_OUTLIERS, _FAR = 20, 4
+_LEAST_REST = 4
+_ROOM = 1.25  # above the rest
 _SHOWN = {"second": "%H:%M:%S", "time": "%H:%M", "day": "%d %b", "month": "%b %Y"}
 
 
@@ -27,13 +31,15 @@ class Segment(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """What a step has. `words` say it all, `href` leads to the streams behind it."""
+    """What a step has. `words` say it all, `href` leads to the streams behind it. `over` is its value where that is far
+    above the drawing's height."""
 
     x: str
     width: str
     words: str
     href: str
     segments: list[Segment]
+    over: str = ""
 
 
 class Mark(NamedTuple):
@@ -81,24 +87,50 @@ def percent(value: float) -> str:
     return f"{value:.2f}%"
 
 
-def stacked(columns: Sequence[Column | None], top: str = "", full: float = 0) -> Chart:
-    """Values upon one another; None is a step with nothing. `full` is the full height's value, else the largest is."""
-    full = full or max((sum(value for _, value in each.values) for each in columns if each), default=0)
-    bars = [_bar(n, len(columns), each, _segments(each, full)) for n, each in enumerate(columns) if each and full]
-    return Chart(bars, top if bars else "")
+def _unsaid(value: float) -> str:
+    return ""
+
+
+def stacked(columns: Sequence[Column | None], shown: Callable[[float], str] = _unsaid, full: float = 0) -> Chart:
+    """Values upon one another; None is a step with nothing. `full` is the full height's value, else the largest is, or
+    the largest of those that do not stand far above the others. `shown` says a value."""
+    full = full or height([_sum(each) for each in columns if each])
+    bars = []
+    for n, each in enumerate(columns):
+        if each and full:
+            total = _sum(each)
+            over = shown(total) if total > full else ""
+            bars.append(_bar(n, len(columns), each, _segments(each, max(full, total)), over))
+    return Chart(bars, shown(full) if bars else "")
+
+
+def _sum(column: Column) -> float:
+    return sum(value for _, value in column.values)
+
+
+def height(values: Sequence[float]) -> float:
+    """What a drawing of these values has as its full height: one that is far above the others does not flatten them."""
+    ordered = sorted(value for value in values if value)
+    rest = ordered[: len(ordered) - max(1, len(ordered) // _OUTLIERS)]
+    if len(rest) >= _LEAST_REST and ordered[-1] > _FAR * rest[-1]:
+        return rest[-1] * _ROOM
+    return ordered[-1] if ordered else 0
 
 
 def highest(columns: Sequence[Column | None]) -> float:
     """The largest sum of a step."""
-    return max((sum(value for _, value in each.values) for each in columns if each), default=0)
+    return max((_sum(each) for each in columns if each), default=0)
 
 
-def spreads(columns: Sequence[Spread | None], top: str = "") -> Chart:
-    """From each median to its 95th percentile; what is unknown is a gap."""
+def spreads(columns: Sequence[Spread | None], shown: Callable[[float], str] = _unsaid) -> Chart:
+    """From each median to its 95th percentile; what is unknown is a gap. `shown` says a value."""
     known = {n: each for n, each in enumerate(columns) if each and each.p95}
-    full = max((each.p95 or 0 for each in known.values()), default=0)
-    bars = [_bar(n, len(columns), each, _spread(each, full)) for n, each in known.items()]
-    return Chart(bars, top if bars else "")
+    full = height([each.p95 or 0 for each in known.values()])
+    bars = []
+    for n, each in known.items():
+        high = each.p95 or 0
+        bars.append(_bar(n, len(columns), each, _spread(each, full), shown(high) if high > full else ""))
+    return Chart(bars, shown(full) if bars else "")
 
 
 def heat(columns: Sequence[tuple[str, str, Mapping[int, int]] | None], shown: Callable[[int], str]) -> Chart:
@@ -124,10 +156,10 @@ def _darkness(number: int, most: int) -> int:
     return max(1, math.ceil(_SHADES * number / most))
 
 
-def _bar(number: int, of: int, column: Column | Spread, segments: list[Segment]) -> Bar:
+def _bar(number: int, of: int, column: Column | Spread, segments: list[Segment], over: str = "") -> Bar:
     step = 100 / of
     x = number * step + step * (1 - _BAR) / 2
-    return Bar(percent(x), percent(step * _BAR), column.words, column.href, segments)
+    return Bar(percent(x), percent(step * _BAR), column.words, column.href, segments, over)
 
 
 def _segments(column: Column, full: float) -> list[Segment]:
@@ -141,10 +173,10 @@ def _segments(column: Column, full: float) -> list[Segment]:
 
 
 def _spread(column: Spread, full: float) -> list[Segment]:
-    high = 100 - (column.p95 or 0) / full * 100
-    middle = min(100 - _LEAST, 100 - (column.p50 or 0) / full * 100)
+    high = max(0.0, 100 - (column.p95 or 0) / full * 100)
+    middle = min(100 - _LEAST, max(0.0, 100 - (column.p50 or 0) / full * 100))
     return [
-        Segment("spread", percent(high), percent(max(_LEAST, 100 - (column.p50 or 0) / full * 100 - high))),
+        Segment("spread", percent(high), percent(max(_LEAST, middle - high))),
         Segment("median", percent(middle), percent(_LEAST)),
     ]
 

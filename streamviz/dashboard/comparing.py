@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from streamviz.dashboard.histogram import failed_of
 from streamviz.dashboard.timespans import Timespan
-from streamviz.live.presentation.text import UNKNOWN, count, exact, money
+from streamviz.live.presentation.text import UNKNOWN, count, exact, money, one_line
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.statistics import Bucket, by_time
 
@@ -19,6 +19,7 @@ COMPARED: dict[str, tuple[str, timedelta | None]] = {
 USUAL = "before"
 # A change from here on is told in bold: a tenth, or half a point of a share.
 _BIG, _BIG_POINTS = 0.1, 0.5
+_NAME_CHARACTERS = 24
 
 
 class Figure(NamedTuple):
@@ -68,28 +69,48 @@ _FIGURES: list[tuple[str, _Read, _Show]] = [
 ]
 
 
-def headline(total: Bucket, before: Bucket | None) -> list[Figure]:
-    """The figures of a time, compared with those of another where there were any."""
-    return [figure_of(name, read(total), before and read(before), show) for name, read, show in _FIGURES]
+class Compared(NamedTuple):
+    """What a page of figures is compared with: another time, one of COMPARED, or where `against` names a model, that
+    model in the same time. `model` is the one whose figures they are; empty: all."""
+
+    time: str = "nothing"
+    model: str = ""
+    against: str = ""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return (self.model,) if self.model else ()
+
+    @property
+    def word(self) -> str:
+        """What stands behind a figure of the other."""
+        return one_line(self.against, _NAME_CHARACTERS) if self.against else "before"
 
 
-def total_before(span: Timespan, compared: str) -> Bucket | None:
-    """What the time came to that a stretch of time is compared with; None where there was nothing."""
-    if compared == "nothing":
-        return None
+def headline(total: Bucket, other: Bucket | None, word: str = "before") -> list[Figure]:
+    """The figures of a time, compared with those of another where there were any; `word` says which."""
+    return [figure_of(name, read(total), other and read(other), show, word) for name, read, show in _FIGURES]
+
+
+def other_total(span: Timespan, compared: Compared) -> Bucket | None:
+    """What that came to which a stretch of time is compared with; None where there was nothing."""
     length = span.until - span.since
-    back = COMPARED[compared][1] or length
-    since = span.since - back
-    return by_time(Filters(since=since, until=since + length), length, origin=since).total
+    if compared.against:
+        wanted = Filters(since=span.since, until=span.until, models=(compared.against,))
+        return by_time(wanted, length, origin=span.since).total
+    if compared.time == "nothing":
+        return None
+    since = span.since - (COMPARED[compared.time][1] or length)
+    return by_time(Filters(since=since, until=since + length, models=compared.models), length, origin=since).total
 
 
-def figure_of(name: str, value: float | None, was: float | None, show: _Show = _whole) -> Figure:
-    """A figure with what it was before; None is unknown."""
+def figure_of(name: str, value: float | None, was: float | None, show: _Show = _whole, word: str = "before") -> Figure:
+    """A figure with what it was before, or is elsewhere, as `word` says; None is unknown."""
     shown = UNKNOWN if value is None else show(value)
     if was is None:
         return Figure(name, shown)
     change, is_big = _change(value, was, is_share=show is _share)
-    return Figure(name, shown, change, is_big, f"{show(was)} before")
+    return Figure(name, shown, change, is_big, f"{show(was)} {word}")
 
 
 def _change(value: float | None, was: float, *, is_share: bool) -> tuple[str, bool]:

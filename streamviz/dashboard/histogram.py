@@ -37,8 +37,7 @@ def histogram_of(filters: Filters, span: Timespan, written: str) -> Histogram:
         bucket.at: charts.Column(f"{when}: {about}{outcome_words(bucket)}", href, outcome_values(bucket))
         for when, bucket, _, href in rows
     }
-    top = max((bucket.streams for bucket in counted.buckets), default=0)
-    chart = charts.stacked([columns.get(at) for at in span.steps], count(top))
+    chart = charts.stacked([columns.get(at) for at in span.steps], lambda value: count(int(value)))
     return Histogram(chart, rows, sum(bucket.streams for bucket in counted.buckets), counted.counted)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.urls import reverse
 
 from streamviz.dashboard import charts
-from streamviz.dashboard.comparing import Figure, headline, total_before
+from streamviz.dashboard.comparing import Compared, Figure, headline, other_total
 from streamviz.dashboard.histogram import failed_of, outcome_values, outcome_words
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.timespans import Timespan, between
@@ -18,6 +18,7 @@ from streamviz.records.models import PolicyVersion
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.latencies import BANDS, ToolFigures, latencies, tools
 from streamviz.records.queries.statistics import (
+    LARGEST,
     Bucket,
     Grouping,
     Holds,
@@ -107,23 +108,26 @@ class Stats(NamedTuple):
         return [change.mark for change in self.changes]
 
 
-def stats_of(span: Timespan, group: str, compared: str = "nothing") -> Stats:
-    """The statistics of a stretch of time, by one of GROUPINGS or by TOOL, beside those of one of COMPARED."""
-    wanted = Filters(since=span.since, until=span.until)
+def stats_of(span: Timespan, group: str, compared: Compared = Compared(), by: str = "") -> Stats:  # noqa: B008
+    """The statistics of a stretch of time, by one of GROUPINGS or by TOOL, beside what they are compared with. Of very
+    many groups there are those that have most of one of LARGEST, or of streams."""
+    wanted = Filters(since=span.since, until=span.until, models=compared.models)
     timed = by_time(wanted, span.step)
-    rows = [_row(bucket, span) for bucket in timed.buckets]
-    names, groups = ([], 0) if group == TOOL else largest(wanted, GROUPINGS[group], MOST_GROUPS)
+    written = term("model", compared.model) if compared.model else ""
+    rows = [_row(bucket, span, written) for bucket in timed.buckets]
+    by = by if by in LARGEST else "streams"
+    names, groups = ([], 0) if group == TOOL else largest(wanted, GROUPINGS[group], MOST_GROUPS, by)
     return Stats(
         total=timed.total,
         one_in=timed.timed,
-        drawn=[*_drawn(timed.total, rows, span), _latencies(wanted, span, timed)] if timed.total else [],
+        drawn=[*_drawn(timed.total, rows, span), _latencies(wanted, span, timed, written)] if timed.total else [],
         rows=rows,
-        groups=_group_rows(wanted, span, group, names) if names else [],
+        groups=_group_rows(wanted, span, group, names, written) if names else [],
         more_groups=max(0, groups - MOST_GROUPS),
         policies=_policy_rows(span),
         changes=_changes(span),
         tools=tools(wanted, MOST_GROUPS) if group == TOOL else [],
-        headline=headline(timed.total, total_before(span, compared)) if timed.total else [],
+        headline=headline(timed.total, other_total(span, compared), compared.word) if timed.total else [],
     )
 
 
@@ -131,8 +135,8 @@ def _when(at: datetime) -> str:
     return f"{at:%d %b %H:%M:%S}"
 
 
-def _row(bucket: Bucket, span: Timespan) -> Row:
-    href = sessions_url(between(bucket.at, bucket.at + span.step))
+def _row(bucket: Bucket, span: Timespan, written: str) -> Row:
+    href = sessions_url(between(bucket.at, bucket.at + span.step), written)
     return Row(_when(bucket.at), href, bucket, failed_of(bucket))
 
 
@@ -194,7 +198,7 @@ def _bars(
     shown: Callable[[float], str],
 ) -> charts.Chart:
     columns = [row and charts.Column(f"{row.when}: {words(row.bucket)}", row.href, values(row.bucket)) for row in rows]
-    return charts.stacked(columns, shown(charts.highest(columns)))
+    return charts.stacked(columns, shown)
 
 
 def _whole(value: float) -> str:
@@ -226,22 +230,24 @@ def _spreads(title: str, rows: Sequence[Row | None], p50: _Figure, p95: _Figure)
         return charts.Spread(f"{row.when}: {title} {_both(low, high)}", row.href, low, high)
 
     columns = [row and spread(row) for row in rows]
-    return charts.spreads(columns, _exact(max((each.p95 or 0 for each in columns if each), default=0)))
+    return charts.spreads(columns, _exact)
 
 
-def _latencies(wanted: Filters, span: Timespan, timed: Statistics) -> Drawn:
+def _latencies(wanted: Filters, span: Timespan, timed: Statistics, written: str) -> Drawn:
     """Each step's TTFT as clients had it: the median hides what is in two heaps."""
     found: dict[datetime, dict[int, int]] = defaultdict(dict)
     for cell in latencies(wanted, span.step, timed.timed):
         found[cell.at][cell.band] = cell.streams
-    columns = [_latency_column(at, found[at], span) if at in found else None for at in span.steps]
+    columns = [_latency_column(at, found[at], span, written) if at in found else None for at in span.steps]
     number = sum(number for bands in found.values() for number in bands.values())
     return Drawn("TTFT client, all", f"{count(number)} streams", "", charts.heat(columns, _band_words))
 
 
-def _latency_column(at: datetime, bands: dict[int, int], span: Timespan) -> tuple[str, str, dict[int, int]]:
+def _latency_column(
+    at: datetime, bands: dict[int, int], span: Timespan, written: str
+) -> tuple[str, str, dict[int, int]]:
     told = ", ".join(f"{number:,} from {_band_words(band)}" for band, number in sorted(bands.items()))
-    return f"{_when(at)}: {told}", sessions_url(between(at, at + span.step)), bands
+    return f"{_when(at)}: {told}", sessions_url(between(at, at + span.step), written), bands
 
 
 def _band_words(band: int) -> str:
@@ -262,21 +268,26 @@ def _of_groups(wanted: Filters, grouping: Grouping, names: tuple[str, ...]) -> F
             return replace(wanted, models=names)
 
 
-def _group_rows(wanted: Filters, span: Timespan, group: str, names: Sequence[str]) -> list[GroupRow]:
+def _group_rows(wanted: Filters, span: Timespan, group: str, names: Sequence[str], written: str) -> list[GroupRow]:
     """Each group with its own small drawing, all on one scale."""
+
+    def filtered(name: str) -> str:
+        own = term(group, name)
+        return own if group == "model" else f"{written} {own}".strip()
+
     wanted = _of_groups(wanted, GROUPINGS[group], tuple(names))
     whole = by_time(wanted, span.until - span.since, GROUPINGS[group], origin=span.since)
     totals = {bucket.group: bucket for bucket in whole.buckets}
     columns: dict[str, dict[datetime, charts.Column]] = defaultdict(dict)
     for bucket in by_time(wanted, span.step, GROUPINGS[group], has_times=False).buckets:
-        href = sessions_url(between(bucket.at, bucket.at + span.step), term(group, bucket.group))
+        href = sessions_url(between(bucket.at, bucket.at + span.step), filtered(bucket.group))
         words = f"{_when(bucket.at)}: {outcome_words(bucket)}"
         columns[bucket.group][bucket.at] = charts.Column(words, href, outcome_values(bucket))
     full = charts.highest([each for steps in columns.values() for each in steps.values()])
     return [
         GroupRow(
             name=one_line(name, _NAME_CHARACTERS),
-            href=sessions_url(span.query, term(group, name)),
+            href=sessions_url(span.query, filtered(name)),
             bucket=totals[name],
             failed=failed_of(totals[name]),
             chart=charts.stacked([columns[name].get(at) for at in span.steps], full=full),

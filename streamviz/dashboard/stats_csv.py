@@ -1,10 +1,11 @@
 """The tables of the Stats page as CSV: figures as they are, times in ms and UTC; what is unknown is empty."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 
 from streamviz.dashboard.stats import Stats
+from streamviz.records.queries.lint import Broken
 from streamviz.records.queries.statistics import Bucket
 
 # What a spreadsheet would take for a formula.
@@ -17,13 +18,18 @@ _TIMES = (
     *("ttft_upstream_p50", "ttft_upstream_p95", "ttft_client_p50", "ttft_client_p95"),
     *("itl_p50", "itl_p95", "tpot_p50", "tpot_p95"),
 )
-TABLES = ("group", "time", "policy", "tool")
+TABLES = ("group", "time", "policy", "tool", "lint", "changes")
 
 
-def as_csv(stats: Stats, table: str) -> str:
+def as_csv(stats: Stats, lint: Sequence[Broken], table: str) -> str:
     """One of TABLES."""
+    readers = {"group": _groups, "time": _steps, "policy": _policies, "tool": _tools, "changes": _changes}
+    return csv_of(_lint(lint) if table == "lint" else readers[table](stats))
+
+
+def csv_of(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV, of which no value is a formula."""
     out = StringIO()
-    rows = {"group": _groups, "time": _steps, "policy": _policies, "tool": _tools}[table](stats)
     csv.writer(out, lineterminator="\r\n").writerows([_plain(value) for value in row] for row in rows)
     return out.getvalue()
 
@@ -66,3 +72,17 @@ def _tools(stats: Stats) -> Iterator[list[object]]:
     yield ["tool", "calls", "streams", "output_tokens", "cost"]
     for tool in stats.tools:
         yield list(tool)
+
+
+def _changes(stats: Stats) -> Iterator[list[object]]:
+    yield ["changed", "policy", "version", "mode", "by", "reason"]
+    for each in stats.changes:
+        version = each.version
+        who = version.changed_by.get_username() if version.changed_by else ""
+        yield [version.changed_at.isoformat(), version.policy.name, version.number, version.mode, who, version.reason]
+
+
+def _lint(lint: Sequence[Broken]) -> Iterator[list[object]]:
+    yield list(Broken._fields)
+    for each in lint:
+        yield list(each)

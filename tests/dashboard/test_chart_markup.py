@@ -5,7 +5,7 @@ from streamviz.dashboard.charts import Chart, Column, Mark, stacked
 from tests.live.support import parse
 
 HOSTILE = """"><script>alert(1)</script>'"""
-CHART = stacked([Column(HOSTILE, f"/there/?q={HOSTILE}", [("calm", 3), ("failed", 1)]), None], HOSTILE)
+CHART = stacked([Column(HOSTILE, f"/there/?q={HOSTILE}", [("calm", 3), ("failed", 1)]), None], lambda _: HOSTILE)
 
 
 def test_a_bar_has_its_words_its_link_and_its_pieces() -> None:
@@ -26,6 +26,13 @@ def test_what_is_hostile_is_text() -> None:
     for drawn in (bars(CHART, [mark], [mark]), small_bars(CHART)):
         assert "<script" not in drawn
         assert "alert(1)" in drawn
+
+
+def test_a_bar_that_is_cut_off_says_its_value_as_text() -> None:
+    columns = [Column("", "", [("calm", each)]) for each in (1, 1, 1, 1, 99)]
+    drawn = bars(stacked(columns, lambda value: f"<b>{value:g}"), [])
+    assert drawn.count('class="outlier-break"') == 1
+    assert ">&lt;b&gt;99</text>" in drawn
 
 
 def test_nothing_has_an_axis_all_the_same() -> None:

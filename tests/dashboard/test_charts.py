@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from streamviz.dashboard import charts
 from streamviz.dashboard.charts import Column, Segment, Spread
 from streamviz.dashboard.timespans import chosen
@@ -14,7 +16,7 @@ def column(*values: tuple[str, float]) -> Column:
 
 
 def test_values_stand_upon_one_another() -> None:
-    chart = charts.stacked([column(("calm", 30), ("failed", 10)), None, column(("calm", 20), ("failed", 0))], "40")
+    chart = charts.stacked([column(("calm", 30), ("failed", 10)), None, column(("calm", 20), ("failed", 0))], str)
     first, second = chart.bars
     assert chart.top == "40"
     assert first.segments == [Segment("calm", "25.00%", "75.00%"), Segment("failed", "0.00%", "25.00%")]
@@ -29,14 +31,28 @@ def test_a_little_among_much_is_seen() -> None:
 
 
 def test_nothing_is_no_drawing() -> None:
-    assert charts.stacked([None, column(("calm", 0))], "0") == ([], "")
-    assert charts.spreads([None, Spread("", "", None, None)], "–") == ([], "")
+    assert charts.stacked([None, column(("calm", 0))], str) == ([], "")
+    assert charts.spreads([None, Spread("", "", None, None)], str) == ([], "")
 
 
 def test_a_spread_goes_from_the_median_to_the_95th() -> None:
     chart = charts.spreads([Spread("a", "", 50.0, 100.0), Spread("unknown", "", None, None)])
     [bar] = chart.bars
     assert bar.segments == [Segment("spread", "0.00%", "50.00%"), Segment("median", "50.00%", "2.00%")]
+
+
+def test_one_that_stands_far_above_the_others_does_not_flatten_them() -> None:
+    chart = charts.stacked([column(("calm", each)) for each in (10, 20, 30, 40, 4_000)], str)
+    assert [bar.segments[0].height for bar in chart.bars] == ["20.00%", "40.00%", "60.00%", "80.00%", "100.00%"]
+    assert ([bar.over for bar in chart.bars], chart.top) == (["", "", "", "", "4000"], "50.0")
+    spread = charts.spreads([Spread("", "", 5, each) for each in (10, 20, 30, 40, 4_000)], str)
+    assert [bar.over for bar in spread.bars] == ["", "", "", "", "4000"]
+    assert spread.bars[-1].segments[0] == Segment("spread", "0.00%", "90.00%")
+
+
+@pytest.mark.parametrize("values", [[10, 20, 4_000], [1, 10, 100, 1_000, 3_000], [0, 0, 0, 0, 7], [5] * 9])
+def test_what_is_merely_uneven_is_drawn_as_it_is(values: list[int]) -> None:
+    assert charts.height(values) == max(values)
 
 
 def test_the_axis_has_a_few_times() -> None:

@@ -8,7 +8,7 @@ from math import floor, log10
 
 from django.utils import timezone
 
-from streamviz.dashboard.comparing import headline, total_before
+from streamviz.dashboard.comparing import Compared, headline, other_total
 from streamviz.dashboard.timespans import chosen
 from streamviz.records.models import Block, Stream
 from streamviz.records.queries.filters import Filters
@@ -25,13 +25,13 @@ def test_a_time_is_compared_with_the_time_before(cast: Cast) -> None:
     recorded(minutes=30, outcome="upstream_error")
     now = by_time(Filters(since=span.since, until=span.until), span.step).total
     assert now is not None
-    found = {each.name: each for each in headline(now, total_before(span, "before"))}
+    found = {each.name: each for each in headline(now, other_total(span, Compared("before")))}
     assert found["Streams"] == ("Streams", "3", "+200 %", True, "1 before")
     assert found["Cost"] == ("Cost", "$3.00", "+200 %", True, "$1.00 before")
     assert found["Failed"] == ("Failed", "33.3 %", "+33.3 pt", True, "0.0 % before")
     assert found["Cached"] == ("Cached", "50.0 %", "+50.0 pt", True, "0.0 % before")
-    assert {each.was for each in headline(now, total_before(span, "nothing"))} == {""}
-    assert total_before(span, "week") is None
+    assert {each.was for each in headline(now, other_total(span, Compared("nothing")))} == {""}
+    assert other_total(span, Compared("week")) is None
 
 
 def test_latencies_are_those_of_the_streams(cast: Cast) -> None:

@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from streamviz.dashboard import stats as dashboard_stats
+from streamviz.dashboard import stats_csv
 from streamviz.records.models import ApiKey, Policy, Stream
 from streamviz.records.queries import rows, sources, statistics
 from tests.dashboard.conftest import Cast, recorded
@@ -163,3 +164,46 @@ def test_it_says_when_it_took_too_long(cast: Cast, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(rows, "SECONDS", 0.1)
     monkeypatch.setattr(statistics, "_HOLDS", "SELECT pg_sleep(5)::text, %(since)s, %(until)s, 0")
     assert "These figures took too long." in page(cast)
+
+
+def figures(shown: str) -> dict[str, str]:
+    head = shown[shown.index('class="headline"') : shown.index("</dl>")]
+    return {
+        name: " ".join(re.sub(r"<[^>]*>", " ", rest).split())
+        for name, rest in re.findall(r"<dt>(.*?)</dt>(.*?)</div>", head)
+    }
+
+
+def test_a_model_is_compared_with_another_in_the_same_time(cast: Cast) -> None:
+    for model, cost in (("a", 0.25), ("a", 0.25), ("b", 1)):
+        lately(f"of {model}", requested_model=model, cost=cost)
+    shown = page(cast, "?model=a&against=b")
+    assert figures(shown)["Cost"] == "$0.5000 −50 % $1.00 b"
+    assert re.findall(_GROUP, shown)[0][1] == "a"
+    streams = re.search(r'aria-label="Streams">.*?</section>', shown, re.DOTALL)
+    assert streams
+    found = [labels(cast, href) for href in re.findall(r'<a href="(/sessions/[^"]+)"', streams[0])]
+    assert found == [["of a"] * 2]
+    assert 'href="?range=7d&by=model&model=a&against=b"' in shown
+    assert '<option value="b" selected>' in shown
+    assert figures(page(cast, "?model=nonsense&against=nonsense"))["Streams"].startswith("3")
+
+
+def test_tables_are_sorted_by_what_they_show(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    for model, cost in (("a", 0.1), ("a", 0.1), ("b", 1), ("c", None)):
+        lately(model, requested_model=model, cost=cost)
+    for sort, wanted in (("", "abc"), ("-cost", "bac"), ("cost", "abc"), ("name", "abc"), ("-name", "cba")):
+        found = [name for _, name in re.findall(_GROUP, page(cast, f"?sort={sort}"))]
+        assert "".join(found) == wanted, sort
+    monkeypatch.setattr(dashboard_stats, "MOST_GROUPS", 1)
+    assert [name for _, name in re.findall(_GROUP, page(cast, "?sort=-cost"))] == ["b"]
+
+
+def test_each_table_is_csv(cast: Cast, guard: Policy) -> None:
+    lately("one", cost=0.5)
+    for table in stats_csv.TABLES:
+        answer = cast["bob"].get(f"/stats/?csv={table}")
+        assert answer["Content-Type"].startswith("text/csv")
+        assert len(answer.content.decode().splitlines()[0].split(",")) > 4
+    changed = cast["bob"].get("/stats/?csv=changes").content.decode().splitlines()
+    assert "guard,1,off" in changed[1]

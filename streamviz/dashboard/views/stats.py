@@ -10,47 +10,68 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from streamviz.dashboard import charts, queries, roles, timespans
-from streamviz.dashboard.comparing import COMPARED, USUAL
-from streamviz.dashboard.links import sessions_between
+from streamviz.dashboard.comparing import COMPARED, USUAL, Compared
+from streamviz.dashboard.links import sessions_between, term
 from streamviz.dashboard.pages import needs
+from streamviz.dashboard.sorting import Sorting
 from streamviz.dashboard.stats import GROUPINGS, TOOL, stats_of
 from streamviz.dashboard.stats_csv import TABLES, as_csv
+from streamviz.dashboard.stats_sorting import GROUP_COLUMNS, POLICY_COLUMNS, TOOL_COLUMNS, sorted_stats
+from streamviz.records.queries import names
 from streamviz.records.queries.lint import broken_rules
 from streamviz.records.queries.rows import SearchTooBroad, limited
+
+_MOST_MODELS = 200
 
 
 @needs(roles.VIEW)
 @require_safe
 def stats(request: HttpRequest) -> HttpResponse:
-    """The streams of a time, `?range=`, by what they have in common, `?by=`, beside another time, `?compare=`; a table
-    alone as CSV with `?csv=`."""
+    """The streams of a time, `?range=`, by what they have in common, `?by=`, beside another time, `?compare=`.
+    `?model=` has those of one model alone, beside another's with `?against=`; a table alone is CSV with `?csv=`."""
     span = timespans.chosen(request.GET.dict(), timezone.now(), queries.oldest_stream())
     group = _one_of((*GROUPINGS, TOOL), request.GET.get("by", ""), "model")
-    compared = _one_of(COMPARED, request.GET.get("compare", ""), USUAL)
-    kept = {**span.query, "by": group, **({} if compared == USUAL else {"compare": compared})}
+    models = names.models()
+    compared = Compared(
+        _one_of(COMPARED, request.GET.get("compare", ""), USUAL),
+        *(_one_of(models, request.GET.get(name, ""), "") for name in ("model", "against")),
+    )
+    groups = Sorting.asked(request.GET, TOOL_COLUMNS if group == TOOL else GROUP_COLUMNS)
+    policies = Sorting.asked(request.GET, POLICY_COLUMNS, "policy_sort")
+    asked = {
+        **({} if compared.time == USUAL else {"compare": compared.time}),
+        **{name: value for name, value in (("model", compared.model), ("against", compared.against)) if value},
+    }
+    kept = {**span.query, "by": group, **asked}
     ranges = {**{name: words for name, (words, _) in timespans.RANGES.items()}, timespans.ALL: "All"}
     context: dict[str, Any] = {
         "page": "stats",
         "span": span,
         "group": group,
-        "compared": COMPARED[compared][0],
+        "compared": compared,
+        "kept": {name: value for name, value in kept.items() if name not in ("model", "against")},
+        "models": models[:_MOST_MODELS],
+        "sorting": groups,
+        "policy_sorting": policies,
         "ranges": [(words, _url(kept, range=name), name == span.name) for name, words in ranges.items()],
         "groupings": [(name, _url(kept, by=name), name == group) for name in (*GROUPINGS, TOOL)],
-        "comparisons": [(w, _url(kept, compare=name), name == compared) for name, (w, _) in COMPARED.items()],
+        "comparisons": [(w, _url(kept, compare=name), name == compared.time) for name, (w, _) in COMPARED.items()],
         "csv": {table: _url(kept, csv=table) for table in TABLES},
         "axis": charts.axis(span),
-        "brush": charts.Brush(span, sessions_between("")),
+        "brush": charts.Brush(span, sessions_between(term("model", compared.model) if compared.model else "")),
     }
     try:
         with limited():
-            found = context["stats"] = stats_of(span, group, compared)
-            context["lint"] = broken_rules(span.since, span.until)
+            found = stats_of(span, group, compared, groups.by if groups.is_descending else "")
+            found = sorted_stats(found, groups, policies)
+            lint = broken_rules(span.since, span.until)
+            context |= {"stats": found, "lint": lint}
     except SearchTooBroad:
         return render(request, "dashboard/stats.html", context | {"is_too_broad": True})
     if (table := request.GET.get("csv", "")) in TABLES:
         name = f'attachment; filename="stats-by-{group if table == "group" else table}.csv"'
         headers = {"Content-Disposition": name}
-        return HttpResponse(as_csv(found, table), content_type="text/csv; charset=utf-8", headers=headers)
+        return HttpResponse(as_csv(found, lint, table), content_type="text/csv; charset=utf-8", headers=headers)
     return render(request, "dashboard/stats.html", context)
 
 

@@ -139,10 +139,13 @@ GROUP BY 1, 2 HAVING sum(streams) > 0 ORDER BY 1, 2
 # Index stream_in_session for sessions: of many thousands, names are joined sooner than looked up.
 _LARGEST = """
 SELECT {name}, sum(streams)::bigint, count(*) OVER () FROM (
-    SELECT {column}, sum(streams) AS streams FROM {source} AS s WHERE {conditions} GROUP BY 1
+    SELECT {column}, sum(streams) AS streams, sum(output_tokens) AS tokens, sum(cost) AS cost
+    FROM {source} AS s WHERE {conditions} GROUP BY 1
 ) AS s {named}
-GROUP BY 1 HAVING sum(streams) > 0 ORDER BY 2 DESC, 1 LIMIT %(most)s
+GROUP BY 1 HAVING sum(streams) > 0 ORDER BY sum({by}) DESC NULLS LAST, 1 LIMIT %(most)s
 """
+# What groups may be the largest by, and its column.
+LARGEST = {"streams": "streams", "tokens": "tokens", "cost": "cost"}
 _NAMED = {
     Grouping.KEY: ("coalesce(named.name, '')", "LEFT JOIN records_apikey AS named ON named.id = s.key_id"),
     Grouping.SESSION: (
@@ -248,12 +251,12 @@ def by_time(
     return Statistics(buckets, total, timed, counted)
 
 
-def largest(filters: Filters, grouping: Grouping, most: int) -> tuple[list[str], int]:
-    """The groups that have most streams, the largest first, and how many groups there are."""
+def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams") -> tuple[list[str], int]:
+    """The groups that have most of one of LARGEST, the largest first, and how many groups there are."""
     wanted = wanted_streams(filters)
     source = _source(filters, grouping)
     name, named = _NAMED.get(grouping, (grouping.value, ""))
-    parts = {"name": name, "named": named, "column": _COLUMNS[grouping], "source": source}
+    parts = {"name": name, "named": named, "column": _COLUMNS[grouping], "source": source, "by": LARGEST[by]}
     with planned(*_PLANNED):
         found = rows(_LARGEST.format(**parts, conditions=wanted.of("s")), {**wanted.values, "most": most})
     return [name for name, _, _ in found], found[0][2] if found else 0
