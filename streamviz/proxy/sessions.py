@@ -2,6 +2,7 @@
 
 import hashlib
 from collections import OrderedDict
+from functools import partial
 from uuid import UUID, uuid5
 
 from streamviz.core.aggregator import Aggregator, Chunk
@@ -96,11 +97,13 @@ class Sessions:
         return self._conversations.move(stream_id, old, new)
 
     def _placed(self, one: Known, named: UUID | None, said: Said) -> Place:
-        asked = one.marks.asked(is_named=named is not None, is_retry=said.is_retry)
-        chosen = self._conversations.find(one, asked, named)
+        asked = partial(one.marks.asked, is_named=named is not None, is_retry=said.is_retry)
+        chosen = self._conversations.find(one, asked(), named)
+        # A fork may be the next turn of a run that is alike, and whose answer is not known yet.
         repeats = any(kind_of(mark) is not Kind.ERRAND for mark in chosen.asked)
-        if chosen.parent is None and repeats and self._conversations.catch_up(one.key_name):
-            chosen = self._conversations.find(one, chosen.asked, named)
+        is_doubtful = chosen.relation == Relation.FORK or (chosen.parent is None and repeats)
+        if is_doubtful and self._conversations.catch_up(one.key_name):
+            chosen = self._conversations.find(one, asked(), named)
         if chosen.parent is None and named is not None and one.marks.is_beginning:
             caller = self._conversations.find_caller(one, named, is_helper=said.is_helper)
             relation = Relation.SUBAGENT if caller is not None or said.is_helper else ""

@@ -49,6 +49,15 @@ def test_a_client_that_asks_on_before_its_stream_is_over_goes_on_from_it(host: H
     assert _is_after(_next(host, _user("Why?"), _model(LONG), _user("And?")), first)
 
 
+def test_of_two_runs_alike_one_that_asks_on_early_goes_on_from_its_own(host: Host) -> None:
+    begins, goes_on = _chat(_user("Why?"), answer=Said(LONG)), [_user("Why?"), _model(LONG), _user("And?")]
+    first = host.take(begins, 1)
+    assert _is_after(_next(host, *goes_on), first)
+    second, aggregator = host.begin(begins, 2)
+    host.answer(second, aggregator)
+    assert _is_after(_next(host, *goes_on, port=2), second)
+
+
 @pytest.mark.parametrize(("port", "name", "relation"), [(1, "", "retry"), (2, "", ""), (2, "a-run", "retry")])
 def test_a_request_that_failed_is_tried_again(host: Host, port: int, name: str, relation: str) -> None:
     """Codex says of a retry no more than its session, and makes it on another connection."""
