@@ -198,7 +198,7 @@ def test_the_selected_row_is_decided_by_key(proxied: Proxied, alice: Visitor) ->
     expect(page.locator(".asks-row .row-link").first).to_be_focused()
     page.keyboard.press("a")
     expect(page.locator(".asks-row")).to_have_count(1)
-    expect(page.get_by_text("allowed by admin")).to_be_visible()
+    expect(page.get_by_text("allowed by admin", exact=True).first).to_be_visible()
     expect(page).to_have_title(re.compile(r"^\(1\) Live"))
     page.keyboard.press("g")
     page.keyboard.press("d")

@@ -33,7 +33,14 @@ async def screens() -> AsyncIterator[Screens]:
 
 def processes() -> list[psutil.Process]:
     """Those that run."""
-    return [each for each in psutil.Process().children() if each.status() != "zombie" and "screens" in each.cmdline()]
+    return [each for each in psutil.Process().children() if is_screens(each)]
+
+
+def is_screens(process: psutil.Process) -> bool:
+    try:
+        return process.status() != "zombie" and "screens" in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def hand_over(screens: Screens, upgrade: str = "websocket") -> socket.socket | None:

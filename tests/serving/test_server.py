@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from time import monotonic
 
 import pytest
 
@@ -69,7 +70,7 @@ def served() -> Iterator[Served]:
 @pytest.fixture
 def impatient() -> Iterator[Served]:
     """One that cuts a client off soon."""
-    yield from serving(silence_seconds=0.5)
+    yield from serving(silence_seconds=2)
 
 
 def serving(silence_seconds: float = 120) -> Iterator[Served]:
@@ -127,7 +128,7 @@ def test_a_client_that_leaves_frees_who_waits_for_it(served: Served) -> None:
 
 def test_a_client_that_takes_nothing_is_cut_off(impatient: Served) -> None:
     with impatient.slow_client(get_request("/flood-until-left")) as client:
-        impatient.wait_for("got http.disconnect the client took nothing for 0.5 s")
+        impatient.wait_for("got http.disconnect the client took nothing for 2 s")
         with pytest.raises(ConnectionResetError):
             read_to_end(client)
 
@@ -135,9 +136,10 @@ def test_a_client_that_takes_nothing_is_cut_off(impatient: Served) -> None:
 def test_a_client_that_takes_little_is_not(impatient: Served) -> None:
     with impatient.slow_client(get_request("/flood")) as client:
         total = 0
-        while data := client.recv(SMALL_BUFFER):  # no faster than the server is asked about
+        until = monotonic() + 5
+        while data := client.recv(SMALL_BUFFER):  # no faster than the server is asked about, for a while
             total += len(data)
-            if total < 50 * SMALL_BUFFER:
+            if monotonic() < until:
                 impatient.get("/")
         assert total > PARTS * len(PART)
 
