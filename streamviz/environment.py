@@ -63,6 +63,13 @@ def count(name: str, default: int) -> int:
     return int(word)
 
 
+def workers(name: str) -> int:
+    """How many processes: a number, 1 where unset, or `auto`: one for each core that this process may use."""
+    if text(name).lower() == "auto":
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, count(name, 1))
+
+
 def words(name: str) -> list[str]:
     """A list written with commas; empty when the variable is unset."""
     return [word.strip() for word in text(name).split(",") if word.strip()]
@@ -110,6 +117,11 @@ def postgres(name: str) -> dict[str, Any] | None:
     known = {key.upper(): str(parts.pop(key, "") or "") for key in ("user", "password", "host", "port")}
     options = {"connect_timeout": CONNECT_TIMEOUT_SECONDS} | parts
     return {"ENGINE": "django.db.backends.postgresql", "NAME": database, **known, "OPTIONS": options}
+
+
+def data_home() -> Path:
+    """Where an installed streamviz has its data, `~/.local/share/streamviz` (the XDG Base Directory Specification)."""
+    return Path(text("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "streamviz"
 
 
 def kept_secret(path: Path) -> str:

@@ -11,8 +11,13 @@ from streamviz.ops import embedded_postgres
 from streamviz.records.journal.room import Limits
 from streamviz.records.rules import Privacy, Retention
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = (BASE_DIR / environment.text("VAR_DIR", "var")).resolve()
+PACKAGE = Path(__file__).resolve().parent
+IS_CLONE = (PACKAGE.parent / "manage.py").exists()
+# Templates and static files lie beside the package in a clone, and inside it where it is installed.
+BASE_DIR = PACKAGE.parent if IS_CLONE else PACKAGE
+# Where our own processes run, and what a relative VAR_DIR is relative to.
+WORKING_DIR = BASE_DIR if IS_CLONE else Path.cwd()
+VAR_DIR = (WORKING_DIR / environment.text("VAR_DIR", "var" if IS_CLONE else str(environment.data_home()))).resolve()
 
 HOST = environment.text("HOST", "127.0.0.1")
 PORT = environment.port("PORT", 8000)
@@ -163,12 +168,20 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
+# How many servers share the port. What `serve` tells those that it starts: its socket, and the hub between them.
+WORKERS = environment.workers("WORKERS")
+LISTENER = environment.text("STREAMVIZ_LISTENER")
+HUB = environment.text("STREAMVIZ_HUB")
+
 REDIS_URL = environment.text("REDIS_URL")
-CHANNEL_LAYERS = {
-    "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
-    if REDIS_URL
-    else {"BACKEND": "channels.layers.InMemoryChannelLayer"},
-}
+HAS_PEERS = bool(REDIS_URL or HUB)
+if REDIS_URL:
+    _LAYER = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+elif HUB:
+    _LAYER = {"BACKEND": "streamviz.live.hub.HubLayer", "CONFIG": {"path": HUB}}
+else:
+    _LAYER = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+CHANNEL_LAYERS = {"default": _LAYER}
 
 UNFOLD = admin_look.UNFOLD
 

@@ -67,12 +67,12 @@ def _url(database: str, address: Mapping[str, str | None]) -> str:
 class Program:
     """A process whose output is collected while it runs."""
 
-    def __init__(self, command: list[str], environment: Mapping[str, str]) -> None:
+    def __init__(self, command: list[str], environment: Mapping[str, str], folder: Path = ROOT) -> None:
         self._lines: list[str] = []
         self._news = threading.Condition()
         self._has_ended = False
         self.process = subprocess.Popen(
-            command, cwd=ROOT, env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, cwd=folder, env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -107,7 +107,13 @@ class Program:
 
 
 class Streamviz:
-    """`manage.py up` on ports of its own. Its folder and database outlive `stop` and `kill`, as a person's would."""
+    """`manage.py up` on ports of its own. Its folder and database outlive `stop` and `kill`, as a person's would.
+
+    `command` and `folder`: another way to say `manage.py`, and where.
+    """
+
+    command = [sys.executable, "manage.py"]
+    folder = ROOT
 
     def __init__(self, var_dir: Path, environment: Mapping[str, str]) -> None:
         self.port = free_port()
@@ -131,7 +137,7 @@ class Streamviz:
 
     def begin(self) -> Program:
         """Start it and do not wait."""
-        self._program = Program([sys.executable, "manage.py", "up"], self.environment)
+        self._program = Program([*self.command, "up"], self.environment, self.folder)
         return self._program
 
     def wait_for(self, text: str) -> None:

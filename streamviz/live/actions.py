@@ -29,13 +29,21 @@ def _allow_session(feed: Feed, stream: LiveStream, ordinal: int, by: str) -> boo
     if asked is None or stream.decide is None:
         return False
     version_id, by = asked.policy.version_id, f"{by} (for the session)"
-    approvals.give(stream.session_id, version_id, by)
-    is_done = stream.decide(ordinal, Decision.ALLOW, by)
-    for each in [each for each in feed.running.values() if each.session_id == stream.session_id]:
+    is_done = approve(feed, stream.session_id, version_id, by)
+    approvals.tell_others(stream.session_id, version_id, by)
+    return is_done
+
+
+def approve(feed: Feed, session_id: uuid.UUID, version_id: int, by: str) -> bool:
+    """`by` allows, at this worker, what this version of a policy would deny in a session, now and later; whether
+    anybody was asked about any of it."""
+    approvals.give(session_id, version_id, by)
+    is_done = False
+    for each in [each for each in feed.running.values() if each.session_id == session_id]:
         for other in list(each.context.holds):
             asked = _question(each, other)
             if asked is not None and asked.policy.version_id == version_id and each.decide is not None:
-                each.decide(other, Decision.ALLOW, by)
+                is_done |= each.decide(other, Decision.ALLOW, by)
     return is_done
 
 

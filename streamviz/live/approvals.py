@@ -1,6 +1,7 @@
 """What people allowed for the rest of a session, so that they are not asked again about each call of an agent."""
 
 import uuid
+from collections.abc import Callable
 from time import monotonic
 
 SECONDS = 8 * 3600.0
@@ -9,11 +10,17 @@ MOST = 10_000
 _About = tuple[uuid.UUID, int]
 
 
+def nobody(session_id: uuid.UUID, version_id: int, by: str) -> None:
+    """There are no other workers to tell."""
+
+
 class Approvals:
-    """By session and version of a policy: another version asks again. Kept in memory, for SECONDS at most."""
+    """By session and version of a policy: another version asks again. Kept in memory, for SECONDS at most; the other
+    workers are told by `tell_others`, and one that starts later asks again."""
 
     def __init__(self) -> None:
         self._given: dict[_About, tuple[str, float]] = {}
+        self.tell_others: Callable[[uuid.UUID, int, str], None] = nobody
 
     def give(self, session_id: uuid.UUID, version_id: int, by: str) -> None:
         """`by` allows whatever this version would deny in this session. The oldest go where there are too many."""

@@ -116,6 +116,14 @@ class Cancelled(PeerMessage, frozen=True):
     by: str
 
 
+class SessionApproved(PeerMessage, frozen=True):
+    """A person allowed, for a whole session, what this version of a policy would deny in it."""
+
+    session_id: uuid.UUID
+    version_id: int
+    by: str
+
+
 class Acted(PeerMessage, frozen=True):
     """What became of what a person did; only the worker that runs the stream answers."""
 
@@ -134,6 +142,7 @@ AnyMessage = (
     | Found
     | Decided
     | Cancelled
+    | SessionApproved
     | Acted
 )
 

@@ -33,6 +33,10 @@ class PeerRows:
         """Whether all rows are wanted: nobody has sent any, or a message was lost."""
         return not self._senders or any(sender.number is None for sender in self._senders.values())
 
+    def have_come_from(self, names: Iterable[str]) -> bool:
+        """Whether we have all rows of these workers."""
+        return all(name in self._senders and self._senders[name].number is not None for name in names)
+
     def take(self, message: messages.Rows) -> bool:
         """Rows of another worker. False where a message before this one was lost."""
         sender = self._senders.setdefault(message.sender, _Sender())

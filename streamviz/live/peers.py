@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 
 from streamviz.core.verdicts import Decision
 from streamviz.live import actions, messages
+from streamviz.live.approvals import approvals, nobody
 from streamviz.live.exports import Exports
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
@@ -30,6 +31,8 @@ from streamviz.live.topics import count_asking
 log = logging.getLogger(__name__)
 
 GROUP = "streamviz.workers"
+# How the channels of those begin that run streams, and of those that have browsers alone.
+WORKER, SCREENS = "streamviz.worker", "streamviz.screens"
 # Whoever watches says so every now and then, and is forgotten after a while of saying nothing.
 REMIND_SECONDS = 2.0
 FORGET_SECONDS = 7.0
@@ -50,12 +53,15 @@ class _Counts(NamedTuple):
 class Peers:
     """One worker's end. Messages can be lost: what is wanted is said again, and what was missed is sent again.
 
-    `are_workers`: whether streams run at the others; browsers alone may. `is_away` while they cannot be reached, upon
-    which `on_away` is called.
+    `are_workers`: whether streams run at the others, `is_worker`: whether they do here; browsers alone may. `is_away`
+    while the others cannot be reached, upon which `on_away` is called.
     """
 
-    def __init__(self, publisher: Publisher, layer: messages.Layer, *, are_workers: bool) -> None:
+    def __init__(
+        self, publisher: Publisher, layer: messages.Layer, *, are_workers: bool, is_worker: bool = True
+    ) -> None:
         self.name = ""
+        self._is_worker = is_worker
         self.are_workers = are_workers
         self._publisher = publisher
         self._layer = layer
@@ -66,6 +72,7 @@ class Peers:
         self._rows = PeerRows(publisher.wall)
         self._counts: dict[str, _Counts] = {}
         self._told = (0, 0)
+        self._telling: set[asyncio.Future[None]] = set()
         self._questions: dict[int, asyncio.Future[messages.Acted | messages.Found]] = {}
         self._numbers = itertools.count(1)
         self._reminded_at = 0.0
@@ -79,16 +86,18 @@ class Peers:
             await self._be_heard()
         self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._tend())]
         self._publisher.peers = self
+        approvals.tell_others = self._tell_approval
 
     async def _be_heard(self) -> None:
         async with asyncio.timeout(ANSWER_SECONDS):
-            name = await self._layer.new_channel("streamviz.worker")
+            name = await self._layer.new_channel(WORKER if self._is_worker else SCREENS)
             await self._layer.group_add(GROUP, name)
         self.name = name
 
     async def stop(self) -> None:
         """Leave them."""
         self._publisher.peers = None
+        approvals.tell_others = nobody
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -111,13 +120,19 @@ class Peers:
     async def catch_up(self) -> None:
         """The rows of the others are on the wall when this returns, where they answer."""
         self._rows.note_forgotten()
-        if not self._rows.are_missing:
+        workers = {name for name in self._counts if name.startswith(WORKER)}
+        # Before anybody has said anything, nobody knows who there is.
+        has_all = self._rows.have_come_from(workers) if self._counts else not self._rows.are_missing
+        if has_all:
             return
         self._rows.came.clear()
-        await self._want_wall()
+        await self._publish(messages.WallWanted(self.name, True))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ROWS_SECONDS):
                 await self._rows.came.wait()
+                while not self._rows.have_come_from(workers):
+                    self._rows.came.clear()
+                    await self._rows.came.wait()
 
     def leave(self, stream_id: uuid.UUID, subscriber: Subscriber) -> None:
         """The socket is gone."""
@@ -215,7 +230,7 @@ class Peers:
                 await self._show_stream(sender, stream_id, again)
             case messages.Relayed() | messages.StreamUnknown():
                 self._take_of_stream(message)
-            case messages.Decided() | messages.Cancelled():
+            case messages.Decided() | messages.Cancelled() | messages.SessionApproved():
                 await self._act(message)
             case messages.LookedFor(sender, question, stream_id):
                 await self._say_found(sender, question, stream_id)
@@ -237,8 +252,12 @@ class Peers:
             view = whole_view_of(stream, view_of_running(stream))
             await self._send(sender, messages.Found(self.name, question, view, stream.request))
 
-    async def _act(self, message: messages.Decided | messages.Cancelled) -> None:
-        feed, stream_id = self._publisher.feed, message.stream_id
+    async def _act(self, message: messages.Decided | messages.Cancelled | messages.SessionApproved) -> None:
+        feed = self._publisher.feed
+        if isinstance(message, messages.SessionApproved):
+            actions.approve(feed, message.session_id, message.version_id, message.by)
+            return
+        stream_id = message.stream_id
         if stream_id not in feed.running:
             return
         if isinstance(message, messages.Cancelled):
@@ -248,7 +267,15 @@ class Peers:
             is_done = actions.decide(feed, stream_id, *told, for_session=message.for_session)
         await self._send(message.sender, messages.Acted(self.name, message.question, is_done))
 
+    def _tell_approval(self, session_id: uuid.UUID, version_id: int, by: str) -> None:
+        told = self._publish(messages.SessionApproved(self.name, session_id, version_id, by))
+        telling = asyncio.ensure_future(told)
+        self._telling.add(telling)
+        telling.add_done_callback(self._telling.discard)
+
     async def _show_wall(self, sender: str, again: bool) -> None:
+        if not self._is_worker:
+            return
         is_new = self._exports.want(sender)  # one that was forgotten does not know it: it may have heard from us since
         self._publisher.tick_while_watched()
         if again or is_new:

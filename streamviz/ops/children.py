@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -47,10 +47,17 @@ class Child:
     began: float
 
     def __init__(
-        self, name: str, module: list[str], is_ready: Callable[[], bool], environment: Mapping[str, str]
+        self,
+        name: str,
+        module: list[str],
+        is_ready: Callable[[], bool],
+        environment: Mapping[str, str],
+        descriptors: Sequence[int] = (),
     ) -> None:
+        """`descriptors` of files that it is to have too."""
         self.name = name
         self._module = module
+        self._descriptors = descriptors
         self._is_ready = is_ready
         self._environment = {**os.environ, **environment}
 
@@ -63,6 +70,7 @@ class Child:
             stdin=subprocess.PIPE,
             start_new_session=True,
             env=self._environment,
+            pass_fds=self._descriptors,
         )
         awaiting = self._await_end
         threading.Thread(target=awaiting, args=[self._process, on_end], name=f"await-{self.name}", daemon=True).start()
@@ -82,8 +90,15 @@ class Child:
         return f"The {self.name} ended by itself (exit status {self._process.wait()}); what it said is above."
 
     def stop(self) -> None:
-        """End it: politely, and at once when that takes too long."""
+        """End it."""
+        stop_together([self])
+
+    def tell_to_stop(self) -> None:
+        """Ask it to end, politely."""
         self._process.terminate()
+
+    def wait_for_end(self) -> None:
+        """Return once it has ended; it is killed when that takes too long."""
         try:
             self._process.wait(settings.STOP_GRACE_SECONDS + STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -93,3 +108,12 @@ class Child:
     def _await_end(self, process: "subprocess.Popen[bytes]", on_end: Callable[["Child"], None]) -> None:
         process.wait()
         on_end(self)
+
+
+def stop_together(children: Iterable[Child]) -> None:
+    """End all of them, side by side."""
+    told = list(children)
+    for child in told:
+        child.tell_to_stop()
+    for child in told:
+        child.wait_for_end()

@@ -25,7 +25,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def run(then: Callable[[str], None] | None = None) -> None:
     """Start everything, say where it is, and keep it running; end everything on Ctrl-C. `then` is called once all runs,
     with the server's address. Raises Fault where something cannot be started, with all ended too."""
-    with _stoppable(), ExitStack() as stack:
+    with stoppable(say), ExitStack() as stack:
         stack.enter_context(checks.only_one_running(settings.VAR_DIR))
         checks.require_free_port(settings.HOST, settings.PORT, "PORT")
         checks.require_free_port("127.0.0.1", settings.SIMULATOR_PORT, "SIMULATOR_PORT")
@@ -47,30 +47,31 @@ def run(then: Callable[[str], None] | None = None) -> None:
 
 def base_url() -> str:
     """Where a browser on this machine finds the server."""
-    host = _reachable_host()
+    host = reachable_host()
     return f"http://[{host}]:{settings.PORT}" if ":" in host else f"http://{host}:{settings.PORT}"
 
 
-def _reachable_host() -> str:
+def reachable_host() -> str:
+    """The host by which this machine reaches its own server."""
     return WILDCARDS.get(settings.HOST, settings.HOST)
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
+def stoppable(tell: Callable[[str], None]) -> Iterator[None]:
     """Let a stop signal end the block once; while it ends, further signals change nothing."""
 
     def stop(number: int, _: object) -> None:
         for each in STOP_SIGNALS:
             signal.signal(each, signal.SIG_IGN)
         print(file=sys.stderr)
-        say("Stopping")
+        tell("Stopping")
         raise KeyboardInterrupt
 
     before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
     try:
         yield
     except KeyboardInterrupt:
-        say("Stopped; nothing is left running")
+        tell("Stopped; nothing is left running")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -104,5 +105,5 @@ def _children() -> list[Child]:
         Child("simulator", simulator, Address("127.0.0.1", port).answers, environment),
         # Ended in the opposite order: what the server records to its last moment is then stored.
         Child("writer", ["django", "write"], lambda: is_running(settings.JOURNAL_DIR), environment),
-        Child("server", ["django", "serve"], Address(_reachable_host(), settings.PORT).answers, environment),
+        Child("server", ["django", "serve"], Address(reachable_host(), settings.PORT).answers, environment),
     ]

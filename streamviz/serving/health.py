@@ -71,7 +71,7 @@ async def _channel_layer() -> str:
     layer = get_channel_layer()
     try:
         name = await layer.new_channel()
-        await layer.send(name, {"type": "probe"})
+        await layer.send(name, {"type": "probe", "data": b""})
         await layer.receive(name)
     except (OSError, RedisError):
         return "cannot be reached"

@@ -53,7 +53,7 @@ class Screens:
         with its_link, its_end:
             process = subprocess.Popen(
                 [sys.executable, "-m", "django", "screens", str(its_link.fileno()), str(its_end.fileno())],
-                cwd=settings.BASE_DIR,
+                cwd=settings.WORKING_DIR,
                 stdin=subprocess.DEVNULL,
                 pass_fds=(its_link.fileno(), its_end.fileno()),
                 start_new_session=True,  # it ends when its link does, not at a terminal's Ctrl-C
@@ -69,8 +69,8 @@ class Screens:
             await asyncio.gather(self._tending, return_exceptions=True)
 
     async def _tend(self, process: "subprocess.Popen[bytes]", link: Link) -> None:
-        # Where workers hear each other over Redis, it is one of them.
-        peers = None if settings.REDIS_URL else Peers(self._publisher, link, are_workers=False)
+        # Where workers hear each other, it is one of them.
+        peers = None if settings.HAS_PEERS else Peers(self._publisher, link, are_workers=False)
         try:
             await link.open()
             if peers is not None:

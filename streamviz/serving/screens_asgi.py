@@ -28,7 +28,8 @@ def application_for(end: socket.socket, stop: Callable[[], None]) -> Application
         publisher.share = SHARE_ALONE
         link = Link(end, "screens")
         await link.open()
-        peers = Peers(publisher, get_channel_layer() if settings.REDIS_URL else link, are_workers=True)
+        layer = get_channel_layer() if settings.HAS_PEERS else link
+        peers = Peers(publisher, layer, are_workers=True, is_worker=False)
         peers.on_away = publisher.send_away
         await peers.start()
         watching = asyncio.ensure_future(_stop_without(link, stop))

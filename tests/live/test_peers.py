@@ -1,12 +1,15 @@
 """Several workers: what runs on one is seen, and counted, at another."""
 
 import asyncio
+import uuid
 from collections.abc import Callable
 
 import pytest
 from channels.layers import InMemoryChannelLayer
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from streamviz.core.verdicts import Decision
+from streamviz.live import actions
 from streamviz.live import peers as peers_module
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
@@ -118,6 +121,21 @@ async def test_a_page_opened_again_shows_the_rows_of_all_workers_again(workers: 
     del browser
     again = await here.watch_wall()
     await again.until(lambda page: labels(page, "running") == ["one"])
+
+
+async def test_what_is_allowed_for_a_session_is_so_at_all_workers(workers: tuple[Worker, Worker]) -> None:
+    here, there = workers  # of which this process has one list of what was allowed, and `there` told the others last
+    session = uuid.uuid4()
+    asked = [worker.run(asks=True, session_id=session) for worker in workers]
+    allowed: asyncio.Queue[tuple[int, Decision, str]] = asyncio.Queue()
+    for running in asked:
+        await running.call("{}", "rm")
+        await running.take(delta(finish="tool_calls"))
+        running.stream.decide = lambda *told: allowed.put_nowait(told) is None
+    assert actions.decide(there.feed, asked[1].id, 0, Decision.ALLOW, "alice", for_session=True)
+    async with asyncio.timeout(PATIENCE):
+        assert [await allowed.get() for _ in asked] == [(0, Decision.ALLOW, "alice (for the session)")] * 2
+    assert here.feed.running
 
 
 class Redis(InMemoryChannelLayer):

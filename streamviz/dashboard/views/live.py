@@ -8,7 +8,6 @@ from django.views.decorators.http import require_POST, require_safe
 from streamviz.dashboard import demo, roles
 from streamviz.dashboard.pages import base_url, needs, render_page
 from streamviz.dashboard.setting_up import snippets
-from streamviz.live.feed import now_us
 from streamviz.live.filters import parse_filter, unknown_fields
 from streamviz.live.pace import Pace
 from streamviz.live.publisher import publisher
@@ -32,7 +31,7 @@ _SHORTCUTS = {
 async def live(request: HttpRequest) -> HttpResponse:
     """All streams that run or have just ended, or those that `?q=` asks for."""
     wanted = parse_filter(" ".join(request.GET.getlist("q")))
-    await publisher.wall.catch_up(now_us())
+    await publisher.catch_up()
     context = {
         "page": "live",
         "wall": await WallTopic(publisher.wall, wanted).html(Pace()),

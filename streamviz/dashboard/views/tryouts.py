@@ -90,8 +90,8 @@ def start_backtest(request: HttpRequest, name: str) -> HttpResponse:
     job = Backtest.objects.create(
         policy=policy, streams=wanted["streams"], since=since, created_by=signed_in_user(request), **version.fields()
     )
-    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "backtest", "--job", str(job.pk)]
-    subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "django", "backtest", "--job", str(job.pk)]
+    subprocess.Popen(command, cwd=settings.WORKING_DIR, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return redirect("backtest", name, job.pk)
 
 

@@ -1,6 +1,7 @@
-"""`python manage.py serve`: the HTTP and websocket server alone."""
+"""`python manage.py serve`: the HTTP and websocket server alone, or WORKERS of them on one port."""
 
 import gc
+import socket
 import sys
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ from django.db import connections
 
 from streamviz import descriptors
 from streamviz.faults import Fault
-from streamviz.ops import checks
+from streamviz.ops import checks, workers
 
 
 class Command(BaseCommand):
@@ -25,7 +26,10 @@ class Command(BaseCommand):
             checks.require_database()
             checks.require_password_if_public()
             connections.close_all()
-            serve()
+            if settings.WORKERS > 1 and not settings.LISTENER:
+                workers.run(settings.WORKERS)
+            else:
+                serve()
         except Fault as fault:
             sys.exit(f"streamviz: {fault}")
 
@@ -33,15 +37,20 @@ class Command(BaseCommand):
 def serve() -> None:
     """Run the server. Imported here, as that makes the process's event loop Twisted's and loads the application."""
     gc.disable()  # what is imported stays, and looking through it again and again takes an eighth of the time
-    from streamviz.serving.server import Limits, Listening  # first: Twisted's reactor depends on what is imported first
+    from streamviz.serving.server import Limits, Listening, Server  # first: it decides on Twisted's reactor
 
     from streamviz.serving.asgi import application, screens  # isort: skip
     from streamviz.proxy.early import passage
     from streamviz.proxy.worker import worker
+    from streamviz.serving.sharing import Sharing
 
     gc.enable()
     limits = Limits(settings.CLIENT_SILENCE_SECONDS, settings.TRUSTED_PROXIES)
     drain = partial(worker.drain, settings.STOP_GRACE_SECONDS)
-    server = Listening(application, settings.HOST, settings.PORT, drain, screens.hand_over, limits)
+    if settings.LISTENER:
+        shared = socket.socket(fileno=int(settings.LISTENER))
+        server: Server = Sharing(application, shared, drain, screens.hand_over, limits)
+    else:
+        server = Listening(application, settings.HOST, settings.PORT, drain, screens.hand_over, limits)
     server.gate = partial(passage, worker)
     server.run()

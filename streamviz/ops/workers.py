@@ -1,0 +1,62 @@
+"""Several servers on one port of one machine, kept running, and the hub between them."""
+
+import queue
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from django.conf import settings
+
+from streamviz.faults import Fault
+from streamviz.ops.children import Address, Child, stop_together
+from streamviz.ops.keeping import Keeping
+from streamviz.ops.supervisor import reachable_host, stoppable
+
+BACKLOG = 512
+
+
+def run(count: int) -> None:
+    """Serve with so many processes until a stop signal. Raises Fault where the port or a server cannot be had."""
+    with (
+        stoppable(lambda _: None),
+        _listening() as listener,
+        TemporaryDirectory(prefix="streamviz-") as folder,
+    ):
+        hub, servers = _children(count, listener.fileno(), Path(folder, "hub"))
+        ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
+        children = [*([] if settings.REDIS_URL else [hub]), *servers]
+        for child in children:
+            child.start(ended.put)
+        try:
+            for child in children:
+                child.wait_until_ready()
+            Keeping(ended, None).run()
+        finally:
+            listener.close()
+            stop_together(servers)
+            stop_together(each for each in children if each is hub)
+
+
+def _children(count: int, listener: int, socket_path: Path) -> tuple[Child, list[Child]]:
+    environment = {"STREAMVIZ_LISTENER": str(listener), "STREAMVIZ_HUB": str(socket_path)}
+    answers = Address(reachable_host(), settings.PORT).answers
+    hub = Child("hub", ["streamviz.live.hub", str(socket_path)], socket_path.exists, {})
+    names = [f"server {number}" for number in range(1, count + 1)]
+    return hub, [Child(name, ["django", "serve"], answers, environment, [listener]) for name in names]
+
+
+@contextmanager
+def _listening() -> Iterator[socket.socket]:
+    """A socket for all of them: whoever connects while one is restarted is taken by another."""
+    is_v6 = ":" in settings.HOST
+    family = socket.AF_INET6 if is_v6 else socket.AF_INET
+    address = settings.HOST.strip("[]"), settings.PORT
+    try:
+        listener = socket.create_server(address, family=family, backlog=BACKLOG, dualstack_ipv6=is_v6)
+    except OSError as error:
+        raise Fault(f"Cannot listen on {settings.HOST}:{settings.PORT}: {error}") from None
+    with listener:
+        listener.setblocking(False)
+        yield listener

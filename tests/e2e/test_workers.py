@@ -1,0 +1,98 @@
+"""WORKERS=2: two servers on one port, without Redis, of which nobody can tell that they are two."""
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import httpx
+import psutil
+import pytest
+
+from tests.e2e.proxied import MESSAGES, Proxied, until
+from tests.services import Serving
+
+STREAMS = 12
+
+
+@pytest.fixture(scope="module")
+def proxied(serving: Serving) -> Iterator[Proxied]:
+    with serving(WORKERS="2") as server, Proxied(server) as proxied:
+        proxied.sign_in()
+        until(lambda: len(servers(proxied)) == 2)
+        yield proxied
+
+
+def servers(proxied: Proxied) -> list[int]:
+    """Their processes, which a server that keeps them has started."""
+    return [each.pid for keeper in serving_below(proxied.server.pid) for each in serving_below(keeper.pid)]
+
+
+def serving_below(pid: int) -> list[psutil.Process]:
+    return [each for each in psutil.Process(pid).children() if is_server(each)]
+
+
+def is_server(process: psutil.Process) -> bool:
+    try:
+        return "serve" in process.cmdline()
+    except psutil.Error:
+        return False
+
+
+def call(proxied: Proxied, model: str, session: str) -> bytes:
+    """On a connection of its own, so that any server may have it; what came of a stream that broke off."""
+    body = {"model": f"sim/{model}", "messages": MESSAGES, "stream": True}
+    headers = {"authorization": f"Bearer {proxied.server.api_key}", "x-session-id": session}
+    url = f"{proxied.server.base_url}/v1/chat/completions"
+    came = b""
+    with (
+        suppress(httpx.RemoteProtocolError, httpx.ReadError),
+        httpx.Client(timeout=120) as client,
+        client.stream("POST", url, json=body, headers=headers) as response,
+    ):
+        for piece in response.iter_raw():
+            came += piece
+    return came
+
+
+def shown_live(proxied: Proxied) -> int:
+    """How many running streams the Live page of whichever server shows."""
+    with httpx.Client(base_url=proxied.server.base_url, cookies=proxied.http.cookies, timeout=60) as browser:
+        return len(set(re.findall(r'id="r-([0-9a-f]{32})"', browser.get("/").text)))
+
+
+def test_each_page_shows_the_streams_of_both(proxied: Proxied) -> None:
+    with ThreadPoolExecutor(STREAMS) as clients:
+        calls = [clients.submit(call, proxied, "content?pace=40&chunks=300", f"both {n}") for n in range(STREAMS)]
+        until(lambda: len(proxied.open_upstream()) == STREAMS)
+        for _ in range(6):
+            until(lambda: shown_live(proxied) == STREAMS)
+        assert all(body.endswith(b"data: [DONE]\n\n") for body in (each.result() for each in calls))
+    workers = proxied.query("SELECT count(*) FROM records_worker")
+    assert workers == [(2,)]
+
+
+def test_a_policy_that_is_switched_binds_both(proxied: Proxied) -> None:
+    version = proxied.switch("shell-guard", "enforce")
+    proxied.wait_for_version("shell-guard", version)
+    until(lambda: "on all 2 workers" in proxied.http.get("/policies/shell-guard/spread/").text)
+    answers = [call(proxied, "dangerous?speed=inf", f"guarded {n}") for n in range(8)]
+    proxied.switch("shell-guard", "off")
+    assert not any(b"run_shell" in body for body in answers)
+
+
+def test_one_that_is_killed_takes_its_own_streams_alone_and_comes_back(proxied: Proxied) -> None:
+    with ThreadPoolExecutor(STREAMS) as clients:
+        calls = [clients.submit(call, proxied, "content?pace=40&chunks=200", f"killed {n}") for n in range(STREAMS)]
+        until(lambda: len(proxied.open_upstream()) == STREAMS)
+        victim = servers(proxied)[0]
+        os.kill(victim, signal.SIGKILL)
+        after = [call(proxied, "content?speed=inf&chunks=3", f"after {n}") for n in range(4)]
+        whole = [body.endswith(b"data: [DONE]\n\n") for body in (each.result() for each in calls)]
+    assert all(body.endswith(b"data: [DONE]\n\n") for body in after)
+    assert any(whole)
+    proxied.server.wait_for("Restarted the server")
+    until(lambda: len(servers(proxied)) == 2 and victim not in servers(proxied))
+    assert "0 damaged" in proxied.verify()
