@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from channels.layers import InMemoryChannelLayer
@@ -128,10 +129,15 @@ async def test_what_is_allowed_for_a_session_is_so_at_all_workers(workers: tuple
     session = uuid.uuid4()
     asked = [worker.run(asks=True, session_id=session) for worker in workers]
     allowed: asyncio.Queue[tuple[int, Decision, str]] = asyncio.Queue()
+
+    def decide(*told: Any) -> bool:
+        allowed.put_nowait(told)
+        return True
+
     for running in asked:
         await running.call("{}", "rm")
         await running.take(delta(finish="tool_calls"))
-        running.stream.decide = lambda *told: allowed.put_nowait(told) is None
+        running.stream.decide = decide
     assert actions.decide(there.feed, asked[1].id, 0, Decision.ALLOW, "alice", for_session=True)
     async with asyncio.timeout(PATIENCE):
         assert [await allowed.get() for _ in asked] == [(0, Decision.ALLOW, "alice (for the session)")] * 2
