@@ -6,6 +6,7 @@ from functools import partial
 
 from streamviz.core.aggregator import Chunk, processing_error
 from streamviz.core.blocks import StreamBlock, StreamState
+from streamviz.core.bounding import Bounding
 from streamviz.core.chunk_gate import ChunkGate
 from streamviz.core.composer import Composer
 from streamviz.core.context import StreamingContext
@@ -23,8 +24,9 @@ from streamviz.core.hooks import Failed, called, verdict_of
 from streamviz.core.judgements import Answer, ChainContext, Hold, Judgement, Subject
 from streamviz.core.judging import Judging
 from streamviz.core.policy import ActivePolicy, Bounded, Consult, Policy, Rest, no_rest
+from streamviz.core.readings import SLICE, whole_verdict
 from streamviz.core.release import Change, Release
-from streamviz.core.running import SLICE, RunningText, whole_verdict
+from streamviz.core.running import RunningText
 from streamviz.core.verdicts import Decision, Mode, Verdict
 
 _STEPS_A_REST = 50
@@ -52,11 +54,7 @@ class PolicyChain:
         self._enforcing = [active for active in policies if active.mode is Mode.ENFORCE]
         self._release = Release(composer)
         self._judgings: dict[int, Judging[StreamBlock]] = {}
-        self._bounding = [active for active in policies if type(active.policy).on_held is not Policy.on_held]
-        # Who bounds each held block that grows, the blocks that grew too much, and who has said so of which.
-        self._bounds: dict[int, list[ActivePolicy]] = {}
-        self._cut: set[int] = set()
-        self._said: dict[int, list[ActivePolicy]] = {}
+        self._bounding = Bounding(policies)
         # What policies raised when they were asked whether they hold or watch a block.
         self._raised: dict[int, list[tuple[ActivePolicy, BaseException]]] = {}
         # The last running text of each kind and choice.
@@ -128,7 +126,7 @@ class PolicyChain:
             if isinstance(event, BlockDelta):
                 if self._release.running:
                     await self._read_slices(event, context)
-                if event.ordinal in self._bounds:
+                if event.ordinal in self._bounding.asked:
                     self._bound(state.blocks[event.ordinal], context)
             elif isinstance(event, BlockStarted):
                 self._begin(state.blocks[event.ordinal], context)
@@ -182,8 +180,7 @@ class PolicyChain:
         if holders:
             self._release.undecided.add(block.ordinal)
             context.holds[block.ordinal] = Hold(context.now(), holders)
-            if bounding := [each for each in self._bounding if _bounds(each, block)]:
-                self._bounds[block.ordinal] = bounding
+            self._bounding.begin(block)
             return
         watching = [active for active in self._policies if self._watches(active, block)]
         if watching:
@@ -221,33 +218,17 @@ class PolicyChain:
             await self._rest()
 
     def _bound(self, block: StreamBlock, context: ChainContext) -> None:
-        """A held block grows: has it grown too much? Each policy says so once."""
-        for active in list(self._bounds[block.ordinal]):
-            judgement = _too_much(active, block, context)
-            if judgement is None:
-                continue
-            self._bounds[block.ordinal].remove(active)
-            self._said.setdefault(block.ordinal, []).append(active)
-            context.judgements.append(judgement)
-            if active.mode is Mode.ENFORCE and judgement.verdict.decision is not Decision.ALLOW:
-                self._cut_off(block, judgement, context)
-                return
-
-    def _cut_off(self, block: StreamBlock, judgement: Judgement, context: ChainContext) -> None:
-        """The stream ends where a held block began."""
-        halt = replace(judgement.verdict, decision=Decision.HALT)
-        self._deny(block.ordinal, Change(judgement.policy, halt, block), context)
-        self._release.undecided.discard(block.ordinal)
-        del self._bounds[block.ordinal]
-        self._cut.add(block.ordinal)
+        """A held block grows: where that is too much, the stream ends where it began."""
+        if (judgement := self._bounding.grew(block, context)) is not None:
+            halt = replace(judgement.verdict, decision=Decision.HALT)
+            self._deny(block.ordinal, Change(judgement.policy, halt, block), context)
+            self._release.undecided.discard(block.ordinal)
 
     def _judge(self, block: StreamBlock, context: ChainContext) -> None:
-        self._bounds.pop(block.ordinal, None)
-        if block.ordinal in self._cut:
+        if (said := self._bounding.end(block)) is None:
             return
         is_held = block.ordinal in self._release.undecided
         running = self._release.running.get(block.ordinal)
-        said = self._said.get(block.ordinal, ())
         own = [active for active in self._policies if active.scope.applies(block) and active not in said]
         if running is not None:
             self._close_text(block.ordinal, context)
@@ -326,21 +307,6 @@ class PolicyChain:
             if verdict is not None:
                 at = context.now()
                 context.judgements.append(Judgement(active, None, verdict, at, at - began, failure, Subject.STREAM))
-
-
-def _bounds(active: ActivePolicy, block: StreamBlock) -> bool:
-    """Where a person has the last word, what the policy says waits until the block is whole."""
-    return active.by_hand is None and active.scope.may_apply(block)
-
-
-def _too_much(active: ActivePolicy, block: StreamBlock, context: ChainContext) -> Judgement | None:
-    """What a policy says of a held block that grows; None where that is not to halt."""
-    began = context.now()
-    verdict, failure = verdict_of(active, active.policy.on_held, block, context)
-    if verdict is None or (not failure and verdict.decision is not Decision.HALT):
-        return None
-    at = context.now()
-    return Judgement(active, block.ordinal, verdict, at, at - began, failure)
 
 
 def judge_block(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Verdict | Consult | None:

@@ -2,21 +2,17 @@
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import msgspec
 
 from streamviz.core.blocks import StreamBlock
-from streamviz.core.context import StreamingContext
-from streamviz.core.hooks import Failed, called, checked, require_in_time
+from streamviz.core.hooks import Failed, called, require_in_time
 from streamviz.core.judgements import ChainContext, Judgement
 from streamviz.core.policy import ActivePolicy, Edit, Reading, Tail
+from streamviz.core.readings import SHOWN_SPANS, checked_reading, placed, replaced
 from streamviz.core.verdicts import Decision, Mode, Verdict
 
 _CONTEXT = 1
-_SHOWN_SPANS = 20
-# So much of a text is read at once; to read it can take some ms.
-SLICE = 250
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
@@ -162,7 +158,7 @@ class _Stage:
         for edit in edits:
             self._counts[edit.label] += 1
             self._edited_to = self._gone + edit.end
-            if len(self._spans) < _SHOWN_SPANS:
+            if len(self._spans) < SHOWN_SPANS:
                 self._spans.append(
                     {"start": max(0, self._gone + edit.start), "end": self._gone + edit.end, "label": edit.label}
                 )
@@ -283,60 +279,6 @@ class RunningText:
 
 def _is_before(piece: Piece) -> bool:
     return not piece.source and not piece.is_changed
-
-
-def whole_verdict(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Verdict:
-    """What a policy for running text makes of a block that somebody held."""
-    active.policy.require_short(block.length <= SLICE)
-    tail = Tail(block.text, 0, True)
-    reading = checked_reading(active.policy.on_delta(block, tail, context), tail)
-    if reading.verdict is not None and reading.verdict.decision is Decision.HALT:
-        return placed(reading.verdict, reading.safe)
-    if not reading.edits:
-        return Verdict(Decision.ALLOW)
-    counts = Counter(edit.label for edit in reading.edits)
-    spans = [{"start": edit.start, "end": edit.end, "label": edit.label} for edit in reading.edits[:_SHOWN_SPANS]]
-    return replaced(edited(block.text, reading.edits), counts, spans)
-
-
-def placed(verdict: Verdict, start: int) -> Verdict:
-    """A verdict that halts, with the place in the text where it does."""
-    return replace(verdict, evidence={**verdict.evidence, "start": start})
-
-
-def checked_reading(said: object, tail: Tail) -> Reading:
-    """Raises TypeError where a policy gave something else, ValueError for edits that cannot be made."""
-    if not isinstance(said, Reading):
-        raise TypeError(f"a policy gives a Reading, not {type(said).__name__}")
-    checked(said.verdict)
-    if not isinstance(said.safe, int):
-        raise TypeError(f"the safe of a Reading is an int, not a {type(said.safe).__name__}")
-    if not said.edits:
-        return said
-    at = tail.begin
-    for edit in said.edits:
-        if not isinstance(edit.text, str) or not isinstance(edit.label, str):
-            raise TypeError("the text and the label of an edit are str")
-        if not at <= edit.start <= edit.end <= said.safe:
-            raise ValueError(f"an edit from {edit.start} to {edit.end} is not behind {at} and before {said.safe}")
-        at = edit.end
-    return said
-
-
-def replaced(text: str, counts: Counter[str], spans: Sequence[object]) -> Verdict:
-    """The verdict on a text in which something was replaced: how much of what, and where."""
-    found = ", ".join(f"{number} × {label}" for label, number in sorted(counts.items()))
-    return Verdict(Decision.REPLACE, f"Replaced: {found}.", text, {"counts": dict(counts), "spans": list(spans)})
-
-
-def edited(text: str, edits: Iterable[Edit]) -> str:
-    """`text` with the edits made in it."""
-    pieces: list[str] = []
-    at = 0
-    for edit in edits:
-        pieces += [text[at : edit.start], edit.text]
-        at = edit.end
-    return "".join([*pieces, text[at:]])
 
 
 def _cut(waiting: deque[Piece], safe: int, edits: Sequence[Edit]) -> list[Piece]:

@@ -11,7 +11,7 @@ from django.db.models.functions import Length
 
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.live.presentation import marks
-from streamviz.live.presentation.views import TAIL_CHARACTERS
+from streamviz.live.presentation.block_views import TAIL_CHARACTERS
 from streamviz.records.models import Annotation, Block, ClientRun, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries import pages

@@ -5,9 +5,10 @@ from typing import NamedTuple
 from streamviz.core.tokens import Tokens
 from streamviz.dashboard.conversations import Turns
 from streamviz.dashboard.queries import SessionRow, Spent
+from streamviz.live.presentation.block_views import VerdictView
 from streamviz.live.presentation.facts import Fact
 from streamviz.live.presentation.text import UNKNOWN, about, age, count, exact, money, one_line, plural
-from streamviz.live.presentation.views import StreamView, VerdictView
+from streamviz.live.presentation.views import StreamView
 from streamviz.records.models import Session, Stream
 
 _FORMATS = {

@@ -8,8 +8,8 @@ import msgspec
 from streamviz.live import rendering
 from streamviz.live.entries import Entry
 from streamviz.live.filters import Facts
+from streamviz.live.presentation.block_views import tail_line
 from streamviz.live.presentation.rows import RowText, RowView, last_of
-from streamviz.live.presentation.views import tail_line
 from streamviz.live.row_sources import RowSource
 
 _WORD_CHARACTERS = 300  # no more than a filter can ask for

@@ -11,12 +11,13 @@ from streamviz.live import row_markup
 from streamviz.live.entries import Entry
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.arguments import tree_of
+from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut, share
 from streamviz.live.presentation.facts import facts_of
 from streamviz.live.presentation.moment import Moment
 from streamviz.live.presentation.rows import RowText, RowView, asks_of
 from streamviz.live.presentation.text import exact, one_line, plural
-from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
+from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import waterfall_of
 from streamviz.live.presentation.windows import window_of
 

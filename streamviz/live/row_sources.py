@@ -9,9 +9,10 @@ from streamviz.core.events import BlockKind
 from streamviz.exchange.recording import outline_of
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import Feed
+from streamviz.live.presentation.block_views import TAIL_CHARACTERS
 from streamviz.live.presentation.spark import counts_of
 from streamviz.live.presentation.stream_views import view_of
-from streamviz.live.presentation.views import ASKED_CHARACTERS, STALLED_US, TAIL_CHARACTERS, StreamView, is_lasting
+from streamviz.live.presentation.views import ASKED_CHARACTERS, STALLED_US, StreamView, is_lasting
 
 SECOND = 1_000_000
 _NOTHING: tuple[object, ...] = (None,)

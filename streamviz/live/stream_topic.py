@@ -8,9 +8,10 @@ from django.utils.safestring import SafeString
 from streamviz.exchange.stream import LiveStream
 from streamviz.live import rendering
 from streamviz.live.pace import Pace
+from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.live.presentation.text import printable
-from streamviz.live.presentation.views import BlockView, StreamView
+from streamviz.live.presentation.views import StreamView
 from streamviz.live.topics import Update
 
 _SECOND = 1_000_000

@@ -10,8 +10,8 @@ from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_text
 from streamviz.core.policy import Edit, Policy, Reading, Tail
+from streamviz.core.readings import edited, replaced
 from streamviz.core.request import ModelCall
-from streamviz.core.running import edited, replaced
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
 from streamviz.policies.arguments import read, read_json, unescaped
 from streamviz.policies.finder import Budget, Finder, Found

@@ -8,7 +8,6 @@ from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import JsonObject, decode
 from streamviz.core.lint import LINTERS, Note
 from streamviz.core.sse import SSEEvent, SSEParser
-from streamviz.core.timeline import Timeline
 from streamviz.core.wire import AGGREGATORS
 from streamviz.records.runs import StoredChunk
 
@@ -44,15 +43,6 @@ def _is_json(raw: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def timeline_of(wire_format: str, stored: Iterable[StoredChunk]) -> Timeline:
-    """The same chunks, aggregated so that any moment between them can be told."""
-    timeline = Timeline(AGGREGATORS[wire_format]())
-    for each in stored:
-        timeline.add(each.seq, each.received_at, events_of(each))
-    timeline.close()
-    return timeline
 
 
 def lint(wire_format: str, stored: Sequence[StoredChunk], is_whole: bool) -> list[Note]:

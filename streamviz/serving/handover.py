@@ -11,7 +11,8 @@ import socket
 from collections.abc import Callable
 
 from streamviz.asgi_types import Application
-from streamviz.serving.server import Connection, Limits, Server
+from streamviz.serving.connections import Connection
+from streamviz.serving.server import Limits, Server
 
 # More than the head of any request that the server takes.
 _MOST_BYTES = 128 * 1024

@@ -9,26 +9,22 @@ the event loop comes round.
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
 
 import asyncio
-import contextlib
 import logging
-import socket
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from time import monotonic
 from typing import Any, NamedTuple
 
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server as DaphneServer
 from daphne.ws_protocol import WebSocketFactory
-from twisted.internet import defer, tcp
-from twisted.internet.error import CannotListenError, ConnectionLost
-from twisted.internet.interfaces import IPushProducer
+from twisted.internet import defer
+from twisted.internet.error import CannotListenError
 from twisted.logger import STDLibLogObserver, globalLogBeginner
-from zope.interface import implementer
 
 from streamviz.asgi_types import WHY, Application
 from streamviz.faults import Fault
+from streamviz.serving.connections import Brake, Port
 from streamviz.serving.forwarding import Networks, forwarded
 from streamviz.serving.gate import Gate, GatedRequest
 from streamviz.serving.lifespan import Lifespan
@@ -51,103 +47,6 @@ class Limits(NamedTuple):
 
     silence_seconds: float = 120.0
     proxies: Networks = ()
-
-
-class Connection(tcp.Server):
-    """A client's connection, which gives the socket what that takes at once and leaves the rest to the reactor."""
-
-    taken_at = 0.0  # when the socket last took something (s)
-
-    def writeSomeData(self, data: bytes) -> int | ConnectionLost:
-        """Called by Twisted, and here."""
-        taken: int | ConnectionLost = super().writeSomeData(data)
-        if isinstance(taken, int) and taken:
-            self.taken_at = monotonic()
-        return taken
-
-    def write(self, data: bytes) -> None:
-        """Called by Twisted's protocols. What cannot be sent, also because the client has left, the reactor sees to."""
-        if data and self.connected and not self.has_unsent:
-            sent = self.writeSomeData(data)
-            if isinstance(sent, int):
-                data = data[sent:]
-        if data:
-            super().write(data)
-
-    def writeSequence(self, iovec: Iterable[bytes]) -> None:
-        """Called by Twisted's protocols."""
-        self.write(b"".join(iovec))
-
-    @property
-    def has_unsent(self) -> bool:
-        """Whether the client's socket has not taken all that it was given."""
-        return bool(self.dataBuffer or self._tempDataBuffer)
-
-    def notice_lost_peers(self, seconds: float) -> None:
-        """Have the system end it where the other side is gone without a word, be it silent or sent to."""
-        self.setTcpKeepAlive(True)
-        chosen = {"TCP_KEEPIDLE": seconds / 2, "TCP_KEEPINTVL": seconds / 8, "TCP_USER_TIMEOUT": seconds * 1000}
-        for name, value in chosen.items():
-            if option := getattr(socket, name, None):  # not every system has them
-                self.socket.setsockopt(socket.IPPROTO_TCP, option, max(1, int(value)))
-
-    def let_go(self) -> None:
-        """Close it here alone: it goes on in another process."""
-        self._shouldShutdown = False
-        self.loseConnection()
-
-
-class Port(tcp.Port):
-    """A port whose connections are ours."""
-
-    transport = Connection
-    silence_seconds = 0.0
-
-    def _preMakeConnection(self, transport: Connection) -> Connection:
-        transport.notice_lost_peers(self.silence_seconds)
-        return transport
-
-
-@implementer(IPushProducer)
-class Brake:
-    """Twisted tells it when the client's socket is full; who sends waits here until there is room."""
-
-    def __init__(self, transport: Any, starts_full: bool = False) -> None:
-        self._transport = transport
-        self._has_room = asyncio.Event()
-        if not starts_full:
-            self._has_room.set()
-
-    def pauseProducing(self) -> None:
-        """Called by Twisted: the socket's buffer is full."""
-        self._has_room.clear()
-
-    def resumeProducing(self) -> None:
-        """Called by Twisted: the buffer is empty. A socket that is to be closed closes once its producer is gone."""
-        self._has_room.set()
-        if getattr(self._transport, "disconnecting", False):
-            self._transport.unregisterProducer()
-
-    def stopProducing(self) -> None:
-        """Called by Twisted, and by the server: the client has left."""
-        self._has_room.set()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the client has to catch up before more is sent."""
-        return not self._has_room.is_set()
-
-    async def wait_for_room(self, seconds: float) -> bool:
-        """Return once the client has caught up or left; False where it has taken nothing at all for so long."""
-        since = monotonic()
-        while self.is_full:
-            left = max(since, self._transport.taken_at) + seconds - monotonic()
-            if left <= 0:
-                return False
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(left):
-                    await self._has_room.wait()
-        return True
 
 
 class Request(GatedRequest):

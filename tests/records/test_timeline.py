@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from streamviz.core.blocks import StreamState
-from streamviz.core.timeline import Piece
+from streamviz.core.timeline import Piece, Timeline
 from streamviz.core.wire import AGGREGATORS
-from streamviz.records.aggregation import aggregate, events_of, timeline_of
+from streamviz.records.aggregation import aggregate, events_of
 from streamviz.records.recorder import BlockRecord
 from streamviz.records.runs import StoredChunk
 from tests.core.support import delta, parse, sse
@@ -20,6 +20,14 @@ STREAMS, MOMENTS = 100, 20
 
 def stored(tape: bytes) -> list[StoredChunk]:
     return [StoredChunk(chunk.seq, chunk.received_at, len(chunk.raw), chunk.raw) for chunk in parse(tape)]
+
+
+def timeline_of(format: str, chunks: list[StoredChunk]) -> Timeline:
+    timeline = Timeline(AGGREGATORS[format]())
+    for each in chunks:
+        timeline.add(each.seq, each.received_at, events_of(each))
+    timeline.close()
+    return timeline
 
 
 def shown(state: StreamState) -> object:

@@ -7,30 +7,26 @@ and the first candidate of a chunk for the answer.
 import re
 
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object
-from streamviz.core.wire.beside import has_text
+from streamviz.core.wire.beside import has_text, member_names
 
 # What describes a part and is not its content.
 DESCRIPTIONS = ("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution")
 _LINE = re.compile(rb"\r\n|\n|\r")
 
 
-def _names(names: str) -> frozenset[str]:
-    return frozenset(names.split())
-
-
 # Members with words of their own that are known; any other has words or numbers alone, in the narrow sense.
-_TOP = _names("candidates promptFeedback usageMetadata modelStatus error")
-_CANDIDATE = _names(
+_TOP = member_names("candidates promptFeedback usageMetadata modelStatus error")
+_CANDIDATE = member_names(
     "content finishMessage citationMetadata groundingMetadata groundingAttributions urlContextMetadata logprobsResult"
     " safetyRatings"
 )
-_CONTENT = _names("parts")
-_CALL = _names("name id args partialArgs")
-_OWN_CALL = _names("name id args toolType")
+_CONTENT = member_names("parts")
+_CALL = member_names("name id args partialArgs")
+_OWN_CALL = member_names("name id args toolType")
 # Calls of Google's own that are known by all their members.
-_OWN_CALLS = {"toolCall": _OWN_CALL, "executableCode": _names("language code id")}
+_OWN_CALLS = {"toolCall": _OWN_CALL, "executableCode": member_names("language code id")}
 # Parts of other kinds whose content no policy for texts reads: media, and what came of tools.
-_OTHERS = _names("inlineData fileData codeExecutionResult functionResponse toolResponse")
+_OTHERS = member_names("inlineData fileData codeExecutionResult functionResponse toolResponse")
 # What describes a part in words of its own, if it has any.
 _ABOUT = ("videoMetadata", "partMetadata", "mediaResolution")
 

@@ -11,9 +11,9 @@ from streamviz.dashboard import roles
 from streamviz.dashboard.comparisons import requests_of
 from streamviz.dashboard.pages import needs
 from streamviz.live.feed import now_us
+from streamviz.live.presentation.block_views import TAIL_CHARACTERS
 from streamviz.live.presentation.comparison import figures_of, pairs_of, times_of
 from streamviz.live.presentation.stream_views import view_of, view_of_record
-from streamviz.live.presentation.views import TAIL_CHARACTERS
 from streamviz.records.models import Stream
 from streamviz.records.queries import streams
 from streamviz.records.queries.search import as_id

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from streamviz.core.verdicts import Decision
-from streamviz.live.presentation.views import VerdictView
+from streamviz.live.presentation.block_views import VerdictView
 
 
 class Kept(NamedTuple):

@@ -7,8 +7,9 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import NamedTuple
 
+from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.text import UNKNOWN, age, count, exact, money, printable
-from streamviz.live.presentation.views import BlockView, StreamView
+from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import Waterfall, end_of, waterfall_of
 
 # Of more words only what is the same at both ends is told apart.

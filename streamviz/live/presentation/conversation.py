@@ -8,12 +8,13 @@ from streamviz.core.events import BlockKind
 from streamviz.core.request_outline import RequestOutline, new_in, parts_of
 from streamviz.core.request_parts import Part, PartKind
 from streamviz.live.presentation.arguments import ArgumentTree, tree_of
+from streamviz.live.presentation.block_views import BlockView, title_of
 from streamviz.live.presentation.cutting import Cut, cut, share
 from streamviz.live.presentation.offered import Change, changes_of
 from streamviz.live.presentation.rows import Badge, row_of
 from streamviz.live.presentation.text import age, byte_size, exact, one_line, printable
 from streamviz.live.presentation.turn_tree import Turn
-from streamviz.live.presentation.views import BlockView, StreamView, title_of
+from streamviz.live.presentation.views import StreamView
 
 # What a page of turns has room for, in bytes, and what of one thing it shows at most.
 _ROOM = 900_000

@@ -9,8 +9,9 @@ from msgspec import structs
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.tapes import Tapes
 from streamviz.live.presentation.block_states import Kept, by_block, deciding, state_of
+from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.stream_views import block_view
-from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
+from streamviz.live.presentation.views import StreamView
 from streamviz.records.recorder import BlockRecord
 
 _LATER = 20

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamviz.live.presentation import marks
+from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.calls import call_line
 from streamviz.live.presentation.spark import Spark, counts_of, spark_of
 from streamviz.live.presentation.strip import Strip, strip_of
 from streamviz.live.presentation.text import age, one_line
-from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
+from streamviz.live.presentation.views import StreamView
 
 _MOST_ASKS = 5
 _WHY_CHARACTERS = 300

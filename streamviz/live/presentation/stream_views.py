@@ -15,9 +15,10 @@ from streamviz.core.verdicts import Decision
 from streamviz.exchange import recording
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.presentation.block_states import Kept, by_block, deciding, state_of
+from streamviz.live.presentation.block_views import TAIL_CHARACTERS, BlockView, VerdictView, title_of
 from streamviz.live.presentation.evidence import evidence_text
 from streamviz.live.presentation.text import printable
-from streamviz.live.presentation.views import TAIL_CHARACTERS, BlockView, StreamView, VerdictView, title_of
+from streamviz.live.presentation.views import StreamView
 from streamviz.records.entries import Given, StreamEntries
 from streamviz.records.models import Stream
 from streamviz.records.queries import streams

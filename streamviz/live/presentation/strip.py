@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from math import log2
 from typing import NamedTuple
 
-from streamviz.live.presentation.views import BlockView, StreamView
+from streamviz.live.presentation.block_views import BlockView
+from streamviz.live.presentation.views import StreamView
 
 # Per cent of the width for each doubling of a block's length: a block of 1,000 characters gets some 18 per cent.
 _UNIT = 3.0

@@ -10,9 +10,10 @@ from streamviz.core.lint import Note
 from streamviz.core.tapes import Fate, Row, Tapes
 from streamviz.core.timeline import NOBODY, Piece, Timeline
 from streamviz.live.presentation import marks
+from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.cutting import clipped
 from streamviz.live.presentation.text import UNKNOWN, one_line, plural, printable
-from streamviz.live.presentation.views import BlockView, StreamView
+from streamviz.live.presentation.views import StreamView
 from streamviz.records.recorder import OURSELVES
 
 ROWS_A_PAGE = 200

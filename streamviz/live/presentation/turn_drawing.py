@@ -9,9 +9,10 @@ from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
+from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.text import age
 from streamviz.live.presentation.turn_tree import Line, Turn
-from streamviz.live.presentation.views import BlockView, StreamView
+from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import Mark, Span
 
 # A pause longer than so many turns take is cut to so much of the width, all of them together to no more than a third.

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from streamviz.live.presentation.views import BlockView, StreamView, VerdictView
+from streamviz.live.presentation.block_views import BlockView, VerdictView
+from streamviz.live.presentation.views import StreamView
 
 BLOCKS_A_PAGE = 200
 

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from streamviz.policies.shell import patterns
+from streamviz.policies.shell.code import interpreted, reads_input, shell_text
 from streamviz.policies.shell.commands import UNKNOWN, Command, operands, options
+from streamviz.policies.shell.literals import quoted
 from streamviz.policies.shell.names import AWKS, DECODERS, DOWNLOADERS, INTERPRETERS, READERS, SENDERS, SHELLS
 from streamviz.policies.shell.paths import (
     is_core,
@@ -30,7 +32,7 @@ from streamviz.policies.shell.touched import (
     paths,
     written,
 )
-from streamviz.policies.shell.unwrap import found_by, interpreted, quoted, reads_input, shell_text
+from streamviz.policies.shell.wrappers import found_by
 
 _MAKES_FILE_SYSTEMS = ("mkfs*", "mke2fs", "mkswap", "newfs*", "wipefs", "blkdiscard", "format")
 _PARTITIONS = frozenset("fdisk sfdisk cfdisk gdisk sgdisk parted".split())

@@ -1,19 +1,21 @@
 """What a script would run: every command, also those in substitutions, in code given to a shell, behind wrappers."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
 from tree_sitter import Node
 
 from streamviz.policies.shell import grammar
+from streamviz.policies.shell.code import COMMAND_VARIABLES, code_in, plain, positional, writes
 from streamviz.policies.shell.commands import UNKNOWN, Command, Flow, Word, operands
 from streamviz.policies.shell.grammar import pieces, text_of
 from streamviz.policies.shell.outputs import input_of, output_of
 from streamviz.policies.shell.paths import joined
-from streamviz.policies.shell.unwrap import COMMAND_VARIABLES, code_in, plain, positional, wrapped, writes
+from streamviz.policies.shell.variables import expanded, found_set, together
 from streamviz.policies.shell.words import GAP, ansi, bare, readings, split, within_quotes
+from streamviz.policies.shell.wrappers import wrapped
 
 MOST_COMMANDS = 1_000
 MOST_WORDS = 5_000
@@ -24,26 +26,11 @@ MOST_PARSES = 300
 # Variables, pipes and code within code multiply what is given: so much may come of it, and so many times its length.
 MOST_MADE = 10_000
 MADE_OF_EACH = 4
-_EXPANSION = re.compile(r"\$\{(!?)#?(\w+|[@*?#!$-])(?:\[[^\]]*\])?(.*)\}\Z", re.DOTALL)
 # All the words of an array, or of a script, each as it is.
 _ALL = re.compile(r'"\$(?:@|\{@\}|\{\w+\[@\]\})"')
-_SLICE = re.compile(r":\s*(\d+)(?::\s*(\d+))?\Z")
 # What is not known, as it stands in a script: a variable that is never set.
 _NOT_KNOWN = "${_}"
-_DEFAULTS = ("-", "=", "+", "?")
 _BLANKS = re.compile(r"[ \t\n]+")
-# What a script finds set. The home folder is `~` whoever it belongs to.
-_SET = {
-    "HOME": "~",
-    "PWD": ".",
-    "IFS": " ",
-    "TMPDIR": "/tmp",  # noqa: S108
-    "TMP": "/tmp",  # noqa: S108
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "SHELL": "/bin/bash",
-    "BASH": "/bin/bash",
-    "0": "bash",
-}
 
 
 class Reader:
@@ -59,7 +46,7 @@ class Reader:
         self.is_whole = True
         self.has_bomb = False
         self._folder = folder
-        self._variables = {name: Word(value) for name, value in _SET.items()}
+        self._variables = found_set()
         self._files: dict[str, str] = {}
         self._aliases: dict[str, str] = {}
         self._room = MOST_MADE + MADE_OF_EACH * length
@@ -154,7 +141,7 @@ class Reader:
         if command.name == "alias":
             self._aliases.update(each.partition("=")[::2] for each in command.arguments if "=" in each)
         if command.name == "printf" and command.arguments[:1] == ("-v",):
-            word = Word(UNKNOWN if command.said is None else command.said, _together(command.words))
+            word = Word(UNKNOWN if command.said is None else command.said, together(command.words))
             self._variables.update(dict.fromkeys(command.arguments[1:2], word))
         if (written := writes(command)) and command.said is not None:
             self._files.update(dict.fromkeys(map(plain, written), command.said))
@@ -251,7 +238,7 @@ class Reader:
             word = self._value(value, depth + 1, quoted=True) if value is not None else Word("")
             if any(child.type == "+=" for child in node.children):
                 old = self._variables.get(text_of(name), Word(""))
-                word = Word(old.text + word.text, _together([old, word]))
+                word = Word(old.text + word.text, together([old, word]))
             self._variables[text_of(name)] = self._spent(word)
             if COMMAND_VARIABLES.match(text_of(name)):
                 self.read(word.text.replace(UNKNOWN, _NOT_KNOWN))
@@ -327,36 +314,26 @@ class Reader:
             else:
                 word = self._value(piece, depth + 1, quoted=quoted)
             words.append(word)
-        return Word("".join(word.text for word in words), _together(words))
+        return Word("".join(word.text for word in words), together(words))
 
     def _listed(self, node: Node, depth: int) -> Word:
         words = [word for child in node.named_children for word in self._expand(child, depth + 1)]
-        return Word(" ".join(word.text for word in words), _together(words))
+        return Word(" ".join(word.text for word in words), together(words))
 
     def _variable(self, node: Node, depth: int) -> Word:
-        source = text_of(node)
-        found = _EXPANSION.match(source)
-        if found is None:
-            return self._variables.get(source[1:], Word(UNKNOWN))
-        indirect, name, operation = found.groups()
-        word = self._variables.get(name)
-        if indirect and word is not None:
-            word = self._variables.get(word.text)
-        if not operation:
-            return word or Word(UNKNOWN)
-        rest = [child for child in node.named_children if child.type not in ("variable_name", "special_variable_name")]
-        inner = [self._value(child, depth + 1, quoted=True) for child in rest]
-        if operation.lstrip(":").startswith(_DEFAULTS) and (word is None or operation.lstrip(":").startswith("+")):
-            return Word("".join(each.text for each in inner) or UNKNOWN, _together(inner))
-        return Word(_cut(name, word, operation), _together([*inner, word] if word else inner))
+        def inner() -> list[Word]:
+            names = ("variable_name", "special_variable_name")
+            rest = [child for child in node.named_children if child.type not in names]
+            return [self._value(child, depth + 1, quoted=True) for child in rest]
+
+        return expanded(text_of(node), self._variables, inner)
 
     def _substituted(self, node: Node, depth: int) -> Word:
         before = len(self.commands)
         folder = self._folder
         ran = self._each(node.named_children, Flow(), depth)
         self._folder = folder
-        reads = [child for child in node.named_children if child.type == "file_redirect"]
-        for redirect in reads:
+        for redirect in (child for child in node.named_children if child.type == "file_redirect"):
             ran += self.run([Word("cat")], self._redirect(redirect, Flow(), depth))
         said = ran[-1].said if ran and all(step.name in _PLAIN for step in self.commands[before:]) else None
         return Word(UNKNOWN if said is None else said.rstrip("\n"), tuple(ran))
@@ -365,23 +342,3 @@ class Reader:
 _OF_HERE_DOCUMENT = frozenset({"heredoc_start", "heredoc_body", "heredoc_end", "file_redirect", "word", "string"})
 # Those whose output is what they are given.
 _PLAIN = frozenset({"echo", "printf", "cat", "pwd", "mktemp", "which", "command", "type", "tee"})
-
-
-def _together(words: Iterable[Word]) -> tuple[Command, ...]:
-    """The sources of all, each once: a variable may stand in itself time and again."""
-    return tuple({id(source): source for word in words for source in word.sources}.values())
-
-
-def _cut(name: str, word: Word | None, operation: str) -> str:
-    """`${X:0:1}`, `${X,,}`; what else is done to a variable gives something unknown."""
-    if word is None:
-        return UNKNOWN
-    if operation.lstrip(":").startswith(_DEFAULTS):
-        return word.text
-    if found := _SLICE.match(operation):
-        text = "/home/user" if name == "HOME" else "/home/user/project" if name == "PWD" else word.text
-        start, length = int(found[1][:6]), found[2]
-        return text[start : start + int(length[:6])] if length else text[start:]
-    if operation in (",,", ",", "@L"):
-        return word.text.lower()
-    return UNKNOWN

@@ -7,7 +7,7 @@ from streamviz.policies.shell.commands import Command, operands, options
 from streamviz.policies.shell.paths import is_core, is_device, is_settings, is_system
 from streamviz.policies.shell.patterns import has
 from streamviz.policies.shell.touched import is_outer, is_program, paths, written
-from streamviz.policies.shell.unwrap import behind
+from streamviz.policies.shell.wrappers import behind
 
 _STOPS = frozenset("shutdown reboot halt poweroff".split())
 _STOPPING_UNITS = frozenset("poweroff reboot halt kexec emergency rescue isolate soft-reboot".split())

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from streamviz.policies.shell.commands import UNKNOWN, Command, operands, program
 from streamviz.policies.shell.paths import is_vital, joined
-from streamviz.policies.shell.unwrap import behind
+from streamviz.policies.shell.wrappers import behind
 
 _WRITES_TO_LAST = frozenset("cp mv ln install rsync scp".split())
 FETCHERS = frozenset({"curl", "wget", "aria2c", "fetch"})

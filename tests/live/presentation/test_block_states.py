@@ -4,7 +4,7 @@ import pytest
 
 from streamviz.core.verdicts import Decision
 from streamviz.live.presentation.block_states import Kept, by_block, deciding, state_of
-from streamviz.live.presentation.views import VerdictView
+from streamviz.live.presentation.block_views import VerdictView
 
 FREE = Kept(False, False, False)
 HELD = Kept(True, True, False)

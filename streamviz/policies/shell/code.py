@@ -1,0 +1,184 @@
+"""Code within commands: text given to `bash -c`, input, and files of which it is known what is in them."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from streamviz.policies.shell.commands import Command, Word, operands
+from streamviz.policies.shell.literals import MOST_LITERALS, literals
+from streamviz.policies.shell.names import CODE_OPTIONS, INTERPRETERS, REMOTE, SHELLS, TEXT_OPTIONS
+from streamviz.policies.shell.outputs import input_of
+from streamviz.policies.shell.paths import normal
+from streamviz.policies.shell.patterns import STARTED, has
+from streamviz.policies.shell.wrappers import PLAIN, behind, behind_options
+
+# Options of shells that take a value.
+_SHELL_OPTIONS = re.compile(r"[-+][a-zA-Z]+")
+_STARTUP_OPTIONS = ("--rcfile", "--init-file")
+_JOINED_CODE = re.compile(r"-[a-z]*c\Z")
+_SCHEDULE = re.compile(r"(?m)^\s*(?:@\w+|(?:\S+\s+){5})")
+# Settings that are commands: `git -c core.sshCommand=…`, `tar --checkpoint-action=exec=…`.
+_SETTING = re.compile(r"[\w.-]{0,80}=?(?:exec|[cC]ommand|pager|editor|program|askpass)=(.+)", re.DOTALL)
+COMMAND_VARIABLES = re.compile(r"(?:\w{0,40}_)?(?:COMMAND|PAGER|EDITOR|VISUAL|SSH|ASKPASS|LESSOPEN|BROWSER)\Z")
+
+
+def code_in(command: Command, files: Mapping[str, str]) -> Iterator[str]:
+    """The scripts that this command runs: its own text, its input, or a file of which is known what was written."""
+    yield from _known_code(command, files)
+    if command.name not in PLAIN | SHELLS | INTERPRETERS | _BUILT_IN.keys():
+        yield from _told(command)
+
+
+def _known_code(command: Command, files: Mapping[str, str]) -> Iterator[str]:
+    name, arguments = command.name, command.arguments
+    if name in SHELLS:
+        yield from _shell_code(command, files)
+    elif name in INTERPRETERS:
+        yield from literals("\n".join(interpreted(command)))
+    elif name in _BUILT_IN:
+        yield from _BUILT_IN[name](arguments)
+    elif name in REMOTE:
+        yield from _behind_first(command)
+    elif name in TEXT_OPTIONS:
+        short = [each if not _JOINED_CODE.match(each) else "-c" for each in arguments]
+        yield from behind(short, TEXT_OPTIONS[name])
+    elif name == "crontab" and "-" in arguments:
+        yield _SCHEDULE.sub("", input_of(command) or "")
+    elif name in (".", "source") and "/dev/stdin" in arguments:
+        yield input_of(command) or ""
+    if name in _SHELLED:
+        yield from (found[1] for found in map(_SHELLED[name].match, arguments) if found)
+    yield from (found[1] for found in map(_SETTING.match, arguments) if found)
+    if command.said and (started := [path for path in map(plain, writes(command)) if has(STARTED, path)]):
+        yield _SCHEDULE.sub("", command.said) if any("cron" in path for path in started) else command.said
+    yield from _held_by(command.words[1:2] if name in (".", "source") else command.words[:1], files)
+
+
+# A text that begins with a program that can do harm, as programs are told to run it: `!…`, `shell …`, `spawn …`.
+_TEXT = re.compile(
+    r"\W{0,4}(?:(?:shell|spawn|system)\s+)?((?:sudo\s+)?(?:/[\w./-]*/)?"
+    r"(?:rm|dd|mkfs[\w.]*|shred|chmod|chown|find|curl|wget|(?:ba|z|da|k)?sh|nc|eval|cat|tar|mv)\s.*)",
+    re.DOTALL,
+)
+
+
+def _told(command: Command) -> Iterator[str]:
+    """What a program that is not known may run of its arguments and its input. What has a space in its name is none,
+    but the first of several commands."""
+    if " " in command.words[0].text:
+        return
+    texts = [each for each in command.arguments if " " in each.strip()]
+    texts += (input_of(command) or "").splitlines()[:MOST_LITERALS]
+    yield from (found[1] for text in texts if (found := _TEXT.match(text)))
+
+
+# Words that are commands for a shell behind a mark: `git -c alias.x='!…'`, `vim -c ':!…'`.
+_MARKED = re.compile(r"\+?:?(?:silent )?!(.+)", re.DOTALL)
+_SHELLED = {
+    "git": re.compile(r"(?:alias\.[^=]{0,80}=)?!(.+)", re.DOTALL),
+    **dict.fromkeys(["vim", "vi", "nvim", "ex", "view", "less", "more"], _MARKED),
+}
+
+
+def writes(command: Command) -> list[str]:
+    """The files that get what the command prints."""
+    return [*(word.text for word in command.flow.writes), *(command.arguments if command.name == "tee" else ())]
+
+
+def plain(path: str) -> str:
+    """A path as it is told apart from others in one script."""
+    return normal(path)
+
+
+# What shells themselves take a script as.
+_BUILT_IN: Mapping[str, Callable[[tuple[str, ...]], list[str]]] = {
+    "eval": lambda arguments: [" ".join(each for each in arguments if each != "--")],
+    "trap": lambda arguments: operands(arguments)[:1],
+    "alias": lambda arguments: [each.partition("=")[2] for each in arguments if "=" in each],
+}
+
+
+def shell_text(command: Command) -> Word | None:
+    """The word that a shell is given as its script; None where there is none."""
+    words = iter(command.words[1:])
+    for word in words:
+        text = word.text
+        if _SHELL_OPTIONS.fullmatch(text):
+            if "o" in text or "O" in text:  # what is set stands behind it: `-euo pipefail`
+                next(words, None)
+            if text.startswith("-") and "c" in text:
+                return next((each for each in words if not each.text.startswith("-")), None)
+        elif text in _STARTUP_OPTIONS:
+            next(words, None)
+        elif not text.startswith(("-", "+")):
+            return None
+    return None
+
+
+def positional(command: Command) -> list[Word]:
+    """What a shell's own script sees as $0, $1 and so on."""
+    text = shell_text(command)
+    return [] if text is None else list(command.words[command.words.index(text) + 1 :])
+
+
+def reads_input(command: Command) -> bool:
+    """Whether a shell or interpreter takes its script from its input."""
+    if command.name in SHELLS:
+        if shell_text(command) is not None:
+            return False
+        own = [each for each in operands(command.arguments) if not each.isdigit()]  # `bash 0<<< text`
+        return (
+            not own
+            or bool({"/dev/stdin", "/dev/fd/0"} & set(own))
+            or any(each.startswith("-") and "s" in each for each in command.arguments[:2])
+        )
+    rest = [each for each in command.arguments if each != "-"]
+    return command.name in INTERPRETERS and all(each.startswith("-") for each in rest) and not _has_code(rest)
+
+
+def interpreted(command: Command) -> list[str]:
+    """The programs that an interpreter is given: behind its option, or as its input."""
+    code = list(behind(command.arguments, CODE_OPTIONS))
+    if command.name in ("awk", "gawk", "mawk"):
+        code = operands(command.arguments)[:1]
+    said = input_of(command) if reads_input(command) else None
+    return code if said is None else [*code, said]
+
+
+def _has_code(arguments: list[str]) -> bool:
+    return any(each in CODE_OPTIONS or each == "-m" for each in arguments)
+
+
+def _shell_code(command: Command, files: Mapping[str, str]) -> Iterator[str]:
+    text = shell_text(command)
+    if text is not None:
+        yield text.text
+    elif reads_input(command):
+        said = input_of(command)
+        yield from [said] if said is not None else []
+        yield from _held_by(command.flow.reads, files)
+    else:
+        yield from _held_by([word for word in command.words[1:] if not word.text.startswith("-")][:1], files)
+    at = next((n for n, word in enumerate(command.words) if word.text in _STARTUP_OPTIONS), len(command.words))
+    yield from _held_by(command.words[at + 1 : at + 2], files)
+
+
+def _held_by(words: Iterable[Word], files: Mapping[str, str]) -> Iterator[str]:
+    """What is in the files of these names, `<(…)` included, where that is known."""
+    for word in words:
+        if plain(word.text) in files:
+            yield files[plain(word.text)]
+        yield from (source.said for source in word.sources if source.said)
+
+
+def _behind_first(command: Command) -> Iterator[str]:
+    """What `ssh host`, `watch` and such have behind their first word."""
+    rest = [word.text for word in behind_options(command.name, list(command.words[1:]))]
+    if command.name in ("at", "batch"):
+        said = input_of(command)
+        yield from [said] if said else []
+    elif command.name == "watch":
+        yield " ".join(rest)
+    else:
+        yield " ".join(rest[1:])
+        if command.name == "tmux":
+            yield from rest[1:]

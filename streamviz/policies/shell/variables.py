@@ -1,0 +1,64 @@
+"""A shell's variables, and what `$X`, `${X:-…}` and such come to."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from streamviz.policies.shell.commands import UNKNOWN, Command, Word
+
+_EXPANSION = re.compile(r"\$\{(!?)#?(\w+|[@*?#!$-])(?:\[[^\]]*\])?(.*)\}\Z", re.DOTALL)
+_SLICE = re.compile(r":\s*(\d+)(?::\s*(\d+))?\Z")
+_DEFAULTS = ("-", "=", "+", "?")
+# What a script finds set. The home folder is `~` whoever it belongs to.
+_SET = {
+    "HOME": "~",
+    "PWD": ".",
+    "IFS": " ",
+    "TMPDIR": "/tmp",  # noqa: S108
+    "TMP": "/tmp",  # noqa: S108
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "SHELL": "/bin/bash",
+    "BASH": "/bin/bash",
+    "0": "bash",
+}
+
+
+def found_set() -> dict[str, Word]:
+    """The variables that are set when a script begins."""
+    return {name: Word(value) for name, value in _SET.items()}
+
+
+def expanded(source: str, variables: Mapping[str, Word], inner: Callable[[], list[Word]]) -> Word:
+    """What a variable in the source comes to; `inner` gives the words within its braces, behind its name."""
+    found = _EXPANSION.match(source)
+    if found is None:
+        return variables.get(source[1:], Word(UNKNOWN))
+    indirect, name, operation = found.groups()
+    word = variables.get(name)
+    if indirect and word is not None:
+        word = variables.get(word.text)
+    if not operation:
+        return word or Word(UNKNOWN)
+    within = inner()
+    if operation.lstrip(":").startswith(_DEFAULTS) and (word is None or operation.lstrip(":").startswith("+")):
+        return Word("".join(each.text for each in within) or UNKNOWN, together(within))
+    return Word(_cut(name, word, operation), together([*within, word] if word else within))
+
+
+def together(words: Iterable[Word]) -> tuple[Command, ...]:
+    """The sources of all, each once: a variable may stand in itself time and again."""
+    return tuple({id(source): source for word in words for source in word.sources}.values())
+
+
+def _cut(name: str, word: Word | None, operation: str) -> str:
+    """`${X:0:1}`, `${X,,}`; what else is done to a variable gives something unknown."""
+    if word is None:
+        return UNKNOWN
+    if operation.lstrip(":").startswith(_DEFAULTS):
+        return word.text
+    if found := _SLICE.match(operation):
+        text = "/home/user" if name == "HOME" else "/home/user/project" if name == "PWD" else word.text
+        start, length = int(found[1][:6]), found[2]
+        return text[start : start + int(length[:6])] if length else text[start:]
+    if operation in (",,", ",", "@L"):
+        return word.text.lower()
+    return UNKNOWN
