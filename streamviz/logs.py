@@ -6,7 +6,7 @@ import time
 
 # What is kept comes first in each pattern, what is hidden second.
 SECRETS = re.compile(
-    r"((?:authorization|x-api-key|api[-_]?key)\W{1,4}(?:bearer\s+)?|bearer\s+|[?&]key=|/sign-in/link/+[^/\s]+/+)"
+    r"((?:authorization|api[-_]?key)['\"]?\s?[:=,]\s?(?:b?['\"])?(?:bearer\s+)?|bearer\s+|[?&]key=|/sign-in/link/+[^/\s]+/+)"
     r"([^\s'\",&/]+)"
     r"|(/shared/+)([^/\s]{16,})"
     r"|(\w+://[^\s:/@]*:)([^\s@]+)(?=@)"

@@ -11,6 +11,8 @@ from streamviz.logs import LineFormatter, redact
     [
         ("Authorization: Bearer sv-abcdefghij", "Authorization: Bearer ***"),
         ("headers {'x-api-key': 'k-12345', 'accept': '*/*'}", "headers {'x-api-key': '***', 'accept': '*/*'}"),
+        ("(b'x-api-key', b'k-12345')", "(b'x-api-key', b'***')"),
+        ("401 invalid_api_key '/v1/models'", "401 invalid_api_key '/v1/models'"),
         ("GET /?api_key=abc&model=x", "GET /?api_key=***&model=x"),
         ("Incorrect API key provided: sk-proj-abcdefghijkl.", "Incorrect API key provided: sk-***."),
         ("postgresql://ann:hunter2@db/records", "postgresql://ann:***@db/records"),

@@ -2,7 +2,8 @@
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import URLRouter
-from django.urls import path
+from channels.security.websocket import WebsocketDenier
+from django.urls import path, re_path
 
 from streamviz.live.consumers import StreamConsumer, WallConsumer
 from streamviz.live.origins import OwnOrigin
@@ -10,6 +11,7 @@ from streamviz.live.origins import OwnOrigin
 websocket_urlpatterns = [
     path("ws/live/", WallConsumer.as_asgi()),
     path("ws/streams/<uuid:stream_id>/", StreamConsumer.as_asgi()),
+    re_path("", WebsocketDenier.as_asgi()),  # there is none elsewhere, which is no fault of ours to be logged
 ]
 
 websocket_application = OwnOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))

@@ -30,6 +30,12 @@ def test_a_form_without_its_token(cast: Cast) -> None:
     assert "This form has expired" in answer.content.decode()
 
 
+@pytest.mark.parametrize("asked", ["policy/?name=a%00b", "policy/?id=99999999999999999999", "apikey/?q=%00"])
+def test_what_no_column_can_hold_is_the_askers_mistake(cast: Cast, asked: str) -> None:
+    cast["administrator"].raise_request_exception = False
+    assert cast["administrator"].get(f"/admin/records/{asked}").status_code in (200, 302, 400)
+
+
 def test_a_fault_of_ours_needs_no_database() -> None:
     assert get_resolver().resolve_error_handler(500) is errors.server_error
     answer = errors.server_error(RequestFactory().get("/"))

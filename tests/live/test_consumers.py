@@ -116,6 +116,11 @@ async def test_another_sites_pages_are_refused(path: str, origin: str) -> None:
     assert not await socket.open()
 
 
+@pytest.mark.parametrize("path", ["/", "/ws/", "/ws/live", "/ws/streams/x/", "/v1/responses"])
+async def test_where_there_is_none_it_is_refused(path: str) -> None:
+    assert not await Socket(path).open()
+
+
 async def test_a_socket_needs_no_redis(settings: LazySettings) -> None:
     nowhere = f"redis://127.0.0.1:{free_port()}/0"
     layer = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [nowhere]}}

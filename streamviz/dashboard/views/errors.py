@@ -2,6 +2,7 @@
 
 import sys
 
+from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -32,9 +33,11 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500, or 503 where Postgres could not answer: nothing that could fail again, neither the database nor the user,
-    may be asked here."""
-    if is_away(sys.exception()):
+    """500, or 503 where Postgres could not answer, or 400 where it was asked for what no column can hold, as the admin
+    lets its filters be. Nothing that could fail again, neither the database nor the user, may be asked here."""
+    if isinstance(error := sys.exception(), DataError):
+        return bad_request(request, error)
+    if is_away(error):
         return _page(request, 503, "Postgres does not answer", "Streams go on and are recorded. Try again in a moment.")
     return _page(request, 500, "Something went wrong", "See the server's log. Streams are not affected.")
 
