@@ -13,9 +13,7 @@ import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
-from urllib.parse import quote_plus
 
 import psutil
 
@@ -28,6 +26,7 @@ VISITOR = "bench-record-queries"
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.record_queries", description=__doc__)
     parser.add_argument("--times", type=int, default=30)
+    parser.add_argument("--only", default="", help="those that have this in their names")
     asked = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
     import django
@@ -36,13 +35,17 @@ def main() -> None:
     from django.contrib.auth.models import User
     from django.test import Client
 
+    from bench.record_pages import pages
+
     visitor, _ = User.objects.get_or_create(username=VISITOR, is_superuser=True)
     client = Client(SERVER_NAME="localhost")
     client.force_login(visitor)
     try:
         print("| page or query | median ms | p95 ms | CPU ms | of it Postgres | scans |")
         print("|---|---:|---:|---:|---:|---|")
-        for name, run in (_pages(client) | _queries()).items():
+        for name, run in (pages(client) | _queries()).items():
+            if asked.only not in name:
+                continue
             run()
             ours, theirs = time.process_time(), _postgres_seconds()
             taken = sorted(_milliseconds(run) for _ in range(asked.times))
@@ -90,66 +93,10 @@ def _scans(run: Callable[[], Any]) -> set[str]:
     return found
 
 
-def _pages(client: Any) -> dict[str, Callable[[], Any]]:
-    """Pages as Django answers for them, from its middleware to the last byte, and what they have brought afterwards."""
-    from streamviz.records.models import Stream
-
-    long = _long_stream()
-    chance = random.Random(4)  # noqa: S311
-    streams = Stream.objects.count()
-    label = Stream.objects.order_by("requested_at")[streams // 2].session.label
-    asked: dict[str, Callable[[], str]] = {
-        "of 24 h": lambda: "range=24h",
-        "of all time": lambda: "range=all",
-        "of a model": lambda: "range=all&q=model:o4-mini",
-        "by outcome, tool and cost": lambda: "range=all&q=outcome:upstream_error+tool:run_shell+cost:0.001",
-        "in which a policy intervened": lambda: "range=all&q=intervened:yes",
-        "judged by a policy": lambda: "range=all&q=policy:shell-guard",
-        "with a star": lambda: "range=all&q=starred:yes",
-        "with a label": lambda: "range=all&q=" + quote_plus(f'session:"{label}"'),
-        "by a cost that none has": lambda: "range=all&q=cost:1000",
-        "by a tool": lambda: "range=all&q=tool:run_shell",
-        "of a week, with nothing that matches": lambda: "range=7d&q=finish_reason:none",
-        "a search for a model": lambda: "range=all&q=o4-mini",
-        "a search for one stream": lambda: f"range=all&q=case-{chance.randrange(streams):08d}",
-        "a search for a common word": lambda: "range=all&q=worker",
-    }
-    others: dict[str, Callable[[], str]] = {
-        "page: stats of 1 h": lambda: "/stats/?range=1h",
-        "page: stats of 24 h": lambda: "/stats/?range=24h",
-        "page: stats of a week by key": lambda: "/stats/?range=7d&by=key",
-        "page: stats of a month by model": lambda: "/stats/?range=30d",
-        "page: stats of a month by session": lambda: "/stats/?range=30d&by=session",
-        "page: a session": lambda: f"/sessions/{long.session_id}/",
-        f"page: a stream of {long.chunk_count:,} chunks": lambda: f"/streams/{long.pk}/",
-        "page: 200 of its chunks": lambda: f"/streams/{long.pk}/chunks/?from=1400",
-        "page: system": lambda: "/system/",
-    }
-
-    def ask(path: str, query: Callable[[], str], **headers: str) -> None:
-        status = client.get(path + query(), headers=headers).status_code
-        assert status == 200, status
-
-    sessions = {f"page: sessions {name}": partial(ask, "/sessions/?", query) for name, query in asked.items()}
-    histograms = {
-        f"histogram: sessions {name}": partial(ask, "/sessions/histogram/?", query, **{"HX-Request": "true"})
-        for name, query in asked.items()
-    }
-    return {**sessions, **histograms, **{name: partial(ask, "", path) for name, path in others.items()}}
-
-
-def _long_stream() -> Any:
-    """One of about 3,000 chunks, or of as many as there are."""
-    from streamviz.records.models import Stream
-
-    found = Stream.objects.filter(chunk_count__lte=3_100).order_by("-chunk_count").first()
-    assert found is not None
-    return found
-
-
 def _queries() -> dict[str, Callable[[], Any]]:
     from django.db.models import Max
 
+    from bench.record_pages import stream_of
     from streamviz.dashboard import queries
     from streamviz.live.presentation.stream_views import view_of_record
     from streamviz.records.models import Session, Stream
@@ -164,7 +111,7 @@ def _queries() -> dict[str, Callable[[], Any]]:
     newest = Stream.objects.aggregate(Max("requested_at"))["requested_at__max"]
     newest -= (newest - ORIGIN) % HALF_HOUR  # as the pages' stretches of time begin
     day, week, month = (newest - timedelta(days=days) for days in (1, 7, 30))
-    long = _long_stream()
+    long = stream_of(3_100)
     middle = newest - timedelta(days=3)
     sessions = list(Session.objects.order_by("-last_at")[:50])
 

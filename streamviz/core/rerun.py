@@ -13,7 +13,7 @@ from streamviz.core.policy import ActivePolicy, Bounded, Rest, no_rest
 from streamviz.core.processor import StreamProcessor
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
-from streamviz.core.sse import SSEParser
+from streamviz.core.sse import events_in
 from streamviz.core.verdicts import Verdict
 from streamviz.core.wire import AGGREGATORS, BODY_COMPOSERS, COMPOSERS
 
@@ -49,9 +49,7 @@ class Rerun:
 
 def chunks_of(data: bytes) -> list[Chunk]:
     """The chunks of a recorded stream that has no times."""
-    parser = SSEParser()
-    events = parser.feed(data) + parser.close()
-    return [Chunk(seq, 0, event.raw, event.data, event.name) for seq, event in enumerate(events)]
+    return [Chunk(seq, 0, event.raw, event.data, event.name) for seq, event in enumerate(events_in(data))]
 
 
 async def nobody(question: Question) -> Answer:

@@ -8,6 +8,7 @@ line ends an event. Two things differ from a browser's reading, because this one
 """
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -115,6 +116,14 @@ class SSEParser:
             elif field == b"event":
                 name = value
         return SSEEvent(raw, b"\n".join(data) if data else None, name.decode("utf-8", "replace"))
+
+
+def events_in(raw: bytes) -> Sequence[SSEEvent]:
+    """The events of bytes to which nothing is added."""
+    if raw.startswith(b"data: ") and raw.endswith(b"\n\n") and raw.count(b"\n") == 2 and b"\r" not in raw:
+        return (SSEEvent(raw, raw[6:-2]),)
+    parser = SSEParser()
+    return (*parser.feed(raw), *parser.close())
 
 
 def is_ambiguous(raw: bytes, data: bytes | None) -> bool:

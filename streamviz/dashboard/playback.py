@@ -5,8 +5,10 @@ import asyncio
 from array import array
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from asgiref.sync import sync_to_async
 from django.db.models import Sum
@@ -38,16 +40,24 @@ MOST_BYTES = 100_000_000
 _MOST_KEPT = 600_000
 _RUNS_AT_ONCE = 40
 _BARE = 300
+_CHUNKS_A_STEP = 16
 
 
-class Playback(NamedTuple):
-    """A stream that is over, with both of its tapes and what became of each chunk."""
+class Compared(NamedTuple):
+    """What became of each chunk on its way, and what upstream's format does not allow."""
+
+    rows: list[Row]
+    notes: list[Note]
+
+
+@dataclass(slots=True)
+class Playback:
+    """A stream that is over, with both of its tapes. `compared` is made once somebody asks for it."""
 
     view: StreamView
     tapes: Tapes
-    rows: list[Row]
     bare: Bare
-    notes: list[Note]
+    compared: Compared | None = None
 
     @property
     def size(self) -> int:
@@ -113,6 +123,8 @@ def is_played(view: StreamView) -> bool:
 
 
 _kept: OrderedDict[UUID, Playback] = OrderedDict()
+# Nothing is made twice at once.
+_locks: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
 
 async def playback_of(stream_id: UUID) -> Playback | None:
@@ -121,14 +133,28 @@ async def playback_of(stream_id: UUID) -> Playback | None:
     if stream is None or not 0 < stream.chunk_count <= MOST_CHUNKS:
         _kept.pop(stream_id, None)
         return None
-    if stream_id not in _kept:
-        made = await _made(stream_id)
-        if made is None:
-            return None
-        _kept[stream_id] = made
-        _let_go()
-    _kept.move_to_end(stream_id)
-    return _kept[stream_id]
+    async with _lock(stream_id):
+        if stream_id not in _kept:
+            made = await _made(stream_id)
+            if made is None:
+                return None
+            _kept[stream_id] = made
+            _let_go()
+        _kept.move_to_end(stream_id)
+        return _kept[stream_id]
+
+
+async def compared(played: Playback) -> Compared:
+    """A stream's tapes side by side."""
+    async with _lock(played.view.id):
+        if played.compared is None:
+            rows = await asyncio.to_thread(align, played.tapes)
+            played.compared = Compared(rows, await sync_to_async(_notes)(played.view))
+        return played.compared
+
+
+def _lock(stream_id: UUID) -> asyncio.Lock:
+    return _locks.setdefault(stream_id, asyncio.Lock())
 
 
 def _let_go() -> None:
@@ -137,30 +163,50 @@ def _let_go() -> None:
         _kept.popitem(last=False)
 
 
-async def _made(stream_id: UUID) -> Playback | None:
-    size = await UpstreamRun.objects.filter(stream=stream_id).aaggregate(bytes=Sum(Length("payload")))
+class _Read(NamedTuple):
+    """What the record has of a stream."""
+
+    view: StreamView
+    hides_usage: bool
+    chunks: list[StoredChunk]
+    frames: list[StoredFrame]
+
+
+def _read(stream_id: UUID) -> _Read | None:
+    size = UpstreamRun.objects.filter(stream=stream_id).aggregate(bytes=Sum(Length("payload")))
     if (size["bytes"] or 0) > MOST_BYTES:
         return None
-    record = await sync_to_async(streams.load)(stream_id)
-    view, pace = view_of_record(record), Pace()
-    received = UpstreamRun.objects.filter(stream=stream_id).order_by("first_seq")
+    record = streams.load(stream_id)
     handed_on = ClientRun.objects.filter(stream=stream_id).order_by("first_frame")
-    chunks = [chunk async for run in received.aiterator(_RUNS_AT_ONCE) for chunk in run.chunks()]
-    frames = [frame async for run in handed_on.aiterator(_RUNS_AT_ONCE) for frame in run.frames()]
-    if not chunks:
+    frames = [frame for run in handed_on.iterator(_RUNS_AT_ONCE) for frame in run.frames()]
+    return _Read(view_of_record(record), record.hides_usage, _chunks_of(stream_id), frames)
+
+
+def _chunks_of(stream_id: UUID) -> list[StoredChunk]:
+    received = UpstreamRun.objects.filter(stream=stream_id).order_by("first_seq")
+    return [chunk for run in received.iterator(_RUNS_AT_ONCE) for chunk in run.chunks()]
+
+
+def _notes(view: StreamView) -> list[Note]:
+    return lint(view.wire_format, _chunks_of(view.id), view.outcome == Outcome.COMPLETED)
+
+
+async def _made(stream_id: UUID) -> Playback | None:
+    read = await sync_to_async(_read)(stream_id)
+    if read is None or not read.chunks:
         return None
+    view, chunks, frames, pace = read.view, read.chunks, read.frames, Pace()
     upstream, bare_chunks = await _timeline(view.wire_format, chunks, pace)
-    sent = [Sent(frame.sent_at, frame.seq, frame.origin if frame.seq is None else "") for frame in frames]
-    if not record.hides_usage and [frame.seq for frame in sent] == list(range(len(upstream))):
-        client, bare_frames = upstream.timed(array("q", (frame.at for frame in sent))), bare_chunks
+    if not read.hides_usage and len(frames) == len(chunks) and all(frame.seq == frame.number for frame in frames):
+        client, bare_frames = upstream.timed(array("q", (frame.sent_at for frame in frames))), bare_chunks
     else:
-        had = _as_client_had(frames, chunks, record.hides_usage)
+        had = _as_client_had(frames, chunks, read.hides_usage)
         client, bare_frames = await _timeline(view.wire_format, had, pace)
-    notes = await asyncio.to_thread(lint, view.wire_format, chunks, view.outcome == Outcome.COMPLETED)
+    sent = [Sent(frame.sent_at, frame.seq, frame.origin if frame.seq is None else "") for frame in frames]
     lost = frozenset(chunk.seq for chunk in chunks if chunk.raw is None)
     tapes = Tapes(upstream, client, sent, list(_holds(view)), lost)
     view = structs.replace(view, client_finish=client.moment(None).finish_reason or "")
-    return Playback(view, tapes, await asyncio.to_thread(align, tapes), Bare(bare_chunks, bare_frames), notes)
+    return Playback(view, tapes, Bare(bare_chunks, bare_frames))
 
 
 async def _timeline(wire_format: str, chunks: Iterable[StoredChunk], pace: Pace) -> tuple[Timeline, dict[int, bytes]]:
@@ -170,7 +216,8 @@ async def _timeline(wire_format: str, chunks: Iterable[StoredChunk], pace: Pace)
         timeline.add(chunk.seq, chunk.received_at, events_of(chunk))
         if timeline.owner(chunk.seq) == NOBODY and not timeline.told(chunk.seq):
             bare[chunk.seq] = (chunk.raw or b"")[:_BARE]
-        await pace.rest()
+        if not chunk.seq % _CHUNKS_A_STEP:
+            await pace.rest()
     timeline.close()
     return timeline, bare
 

@@ -9,7 +9,8 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from streamviz.core.verdicts import Decision, Mode
-from streamviz.records.models import Policy, PolicyVersion, Stream, Verdict
+from streamviz.records.models import Policy, PolicyVersion, Verdict
+from streamviz.records.queries.rows import rows
 from streamviz.records.queries.statistics import Holds, holds
 
 DAY = timedelta(days=1)
@@ -17,7 +18,13 @@ RECENT_VERDICTS = 50
 # How far back a policy's page looks.
 SPANS = {"24h": ("24 h", DAY), "7d": ("7 d", 7 * DAY)}
 _MOST_PEOPLE = 5
-
+# Index stream_not_run.
+_WHERE_NOT = """
+SELECT each ->> 'why', count(*)
+FROM records_stream AS stream CROSS JOIN jsonb_array_elements(stream.not_run) AS each
+WHERE stream.requested_at >= %(since)s AND NOT (stream.not_run = '[]') AND each ->> 'policy' = %(policy)s
+GROUP BY 1 ORDER BY 2 DESC, 1
+"""
 
 NOT_ALLOWED = ~Q(decision=Decision.ALLOW.value)
 
@@ -65,8 +72,10 @@ def done(policy: Policy, lasts: timedelta) -> Done:
 
 
 def recent_verdicts(policy: Policy, only: str) -> list[Verdict]:
-    """The newest; `only` is `shadow` (what it would have done), `intervened`, `failed`, or empty."""
+    """The newest; `only` is `shadow` (what it would have done), `intervened`, `failed`, or empty. What was asked of
+    their streams is not read."""
     found = Verdict.objects.filter(policy_version__policy=policy).select_related("policy_version", "stream__session")
+    found = found.defer("stream__request")
     wanted = {
         "shadow": NOT_ALLOWED & Q(mode=Mode.SHADOW.value),
         "intervened": NOT_ALLOWED & Q(mode=Mode.ENFORCE.value),
@@ -77,13 +86,7 @@ def recent_verdicts(policy: Policy, only: str) -> list[Verdict]:
 
 def where_not(policy: Policy) -> list[tuple[str, int]]:
     """Why it did not run on streams of the last day, and on how many."""
-    streams = Stream.objects.filter(requested_at__gte=timezone.now() - DAY, not_run__contains=[{"policy": policy.name}])
-    found: dict[str, int] = {}
-    for not_run in streams.order_by().values_list("not_run", flat=True).iterator():
-        for each in not_run:
-            if each["policy"] == policy.name:
-                found[each["why"]] = found.get(each["why"], 0) + 1
-    return sorted(found.items(), key=lambda row: -row[1])
+    return rows(_WHERE_NOT, {"policy": policy.name, "since": timezone.now() - DAY})
 
 
 class VersionRow(NamedTuple):

@@ -89,7 +89,7 @@ class Change(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """All of the page. Times are taken from one stream in `one_in`."""
+    """All of the page. Times, and what tools came to, are taken from one stream in `one_in`."""
 
     total: Bucket | None
     one_in: int
@@ -126,7 +126,7 @@ def stats_of(span: Timespan, group: str, compared: Compared = Compared(), by: st
         more_groups=max(0, groups - MOST_GROUPS),
         policies=_policy_rows(span),
         changes=_changes(span),
-        tools=tools(wanted, MOST_GROUPS) if group == TOOL else [],
+        tools=tools(wanted, MOST_GROUPS, timed.timed) if group == TOOL else [],
         headline=headline(timed.total, other_total(span, compared), compared.word) if timed.total else [],
     )
 

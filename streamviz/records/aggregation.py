@@ -7,7 +7,7 @@ from streamviz.core.blocks import StreamState
 from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import JsonObject, decode
 from streamviz.core.lint import LINTERS, Note
-from streamviz.core.sse import SSEEvent, SSEParser
+from streamviz.core.sse import SSEEvent, SSEParser, events_in
 from streamviz.core.wire import AGGREGATORS
 from streamviz.records.runs import StoredChunk
 
@@ -60,8 +60,7 @@ def lint(wire_format: str, stored: Sequence[StoredChunk], is_whole: bool) -> lis
 def events_of(stored: StoredChunk) -> Iterator[Chunk]:
     """One chunk, as a rule: an event of a stream, or the whole of an answer that was no stream."""
     raw = stored.raw or b""
-    parser = SSEParser()
-    for event in (*parser.feed(raw), *parser.close()):
+    for event in events_in(raw):
         if event.data is None and raw.lstrip()[:1] == b"{":
             yield Chunk(stored.seq, stored.received_at, raw, raw)
             return

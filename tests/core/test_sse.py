@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streamviz.core import sse
 from streamviz.core.json_value import decode, encode
-from streamviz.core.sse import SSEEvent, SSEParser
+from streamviz.core.sse import SSEEvent, SSEParser, events_in
 
 BOM = b"\xef\xbb\xbf"
 
@@ -97,6 +97,7 @@ def test_it_gives_the_same_events_whole_cut_and_byte_by_byte(data: bytes, cuts: 
     whole = read(data)
     assert read(data, cuts) == whole
     assert read(data, list(range(len(data)))) == whole
+    assert list(events_in(data)) == whole
 
 
 @given(st.binary(max_size=200), CUTS)

@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import timedelta
 from io import StringIO
 from math import floor, log10
+from uuid import UUID
 
 from django.utils import timezone
 
@@ -51,6 +52,15 @@ def test_a_tool_costs_what_its_streams_do_each_once(cast: Cast) -> None:
                 stream=stream, ordinal=ordinal, kind="tool_call", name=name, first_seq=0, last_seq=0, started_at=NOON
             )
     assert tools(Filters(), 5) == [("bash", 3, 2, 20, 3.0), ("read", 1, 1, 10, 2.0)]
+
+
+def test_of_very_many_streams_some_tell_what_tools_came_to(cast: Cast) -> None:
+    for last_byte in (7, 8):  # one in 32 are those of the first eight
+        stream = recorded(id=UUID(int=last_byte), cost=2)
+        Block.objects.create(
+            stream=stream, ordinal=0, kind="tool_call", name="bash", first_seq=0, last_seq=0, started_at=NOON
+        )
+    assert tools(Filters(), 5, 32) == [("bash", 32, 32, None, 64.0)]
 
 
 def test_tables_are_had_as_csv_and_no_name_is_a_formula(cast: Cast) -> None:

@@ -28,8 +28,13 @@ class Site:
             visitor.sign_in(proxied.server.sign_in_link)
             self.session = visitor.context.storage_state()
         proxied.ask("dangerous?speed=inf", "past")
+        proxied.ask("content?chunks=4&speed=inf", "beside")
+        proxied.ask("error-500", "broken")
         self.stream_id, self.session_id = self.find("past")
+        self.other_id, _ = self.find("beside")
+        self.find("broken")
         self.backtest = self.back_test()
+        self.shared = self.share()
 
     def visit(self, *, signed_in: bool = True, **options: Any) -> Visitor:
         state = {"storage_state": self.session} if signed_in else {}
@@ -43,6 +48,18 @@ class Site:
             expect(page.locator(".backtest-head")).to_contain_text("done")
             return urlsplit(page.url).path
 
+    def share(self) -> str:
+        """The path of a public link to the session; and a view of sessions is saved."""
+        with self.visit() as visitor:
+            page = visitor.open("/sessions/?q=past")
+            page.locator(".menu-views summary").click()
+            page.get_by_placeholder("Save this view as").fill("of the past")
+            page.get_by_role("button", name="Save", exact=True).click()
+            page = visitor.open(f"/sessions/{self.session_id}/")
+            page.locator(".menu-share summary").click()
+            page.get_by_role("button", name="Make link").click()
+            return urlsplit(page.locator("#secret").inner_text()).path
+
     def find(self, label: str) -> tuple[Any, Any]:
         """The one stream of a session, and the session."""
         [found] = until(lambda: self.proxied.query(STREAM, label))
@@ -51,12 +68,24 @@ class Site:
     @property
     def paths(self) -> list[str]:
         stream = f"/streams/{self.stream_id}/"
-        tabs = [stream, f"{stream}?at=20", f"{stream}tapes/?row=1", f"{stream}chunks/", f"{stream}request/"]
+        tabs = [stream, f"{stream}?at=20", f"{stream}?at=20&tape=client", f"{stream}tapes/?row=1", f"{stream}tapes/0/"]
+        tabs += [f"{stream}chunks/", f"{stream}request/"]
         kinds = [f"/policies/new/{kind}/" for kind in ("limits", "cel_rule", "python")]
         policies = ["/policies/", "/policies/shell-guard/", self.backtest, *kinds]
-        others = ["/", "/?q=model:nothing", "/sessions/", f"/sessions/{self.session_id}/", "/keys/", "/system/"]
+        session = f"/sessions/{self.session_id}/"
+        others = ["/", "/?q=model:nothing", "/sessions/", session, f"{session}?time=scale", "/keys/", "/system/"]
+        others += [
+            "/public-links/",
+            self.shared,
+            f"/compare/?a={self.stream_id}",
+            "/errors/",
+            "/errors/?q=model:nothing",
+        ]
         history = [
+            f"/compare/?a={self.stream_id}&b={self.other_id}",
             "/stats/",
+            "/stats/?range=7d&compare=week",
+            "/stats/?by=tool",
             "/stats/?range=1h&by=session",
             "/sessions/?q=model:nothing",
             "/sessions/?q=past&range=1h",
@@ -75,7 +104,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(chromium: Browser, serving: Serving, recordings: Path) -> Iterator[Site]:
-    with serving(SIMULATOR_REPLAY_DIR=str(recordings)) as server, Proxied(server) as proxied:
+    with serving(SIMULATOR_REPLAY_DIR=str(recordings), PUBLIC_LINKS="1") as server, Proxied(server) as proxied:
         yield Site(chromium, proxied)
 
 
@@ -96,11 +125,27 @@ def out_of_date(page: Page) -> Page:
     return page
 
 
+def unfolded(page: Page) -> Page:
+    """With all that can be folded and every menu open."""
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    return page
+
+
+def replayed(page: Page) -> Page:
+    """What the policies in force would make of a stream."""
+    page.get_by_role("button", name="Replay").click()
+    expect(page.get_by_role("heading", name="Replayed with the policies in force")).to_be_visible()
+    return page
+
+
 @pytest.mark.parametrize(("size", "scheme"), [("wide", "light"), ("narrow", "dark")])
 def test_no_page_has_a_serious_fault(site: Site, scheme: str, size: str) -> None:
     options = {"viewport": NARROW} if size == "narrow" else {}
     with site.visit(color_scheme=scheme, bypass_csp=True, **options) as visitor:
         found = {path: faults(visitor.open(path)) for path in site.paths}
+        for path in ("/sessions/", f"/sessions/{site.session_id}/"):
+            found[f"{path}, unfolded"] = faults(unfolded(visitor.open(path)))
+        found["a replay"] = faults(replayed(visitor.open(f"/streams/{site.stream_id}/")))
         with site.visit(signed_in=False, color_scheme=scheme, bypass_csp=True, **options) as stranger:
             page = stranger.open("/sign-in/")
             found["/sign-in/"] = faults(page)

@@ -29,7 +29,10 @@ def compare(request: HttpRequest) -> HttpResponse:
     a = _stream(request.GET.get("a", ""))
     if not request.GET.get("b"):
         near = streams.outlines(Stream.objects.filter(session=a.session_id).exclude(pk=a.pk), TAIL_CHARACTERS)[:_NEAR]
-        context: dict[str, Any] = {"a": view_of_record(a), "near": [view_of(streams.outline_of(each)) for each in near]}
+        context: dict[str, Any] = {
+            "a": view_of_record(a, has_times=False),
+            "near": [view_of(streams.outline_of(each)) for each in near],
+        }
         return render(request, "dashboard/compare.html", context | {"page": "sessions"})
     b = _stream(request.GET["b"])
     one, other = view_of_record(a), view_of_record(b)

@@ -34,6 +34,8 @@ from streamviz.records.queries import streams
 
 # To indent more would take too long, and would not be shown.
 _MOST_INDENTED = 1_000_000
+# Of longer streams a page reads no tape unless somebody asks for that.
+_MOST_READ = 4_000
 
 
 @needs(roles.VIEW)
@@ -49,7 +51,7 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     moment = None if played is None else moment_of(played.view, played.tapes, asked.seq_in(played), asked.side)
     if moment is not None and is_part:
         return HttpResponse(await rendering.panes(moment.view, now_us(), Pace(), moment=moment))
-    found = await _with_finish(await find_stream(stream_id)) if played is None else Found.over(played.view)
+    found = Found.over(played.view) if played else await _with_finish(await find_stream(stream_id, has_times=True))
     first = _number(request)
     content = await rendering.stream(
         found.view, now_us(), Pace(), first, moment=moment, is_played=is_played(found.view)
@@ -61,9 +63,11 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
 
 
 async def _with_finish(found: "Found") -> "Found":
-    """With why the answer ended as the client had it, where a policy may have changed that."""
-    verdicts = found.view.verdicts
-    if found.view.is_running or not any(each.intervenes and not each.is_shadow for each in verdicts):
+    """With why the answer ended as the client had it, where a policy may have changed that. Of a long stream its tapes
+    tell: to read them here would take too long."""
+    view = found.view
+    is_changed = any(each.intervenes and not each.is_shadow for each in view.verdicts)
+    if view.is_running or not is_changed or view.chunk_count > _MOST_READ:
         return found
     played = await playback_of(found.view.id)
     finish = None if played is None else played.view.client_finish
@@ -74,7 +78,7 @@ async def _with_finish(found: "Found") -> "Found":
 @require_safe
 async def peek(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The same beside the Live page's list, without its frame."""
-    found = await find_stream(stream_id)
+    found = await find_stream(stream_id, has_times=True)
     content = await rendering.stream(found.view, now_us(), Pace())
     return await render_page(request, "dashboard/_peek.html", found.context("peek") | {"content": content})
 
@@ -224,29 +228,30 @@ class Found:
         }
 
 
-async def find_stream(stream_id: uuid.UUID) -> Found:
-    """In memory, in the record, or else in another worker's memory. Raises Http404, NotFoundHere where others could
-    not be asked."""
+async def find_stream(stream_id: uuid.UUID, *, has_times: bool = False) -> Found:
+    """In memory, in the record, or else in another worker's memory; of the record without the times of its chunks and
+    frames where nobody asks for them. Raises Http404, NotFoundHere where others could not be asked."""
     if running := feed.get(stream_id):
         view = whole_view_of(running, view_of_running(running))
         return Found(view, running.request, view.is_running)
-    if record := await _recorded(stream_id):
+    if recorded := await sync_to_async(_recorded)(stream_id, has_times):
         # One that has no end in the record runs in another worker: its socket shows the rest.
-        view = view_of_record(record)
-        return Found(view, bytes(record.request), view.is_running and publisher.workers is not None)
+        return replace(recorded, is_watchable=recorded.view.is_running and publisher.workers is not None)
     if elsewhere := await _elsewhere(stream_id):
         return Found(elsewhere.view, elsewhere.request, elsewhere.view.is_running)
     # It may have been stored, and forgotten where it ran, while that was asked.
-    if record := await _recorded(stream_id):
-        return Found(view_of_record(record), bytes(record.request), is_watchable=False)
+    if recorded := await sync_to_async(_recorded)(stream_id, has_times):
+        return recorded
     if publisher.workers is not None and publisher.workers.is_away:
         raise NotFoundHere
     raise Http404("No such stream.")
 
 
-async def _recorded(stream_id: uuid.UUID) -> Stream | None:
+def _recorded(stream_id: uuid.UUID, has_times: bool) -> Found | None:
     with contextlib.suppress(Stream.DoesNotExist):
-        return await sync_to_async(streams.load)(stream_id)
+        record = streams.load(stream_id)
+        view = view_of_record(record, has_times=has_times)
+        return Found(view, bytes(record.request), is_watchable=False)
     return None
 
 

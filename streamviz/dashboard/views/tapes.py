@@ -11,13 +11,13 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from streamviz.core.lint import RULES
+from streamviz.core.lint import RULES, Note
 from streamviz.core.tapes import Fate, Row
 from streamviz.core.timeline import Piece
 from streamviz.dashboard import queries, roles
 from streamviz.dashboard.chunk_text import decoded
 from streamviz.dashboard.pages import needs, render_page
-from streamviz.dashboard.playback import Playback, number_in, playback_of
+from streamviz.dashboard.playback import Playback, compared, number_in, playback_of
 from streamviz.dashboard.views.streams import Found, find_stream
 from streamviz.live.presentation.cutting import Cut, cut
 from streamviz.live.presentation.tape_rows import FATES, ROWS_A_PAGE, Rows, counted, told_apart
@@ -31,14 +31,17 @@ _RAW_BYTES = 4_000
 async def tapes(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """What upstream sent beside what the client got."""
     played = await playback_of(stream_id)
-    if played is not None and (to := _elsewhere(request.GET, played)) is not None:
+    if played is None:
+        found = await find_stream(stream_id)
+        return await render_page(request, "dashboard/tapes.html", found.context("tapes") | {"played": None})
+    rows, notes = await compared(played)
+    if (to := _elsewhere(request.GET, played, rows)) is not None:
         return redirect(f"{reverse('tapes', args=[stream_id])}?{to}")
-    found = await find_stream(stream_id) if played is None else Found.over(played.view)
-    context = found.context("tapes") | ({} if played is None else _page(request.GET, played))
+    context = Found.over(played.view).context("tapes") | _page(request.GET, played, rows, notes)
     return await render_page(request, "dashboard/tapes.html", context | {"played": played})
 
 
-def _elsewhere(asked: QueryDict, played: Playback) -> str | None:
+def _elsewhere(asked: QueryDict, played: Playback, rows: Sequence[Row]) -> str | None:
     """Where a switch of what is shown leads, or a chunk, or a piece of a block's text; None where none is asked for."""
     to = asked.copy()
     if flipped := to.pop("flip", []):
@@ -52,7 +55,7 @@ def _elsewhere(asked: QueryDict, played: Playback) -> str | None:
         chunk = _chunk_of(played, Piece(ordinal, start or 0, end or 0))
     if chunk is None:
         return None
-    row = next((n for n, row in enumerate(played.rows) if chunk in row.seqs), 0)
+    row = next((n for n, row in enumerate(rows) if chunk in row.seqs), 0)
     return f"row={row}#r{row}"
 
 
@@ -72,21 +75,21 @@ class _Jumps(NamedTuple):
     total: int
 
 
-def _page(asked: QueryDict, played: Playback) -> dict[str, Any]:
+def _page(asked: QueryDict, played: Playback, rows: Sequence[Row], notes: Sequence[Note]) -> dict[str, Any]:
     hidden = {fate for fate in Fate if fate in asked.getlist("hide")}
-    numbered = [(number, row) for number, row in enumerate(played.rows) if row.fate not in hidden]
+    numbered = [(number, row) for number, row in enumerate(rows) if row.fate not in hidden]
     row = number_in(asked, "row")
     before = sum(number < (row or 0) for number, _ in numbered)
     start = before - before % ROWS_A_PAGE
     shown = list(islice(numbered, start, start + ROWS_A_PAGE))
-    counts = counted(played.rows)
+    counts = counted(rows)
     return {
-        "rows": Rows(played.view, played.tapes, played.bare, played.notes).shown(shown),
+        "rows": Rows(played.view, played.tapes, played.bare, notes).shown(shown),
         "current": row,
         "toggles": [(fate, FATES[fate], counts[fate], fate not in hidden) for fate in Fate],
         "hidden": [fate for fate in Fate if fate in hidden],
-        "jumps": _jumps(played.rows, row),
-        "notes": [(note, RULES.get(note.rule, "")) for note in played.notes],
+        "jumps": _jumps(rows, row),
+        "notes": [(note, RULES.get(note.rule, "")) for note in notes],
         "earlier": numbered[max(0, start - ROWS_A_PAGE)][0] if start else None,
         "later": numbered[start + ROWS_A_PAGE][0] if start + ROWS_A_PAGE < len(numbered) else None,
     }
@@ -105,9 +108,10 @@ def _jumps(rows: Sequence[Row], row: int | None) -> _Jumps:
 async def tape_row(request: HttpRequest, stream_id: uuid.UUID, number: int) -> HttpResponse:
     """A row's bytes, as upstream sent them and as the client got them."""
     played = await playback_of(stream_id)
-    if played is None or number >= len(played.rows):
+    rows = [] if played is None else (await compared(played)).rows
+    if number >= len(rows):
         raise Http404("No such row.")
-    row = played.rows[number]
+    row = rows[number]
     up, down = await sync_to_async(_bytes_of)(stream_id, row)
     context = {"up": up, "down": down, "more": max(0, max(len(row.seqs), len(row.frames)) - _RAW_CHUNKS), "row": row}
     return render(request, "dashboard/_tape_row.html", context)

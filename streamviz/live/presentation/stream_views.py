@@ -88,9 +88,9 @@ def view_of_running(stream: LiveStream) -> StreamView:
     return view_of(recording.entries_of(stream))
 
 
-def view_of_record(record: Stream) -> StreamView:
-    """One that `streams.load` gave."""
-    return view_of(streams.entries_of(record))
+def view_of_record(record: Stream, *, has_times: bool = True) -> StreamView:
+    """One that `streams.load` gave; one that is over without the times of its tapes where nobody asks for them."""
+    return view_of(streams.entries_of(record, has_times=has_times))
 
 
 def whole_view_of(stream: LiveStream, view: StreamView) -> StreamView:

@@ -1,14 +1,13 @@
 """Streams of the record as pages show them: each in the entries that it was stored from."""
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
 
 from django.db.models import Prefetch, QuerySet
 from django.db.models.functions import Right
 
-from streamviz.records.entries import Given, StreamEntries, Times
-from streamviz.records.models import Block, ClientRun, Stream, UpstreamRun
+from streamviz.records.entries import NO_TIMES, Given, StreamEntries, Times
+from streamviz.records.models import Block, Stream
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries.rows import rows
 from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, VerdictRecord
@@ -23,6 +22,9 @@ FROM unnest(%(ids)s::uuid[], %(since)s::bigint[]) AS over (id, since)
 JOIN records_upstreamrun AS run ON run.stream_id = over.id AND run.first_at >= over.since
 ORDER BY run.stream_id, run.first_seq
 """
+# The same of one stream.
+_RECEIVED = "SELECT first_at, offsets FROM records_upstreamrun WHERE stream_id = %(id)s ORDER BY first_seq"
+_HANDED_ON = "SELECT first_at, offsets, first_seq FROM records_clientrun WHERE stream_id = %(id)s ORDER BY first_frame"
 
 # The rest is dear to read, or told otherwise.
 _opened = OPENED.reader("request")
@@ -32,17 +34,9 @@ _verdict = VERDICT.reader()
 
 
 def load(stream_id: uuid.UUID) -> Stream:
-    """A stream with all that its page shows, in six queries. Raises Stream.DoesNotExist."""
-    return (
-        Stream.objects.select_related("session", "key")
-        .prefetch_related(
-            "blocks",
-            "verdicts__policy_version__policy",
-            Prefetch("upstream_runs", UpstreamRun.objects.defer("lengths", "payload")),
-            Prefetch("client_runs", ClientRun.objects.defer("lengths", "payload")),
-        )
-        .get(pk=stream_id)
-    )
+    """A stream with all that its pages show but for its tapes, in five queries. Raises Stream.DoesNotExist."""
+    streams = Stream.objects.select_related("session", "key")
+    return streams.prefetch_related("blocks", "verdicts__policy_version__policy").get(pk=stream_id)
 
 
 def outlines(streams: QuerySet[Stream], ending: int, most_blocks: int | None = None) -> QuerySet[Stream]:
@@ -58,17 +52,10 @@ def outlines(streams: QuerySet[Stream], ending: int, most_blocks: int | None = N
     )
 
 
-def entries_of(stream: Stream) -> StreamEntries:
-    """One that `load` gave."""
-    chunks = sorted(stream.upstream_runs.all(), key=lambda run: run.first_seq)
-    frames = sorted(stream.client_runs.all(), key=lambda run: run.first_frame)
-    passed = [(run, run.first_seq) for run in frames if run.first_seq is not None]
-    times = Times(
-        list(_times(chunks)),
-        [seq for run, first in passed for seq in range(first, first + len(run.offsets))],
-        list(_times(run for run, _ in passed)),
-        list(_times(run for run in frames if run.first_seq is None)),
-    )
+def entries_of(stream: Stream, *, has_times: bool = True) -> StreamEntries:
+    """One that `load` gave: with the times of its chunks and frames, in two more queries, unless it is over and nobody
+    asks for them."""
+    times = NO_TIMES if stream.outcome and not has_times else _times(stream.pk)
     return _entries(stream, [block.text for block in stream.blocks.all()], times)
 
 
@@ -100,8 +87,16 @@ def _last_received_at(streams: Sequence[Stream]) -> dict[uuid.UUID, list[int]]:
     return received_at
 
 
-def _times(runs: Iterable[UpstreamRun | ClientRun]) -> Iterator[int]:
-    return chain.from_iterable(run.times() for run in runs)
+def _times(stream_id: uuid.UUID) -> Times:
+    received = rows(_RECEIVED, {"id": stream_id})
+    received_at = [first_at + offset for first_at, offsets in received for offset in offsets]
+    passed_seqs: list[int] = []
+    passed_at: list[int] = []
+    made_at: list[int] = []
+    for first_at, offsets, first_seq in rows(_HANDED_ON, {"id": stream_id}):
+        (made_at if first_seq is None else passed_at).extend(first_at + offset for offset in offsets)
+        passed_seqs += () if first_seq is None else range(first_seq, first_seq + len(offsets))
+    return Times(received_at, passed_seqs, passed_at, made_at)
 
 
 def _entries(stream: Stream, texts: Sequence[str], times: Times) -> StreamEntries:

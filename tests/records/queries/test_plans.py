@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from streamviz.dashboard import queries
-from streamviz.records.models import Session, Stream
+from streamviz.dashboard import policy_facts, queries
+from streamviz.records.models import Policy, Session, Stream
 from streamviz.records.queries import names, search, streams
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place, session_page, sorted_session_page, stream_page
@@ -61,6 +63,8 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "of sessions": lambda _: by_time(
         Filters(since=day(30), sessions=("a",), starred=True), timedelta(days=1), Grouping.SESSION
     ),
+    "where a policy did not run": lambda _: policy_facts.where_not(Policy(name="guard")),
+    "a policy's verdicts": lambda _: policy_facts.recent_verdicts(Policy.objects.get(name="guard"), ""),
     "names": lambda _: (names.models(), names.tools()),
     "the oldest": lambda _: queries.oldest_stream(),
     "holds": lambda _: holds(day(30), NOW),
@@ -102,6 +106,26 @@ def test_it_goes_along_an_index(stream: Stream, run: Callable[[Stream], object])
 def test_a_common_word_is_looked_for_along_indexes_too(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "COMMON", 0)
     assert scanned(lambda: session_page(Filters(text="look"), None, 50)) == set()
+
+
+def test_it_tells_why_a_policy_did_not_run(stream: Stream) -> None:
+    not_run = [{"policy": name, "version": 1, "mode": "enforce", "why": "images"} for name in ("guard", "other")]
+    Stream.objects.update(not_run=not_run, requested_at=timezone.now())
+    assert policy_facts.where_not(Policy(name="guard")) == [("images", 1)]
+    assert policy_facts.where_not(Policy(name="none")) == []
+
+
+READERS: dict[str, Callable[[Stream], object]] = {
+    "a policy's verdicts": lambda _: policy_facts.recent_verdicts(Policy.objects.get(name="guard"), ""),
+    "a session's streams": lambda stream: queries.streams_of(stream.session, None),
+}
+
+
+@pytest.mark.parametrize("run", READERS.values(), ids=READERS)
+def test_lists_do_not_read_what_was_asked(stream: Stream, run: Callable[[Stream], object]) -> None:
+    with CaptureQueriesContext(connection) as asked:
+        assert run(stream)
+    assert not any(re.search(r'"request"(?!\))', each["sql"]) for each in asked)
 
 
 def test_a_scan_would_be_seen(stream: Stream) -> None:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand
 from streamviz.core.aggregator import Chunk
 from streamviz.core.errors import StreamvizError
 from streamviz.core.json_value import JsonObject
-from streamviz.core.sse import SSEParser
+from streamviz.core.sse import events_in
 from streamviz.core.summary import summary
 from streamviz.core.wire import AGGREGATORS
 
@@ -41,9 +41,8 @@ def _aggregated(wire_format: str, file: Path) -> JsonObject:
 
 def aggregate_bytes(wire_format: str, data: bytes) -> JsonObject:
     """What a recorded stream adds up to."""
-    parser = SSEParser()
     aggregator = AGGREGATORS[wire_format]()
-    for seq, event in enumerate([*parser.feed(data), *parser.close()]):
+    for seq, event in enumerate(events_in(data)):
         aggregator.aggregate(Chunk(seq, 0, event.raw, event.data, event.name))
     aggregator.close()
     return summary(aggregator.state)
