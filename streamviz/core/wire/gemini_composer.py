@@ -246,15 +246,15 @@ def _mixed(
 ) -> list[JsonObject]:
     """Upstream's own parts, with those that are said anew in place of the ones that are not kept."""
     mixed: list[JsonObject] = []
-    placed: set[int] = set()
+    said: dict[int, list[JsonObject]] = {}
+    for ordinal, made in anew:
+        said.setdefault(ordinal, []).append(made)
     for part, ordinals in zip(parts, owners, strict=True):
         if touched.isdisjoint(ordinals):
             mixed += [part] if ordinals else []
-            continue
-        fresh = touched & set(ordinals) - placed
-        placed |= fresh
-        mixed += [made for ordinal, made in anew if ordinal in fresh]
-    return mixed + [made for ordinal, made in anew if ordinal not in placed]
+        for ordinal in ordinals:
+            mixed += said.pop(ordinal, ())
+    return mixed + [made for rest in said.values() for made in rest]
 
 
 def _ordinal_of(event: StreamEvent) -> int | None:
