@@ -9,6 +9,7 @@ from tests.exchange.policies import deny_requests, halt_calls
 from tests.exchange.support import EVENTS, JSON, Play, event
 
 HI, STOP, DONE = event(delta(content="hi")), event(delta(finish="stop")), event("[DONE]")
+GEMINI_STOP = event({"candidates": [{"content": {"parts": [{"text": "hi"}]}, "finishReason": "STOP"}]})
 CALL, CALLED = event(calls(call(0, "c0", "rm", "{}"))), event(delta(finish="tool_calls"))
 
 
@@ -60,8 +61,15 @@ def test_an_upstream_that_breaks_off_is_told_as_the_last_word() -> None:
     assert play.stream.error == "it broke off"
 
 
-def test_what_breaks_off_behind_the_last_word_is_no_error() -> None:
-    play = Play().opened().received(HI, STOP, DONE).ended(UpstreamError(502, "it broke off"))
+@pytest.mark.parametrize("kind", ["text/event-stream", "Text/Event-Stream; Charset=UTF-8"])
+def test_events_are_events_however_their_content_type_is_written(kind: str) -> None:
+    play = Play().opened({"content-type": kind}).received(b"odd: line\n\n", HI, STOP, DONE).ended()
+    assert (play.stream.outcome, [block.text for block in play.stream.state.blocks]) == ("completed", ["hi"])
+
+
+@pytest.mark.parametrize(("format", "reads"), [("openai_chat", (HI, STOP, DONE)), ("gemini", (GEMINI_STOP,))])
+def test_what_breaks_off_behind_the_last_word_is_no_error(format: str, reads: tuple[bytes, ...]) -> None:
+    play = Play(format).opened().received(*reads).ended(UpstreamError(502, "it broke off"))
     assert play.take()[-2:] == ["end", "finish completed"]
 
 

@@ -163,6 +163,11 @@ def test_an_answer_is_an_event_stream_or_json_and_nothing_that_a_browser_would_r
     assert passed_on({"Content-Type": kind}) == {"content-type": "application/json"}
 
 
+@pytest.mark.parametrize("kind", ["Text/Event-Stream; Charset=UTF-8", "APPLICATION/JSON"])
+def test_the_case_of_a_content_type_does_not_matter(kind: str) -> None:
+    assert passed_on({"CONTENT-TYPE": kind}) == {"content-type": kind}
+
+
 async def test_a_refusal_without_end_is_not_read(client: aiohttp.ClientSession) -> None:
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(status=400)
