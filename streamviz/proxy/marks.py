@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
@@ -164,7 +165,7 @@ class Marks:
     def _errands(self) -> Iterator[int]:
         """What this agent was told, which may be what another's call says."""
         texts: list[str] = []
-        for turn in turns_backwards(self._turns):
+        for turn in islice(turns_backwards(self._turns), _MOST_TURNS):
             texts += turn.texts[:_MOST_ERRANDS]
             if len(texts) >= _MOST_ERRANDS:
                 break

@@ -11,6 +11,8 @@ from streamviz.core.usage import CHARACTERS_A_TOKEN
 
 # Of a long text so many pieces are looked at, each of so many characters.
 _PIECES, _PIECE = 8, 500
+# Of more messages none is looked at by itself: a megabyte can have tens of thousands.
+_MOST_MESSAGES = 2_000
 # No word is as long.
 _DATA_CHARACTERS = 500
 
@@ -49,10 +51,16 @@ def tokens_of(state: StreamState, call: ModelCall) -> Tokens:
     # Anthropic's format gives a number at first, too.
     is_told = said is not None and bool(state.finish_reasons)
     if asked is None:
-        asked = estimate_tokens(_asked_texts(call))
+        asked = _asked_tokens(call)
     if not is_told:
         said = max(said or 0, estimate_tokens(_said_texts(state)))
     return told._replace(input=asked, output=said, is_estimated=not told.input or not is_told)
+
+
+def _asked_tokens(call: ModelCall) -> int:
+    if call.item_count > _MOST_MESSAGES:
+        return -(-call.length // CHARACTERS_A_TOKEN)
+    return estimate_tokens(_asked_texts(call))
 
 
 def _asked_texts(call: ModelCall) -> list[str]:

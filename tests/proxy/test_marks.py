@@ -1,6 +1,6 @@
 """What a request looks for: of its last answer before anything of those before it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from streamviz.proxy.marks import Marks
@@ -42,3 +42,19 @@ def test_a_text_behind_a_call_is_looked_for_before_the_call() -> None:
 def test_the_call_that_a_result_answers_comes_first() -> None:
     asked = list(marks(SAID[:3]).asked(is_named=False, is_retry=False))
     assert asked[0] in left(SAID[:2])
+
+
+def test_what_has_no_turns_is_not_read_to_its_end() -> None:
+    class Texts(list[str]):
+        """What is embedded: a text after another, none of them a turn."""
+
+        read = 0
+
+        def __reversed__(self) -> Iterator[str]:
+            for each in super().__reversed__():
+                self.read += 1
+                yield each
+
+    texts = Texts(["x"] * 10_000)
+    assert list(Marks(b"secret", "key", {"input": texts}, "input").asked(is_named=False, is_retry=False)) == []
+    assert texts.read < 500

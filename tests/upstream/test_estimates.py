@@ -2,8 +2,10 @@
 
 import pytest
 
+from streamviz.core.blocks import StreamState
+from streamviz.core.request import ModelCall
 from streamviz.upstream import estimates
-from streamviz.upstream.estimates import count_by, estimate_tokens
+from streamviz.upstream.estimates import count_by, estimate_tokens, tokens_of
 from streamviz.upstream.token_counts import tokens_in
 
 WORDS = "The harvest is in, and the wine is not bad at all. "
@@ -19,6 +21,13 @@ def tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_estimate_grows_with_the_text(times: int) -> None:
     assert estimate_tokens([WORDS * times]) == pytest.approx(13 * times, rel=0.1, abs=3)
     assert estimate_tokens([WORDS] * times) == pytest.approx(13 * times, rel=0.1, abs=3)
+
+
+@pytest.mark.parametrize("count", [1_900, 2_100])
+def test_of_very_many_messages_none_is_read_by_itself(count: int) -> None:
+    state = StreamState(finish_reasons={0: "stop"}, usage={"completion_tokens": 1})
+    call = ModelCall("openai_chat", {"messages": [{"role": "user", "content": WORDS}] * count})
+    assert tokens_of(state, call).input == pytest.approx(13 * count, rel=0.1)
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])
