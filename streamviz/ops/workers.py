@@ -24,7 +24,7 @@ def run(count: int) -> None:
         _listening() as listener,
         TemporaryDirectory(prefix="streamviz-") as folder,
     ):
-        hub, servers = _children(count, listener.fileno(), Path(folder, "hub"))
+        hub, servers = _children(count, listener.fileno(), Path(folder))
         ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
         children = [*([] if settings.REDIS_URL else [hub]), *servers]
         for child in children:
@@ -39,8 +39,14 @@ def run(count: int) -> None:
             stop_together(each for each in children if each is hub)
 
 
-def _children(count: int, listener: int, socket_path: Path) -> tuple[Child, list[Child]]:
-    environment = {"STREAMVIZ_LISTENER": str(listener), "STREAMVIZ_HUB": str(socket_path)}
+def _children(count: int, listener: int, folder: Path) -> tuple[Child, list[Child]]:
+    socket_path, counted = folder / "hub", folder / "metrics"
+    counted.mkdir()
+    environment = {
+        "STREAMVIZ_LISTENER": str(listener),
+        "STREAMVIZ_HUB": str(socket_path),
+        "PROMETHEUS_MULTIPROC_DIR": str(counted),
+    }
     answers = Address(reachable_host(), settings.PORT).answers
     hub = Child("hub", ["streamviz.live.hub", str(socket_path)], socket_path.exists, {})
     names = [f"server {number}" for number in range(1, count + 1)]

@@ -113,7 +113,7 @@ async def _open(call: _Call) -> None:
     else:
         call.said.keep_meanwhile(stream, call.worker.configuration.policies_of_all())
     call.driver.record(recording.opened(stream))
-    call.worker.observers.feed.opened(stream)
+    call.worker.observers.opened(stream)
 
 
 def _keep(call: _Call, request: ModelRequest) -> None:
@@ -321,7 +321,7 @@ def _close(call: _Call) -> None:
         add_up(stream)
         _count(call.worker, stream)
         call.driver.record(recording.closed(stream))
-        call.worker.observers.feed.closed(stream)
+        call.worker.observers.closed(stream)
 
 
 def _count(worker: Worker, stream: LiveStream) -> None:

@@ -51,7 +51,7 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
     send = http.adding(send, {"x-streamviz-stream": str(stream.id)})
     passing = _Passing(worker, stream, clock, send)
     passing.record(recording.opened(stream))
-    worker.observers.feed.opened(stream)
+    worker.observers.opened(stream)
     try:
         await _until_over(passing, Race(passing.carry(scope, place, body), receive, passing, worker))
     finally:
@@ -167,7 +167,7 @@ class _Passing:
         stream.ended_at = self._clock.now()
         self.record(recording.closed(stream))
         stream.life.step(Event.CLOSED)
-        self._worker.observers.feed.closed(stream)
+        self._worker.observers.closed(stream)
 
 
 async def _until_over(passing: _Passing, race: Race) -> None:

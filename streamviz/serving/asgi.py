@@ -1,5 +1,6 @@
 """The ASGI application: what a request is answered by, according to its protocol and path."""
 
+import asyncio
 import os
 from functools import partial
 
@@ -26,7 +27,7 @@ from streamviz.proxy.asgi import application as proxy_application
 from streamviz.proxy.asking import asked
 from streamviz.proxy.paths import canonical, is_ours
 from streamviz.proxy.worker import worker
-from streamviz.serving import health
+from streamviz.serving import health, metrics
 from streamviz.serving.screens import Screens
 
 PROBES = ("/healthz", "/readyz")
@@ -37,6 +38,8 @@ async def http(scope: Message, receive: Receive, send: Send) -> None:
     """The proxy's endpoints and the probes pass no middleware; every other page is Django's."""
     if scope["path"] in PROBES:
         await health.application(scope, send)
+    elif scope["path"] == "/metrics":
+        await metrics.application(scope, send)
     else:
         application = proxy_application if is_ours(canonical(scope["path"])) else django_application
         await application(scope, receive, send)
@@ -51,8 +54,10 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     peers = Peers(publisher, get_channel_layer(), are_workers=True) if settings.HAS_PEERS else None
     if peers:
         await peers.start()
+    watching = asyncio.create_task(metrics.watch_loop(), name="loop lag")
     await send({"type": "lifespan.startup.complete"})
     await receive()
+    watching.cancel()
     await screens.stop()
     if peers:
         await peers.stop()
