@@ -8,6 +8,7 @@ import { start as startFollow } from "./follow.js";
 import { start as startPeek } from "./peek.js";
 import { start as startBrush } from "./brush.js";
 import { start as startCrosshair } from "./crosshair.js";
+import { start as startExports } from "./exports.js";
 import { start as startAsks } from "./asks.js";
 import { start as startScrub } from "./scrub.js";
 
@@ -20,5 +21,6 @@ startFollow();
 startPeek();
 startBrush();
 startCrosshair();
+startExports();
 startAsks();
 startScrub();

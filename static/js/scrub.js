@@ -1,6 +1,7 @@
 // A finished stream's page as it was at any moment: dragged, stepped or played. The server says how it was; a moment is
 // asked for when the last one has come.
 const IDLE_MS = 300; // longer gaps between chunks are passed over where idle is compressed
+const MOST_STEPS = 8; // that wait: a key that is held down is not to be followed for long after
 const STEPS = { ",": "previous", ".": "next", "[": "earlier", "]": "later", Home: "first", End: "last" };
 
 let scrubber, range;
@@ -8,7 +9,7 @@ let seq = null; // the chunk that is shown, null at the end
 let following = null; // when the next one came (ms)
 let tape = "upstream";
 let asking = false;
-let wanted = null;
+let wanted = []; // what is asked for next: a place takes the place of all before it, a step comes behind them
 let playing = null; // where the playhead is while it moves by itself (ms)
 let speed = 1;
 
@@ -78,23 +79,30 @@ function go(step) {
   pause();
   if (step === "first") ask("at=0");
   else if (step === "last") ask(`at=${document.getElementById("transport").dataset.chunks}`);
-  else ask(`at=${here()}&step=${step}`);
+  else {
+    wanted = [...wanted, () => `at=${here()}&step=${step}`].slice(-MOST_STEPS);
+    answer();
+  }
 }
 
-// One question at a time: of those that come meanwhile only the last matters.
-async function ask(what) {
-  wanted = what;
+function ask(place) {
+  wanted = [() => place];
+  answer();
+}
+
+// One question at a time; a step goes from where the one before it led.
+async function answer() {
   if (asking) return;
   asking = true;
-  while (wanted !== null) {
-    const url = `${scrubber.dataset.path}?${wanted}&tape=${tape}`;
-    wanted = null;
+  while (wanted.length) {
+    const url = `${scrubber.dataset.path}?${wanted.shift()()}&tape=${tape}`;
     // htmx leaves a request out that comes while the last one settles.
-    const answer = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => null);
-    if (!answer?.ok) break;
-    panes().outerHTML = await answer.text();
+    const found = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => null);
+    if (!found?.ok) break;
+    panes().outerHTML = await found.text();
     take();
   }
+  wanted = [];
   asking = false;
 }
 

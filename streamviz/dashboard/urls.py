@@ -48,6 +48,7 @@ urlpatterns = [
     path("streams/<uuid:stream_id>/note/", stream_changes.note_stream, name="note_stream"),
     path("sessions/", sessions.sessions, name="sessions"),
     path("sessions/export/", exports.export_list, name="export_list"),
+    path("sessions/export/<uuid:download_id>/", exports.export_progress, name="export_progress"),
     path("compare/", compare.compare, name="compare"),
     path("errors/", error_groups.errors, name="errors"),
     path("views/", saved_views.save_view, name="save_view"),

@@ -2,16 +2,23 @@
 
 import ast
 import json
+import re
 import shlex
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
 
+from streamviz.dashboard import downloads
 from streamviz.dashboard.exports import FORMS
-from streamviz.records.models import ApiKey, ClientRun, Session, Stream
-from tests.dashboard.conftest import Cast, hold, recorded
+from streamviz.records.ids import uuid7
+from streamviz.records.models import ApiKey, ClientRun, Download, Session, Stream
+from streamviz.records.queries.filters import Filters
+from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
 SAID = "it's `$HOME` <script>alert(1)</script> ![x](http://elsewhere/x.png)"
 REQUEST = {
@@ -127,3 +134,42 @@ def test_what_runs_and_what_is_not_there_cannot_be_had(cast: Cast, path: str) ->
     Stream.objects.update(outcome="")
     assert cast["bob"].get(f"{path}export/").status_code == 404
     assert Session.objects.count() == 1
+
+
+def test_how_far_a_list_is_can_be_asked_by_whoever_has_it_downloaded(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(downloads, "_EVERY", 1)
+    for number in range(3):
+        recorded(requested_model="a" if number else "b")
+    progress = f"/sessions/export/{uuid7()}/"
+    asked = {"range": "all", "q": "model:a", "as": "jsonl", "progress": progress.split("/")[-2]}
+
+    def told(who: str = "bob") -> str:
+        return " ".join(re.sub("<[^>]*>", " ", cast[who].get(progress).content.decode()).split())
+
+    assert told() == "Export begins…"
+    pieces: Any = cast["bob"].get("/sessions/export/", asked)
+    streams = downloads.counted(Stream.objects.filter(requested_model="a"), Filters(models=("a",)), *_named(asked))
+    next(streams)
+    next(streams)
+    assert told() == "Exporting: 1 of 2 streams"
+    assert told("alice") == "Export begins…"
+    Download.objects.update(updated_at=NOON - timedelta(days=9))
+    assert told() == "The export stopped after 1 stream."
+    assert list(streams) == []
+    assert told() == "Exported 2 streams."
+    body = async_to_sync(_whole)(pieces.streaming_content).decode()
+    assert body.count('{"stream":') == 2, "the same id again counts nothing anew"
+
+
+def _named(asked: dict[str, str]) -> tuple[UUID, User]:
+    return UUID(asked["progress"]), User.objects.get(username="bob")
+
+
+def test_a_download_is_counted_as_it_is_had(cast: Cast) -> None:
+    recorded()
+    download_id = uuid7()
+    answer: Any = cast["bob"].get(f"/sessions/export/?range=all&progress={download_id}")
+    async_to_sync(_whole)(answer.streaming_content)
+    assert list(Download.objects.values_list("id", "streams", "total", "is_whole")) == [(download_id, 1, 1, True)]

@@ -11,6 +11,7 @@ from django.urls import get_resolver, reverse
 
 from streamviz.dashboard import urls
 from streamviz.dashboard.roles import OPERATOR
+from streamviz.records.ids import uuid7
 from streamviz.records.models import ApiKey, Backtest, Policy, PublicLink
 from tests.dashboard.conftest import Cast, hold, recorded
 
@@ -39,6 +40,7 @@ PAGES = {
     "export_session": VIEWERS,
     "export_stream": VIEWERS,
     "export_list": VIEWERS,
+    "export_progress": VIEWERS,
     "public_links": ADMINISTRATORS,
     "stats": VIEWERS,
     "policies": VIEWERS,
@@ -93,7 +95,7 @@ def arguments(cast: Cast, guard: Policy, settings: Any) -> dict[str, object]:
     job = Backtest.objects.create(policy=guard, **guard.fields())
     link, _ = PublicLink.objects.issue(stream, User.objects.get(username="administrator"), timedelta(days=1))
     found = {"stream_id": stream.pk, "session_id": stream.session_id, "key_id": key.pk, "job_id": job.pk}
-    found["link_id"], found["view_id"] = link.pk, 0
+    found["link_id"], found["view_id"], found["download_id"] = link.pk, 0, uuid7()
     found |= {"seq": 0, "ordinal": 0}
     return {**found, "name": guard.name, "number": 1, "kind": "tool_rule"}
 

@@ -1,13 +1,14 @@
 """A session read in a browser: an agent's run as the conversation that it was, without a click."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.browsing import NARROW, Visitor, faults
+from tests.e2e.browsing import NARROW, Call, Visitor, faults
 from tests.e2e.proxied import Proxied, until
 from tests.services import Serving
 
@@ -18,6 +19,12 @@ RESULTS = ["4 failed, 16 passed in 11.42s", "from billing import clock\n\ndef ba
 COUNT = """
 SELECT count(*) FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s AND outcome <> ''
 """
+# As dragging across it does: from its first text to its last.
+SELECT_ITS_TEXT = """(element) => {
+  const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  const first = texts.nextNode();
+  getSelection().setBaseAndExtent(first, 0, first, first.length);
+}"""
 TOOLS = [{"type": "function", "function": {"name": name}} for name in ("read_file", "run_shell", "list_directory")]
 
 
@@ -108,3 +115,34 @@ def test_it_has_no_serious_fault_and_fits(run: Run, chromium: Browser, scheme: A
         page = session_page(run, visitor, "?turn=3")
         assert faults(page) == []
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+
+
+def test_a_turn_is_played_again_and_its_tapes_are_compared(run: Run, chromium: Browser) -> None:
+    Call(run.proxied, "dangerous?speed=8", "played-again").result()
+    until(lambda: run.proxied.query(COUNT, "played-again")[0][0] == 1)
+    find = "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
+    stream = f"/streams/{run.proxied.query(find, 'played-again')[0][0]}/"
+    with visit(run, chromium) as visitor:
+        page = visitor.open(stream)
+        expect(page.locator("#facts")).to_contain_text("upstream: tool_calls")
+        page.keyboard.press("Home")
+        for _ in range(3):
+            page.keyboard.press(".")  # faster than the server answers
+        expect(page.locator("#played-chunk")).to_have_text("chunk 3")
+        page.keyboard.press(",")
+        expect(page.locator("#played-chunk")).to_have_text("chunk 2")
+        assert page.url.endswith(f"{stream}?at=2")
+        page.locator("#scrub").fill("1")
+        expect(page.locator("#played-chunk")).to_have_text("chunk 0")
+        page.get_by_role("button", name="8×").click()
+        page.locator("#play").press("Enter")
+        expect(page.locator("#b0-text")).not_to_be_empty()
+        expect(page.locator("#block-cards .is-denied")).to_be_visible()
+        chunks = page.locator("#transport").get_attribute("data-chunks")
+        expect(page).to_have_url(re.compile(rf"\?at={chunks}$"))
+        page.locator("#b0-text").evaluate(SELECT_ITS_TEXT)
+        page.get_by_role("link", name="Chunks of the selection").click()
+        expect(page.locator(".tape-row.is-current")).to_be_visible()
+        page.keyboard.press("n")
+        expect(page.locator(".is-current .tape-what")).to_have_text("dropped")
+        assert visitor.complaints == []

@@ -6,17 +6,20 @@ from functools import partial
 from itertools import islice
 
 from asgiref.sync import sync_to_async
-from django.http import Http404, HttpRequest, HttpResponseBase, StreamingHttpResponse
-from django.shortcuts import get_object_or_404
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from streamviz.dashboard import roles
+from streamviz.dashboard.downloads import STOPPED_AFTER, counted
 from streamviz.dashboard.exports import FORMS
-from streamviz.dashboard.pages import needs
+from streamviz.dashboard.pages import needs, signed_in_user
 from streamviz.dashboard.views.sessions import asked_filters
-from streamviz.records.models import Session, Stream
+from streamviz.records.models import Download, Session, Stream
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place, stream_page
+from streamviz.records.queries.search import as_id
 
 _PIECES_AT_ONCE = 200
 _STREAMS_AT_ONCE = 50
@@ -42,8 +45,23 @@ def export_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponseB
 @needs(roles.VIEW)
 @require_safe
 def export_list(request: HttpRequest) -> HttpResponseBase:
-    """All streams that `?q=` asks for in a stretch of time, the newest first."""
-    return _file(request, "streams", _listed(asked_filters(request)))
+    """All streams that `?q=` asks for in a stretch of time, the newest first. How far it is can be asked by the id
+    that `?progress=` gives it."""
+    filters = asked_filters(request)
+    streams = _listed(filters)
+    if (download_id := as_id(request.GET.get("progress", ""))) is not None:
+        streams = counted(streams, filters, download_id, signed_in_user(request))
+    return _file(request, "streams", streams)
+
+
+@needs(roles.VIEW)
+@require_safe
+def export_progress(request: HttpRequest, download_id: uuid.UUID) -> HttpResponse:
+    """How far a download of one's own is; one that is not known is about to begin."""
+    found = Download.objects.filter(pk=download_id, user=signed_in_user(request)).first()
+    is_stopped = found is not None and not found.is_whole and timezone.now() - found.updated_at > STOPPED_AFTER
+    context = {"download_id": download_id, "download": found, "is_stopped": is_stopped}
+    return render(request, "dashboard/_export_progress.html", context)
 
 
 def _listed(filters: Filters) -> Iterator[Stream]:

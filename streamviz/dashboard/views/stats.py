@@ -55,7 +55,10 @@ def stats(request: HttpRequest) -> HttpResponse:
         "policy_sorting": policies,
         "ranges": [(words, _url(kept, range=name), name == span.name) for name, words in ranges.items()],
         "groupings": [(name, _url(kept, by=name), name == group) for name in (*GROUPINGS, TOOL)],
-        "comparisons": [(w, _url(kept, compare=name), name == compared.time) for name, (w, _) in COMPARED.items()],
+        "comparisons": [
+            (w, _url(kept, compare=name), name == compared.time and not compared.against)
+            for name, (w, _) in COMPARED.items()
+        ],
         "csv": {table: _url(kept, csv=table) for table in TABLES},
         "axis": charts.axis(span),
         "brush": charts.Brush(span, sessions_between(term("model", compared.model) if compared.model else "")),

@@ -3,6 +3,7 @@
 from streamviz.records.models.access import ApiKey, Route, SignInAttempt
 from streamviz.records.models.annotations import Annotation
 from streamviz.records.models.backtests import Backtest, BacktestState
+from streamviz.records.models.exports import Download
 from streamviz.records.models.half_hours import HalfHour
 from streamviz.records.models.policies import Policy, PolicyVersion
 from streamviz.records.models.sharing import PublicLink
@@ -31,6 +32,7 @@ __all__ = [
     "Block",
     "ClientRun",
     "DeletedStream",
+    "Download",
     "HalfHour",
     "LintNote",
     "Outcome",

@@ -1,0 +1,46 @@
+"""How far downloads of long lists are: the page that began one asks."""
+
+import uuid
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from streamviz.records.models import Download, Stream
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.rows import SearchTooBroad, limited
+from streamviz.records.queries.statistics import by_time
+
+# So many streams are written between two notes of how many there are.
+_EVERY = 50
+_FORGOTTEN_AFTER = timedelta(days=1)
+# One that was not heard of for so long is not under way.
+STOPPED_AFTER = timedelta(minutes=1)
+
+
+def counted(streams: Iterable[Stream], filters: Filters, download_id: uuid.UUID, user: User) -> Iterator[Stream]:
+    """The same streams, those that these filters ask for; how many were written so far is noted."""
+    now = timezone.now()
+    Download.objects.filter(updated_at__lt=now - _FORGOTTEN_AFTER).delete()
+    _, is_new = Download.objects.get_or_create(id=download_id, defaults={"user": user})
+    if not is_new:
+        yield from streams
+        return
+    this = Download.objects.filter(pk=download_id)
+    this.update(total=_number(filters))
+    number = 0
+    for number, stream in enumerate(streams, 1):
+        yield stream
+        if number % _EVERY == 0:
+            this.update(streams=number, updated_at=timezone.now())
+    this.update(streams=number, is_whole=True, updated_at=timezone.now())
+
+
+def _number(filters: Filters) -> int | None:
+    try:
+        with limited():
+            found = by_time(filters, timedelta(days=7), has_times=False, may_estimate=True)
+    except SearchTooBroad:
+        return None
+    return sum(bucket.streams for bucket in found.buckets)
