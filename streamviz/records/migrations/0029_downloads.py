@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-        ("records", "0027_annotations"),
+        ("records", "0028_not_run"),
     ]
 
     operations = [
