@@ -68,7 +68,7 @@ class Site:
     @property
     def paths(self) -> list[str]:
         stream = f"/streams/{self.stream_id}/"
-        tabs = [stream, f"{stream}?at=20", f"{stream}?at=20&tape=client", f"{stream}tapes/?row=1", f"{stream}tapes/0/"]
+        tabs = [stream, f"{stream}?at=20", f"{stream}?at=20&tape=client", f"{stream}tapes/?row=1"]
         tabs += [f"{stream}chunks/", f"{stream}request/"]
         kinds = [f"/policies/new/{kind}/" for kind in ("limits", "cel_rule", "python")]
         policies = ["/policies/", "/policies/shell-guard/", self.backtest, *kinds]
