@@ -53,7 +53,7 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
     passing.record(recording.opened(stream))
     worker.observers.opened(stream)
     try:
-        await _until_over(passing, Race(passing.carry(scope, place, body), receive, passing, worker))
+        await _until_over(passing, Race(passing.carry(scope, place), receive, passing, worker))
     finally:
         passing.close()
 
@@ -74,21 +74,21 @@ class _Passing:
         self._worker.observers.recorder.append(entry)
         self._worker.observers.recorder.flush()
 
-    async def carry(self, scope: HTTPScope, place: Place, body: bytes) -> None:
+    async def carry(self, scope: HTTPScope, place: Place) -> None:
         """Raises UpstreamError, or CannotEnd where the client has a part of the answer by then."""
         try:
-            await self._carry(scope, place, body)
+            await self._carry(scope, place)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise self._failed(UpstreamError(502, f"{place.target.provider} could not be reached: {error}")) from error
         except UpstreamError as error:
             raise self._failed(error) from error
 
-    async def _carry(self, scope: HTTPScope, place: Place, body: bytes) -> None:
+    async def _carry(self, scope: HTTPScope, place: Place) -> None:
         headers = {"user-agent": "streamviz", **place.headers, **end_to_end(scope)}
         if kind := http.header(scope, b"content-type"):
             headers["content-type"] = kind
         url = URL(place.url, encoded=True)
-        data = body or None
+        data = place.body or None
         client = self._worker.client
         response = await client.request(scope["method"], url, data=data, headers=headers, allow_redirects=False)
         if 300 <= response.status < 400:

@@ -6,11 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
+import msgspec
 from asgiref.typing import HTTPScope
 from django.conf import settings
 
 from streamviz.core.errors import RequestError
-from streamviz.core.json_value import as_object, as_text, decode
+from streamviz.core.json_value import as_object, as_text, decode, encode
 from streamviz.core.model_names import SIMULATOR
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT
@@ -22,6 +23,7 @@ from streamviz.upstream.providers import PROVIDERS
 from streamviz.upstream.targets import Lane, Target
 
 PROVIDER = b"x-streamviz-provider"
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 # Nothing that any reader of a path takes for more than a word.
 _PATH = re.compile(r"/v1(?:/(?!\.)[A-Za-z0-9_.~:@=-]+)+/?")
@@ -34,11 +36,13 @@ _IN_FORM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a request goes; `model` is what the client named, a model or a provider."""
+    """Where a request goes; `model` is what the client named, a model or a provider. `body` has that model by the name
+    that its provider has for it."""
 
     target: Target
     url: str
     model: str
+    body: bytes
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -73,7 +77,8 @@ async def place_of(worker: Worker, scope: HTTPScope, body: bytes, key: KnownKey)
         target = target.with_key(*credentials[0])
     target.require_key()
     root = target.url.removesuffix(spoken.upstream_path)
-    return Place(target, root + path.removeprefix(spoken.base_path) + _query(scope), model)
+    url = root + path.removeprefix(spoken.base_path) + _query(scope)
+    return Place(target, url, model, _renamed(body, scope, model, target.model))
 
 
 def _plain_path(scope: HTTPScope) -> str:
@@ -147,6 +152,15 @@ def _model_in(scope: HTTPScope, body: bytes) -> str:
         return as_text(as_object(decode(body)).get("model"))
     except ValueError:
         return ""
+
+
+def _renamed(body: bytes, scope: HTTPScope, model: str, upstream: str) -> bytes:
+    """The same with another model, where it is this one that it names; all else keeps its bytes."""
+    if model == upstream or http.header(scope, PROVIDER).strip() or _model_in(scope, body) != model:
+        return body
+    if (found := _IN_FORM.search(body)) and http.header(scope, b"content-type").lower().startswith("multipart/"):
+        return body[: found.start(1)] + upstream.encode() + body[found.end(1) :]
+    return encode({**_members.decode(body), "model": upstream})
 
 
 def _forbidden(message: str, code: str) -> RequestError:

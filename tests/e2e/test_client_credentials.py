@@ -50,14 +50,29 @@ def kept_of(proxied: Proxied, text: str) -> list[str]:
     return found + (["log"] if text in proxied.server.output() else [])
 
 
-def test_a_credential_keeps_its_header(proxied: Proxied) -> None:
-    headers = {"authorization": "Bearer sk-ant-oat-1", "x-streamviz-key": proxied.server.api_key}
-    body = {"model": "sim/content?speed=inf", "messages": MESSAGES, "max_tokens": 9}
-    answer = proxied.http.post("/v1/messages", json=body, headers=headers)
+@pytest.mark.parametrize(
+    ("spoken", "token", "beside"),
+    [
+        ("anthropic_messages", "sk-ant-oat01-1", {"anthropic-beta": "oauth-2025-04-20,claude-code-20250219"}),
+        (
+            "openai_responses",
+            "eyJhbGciOiJSUzI1NiJ9.e30.c2ln",
+            {"chatgpt-account-id": "a-1", "originator": "codex_exec"},
+        ),
+    ],
+    ids=["Claude Code", "Codex"],
+)
+def test_the_token_of_an_account_goes_on_as_it_came(
+    proxied: Proxied, spoken: str, token: str, beside: dict[str, str]
+) -> None:
+    headers = {"authorization": f"Bearer {token}", "x-streamviz-key": proxied.server.api_key, **beside}
+    said = {"input": "Hello"} if spoken == "openai_responses" else {"messages": MESSAGES, "max_tokens": 9}
+    answer = proxied.http.post(PATHS[spoken], json={"model": "sim/content?speed=inf", **said}, headers=headers)
     [asked] = proxied.requests_upstream(answer.headers)
-    names = {name.lower() for name in asked["headers"]}
-    assert "authorization" in names
-    assert "x-api-key" not in names
+    sent = {name.lower(): value for name, value in asked["headers"].items()}
+    assert sent["authorization"].endswith(hashlib.sha256(token.encode()).hexdigest())
+    assert "x-api-key" not in sent
+    assert {name: sent[name] for name in beside} == beside
 
 
 @pytest.mark.parametrize("spoken", PATHS)

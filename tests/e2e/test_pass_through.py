@@ -113,16 +113,18 @@ def test_every_method_goes_through(proxied: Proxied, method: str) -> None:
 
 
 def test_the_model_in_the_body_names_the_provider(proxied: Proxied) -> None:
-    body = json.dumps({"model": "files", "prompt": "x"}).encode()
+    """Upstream it has the name that its provider has for it, as with other calls; all else keeps its bytes."""
+    body = b'{"model": "files", "seed": 12345678901234567890, "x": 1.0}'
     own = {"x-streamviz-provider": "", "content-type": "application/json"}
     assert ask(proxied, "POST", "/v1/images/generations", body, **own)[0] == 200
-    assert Upstream.asked[-1][3] == body
+    assert Upstream.asked[-1][3] == b'{"model":"any","seed":12345678901234567890,"x":1.0}'
 
 
 def test_a_form_may_name_it_too(proxied: Proxied) -> None:
     form = b'--x\r\nContent-Disposition: form-data; name="model"\r\n\r\nfiles\r\n--x--\r\n'
     own = {"x-streamviz-provider": "", "content-type": "multipart/form-data; boundary=x"}
     assert ask(proxied, "POST", "/v1/audio/transcriptions", form, **own)[0] == 200
+    assert Upstream.asked[-1][3] == form.replace(b"files", b"any")
 
 
 def test_what_names_no_provider_goes_to_the_keys(proxied: Proxied) -> None:

@@ -1,0 +1,55 @@
+"""Of a client's headers, which the provider sees: each class of them."""
+
+from typing import Any
+
+import pytest
+
+from streamviz.proxy.passing import end_to_end
+
+GO_ON = {
+    "organisation": {"openai-organization": "org-1"},
+    "project": {"openai-project": "proj_1", "x-goog-user-project": "p"},
+    "account of Codex": {"chatgpt-account-id": "a-1", "originator": "codex_cli_rs", "session_id": "s"},
+    "betas": {"anthropic-beta": "oauth-2025-04-20,claude-code-20250219", "openai-beta": "responses=experimental"},
+    "version": {"anthropic-version": "2023-06-01"},
+    "idempotency": {"idempotency-key": "i", "x-idempotency-key": "j"},
+    "tracing": {"traceparent": "00-1-2-01", "tracestate": "a=b", "baggage": "c=d", "x-request-id": "r", "b3": "0"},
+    "user agent": {"user-agent": "claude-cli/2.1.330", "x-app": "cli", "x-stainless-lang": "js"},
+    "Google's": {"x-goog-api-client": "genai/1", "x-server-timeout": "60"},
+    "one that nobody knows": {"x-something": "else"},
+    "language": {"accept-language": "de"},
+}
+STAY = {
+    "credentials": {"authorization": "Bearer s", "x-api-key": "s", "api-key": "s", "x-goog-api-key": "s"},
+    "a proxy's credentials": {"proxy-authorization": "Basic s", "proxy-authenticate": "Basic"},
+    "cookies": {"cookie": "a=b"},
+    "our own": {"x-streamviz-key": "s", "x-streamviz-provider": "openai", "x-session-id": "s"},
+    "of the connection": {"connection": "close", "keep-alive": "5", "te": "trailers", "upgrade": "h2c", "expect": "1"},
+    "of the body": {"content-length": "9", "content-encoding": "gzip", "transfer-encoding": "chunked"},
+    "where it was sent": {"host": "streamviz", "x-forwarded-for": "10.0.0.1", "forwarded": "for=x", "via": "1.1 a"},
+    "of a browser": {"origin": "http://a", "referer": "http://a/b", "sec-fetch-mode": "cors"},
+}
+
+
+def _seen(headers: dict[str, str]) -> dict[str, str]:
+    scope: Any = {"headers": [(name.encode(), value.encode()) for name, value in headers.items()]}
+    return end_to_end(scope)
+
+
+@pytest.mark.parametrize("headers", GO_ON.values(), ids=GO_ON)
+def test_what_is_meant_for_the_provider_goes_on(headers: dict[str, str]) -> None:
+    assert _seen(headers) == headers
+
+
+@pytest.mark.parametrize("headers", STAY.values(), ids=STAY)
+def test_what_is_not_stays_here(headers: dict[str, str]) -> None:
+    assert _seen(headers) == {}
+
+
+def test_a_connections_own_headers_are_those_that_it_names() -> None:
+    assert _seen({"connection": "close, X-Hop", "x-hop": "1", "x-other": "2"}) == {"x-other": "2"}
+
+
+def test_of_one_that_came_several_times_all_values_go_on() -> None:
+    scope: Any = {"headers": [(b"anthropic-beta", b"one"), (b"anthropic-beta", b"two")]}
+    assert end_to_end(scope) == {"anthropic-beta": "one, two"}
