@@ -69,6 +69,7 @@ class StreamingContext:
     `send` and `terminate` fill `outbox` and set `is_terminated`; the driver of the stream acts on them. `price` gives
     what tokens cost (US dollars, None where that is not known); `began_at` is when the request came (µs since the
     epoch). `request` is the request as it goes upstream. `owner` is whose it is: where many wait, owners take turns.
+    `of_key` is what the client's key has come to in the hour, day or month, where a policy counts it.
     """
 
     run_id: str
@@ -79,6 +80,7 @@ class StreamingContext:
     price: Price = unknown_price
     began_at: int = 0
     owner: str = ""
+    of_key: dict[str, SessionCounts] = field(default_factory=dict)
     outbox: list[Frame] = field(default_factory=list)
     is_terminated: bool = False
     _memory: dict[object, dict[str, object]] = field(default_factory=dict)

@@ -113,6 +113,10 @@ class Policy:
     is_quick: ClassVar[bool] = False
     # Whether it depends on the session's totals: those are then gathered from all workers first.
     counts_session: bool = False
+    # The same of the key's: the period (hour, day or month) over which they are added up; empty where it does not.
+    counts_key: str = ""
+    # Whether its say in a request is the same where nobody reads that, as of files, images and sounds.
+    judges_unread: bool = False
     # Set where another process can make it too. No hook may take long then: it raises TakesLong.
     recipe: Recipe | None = None
     # The fields of the request that it reads when it judges a block; None is all of them.

@@ -25,7 +25,7 @@ KINDS = {
         "“asks to skip tests”, from 0.8 on",
     ),
     "limits": (
-        "So many blocks, calls, tokens, dollars or seconds a stream or a session.",
+        "So many blocks, calls, tokens, dollars or seconds a stream, a session or a key.",
         "a session: $5 or 40 calls",
     ),
     "request_rule": ("What a request may not have, and parameters that are set or dropped.", "drop logprobs"),

@@ -82,7 +82,7 @@ class LiveStream:
     left_out: tuple[str, ...] = ()
     sending_since: int | None = None
     client_waits: list[tuple[int, int]] = field(default_factory=list)
-    has_reserved: bool = False
+    reserved: dict[uuid.UUID, uuid.UUID] = field(default_factory=dict)
     place: Place = field(default_factory=Place)
     cancel: Callable[[str], bool] | None = None
     decide: Callable[[int, Decision, str], bool] | None = None

@@ -1,7 +1,10 @@
-"""limits: so much a stream or a session may have, and no more."""
+"""limits: so much a stream, a session or a key may have, and no more."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from streamviz.core.blocks import StreamBlock, StreamState
-from streamviz.core.context import StreamingContext
+from streamviz.core.context import SessionCounts, StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.policy import Policy, Reading, Tail
@@ -14,6 +17,7 @@ from streamviz.policies.parameters import check, number
 PRICED_TOKENS = 16
 _OF_TOKENS = ("output_tokens", "cost")
 _NO_PRICE = "what the model costs is not known"
+PERIODS = ("hour", "day", "month")
 _AMOUNT: JsonObject = {"type": "number", "exclusiveMinimum": 0}
 _SHARED: JsonObject = {
     "blocks": {**_AMOUNT, "description": "Blocks of any kind."},
@@ -25,15 +29,18 @@ _SHARED: JsonObject = {
 
 
 class Limits(Policy):
-    """Halts a stream that goes beyond `stream`, and refuses the next request of a session that is beyond `session`.
+    """Halts a stream that goes beyond `stream`, and refuses the next request of a session that is beyond `session`, or
+    of an API key that is beyond `key` in the running hour, day or month (`key_period`, UTC).
 
-    Each can limit `blocks`, `tool_calls`, `output_tokens`, `cost` (US dollars) and `seconds`, a session also `streams`.
-    Until the provider tells the tokens they are estimated, four characters to one, and the cost with them; the reason
-    says so. Where nobody knows what the model costs, a limit on that is a failure of the policy. `seconds` are looked
-    at whenever something comes from upstream. A session is counted over all workers. What a running stream may still
-    cost and write is reserved: what its request asks for at most, or its model can write, or else all that is left; its
-    blocks and tool calls count once it is over. The stream that reaches a session's limit is carried to its end. With a
-    limit on tool calls, these are held until they are whole; what is held is bounded while it comes, too.
+    Each can limit `blocks`, `tool_calls`, `output_tokens` and `cost` (US dollars), a stream and a session also
+    `seconds`, a session and a key also `streams`. Until the provider tells the tokens they are estimated, four
+    characters to one, and the cost with them; the reason says so. Where nobody knows what the model costs, a limit on
+    that is a failure of the policy. `seconds` are looked at whenever something comes from upstream. A session and a key
+    are counted over all workers. What a running stream may still cost and write is reserved: what its request asks for
+    at most, or its model can write, or else all that is left; its blocks and tool calls count once it is over. The
+    stream that reaches a limit of its session or key is carried to its end. With a limit on tool calls, these are held
+    until they are whole; what is held is bounded while it comes, too. What passes unread (files, images, …) counts as
+    streams of its key; nobody can tell what else it comes to, so a policy with any other limit refuses it.
     """
 
     kind = "limits"
@@ -53,6 +60,16 @@ class Limits(Policy):
                 "properties": {"streams": {**_AMOUNT, "description": "Streams."}, **_SHARED},
                 "description": "Limits of a session.",
             },
+            "key": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    "streams": {**_AMOUNT, "description": "Requests, also of files, images and the like."},
+                    **{name: value for name, value in _SHARED.items() if name != "seconds"},
+                },
+                "description": "Limits of an API key.",
+            },
+            "key_period": {"enum": list(PERIODS), "default": "day", "description": "What a key's limits are for."},
             "text": {"type": "string", "description": "Text the client gets at the end of a halted stream."},
         },
     }
@@ -63,37 +80,42 @@ class Limits(Policy):
         check(parameters, self.parameters_schema)
         self._stream = _amounts(parameters.get("stream"))
         self._session = _amounts(parameters.get("session"))
+        self._key = _amounts(parameters.get("key"))
+        self._period = as_text(parameters.get("key_period")) or "day"
         self._text = as_text(parameters.get("text"))
         self.counts_session = bool(self._session)
+        self.counts_key = self._period if self._key else ""
+        self.judges_unread = self._key.keys() == {"streams"} and not (self._stream or self._session)
 
     def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
-        if not self._session:
-            return None
-        counts = context.session
+        verdict: Verdict | None = None
+        if self._session:
+            verdict = self._judged(_Counted("session", self._session), context.session, context)
+        if self._key and (verdict is None or verdict.decision is Decision.ALLOW):
+            counts = context.of_key.get(self._period, SessionCounts())
+            verdict = self._judged(_Counted("key", self._key, f" a {self._period}"), counts, context)
+        return verdict
+
+    def _judged(self, counted: "_Counted", counts: SessionCounts, context: StreamingContext) -> Verdict:
         if counts.trouble:
             raise ValueError(counts.trouble)
-        seconds = (context.now() - counts.began_at) / 1_000_000 if counts.began_at else 0.0
-        reached = {
-            "streams": counts.streams + counts.running,
-            "blocks": counts.blocks,
-            "tool_calls": counts.tool_calls,
-            "output_tokens": counts.output_tokens + counts.reserved_tokens,
-            "cost": counts.cost + counts.reserved_cost,
-            "seconds": seconds,
-        }
-        for name, most in self._session.items():
+        reached = _come_to(counts, context)
+        for name, most in counted.limits.items():
             if reached[name] >= most:
                 is_estimate = name in _OF_TOKENS and counts.is_estimate
-                return self._over(Decision.DENY, "session", name, reached[name], most, is_estimate=is_estimate)
+                return self._over(Decision.DENY, counted, name, reached[name], is_estimate=is_estimate)
             if name in _OF_TOKENS and counts.unbounded:
-                return self._none_left(name, most)
-        if "cost" in self._session and counts.unpriced:
+                return self._none_left(counted, name)
+        if "cost" in counted.limits and counts.unpriced:
             raise ValueError(_NO_PRICE)
         return Verdict(Decision.ALLOW)
 
-    def _none_left(self, name: str, most: float) -> Verdict:
-        words = name.replace("_", " ")
-        reason = f"A running stream may use what the session has left of its {words}; the limit is {most:g}."
+    def _none_left(self, counted: "_Counted", name: str) -> Verdict:
+        words, most = name.replace("_", " "), counted.limits[name]
+        reason = (
+            f"A running stream may use what the {counted.what} has left of its {words}; the limit is"
+            f" {most:g}{counted.per}."
+        )
         return Verdict(Decision.DENY, reason, self._text, {"limit": name, "most": most})
 
     def watches(self, block: StreamBlock) -> bool:
@@ -111,7 +133,8 @@ class Limits(Policy):
             reached = self._reached(name, block, context)
             if reached > most:
                 is_estimate = name in _OF_TOKENS and not _is_told(context.state)
-                return self._over(Decision.HALT, "stream", name, reached, most, is_estimate=is_estimate)
+                counted = _Counted("stream", self._stream)
+                return self._over(Decision.HALT, counted, name, reached, is_estimate=is_estimate)
         return None
 
     def _reached(self, name: str, block: StreamBlock, context: StreamingContext) -> float:
@@ -128,12 +151,32 @@ class Limits(Policy):
                 return _cost(context, context.memory_of(self))
 
     def _over(
-        self, decision: Decision, what: str, name: str, reached: float, most: float, *, is_estimate: bool = False
+        self, decision: Decision, counted: "_Counted", name: str, reached: float, *, is_estimate: bool = False
     ) -> Verdict:
-        words = name.replace("_", " ")
+        words, most = name.replace("_", " "), counted.limits[name]
         about = ", as estimated" if is_estimate else ""
-        reason = f"The {what} is at {reached:g} {words}{about}; the limit is {most:g}."
+        reason = f"The {counted.what} is at {reached:g} {words}{about}; the limit is {most:g}{counted.per}."
         return Verdict(decision, reason, self._text, {"limit": name, "most": most, "reached": reached})
+
+
+class _Counted(NamedTuple):
+    """What is limited, and how long a limit is for, in words."""
+
+    what: str
+    limits: Mapping[str, float]
+    per: str = ""
+
+
+def _come_to(counts: SessionCounts, context: StreamingContext) -> dict[str, float]:
+    """What counts say of each limit, with what running streams have reserved."""
+    return {
+        "streams": counts.streams + counts.running,
+        "blocks": counts.blocks,
+        "tool_calls": counts.tool_calls,
+        "output_tokens": counts.output_tokens + counts.reserved_tokens,
+        "cost": counts.cost + counts.reserved_cost,
+        "seconds": (context.now() - counts.began_at) / 1_000_000 if counts.began_at else 0.0,
+    }
 
 
 def _amounts(value: object) -> dict[str, float]:

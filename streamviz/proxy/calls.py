@@ -16,13 +16,13 @@ from streamviz.core.judgements import ChainContext, Subject
 from streamviz.core.masking import kept_values, mask_all
 from streamviz.core.outcome import Outcome
 from streamviz.core.request import ModelCall
-from streamviz.core.verdicts import Decision, Mode
+from streamviz.core.verdicts import Decision
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange import recording
 from streamviz.exchange.exchange import Exchange
 from streamviz.exchange.reading import Means
 from streamviz.exchange.stream import LiveStream
-from streamviz.proxy import http
+from streamviz.proxy import http, limiting
 from streamviz.proxy.answers import helpers, open_counted
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.driver import Driver
@@ -274,21 +274,14 @@ def _changed_it(stream: LiveStream) -> set[str]:
 
 
 async def _reserve(call: _Call) -> None:
-    """Where a policy depends on the session's totals, get them, and reserve what this stream may add.
-
-    No client waits for a policy in shadow: that uses what this worker knows.
-    """
     stream = call.stream
-    if any(active.policy.counts_session and active.mode is Mode.ENFORCE for active in call.exchange.policies):
-        amounts = amounts_of(stream.context.request, stream.upstream_model, stream.provider)
-        stream.has_reserved = True  # even if the answer is not waited for
-        stream.context.session = await call.worker.tallies.reserve(stream.session_id, stream.id, amounts)
+    amounts = partial(amounts_of, stream.context.request, stream.upstream_model, stream.provider)
+    await limiting.reserve(call.worker, stream, call.exchange.policies, amounts)
 
 
 def _give_back(call: _Call) -> None:
     """The stream never began: nobody else will settle what it reserved."""
-    if call.stream.has_reserved:
-        call.worker.tallies.settle(call.stream.session_id, call.stream.id, SessionCounts())
+    limiting.settle(call.worker, call.stream, SessionCounts())
     call.worker.sessions.forget(call.stream)
     call.driver.forget()
 
@@ -325,9 +318,8 @@ def _close(call: _Call) -> None:
 
 
 def _count(worker: Worker, stream: LiveStream) -> None:
-    """Add a stream that ended to what its session comes to; one that was denied never was one."""
+    """Add a stream that ended to what its session and its key come to; one that was denied never was one."""
     spent = spent_by(stream)
-    worker.sessions.counts(stream.session_id, stream.requested_at).add(spent)
-    if stream.has_reserved:
-        is_denied = stream.outcome == Outcome.HALTED and not stream.received_at
-        worker.tallies.settle(stream.session_id, stream.id, SessionCounts() if is_denied else spent)
+    limiting.add(worker, stream, spent)
+    is_denied = stream.outcome == Outcome.HALTED and not stream.received_at
+    limiting.settle(worker, stream, SessionCounts() if is_denied else spent)

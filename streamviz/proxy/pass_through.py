@@ -9,16 +9,18 @@ from django.conf import settings
 from yarl import URL
 
 from streamviz.core.blocks import StreamState
+from streamviz.core.context import SessionCounts
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
 from streamviz.core.masking import kept_text
 from streamviz.core.request import ModelCall
+from streamviz.core.request_judging import RequestJudging
 from streamviz.core.wire import PASSED_THROUGH
-from streamviz.exchange import recording
+from streamviz.exchange import errors, recording
 from streamviz.exchange.life import Event
 from streamviz.exchange.stream import LiveStream
-from streamviz.proxy import http
+from streamviz.proxy import http, limiting
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.leaving import Race
 from streamviz.proxy.passage import Place, place_of, require_unjudged
@@ -28,12 +30,14 @@ from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.ids import uuid7
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent
+from streamviz.records.tallies import Amounts
 from streamviz.upstream.answer import BoundedAnswer
 from streamviz.upstream.raw import RawAnswer, passed_on, without
 
 # What is shown by a browser can do nothing there.
 _INERT = {"content-security-policy": "default-src 'none'; sandbox"}
 _WAY = {Event.COMPLETED: (Event.FORWARDED, Event.ANSWERED, Event.DRAINED, Event.COMPLETED)}
+_ONE = SessionCounts(streams=1)
 _OWN = ("content-type", "content-disposition")
 
 
@@ -50,7 +54,12 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
     stream.request = _kept_request(scope, body)
     send = http.adding(send, {"x-streamviz-stream": str(stream.id)})
     passing = _Passing(worker, stream, clock, send)
-    passing.record(recording.opened(stream))
+    try:
+        await _require_within_limits(worker, stream)
+        passing.record(recording.opened(stream))
+    except BaseException:
+        limiting.settle(worker, stream, SessionCounts())
+        raise
     worker.observers.opened(stream)
     try:
         await _until_over(passing, Race(passing.carry(scope, place), receive, passing, worker))
@@ -165,9 +174,20 @@ class _Passing:
         if not stream.life.is_over:
             stream.life.step(Event.SENT)
         stream.ended_at = self._clock.now()
+        limiting.add(self._worker, stream, _ONE)
+        limiting.settle(self._worker, stream, _ONE)
         self.record(recording.closed(stream))
         stream.life.step(Event.CLOSED)
         self._worker.observers.closed(stream)
+
+
+async def _require_within_limits(worker: Worker, stream: LiveStream) -> None:
+    """Raises RequestError (403) where the key has had all that it may."""
+    policies = [each for each in worker.configuration.policies_of(stream.key_name) if each.policy.judges_unread]
+    await limiting.reserve(worker, stream, policies, lambda: Amounts(0, 0.0))
+    judging = RequestJudging(policies, stream.context.request, stream.context)
+    if judging.denied is not None:
+        raise errors.denial(*judging.denied)
 
 
 async def _until_over(passing: _Passing, race: Race) -> None:

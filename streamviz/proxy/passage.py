@@ -58,7 +58,8 @@ def require_unjudged(worker: Worker, key: KnownKey) -> None:
         raise _forbidden(
             f"The API key {key.name} is limited to some models: it cannot be used for other endpoints.", "key_limited"
         )
-    enforced = [active for active in worker.configuration.policies_of(key.name) if active.mode is Mode.ENFORCE]
+    policies = worker.configuration.policies_of(key.name)
+    enforced = [active for active in policies if active.mode is Mode.ENFORCE and not active.policy.judges_unread]
     if enforced:
         message = f"Requests that policies cannot read are refused while {enforced[0].name} is enforced for this key."
         raise _forbidden(message, "denied_by_policy")

@@ -12,7 +12,11 @@ GEMINI_METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 # A target in absolute form names the server, which is this one.
 _SERVER = re.compile(r"https?://[^/]*", re.IGNORECASE)
 _REPEATED = re.compile(r"(?:/v1(?:beta|alpha)?)(?=/v1(?:beta|alpha)?/)")
-_UNVERSIONED = re.compile(r"/(?:chat/completions|completions|messages|responses|embeddings|models)(?:/|$)")
+# Calls of models, and what else providers have: none of them is a page's.
+_UNVERSIONED = re.compile(
+    r"/(?:chat/completions|completions|messages|responses|embeddings|models|files|uploads|batches|images|audio|videos"
+    r"|moderations|fine_tuning|assistants|threads|vector_stores|containers|conversations|evals|skills)(?:/|$)"
+)
 
 
 def canonical(path: str) -> str:

@@ -3,14 +3,17 @@
 import asyncio
 import os
 from functools import partial
+from typing import cast
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
 
+from asgiref.typing import HTTPScope
 from channels.layers import get_channel_layer
 from channels.routing import ProtocolTypeRouter
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.db.backends.signals import connection_created
+from django.urls import is_valid_path
 
 from streamviz.asgi_types import Message, Receive, Send
 
@@ -25,6 +28,7 @@ from streamviz.live.routing import websocket_application
 from streamviz.proxy.answers import helpers
 from streamviz.proxy.asgi import application as proxy_application
 from streamviz.proxy.asking import asked
+from streamviz.proxy.http import credentials
 from streamviz.proxy.paths import canonical, is_ours
 from streamviz.proxy.worker import worker
 from streamviz.serving import health, metrics
@@ -41,8 +45,15 @@ async def http(scope: Message, receive: Receive, send: Send) -> None:
     elif scope["path"] == "/metrics":
         await metrics.application(scope, send)
     else:
-        application = proxy_application if is_ours(canonical(scope["path"])) else django_application
+        application = proxy_application if _is_the_proxys(scope) else django_application
         await application(scope, receive, send)
+
+
+def _is_the_proxys(scope: Message) -> bool:
+    """Also what a client of models asks for where there is no page: its errors are in its format."""
+    if is_ours(canonical(scope["path"])):
+        return True
+    return bool(credentials(cast(HTTPScope, scope))) and not is_valid_path(scope["path"])
 
 
 async def lifespan(scope: Message, receive: Receive, send: Send) -> None:

@@ -106,9 +106,11 @@ def test_a_file_goes_through_as_it_is_and_is_recorded_by_its_size(proxied: Proxi
     assert proxied.http.get("/").status_code == 200
 
 
+@pytest.mark.parametrize("before", ["/v1", "", "/v1/v1"])
 @pytest.mark.parametrize("method", ["GET", "DELETE", "HEAD"])
-def test_every_method_goes_through(proxied: Proxied, method: str) -> None:
-    assert ask(proxied, method, "/v1/files/file-1/content")[0] == 200
+def test_every_method_goes_through(proxied: Proxied, method: str, before: str) -> None:
+    """Whatever the base URL has of the version."""
+    assert ask(proxied, method, f"{before}/files/file-1/content")[0] == 200
     assert Upstream.asked[-1][:2] == (method, "/v1/files/file-1/content")
 
 

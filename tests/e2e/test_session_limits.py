@@ -91,3 +91,25 @@ def test_a_key_is_for_the_models_that_it_names(guarded: Guarded) -> None:
     assert guarded.http.get("/v1/models/slow", headers=headers).status_code == 404
     guarded.add("request_rule", {"set": {"model": "slow"}}, models_scope="fast")
     assert ask("fast") == 403
+
+
+def test_a_keys_limit_is_for_all_its_calls_read_or_not(guarded: Guarded, both: list[str]) -> None:
+    route = "INSERT INTO records_route (name, target, base_url, credential) VALUES ('files', 'openai/any', %s, 'PATH')"
+    guarded.query(route, f"{guarded.simulator.url}/v1")
+    headers = {"authorization": f"Bearer {guarded.server.api_key}", "x-streamviz-provider": "files"}
+
+    def pass_through(base_url: str) -> int:
+        return guarded.http.get(f"{base_url}/v1/files", headers=headers).status_code
+
+    # The simulator has no files.
+    until(lambda: {pass_through(base_url) for base_url in both} == {404})
+    name = guarded.add("limits", {"key": {"streams": 10}, "key_period": "month"})
+    until(lambda: len(guarded.query("SELECT id FROM records_worker WHERE policies ? %s", name)) == len(both))
+    ask = [pass_through, lambda base_url: status(guarded, base_url, uuid.uuid4().hex)]
+    codes = [ask[n // 2 % 2](both[n % 2]) for n in range(16)]
+    allowed = codes[: codes.index(403)]
+    assert set(allowed) == {200, 404}
+    assert len(allowed) <= 10
+    assert set(codes[len(allowed) :]) == {403}
+    guarded.remove()
+    until(lambda: [pass_through(base_url) for base_url in both] == [404, 404])

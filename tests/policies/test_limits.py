@@ -168,3 +168,38 @@ async def test_a_price_is_looked_up_once_for_some_tokens() -> None:
     it.context.price = price
     await it.finish(chunks(*[delta(content="four")] * 100, delta(finish="stop"), "[DONE]"))
     assert asked == [1, 17, 33, 49, 65, 81, 97]
+
+
+@pytest.mark.parametrize(
+    ("limits", "counts", "reason"),
+    [
+        ({"streams": 3}, SessionCounts(streams=2, running=1), "The key is at 3 streams; the limit is 3 a month."),
+        ({"cost": 5}, SessionCounts(cost=4, reserved_cost=2), "The key is at 6 cost; the limit is 5 a month."),
+        ({"cost": 5}, SessionCounts(cost=4, reserved_cost=0.5), ""),
+        ({"output_tokens": 9}, SessionCounts(output_tokens=9, is_estimate=True),
+         "The key is at 9 output tokens, as estimated; the limit is 9 a month."),
+        ({"cost": 5}, SessionCounts(unbounded=1),
+         "A running stream may use what the key has left of its cost; the limit is 5 a month."),
+    ],
+)  # fmt: skip
+def test_a_key_gets_no_more_in_its_period(limits: dict[str, float], counts: SessionCounts, reason: str) -> None:
+    policy = build("limits", {"key": limits, "key_period": "month"})
+    asked = context()
+    asked.of_key["month"] = counts
+    verdict = policy.on_request(ModelCall(), asked)
+    assert isinstance(verdict, Verdict)
+    assert (verdict.decision is Decision.DENY, verdict.reason) == (bool(reason), reason)
+    assert (policy.counts_key, policy.counts_session) == ("month", False)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "judges"),
+    [
+        ({"key": {"streams": 3}}, True),
+        ({"key": {"streams": 3, "cost": 1}}, False),
+        ({"key": {"streams": 3}, "session": {"streams": 1}}, False),
+        ({"stream": {"blocks": 3}}, False),
+    ],
+)
+def test_of_what_nobody_reads_only_the_number_is_known(parameters: dict[str, Any], judges: bool) -> None:
+    assert build("limits", parameters).judges_unread is judges

@@ -1,0 +1,60 @@
+"""What limits count: what a session, or a key in a stretch of time, has come to; and what streams reserve of that."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from uuid import UUID, uuid5
+
+from streamviz.core.context import SessionCounts
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.verdicts import Mode
+from streamviz.exchange.stream import LiveStream
+from streamviz.proxy.worker import Worker
+from streamviz.records.tallies import Amounts
+
+_KEYS = UUID("9b0f7a52-8a3c-4c0e-8a55-1d0c6d7a4e21")
+_BEGINNINGS = {"hour": "%Y-%m-%dT%H", "day": "%Y-%m-%d", "month": "%Y-%m"}
+
+
+async def reserve(
+    worker: Worker, stream: LiveStream, policies: Iterable[ActivePolicy], amounts: Callable[[], Amounts]
+) -> None:
+    """Where a policy depends on totals, get them, and reserve what this stream may add.
+
+    No client waits for a policy in shadow: that uses what this worker knows.
+    """
+    policies = list(policies)
+    enforced = [active.policy for active in policies if active.mode is Mode.ENFORCE]
+    if any(policy.counts_session for policy in enforced):
+        stream.context.session = await _reserve(worker, stream, stream.session_id, stream.id, amounts())
+    for period in {active.policy.counts_key for active in policies} - {""}:
+        tally = tally_of(stream, period)
+        counts = worker.sessions.counts(tally, stream.requested_at)
+        if any(policy.counts_key == period for policy in enforced):
+            counts = await _reserve(worker, stream, tally, uuid5(stream.id, period), amounts())
+        stream.context.of_key[period] = counts
+
+
+def settle(worker: Worker, stream: LiveStream, spent: SessionCounts) -> None:
+    """The stream is over and came to this."""
+    for reservation, tally in stream.reserved.items():
+        worker.tallies.settle(tally, reservation, spent)
+    stream.reserved.clear()
+
+
+def add(worker: Worker, stream: LiveStream, spent: SessionCounts) -> None:
+    """Add what a stream came to, to what this worker knows."""
+    for tally in (stream.session_id, *(tally_of(stream, period) for period in stream.context.of_key)):
+        worker.sessions.counts(tally, stream.requested_at).add(spent)
+
+
+def tally_of(stream: LiveStream, period: str) -> UUID:
+    """Under which name is counted what its key does in the hour, day or month (UTC) in which the stream began."""
+    began = datetime.fromtimestamp(stream.requested_at / 1_000_000, UTC).strftime(_BEGINNINGS[period])
+    return uuid5(_KEYS, f"{stream.key_id}\n{began}")
+
+
+async def _reserve(
+    worker: Worker, stream: LiveStream, tally: UUID, reservation: UUID, amounts: Amounts
+) -> SessionCounts:
+    stream.reserved[reservation] = tally  # even if the answer is not waited for
+    return await worker.tallies.reserve(tally, reservation, amounts)
