@@ -53,11 +53,6 @@ class ModelCall:
         return turns + [turn for item in as_list(said) for turn in _turns_of(item)]
 
     @property
-    def item_count(self) -> int:
-        """How many messages, or items, the model is to read; costs nothing."""
-        return len(as_list(self._read()[1]))
-
-    @property
     def length(self) -> int:
         """Characters of all that the model is to read."""
         standing, said = self._read()

@@ -1,18 +1,20 @@
 """How many tokens a call took: as its provider said, and else about as many as its texts are."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from streamviz.core.blocks import StreamState, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import encode
+from streamviz.core.json_value import as_list, encode
 from streamviz.core.request import ModelCall
 from streamviz.core.tokens import Tokens
 from streamviz.core.usage import CHARACTERS_A_TOKEN
+from streamviz.core.wire import OPENAI_CHAT, WIRE_FORMATS
 
 # Of a long text so many pieces are looked at, each of so many characters.
 _PIECES, _PIECE = 8, 500
-# Of more messages none is looked at by itself: a megabyte can have tens of thousands.
-_MOST_MESSAGES = 2_000
+# Of more messages some are looked at: a megabyte can have tens of thousands.
+_MOST_MESSAGES = 1_000
 # No word is as long.
 _DATA_CHARACTERS = 500
 
@@ -58,9 +60,14 @@ def tokens_of(state: StreamState, call: ModelCall) -> Tokens:
 
 
 def _asked_tokens(call: ModelCall) -> int:
-    if call.item_count > _MOST_MESSAGES:
-        return -(-call.length // CHARACTERS_A_TOKEN)
-    return estimate_tokens(_asked_texts(call))
+    turns = WIRE_FORMATS.get(call.wire_format, OPENAI_CHAT).turns
+    said = as_list(call.fields.get(turns))
+    step = len(said) // _MOST_MESSAGES + 1
+    if step == 1:
+        return estimate_tokens(_asked_texts(call))
+    rest = replace(call, fields={**call.fields, turns: []})
+    some = ModelCall(call.wire_format, {turns: said[::step]})
+    return estimate_tokens(_asked_texts(rest)) + step * estimate_tokens(_asked_texts(some))
 
 
 def _asked_texts(call: ModelCall) -> list[str]:
