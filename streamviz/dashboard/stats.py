@@ -17,6 +17,7 @@ from streamviz.live.presentation.text import about, count, exact, money, one_lin
 from streamviz.records.models import PolicyVersion
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.latencies import BANDS, ToolFigures, latencies, tools
+from streamviz.records.queries.stalls import Stalls, stalls_by_time
 from streamviz.records.queries.statistics import (
     LARGEST,
     Bucket,
@@ -120,7 +121,13 @@ def stats_of(span: Timespan, group: str, compared: Compared = Compared(), by: st
     return Stats(
         total=timed.total,
         one_in=timed.timed,
-        drawn=[*_drawn(timed.total, rows, span), _latencies(wanted, span, timed, written)] if timed.total else [],
+        drawn=[
+            *_drawn(timed.total, rows, span),
+            _latencies(wanted, span, timed, written),
+            _stalled(compared.models, span, written),
+        ]
+        if timed.total
+        else [],
         rows=rows,
         groups=_group_rows(wanted, span, group, names, written) if names else [],
         more_groups=max(0, groups - MOST_GROUPS),
@@ -241,6 +248,21 @@ def _latencies(wanted: Filters, span: Timespan, timed: Statistics, written: str)
     columns = [_latency_column(at, found[at], span, written) if at in found else None for at in span.steps]
     number = sum(number for bands in found.values() for number in bands.values())
     return Drawn("TTFT client, all", f"{count(number)} streams", "", charts.heat(columns, _band_words))
+
+
+def _stalled(models: tuple[str, ...], span: Timespan, written: str) -> Drawn:
+    """How often streams stood still, by who kept them waiting."""
+    found = {each.at: each for each in stalls_by_time(span.since, span.until, span.step, models)}
+    columns = [_stall_column(found[at], span, written) if at in found else None for at in span.steps]
+    times = sum(each.times for each in found.values())
+    return Drawn("Stalls", count(times), "of a second and longer", charts.stacked(columns, _whole))
+
+
+def _stall_column(each: Stalls, span: Timespan, written: str) -> charts.Column:
+    told = f"upstream silent {each.upstream:,}, held {each.held:,}, client not reading {each.client:,}"
+    href = sessions_url(between(each.at, each.at + span.step), written)
+    values = [("calm", each.upstream), ("held", each.held), ("left", each.client)]
+    return charts.Column(f"{_when(each.at)}: {told}", href, values)
 
 
 def _latency_column(

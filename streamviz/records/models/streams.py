@@ -313,6 +313,30 @@ class LintNote(models.Model):
         indexes = [models.Index(fields=["at"], include=["provider", "model", "rule", "times"], name="lint_note_at")]
 
 
+class Stall(models.Model):
+    """How often, and how long in all (µs), nothing moved in a stream for a second or longer, for one cause. It goes
+    with the stream, in the database."""
+
+    class Cause(models.TextChoices):
+        """Who kept it waiting."""
+
+        UPSTREAM = "upstream"
+        HELD = "held"
+        CLIENT = "client"
+
+    pk = models.CompositePrimaryKey("stream_id", "cause")
+    stream = models.ForeignKey(
+        Stream, on_delete=models.DO_NOTHING, related_name="stalls", db_constraint=False, db_index=False
+    )
+    cause = models.CharField(max_length=10, choices=Cause.choices)
+    times = models.PositiveIntegerField()
+    lasted_us = models.BigIntegerField()
+    at = models.DateTimeField(help_text="When the stream was requested.")
+
+    class Meta:
+        indexes = [models.Index(fields=["at"], include=["cause", "times", "stream"], name="stall_at")]
+
+
 class DeletedStream(models.Model):
     """A stream that was deleted: what a journal still holds of it is not stored again."""
 

@@ -1,0 +1,54 @@
+"""What streams waited for: noted when they are stored, counted by time and cause, gone with the stream."""
+
+import uuid
+from datetime import timedelta
+
+import pytest
+
+from streamviz.records.deletion import delete_session
+from streamviz.records.models import Stall, Stream
+from streamviz.records.moments import as_microseconds
+from streamviz.records.queries.stalls import stalls_by_time
+from streamviz.records.recorder import AnyEntry, ChunksReceived
+from tests.records.history import NOW, id_at, store
+from tests.records.support import block, closed, opened
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECOND = 1_000_000
+START = as_microseconds(NOW)
+
+
+def waiting(number: int, seconds: list[int], **more: object) -> tuple[uuid.UUID, list[AnyEntry]]:
+    """A stream whose chunks came so many seconds after its request."""
+    stream_id = id_at(NOW, number)
+    received = [
+        ChunksReceived(stream_id, n, START + at * SECOND, [b"data: {}\n\n"], []) for n, at in enumerate(seconds)
+    ]
+    end = closed(stream_id, chunk_count=len(seconds), ended_at=START + 60 * SECOND, **more)
+    head = opened(stream_id, requested_at=START, requested_model="slow" if number else "fast")
+    return stream_id, [head, *received, end]
+
+
+def held(first: int, last: int) -> object:
+    return block(held_at=START + first * SECOND, released_at=START + last * SECOND)
+
+
+def test_each_wait_is_counted_for_who_caused_it() -> None:
+    store(
+        waiting(0, [0, 1, 3, 3, 8]),
+        waiting(1, [0, 20], blocks=[held(1, 19)], client_waits=[(START, START + 2 * SECOND)]),
+    )
+    [found] = stalls_by_time(NOW, NOW + timedelta(hours=1), timedelta(hours=1))
+    assert (found.upstream, found.held, found.client, found.times) == (3, 1, 1, 5)
+    [slow] = stalls_by_time(NOW, NOW + timedelta(hours=1), timedelta(hours=1), ("slow",))
+    assert (slow.upstream, slow.held, slow.client) == (0, 1, 1)
+    assert Stall.objects.get(cause="upstream").lasted_us == 8 * SECOND
+    assert stalls_by_time(NOW + timedelta(hours=1), NOW + timedelta(hours=2), timedelta(hours=1)) == []
+
+
+def test_they_go_with_their_stream() -> None:
+    [stream_id] = store(waiting(0, [0, 9]))
+    assert Stall.objects.count() == 1
+    delete_session(Stream.objects.get(pk=stream_id).session_id)
+    assert not Stall.objects.exists()
