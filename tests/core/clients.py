@@ -205,6 +205,8 @@ def _whole(format: str, response: httpx2.Response) -> Iterator[object]:
     """What the SDK gives for an answer that does not stream."""
     if format == "gemini":
         with suppress(Exception):  # It raises where it is none.
+            yield google_models._GenerateContentResponse_from_mldev(_again(response).json())
+        with suppress(Exception):
             yield _GOOGLE.whole(response)
         return
     try:
