@@ -1,6 +1,6 @@
 """What a response or its events say where their reader does not look (`beside.py`)."""
 
-from streamviz.core.calls import CARRIERS
+from streamviz.core.calls import CARRIERS, may_be_call
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 from streamviz.core.wire.beside import TOKEN, has_text, is_odd, known_says_beside, member_names, says_beside
 
@@ -59,7 +59,7 @@ def responses_say_beside(payload: JsonObject, name: str) -> bool:
     if item := payload.get("item"):
         return _item_says_beside(item)
     if part := payload.get("part"):
-        return known_says_beside(part, TEXT_PARTS)
+        return _part_says_beside(part)
     return _output_says_beside(as_object(payload.get("response")))
 
 
@@ -76,7 +76,7 @@ def _output_says_beside(response: JsonObject) -> bool:
 def _item_says_beside(item: object) -> bool:
     if not isinstance(item, dict):
         return has_text(item)
-    if known_says_beside(item, ITEMS):
+    if known_says_beside(item, ITEMS) or _is_escaped_elsewhere(item):
         return True
     if item.get("type") not in ("message", "reasoning"):
         return False
@@ -85,7 +85,21 @@ def _item_says_beside(item: object) -> bool:
     parts = [part for name in ("content", "summary") for part in as_list(item.get(name))]
     # Thinking may be bare text, which its reader reads.
     kinds = (dict, str) if item["type"] == "reasoning" else (dict,)
-    return any(not isinstance(part, kinds) or known_says_beside(part, TEXT_PARTS) for part in parts)
+    return any(not isinstance(part, kinds) or _part_says_beside(part) for part in parts)
+
+
+def _part_says_beside(part: object) -> bool:
+    """No part is a call: one that looks like it would be judged by nobody."""
+    details = as_object(part)
+    is_call = as_text(details.get("type")) not in TEXT_PARTS and may_be_call(details)
+    return is_call or known_says_beside(part, TEXT_PARTS)
+
+
+def _is_escaped_elsewhere(item: JsonObject) -> bool:
+    """Whether the plain text of a custom call is in a member that others have JSON in, and may be read as that."""
+    if item.get("type") != "custom_tool_call":
+        return False
+    return any("\\" in as_text(item.get(name)) for name in CARRIERS if name != "input")
 
 
 def _odd_tokens(payload: JsonObject) -> bool:

@@ -213,3 +213,25 @@ async def test_an_output_that_is_no_list_is_changed_too() -> None:
 async def test_an_output_of_what_is_no_item_does_not_go_out(output: Any) -> None:
     event = {**finish(), "response": {**finish()["response"], "output": output}}
     assert POISON not in (await through(chunks(CREATED, event))).decode()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "brand_new_call", "function": {"name": "run", "parameters": "ls"}},
+        {"type": "brand_new", "name": "run"},
+        {"type": "mcp_tool_use", "input": {"command": "ls"}},
+    ],
+)
+def test_a_call_among_the_parts_of_a_message_is_a_contradiction(part: Any) -> None:
+    item = {"type": "message", "id": "m", "role": "assistant", "content": [part]}
+    place = {"output_index": 0, "content_index": 0, "item_id": "m"}
+    for said in (added(item), done(item), finish(item), {"type": "response.content_part.added", "part": part, **place}):
+        assert "where its format has none" in take_in(CREATED, said).state.contradiction
+
+
+def test_plain_text_that_may_be_read_as_json_is_a_contradiction() -> None:
+    escaped = {"arguments": '{"command": "\\u006cs"}'}
+    for item in ({**CUSTOM, **escaped}, {**CUSTOM, "input": "", **escaped}):
+        assert take_in(CREATED, done(item)).state.contradiction
+    assert not take_in(CREATED, done({**CUSTOM, "input": "a\\nb"})).state.contradiction
