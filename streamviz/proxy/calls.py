@@ -16,6 +16,7 @@ from streamviz.core.judgements import ChainContext, Subject
 from streamviz.core.masking import kept_values, mask_all
 from streamviz.core.outcome import Outcome
 from streamviz.core.request import ModelCall
+from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import Decision
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange import recording
@@ -83,16 +84,13 @@ async def model_call(
     target = await find(request)
     aggregator = wire_format.new_aggregator(settings.ANSWER_BOUNDS)
     said = said_of(wire_format, scope, request)
-    stream = _open_stream(worker, said, scope, request, target, key, aggregator, clock, requested_at)
-    chosen = worker.configuration.policies_for(stream.context.request.models, key.name)
-    stream.context.not_run += chosen.not_run
-    means = Means(settings.ANSWER_BOUNDS, within, rest)
-    exchange = Exchange(stream, wire_format, aggregator, chosen.active, means)
+    stream = _new_stream(worker, said, scope, request, key, aggregator, clock, requested_at)
+    exchange = Exchange(stream, wire_format, aggregator, (), Means(settings.ANSWER_BOUNDS, within, rest))
     send = http.adding(send, {"x-streamviz-stream": str(stream.id)})
     driver = Driver(exchange, worker.observers, helpers(worker), send, worker.floods)
     call = _Call(worker, driver, said, request, find, end_to_end(scope))
     try:
-        await _open(call)
+        await _open(call, target)
     except BaseException:
         _give_back(call)
         raise
@@ -102,18 +100,33 @@ async def model_call(
         _leave(call)
 
 
-async def _open(call: _Call) -> None:
-    """Reserve what the stream may come to, judge its request as far as that needs nobody else, and show it."""
-    stream, exchange = call.stream, call.exchange
-    _mask(call)
-    await _reserve(call)
-    judging = exchange.judge(stream.context.request)
+async def _open(call: _Call, target: Target) -> None:
+    """Judge the request as far as that needs nobody else, and show the stream."""
+    stream = call.stream
+    judging = await _judge(call, target)
     if judging.is_settled and (judging.denied or judging.call.model == call.asked.model):
         _keep(call, call.asked.replaced_by(judging.call))
     else:
-        call.said.keep_meanwhile(stream, call.worker.configuration.policies_of_all())
+        # Until it is settled which model is called, and with that which policies are in force: what all of them leave.
+        call.said.keep_names(stream, call.worker.configuration.policies_of_all())
     call.driver.record(recording.opened(stream))
     call.worker.observers.opened(stream)
+
+
+async def _judge(call: _Call, target: Target) -> RequestJudging:
+    """Have the request go to this target, and the policies for it judge that: those that have changed the request had
+    their say. What they mask in the answer the record does not get."""
+    stream, exchange, context, worker = call.stream, call.exchange, call.stream.context, call.worker
+    stream.upstream_model, stream.provider = target.model, target.provider
+    context.price = partial(price, target.model, target.provider)
+    context.request = replace(context.request, names=target.names(context.request.model))
+    chosen = worker.configuration.policies_for(context.request.models, stream.key_name)
+    context.not_run[:] = chosen.not_run
+    exchange.adopt(chosen.active)
+    recorder = worker.observers.recorder
+    call.driver.recorder = Masked(recorder, exchange.masking, context) if exchange.masking else recorder
+    await _reserve(call)
+    return exchange.judge(context.request, _changed_it(stream))
 
 
 def _keep(call: _Call, request: ModelRequest) -> None:
@@ -121,12 +134,6 @@ def _keep(call: _Call, request: ModelRequest) -> None:
     stream = call.stream
     call.said.keep(stream, request, call.exchange.policies)
     stream.session_label = call.worker.sessions.label(stream.session_id, stream.session_label)
-
-
-def _mask(call: _Call) -> None:
-    """The record does not get what policies of this stream mask in its answer."""
-    recorder, masking = call.worker.observers.recorder, call.exchange.masking
-    call.driver.recorder = Masked(recorder, masking, call.stream.context) if masking else recorder
 
 
 async def target_of(
@@ -150,12 +157,11 @@ async def target_of(
     return target
 
 
-def _open_stream(
+def _new_stream(
     worker: Worker,
     said: Said,
     scope: HTTPScope,
     request: ModelRequest,
-    target: Target,
     key: KnownKey,
     aggregator: Aggregator[Chunk, JsonObject],
     clock: Clock,
@@ -176,22 +182,14 @@ def _open_stream(
         wire_format=wire_format.name,
         is_streaming=request.is_streaming,
         requested_model=request.model,
-        upstream_model=target.model,
-        provider=target.provider,
         requested_at=requested_at,
         state=state,
         context=ChainContext(
             str(stream_id),
             clock.now,
-            ModelCall(
-                wire_format.name,
-                request.fields,
-                len(request.body),
-                target.names(request.model),
-            ),
+            ModelCall(wire_format.name, request.fields, len(request.body)),
             worker.sessions.counts(session_id, requested_at),
             state,
-            price=partial(price, target.model, target.provider),
             began_at=requested_at,
             owner=str(key.id or session_id),
         ),
@@ -234,8 +232,8 @@ def _record_settled(call: _Call) -> ModelRequest:
 async def _settle(call: _Call) -> Target | None:
     """Have the request judged to its end, and give where it goes; None where it does not go upstream.
 
-    A policy may name another model. Then the policies of that model judge the request, and its answer. Those that
-    changed the request have had their say, so this comes to an end. Raises RequestError where there is no such model.
+    A policy may name another model. Then the policies of that model judge the request, and its answer; each changes it
+    once, so this comes to an end. Raises RequestError where there is no such model.
     """
     context, model = call.stream.context, call.asked.model
     while True:
@@ -246,22 +244,7 @@ async def _settle(call: _Call) -> Target | None:
         if context.request.model == model:
             return target
         model = context.request.model
-        _call_instead(call, target)
-        await _reserve(call)
-        call.exchange.judge(context.request, _changed_it(call.stream))
-
-
-def _call_instead(call: _Call, target: Target) -> None:
-    """Another model is called than the client asked for, so other policies are in force."""
-    stream, context = call.stream, call.stream.context
-    stream.upstream_model, stream.provider = target.model, target.provider
-    context.price = partial(price, target.model, target.provider)
-    names = target.names(context.request.model)
-    context.request = replace(context.request, names=names)
-    chosen = call.worker.configuration.policies_for(context.request.models, stream.key_name)
-    context.not_run[:] = chosen.not_run
-    call.exchange.adopt(chosen.active)
-    _mask(call)
+        await _judge(call, target)
 
 
 def _changed_it(stream: LiveStream) -> set[str]:

@@ -38,16 +38,12 @@ class Said(NamedTuple):
         """What is kept is the request as it goes upstream: of what a policy masks in it, or would mask in the rest,
         nothing is."""
         stream.request = request.body
-        self._keep_names(stream, policies)
+        self.keep_names(stream, policies)
         if not self.is_helper:
             stream.session_label = kept_text(label_of(request.fields, self.wire_format.turns), policies)
 
-    def keep_meanwhile(self, stream: LiveStream, policies: Sequence[ActivePolicy]) -> None:
-        """While it is not settled which model is called, and with that which policies are in force, what all of them
-        leave."""
-        self._keep_names(stream, policies)
-
-    def _keep_names(self, stream: LiveStream, policies: Sequence[ActivePolicy]) -> None:
+    def keep_names(self, stream: LiveStream, policies: Sequence[ActivePolicy]) -> None:
+        """How its client calls the session, and itself, as far as policies leave that."""
         stream.session_name = kept_text(self.session, policies)
         stream.user_agent = kept_text(self.user_agent, policies)
 
