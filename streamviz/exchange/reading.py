@@ -12,9 +12,8 @@ from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
 from streamviz.core.policy import ActivePolicy, Bounded, Rest, no_rest
 from streamviz.core.processor import StreamProcessor, pass_through
-from streamviz.core.sse import SSEEvent, SSEParser
+from streamviz.core.sse import BOM, SSEEvent, SSEParser
 from streamviz.exchange import errors
-from streamviz.exchange.beginnings import are_events, beginning_of, has_events
 from streamviz.exchange.life import Life, State
 from streamviz.exchange.stream import LiveStream
 from streamviz.exchange.tape import Tape
@@ -22,6 +21,8 @@ from streamviz.exchange.writing import Writing
 
 # To find the end of a long event and to record it takes some ms, and so does what follows.
 _LONG_EVENT_BYTES = 1_000_000
+_SPACE = b" \t\r\n"
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
 class Means(NamedTuple):
@@ -205,3 +206,22 @@ class Reading:
     @property
     def _is_enforcing(self) -> bool:
         return self.chain is not None and self.chain.is_enforcing
+
+
+def beginning_of(data: bytes, is_first: bool) -> bytes:
+    """What there is behind white space in a read before which there was nothing else."""
+    return (data.removeprefix(BOM) if is_first else data).lstrip(_SPACE)
+
+
+def are_events(beginning: bytes, says_so: bool, are_asked: bool) -> bool:
+    """Whether what begins so is events; `says_so` is what its content type says, `are_asked` whether the request asks
+    for events. What is neither they nor JSON is what it says it is."""
+    if beginning[:1] in (b"{", b"["):
+        return False
+    return says_so or (are_asked and beginning.startswith(_FIELDS))
+
+
+def has_events(body: bytes) -> bool:
+    """Whether clients that read events find some in a body."""
+    parser = SSEParser()
+    return any(event.data is not None for event in parser.feed(body) + parser.close())

@@ -5,13 +5,9 @@ import contextlib
 import itertools
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable
 from time import monotonic
 from typing import NamedTuple
-
-import msgspec
-from channels.exceptions import ChannelFull
-from redis.exceptions import RedisError
 
 from streamviz.core.verdicts import Decision
 from streamviz.live import actions, messages
@@ -19,6 +15,7 @@ from streamviz.live.approvals import approvals, nobody
 from streamviz.live.exports import Exports
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
+from streamviz.live.peer_channel import PeerChannel
 from streamviz.live.peer_rows import PeerRows
 from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.live.publisher import TICK_SECONDS, Publisher
@@ -30,7 +27,6 @@ from streamviz.live.topics import count_asking
 
 log = logging.getLogger(__name__)
 
-GROUP = "streamviz.workers"
 # How the channels of those begin that run streams, and of those that have browsers alone.
 WORKER, SCREENS = "streamviz.worker", "streamviz.screens"
 # Whoever watches says so every now and then, and is forgotten after a while of saying nothing.
@@ -38,8 +34,6 @@ REMIND_SECONDS = 2.0
 FORGET_SECONDS = 7.0
 ANSWER_SECONDS = 2.0
 ROWS_SECONDS = 0.5
-TELL_SECONDS = 60.0
-_FAILURES = (OSError, RedisError, ChannelFull)
 
 
 class _Counts(NamedTuple):
@@ -60,11 +54,10 @@ class Peers:
     def __init__(
         self, publisher: Publisher, layer: messages.Layer, *, are_workers: bool, is_worker: bool = True
     ) -> None:
-        self.name = ""
         self._is_worker = is_worker
         self.are_workers = are_workers
         self._publisher = publisher
-        self._layer = layer
+        self._channel = PeerChannel(layer, WORKER if is_worker else SCREENS, self._note_away, self._note_back)
         self._tasks: list[asyncio.Task[None]] = []
         self._exports = Exports(publisher.feed)
         self._subscribers = RemoteSubscribers(publisher, self._relay)
@@ -78,21 +71,18 @@ class Peers:
         self._reminded_at = 0.0
         self.is_away = False
         self.on_away: Callable[[], None] = lambda: None
-        self._failure_told_at = -TELL_SECONDS
+
+    @property
+    def name(self) -> str:
+        """Its channel's; empty until that is open."""
+        return self._channel.name
 
     async def start(self) -> None:
         """Join the other workers: now, or as soon as they can be reached."""
-        with self._surviving():
-            await self._be_heard()
+        await self._channel.open()
         self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._tend())]
         self._publisher.peers = self
         approvals.tell_others = self._tell_approval
-
-    async def _be_heard(self) -> None:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            name = await self._layer.new_channel(WORKER if self._is_worker else SCREENS)
-            await self._layer.group_add(GROUP, name)
-        self.name = name
 
     async def stop(self) -> None:
         """Leave them."""
@@ -102,14 +92,13 @@ class Peers:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._subscribers.forget(monotonic())
-        with contextlib.suppress(*_FAILURES):
-            await self._layer.group_discard(GROUP, self.name)
+        await self._channel.close()
 
     async def join(self, stream_id: uuid.UUID, subscriber: Subscriber) -> bool:
         """Watch a stream that another worker runs; False where none answers that it does."""
         remote = self._remote.setdefault(stream_id, RemoteStream())
         remote.subscribers.add(subscriber)
-        await self._publish(messages.StreamWanted(self.name, stream_id, True))
+        await self._channel.publish(messages.StreamWanted(self.name, stream_id, True))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ANSWER_SECONDS):
                 await remote.answered.wait()
@@ -126,7 +115,7 @@ class Peers:
         if has_all:
             return
         self._rows.came.clear()
-        await self._publish(messages.WallWanted(self.name, True))
+        await self._channel.publish(messages.WallWanted(self.name, True))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ROWS_SECONDS):
                 await self._rows.came.wait()
@@ -194,7 +183,7 @@ class Peers:
         answer = self._questions[number] = asyncio.get_running_loop().create_future()
         try:
             if not self.is_away:
-                await self._publish(message(number))
+                await self._channel.publish(message(number))
             async with asyncio.timeout(0 if self.is_away else ANSWER_SECONDS):
                 return await answer
         except TimeoutError:
@@ -205,16 +194,10 @@ class Peers:
     async def _read(self) -> None:
         while True:
             try:
-                if not self.name:
-                    await self._be_heard()
-                    self._note_back()
-                received = await self._layer.receive(self.name)
-                message = messages.unpack(received["data"])
-                if message.sender != self.name:
+                if (message := await self._channel.receive()) is None:
+                    await asyncio.sleep(REMIND_SECONDS)
+                else:
                     await self._take(message)
-            except (*_FAILURES, msgspec.DecodeError) as error:
-                self._note_failure(error)
-                await asyncio.sleep(REMIND_SECONDS)
             except Exception:  # One message must not make this worker deaf.
                 log.exception("could not do what another worker asked for")
 
@@ -250,7 +233,7 @@ class Peers:
     async def _say_found(self, sender: str, question: int, stream_id: uuid.UUID) -> None:
         if stream := self._publisher.feed.get(stream_id):
             view = whole_view_of(stream, view_of_running(stream))
-            await self._send(sender, messages.Found(self.name, question, view, stream.request))
+            await self._channel.send(sender, messages.Found(self.name, question, view, stream.request))
 
     async def _act(self, message: messages.Decided | messages.Cancelled | messages.SessionApproved) -> None:
         feed = self._publisher.feed
@@ -265,10 +248,10 @@ class Peers:
         else:
             told = message.ordinal, message.decision, message.by
             is_done = actions.decide(feed, stream_id, *told, for_session=message.for_session)
-        await self._send(message.sender, messages.Acted(self.name, message.question, is_done))
+        await self._channel.send(message.sender, messages.Acted(self.name, message.question, is_done))
 
     def _tell_approval(self, session_id: uuid.UUID, version_id: int, by: str) -> None:
-        told = self._publish(messages.SessionApproved(self.name, session_id, version_id, by))
+        told = self._channel.publish(messages.SessionApproved(self.name, session_id, version_id, by))
         telling = asyncio.ensure_future(told)
         self._telling.add(telling)
         telling.add_done_callback(self._telling.discard)
@@ -280,7 +263,7 @@ class Peers:
         self._publisher.tick_while_watched()
         if again or is_new:
             rows = self._exports.all(now_us())
-            await self._send(sender, messages.Rows(self.name, self._exports.number, True, rows))
+            await self._channel.send(sender, messages.Rows(self.name, self._exports.number, True, rows))
 
     def _take_rows(self, message: messages.Rows) -> None:
         if not self._rows.take(message):
@@ -291,10 +274,11 @@ class Peers:
         if stream := self._publisher.feed.get(stream_id):
             await self._subscribers.show(sender, stream, again)
         elif not self.are_workers:
-            await self._send(sender, messages.StreamUnknown(self.name, stream_id))
+            await self._channel.send(sender, messages.StreamUnknown(self.name, stream_id))
 
     async def _relay(self, name: str, stream_id: uuid.UUID, said: Message) -> None:
-        await self._send(name, messages.Relayed(self.name, stream_id, said.number, said.text, said.is_text, said.close))
+        message = messages.Relayed(self.name, stream_id, said.number, said.text, said.is_text, said.close)
+        await self._channel.send(name, message)
 
     async def _tend(self) -> None:
         """Say what is wanted, and forget who wants nothing any more."""
@@ -302,7 +286,7 @@ class Peers:
             await asyncio.sleep(TICK_SECONDS * 2)
             for stream_id, remote in list(self._remote.items()):
                 if remote.answered.is_set() and remote.wants_snapshot:
-                    await self._publish(messages.StreamWanted(self.name, stream_id, True))
+                    await self._channel.publish(messages.StreamWanted(self.name, stream_id, True))
             if self._own_counts() != self._told:
                 await self._tell_counts()
             if monotonic() - self._reminded_at < REMIND_SECONDS:
@@ -316,16 +300,13 @@ class Peers:
 
     async def _tell_counts(self) -> None:
         self._told = self._own_counts()
-        await self._publish(messages.Counted(self.name, *self._told))
+        await self._channel.publish(messages.Counted(self.name, *self._told))
 
     async def _tell_rows(self, rows: list[RowSource], gone: list[uuid.UUID]) -> None:
         """To those alone who watch: for the others a message would only be work."""
         message = messages.Rows(self.name, self._exports.next_number(), False, rows, gone)
         for name in self._exports.wanted_by:
-            await self._send(name, message)
-
-    async def _want_wall(self) -> None:
-        await self._publish(messages.WallWanted(self.name, self._rows.are_missing))
+            await self._channel.send(name, message)
 
     async def _remind(self) -> None:
         await self._tell_counts()  # always: it shows whether they can be reached
@@ -333,11 +314,11 @@ class Peers:
             await self._tell_rows([], [])
         if self._publisher.has_wall_subscribers:
             self._rows.note_forgotten()
-            await self._want_wall()
+            await self._channel.publish(messages.WallWanted(self.name, self._rows.are_missing))
         else:
             self._rows.clear()
         for stream_id in list(self._remote):
-            await self._publish(messages.StreamWanted(self.name, stream_id, False))
+            await self._channel.publish(messages.StreamWanted(self.name, stream_id, False))
 
     def _forget(self) -> None:
         limit = monotonic() - FORGET_SECONDS
@@ -350,37 +331,10 @@ class Peers:
                 remote.close(TRY_AGAIN)
                 del self._remote[stream_id]
 
-    async def _publish(self, message: messages.AnyMessage) -> None:
-        await self._post(lambda packed: self._layer.group_send(GROUP, packed), message)
-
-    async def _send(self, name: str, message: messages.AnyMessage) -> None:
-        await self._post(lambda packed: self._layer.send(name, packed), message)
-
-    async def _post(
-        self, post: Callable[[messages.LayerMessage], Awaitable[None]], message: messages.AnyMessage
-    ) -> None:
-        if not self.name:
-            return  # nobody could answer
-        with self._surviving():
-            async with asyncio.timeout(ANSWER_SECONDS):
-                await post({"type": "streamviz.message", "data": messages.pack(message)})
-            self._note_back()
-
-    @contextlib.contextmanager
-    def _surviving(self) -> Iterator[None]:
-        try:
-            yield
-        except _FAILURES as error:
-            self._note_failure(error)
-
-    def _note_failure(self, error: Exception) -> None:
-        """Said once a minute: there may be many messages in each second."""
-        if isinstance(error, OSError | RedisError) and not self.is_away:
+    def _note_away(self) -> None:
+        if not self.is_away:
             self.is_away = self._publisher.wall.are_others_away = self.are_workers
             self.on_away()
-        if monotonic() - self._failure_told_at >= TELL_SECONDS:
-            self._failure_told_at = monotonic()
-            log.warning("the other workers cannot be reached: %s", error)
 
     def _note_back(self) -> None:
         if self.is_away:

@@ -27,7 +27,7 @@ from streamviz.core.sse import BOM
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire import AGGREGATORS, BODY_COMPOSERS, COMPOSERS
 from streamviz.evaluation.tasks import answer_in, carry_out, encoded, task_in, task_of
-from streamviz.exchange.beginnings import are_events, has_events
+from streamviz.exchange.reading import are_events, has_events
 from streamviz.policies import build
 from tests.core.clients import Leaf
 from tests.core.evasions import (

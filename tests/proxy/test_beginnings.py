@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from streamviz.core.verdicts import Mode
-from streamviz.exchange.beginnings import are_events, has_events
+from streamviz.exchange.reading import are_events, has_events
 from streamviz.live.feed import Feed
 from streamviz.policies import build
 from streamviz.proxy import asgi

@@ -1,0 +1,101 @@
+"""A worker's channel among the others, over a layer that may be away for a while."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from time import monotonic
+
+import msgspec
+from channels.exceptions import ChannelFull
+from redis.exceptions import RedisError
+
+from streamviz.live import messages
+
+log = logging.getLogger(__name__)
+
+GROUP = "streamviz.workers"
+POST_SECONDS = 2.0
+TELL_SECONDS = 60.0
+_FAILURES = (OSError, RedisError, ChannelFull)
+
+
+class PeerChannel:
+    """`name`, which begins with the `prefix`, is empty until it is open. What cannot be sent is lost.
+
+    `on_away` is called with each failure that says that the layer is away, `on_back` with each thing that it did.
+    """
+
+    def __init__(
+        self, layer: messages.Layer, prefix: str, on_away: Callable[[], None], on_back: Callable[[], None]
+    ) -> None:
+        self.name = ""
+        self._layer = layer
+        self._prefix = prefix
+        self._on_away = on_away
+        self._on_back = on_back
+        self._failure_told_at = -TELL_SECONDS
+
+    async def open(self) -> None:
+        """Join the others now, or as soon as they can be reached."""
+        with self._surviving():
+            await self._be_heard()
+
+    async def close(self) -> None:
+        """Leave them."""
+        with contextlib.suppress(*_FAILURES):
+            await self._layer.group_discard(GROUP, self.name)
+
+    async def receive(self) -> messages.AnyMessage | None:
+        """The next message of another's; None where that failed."""
+        try:
+            if not self.name:
+                await self._be_heard()
+                self._on_back()
+            while True:
+                received = await self._layer.receive(self.name)
+                message = messages.unpack(received["data"])
+                if message.sender != self.name:
+                    return message
+        except (*_FAILURES, msgspec.DecodeError) as error:
+            self._note_failure(error)
+            return None
+
+    async def publish(self, message: messages.AnyMessage) -> None:
+        """Say something to all others."""
+        await self._post(lambda packed: self._layer.group_send(GROUP, packed), message)
+
+    async def send(self, name: str, message: messages.AnyMessage) -> None:
+        """Say something to one."""
+        await self._post(lambda packed: self._layer.send(name, packed), message)
+
+    async def _be_heard(self) -> None:
+        async with asyncio.timeout(POST_SECONDS):
+            name = await self._layer.new_channel(self._prefix)
+            await self._layer.group_add(GROUP, name)
+        self.name = name
+
+    async def _post(
+        self, post: Callable[[messages.LayerMessage], Awaitable[None]], message: messages.AnyMessage
+    ) -> None:
+        if not self.name:
+            return  # nobody could answer
+        with self._surviving():
+            async with asyncio.timeout(POST_SECONDS):
+                await post({"type": "streamviz.message", "data": messages.pack(message)})
+            self._on_back()
+
+    @contextlib.contextmanager
+    def _surviving(self) -> Iterator[None]:
+        try:
+            yield
+        except _FAILURES as error:
+            self._note_failure(error)
+
+    def _note_failure(self, error: Exception) -> None:
+        """Said once a minute: there may be many messages in each second."""
+        if isinstance(error, OSError | RedisError):
+            self._on_away()
+        if monotonic() - self._failure_told_at >= TELL_SECONDS:
+            self._failure_told_at = monotonic()
+            log.warning("the other workers cannot be reached: %s", error)
