@@ -30,7 +30,7 @@ class Address:
         """Whether it does."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=5)
         try:
-            connection.request("GET", "/")
+            connection.request("GET", "/healthz")
             return connection.getresponse().status > 0
         except (OSError, http.client.HTTPException):
             return False
