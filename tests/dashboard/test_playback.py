@@ -1,11 +1,16 @@
 """A finished stream at any moment of it, as upstream sent it and as its client had it."""
 
+import asyncio
 import re
 import uuid
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from streamviz.dashboard import playback
 from tests.core.support import delta, sse
 from tests.dashboard.conftest import Cast
 from tests.records.history import NOW, story
@@ -62,3 +67,36 @@ def test_a_step_is_a_link(cast: Cast, stream: uuid.UUID, at: int, step: str, to:
 def test_what_is_no_moment_is_the_end(cast: Cast, stream: uuid.UUID) -> None:
     for query in ("at=x", "at=-1", "time=", "at=999999", "step=nowhere&tape=whose"):
         assert text_of(shown(cast, f"/streams/{stream}/?{query}")) == "".join(WORDS)
+
+
+def test_a_moment_does_not_compare_the_tapes(cast: Cast, stream: uuid.UUID) -> None:
+    shown(cast, f"/streams/{stream}/?at=1")
+    assert playback._kept[stream].compared is None
+    shown(cast, f"/streams/{stream}/tapes/")
+    assert playback._kept[stream].compared is not None
+
+
+def test_a_stream_is_read_once_however_many_ask(stream: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[uuid.UUID] = []
+    reading = playback._read
+    monkeypatch.setattr(playback, "_read", lambda each: (read.append(each), reading(each))[1])
+    playback._kept.clear()
+
+    async def ask() -> list[playback.Playback | None]:
+        return await asyncio.gather(*(playback.playback_of(stream) for _ in range(3)))
+
+    one, *others = async_to_sync(ask)()
+    assert one is not None
+    assert all(other is one for other in others)
+    assert read == [stream]
+
+
+@pytest.mark.parametrize("part", ["request/", "chunks/?from=3"])
+def test_what_shows_no_times_reads_none(cast: Cast, stream: uuid.UUID, part: str) -> None:
+    with CaptureQueriesContext(connection) as asked:
+        shown(cast, f"/streams/{stream}/{part}")
+    times = "SELECT first_at, offsets"
+    assert not any(each["sql"].startswith(times) for each in asked)
+    with CaptureQueriesContext(connection) as asked:
+        shown(cast, f"/streams/{stream}/")
+    assert sum(each["sql"].startswith(times) for each in asked) == 2
