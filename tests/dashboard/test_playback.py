@@ -79,7 +79,12 @@ def test_a_moment_does_not_compare_the_tapes(cast: Cast, stream: uuid.UUID) -> N
 def test_a_stream_is_read_once_however_many_ask(stream: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[uuid.UUID] = []
     reading = playback._read
-    monkeypatch.setattr(playback, "_read", lambda each: (read.append(each), reading(each))[1])
+
+    def counted(stream_id: uuid.UUID) -> Any:
+        read.append(stream_id)
+        return reading(stream_id)
+
+    monkeypatch.setattr(playback, "_read", counted)
     playback._kept.clear()
 
     async def ask() -> list[playback.Playback | None]:
