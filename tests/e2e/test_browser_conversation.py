@@ -146,3 +146,25 @@ def test_a_turn_is_played_again_and_its_tapes_are_compared(run: Run, chromium: B
         page.keyboard.press("n")
         expect(page.locator(".is-current .tape-what")).to_have_text("dropped")
         assert visitor.complaints == []
+
+
+def test_a_list_is_kept_as_a_view_and_exported_and_two_of_its_streams_compared(run: Run, chromium: Browser) -> None:
+    with visit(run, chromium) as visitor:
+        page = visitor.open("/sessions/?q=model:sim*&sort=-streams")
+        page.locator(".menu-views > summary").click()
+        page.get_by_label("Name", exact=True).fill("Busiest")
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.locator(".nav-view")).to_have_text("Busiest")
+        expect(page.locator("th[aria-sort=descending]")).to_have_text("Streams")
+        page.locator(".menu-export > summary").click()
+        with page.expect_download() as download:
+            page.locator("a[data-progress]").first.click()
+        assert '{"session":' in download.value.path().read_text()
+        expect(page.locator("#export-progress")).to_contain_text("Exported")
+        find = (
+            "SELECT s.id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s ORDER BY 1"
+        )
+        visitor.open(f"/compare/?a={run.proxied.query(find, SESSION)[0][0]}")
+        page.locator(".compare-near a").first.click()
+        expect(page.locator(".compare-times .side-mark")).to_have_text(["A", "B"])
+        assert visitor.complaints == []
