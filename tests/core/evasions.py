@@ -49,7 +49,7 @@ _UNREAD = frozenset(
     )
 )
 # What an answer says of itself: policies for calls find no call in it.
-_ENVELOPE = frozenset([*OTHERS.envelope, *_google(" ".join(GEMINI.envelope))])
+_ENVELOPE = frozenset([*OTHERS.envelope, "tool_choice", *_google(" ".join(GEMINI.envelope))])
 _PROVIDERS = frozenset(
     "server_tool_use mcp_tool_use mcp_call image_generation_call web_search_call code_interpreter_call"
     " file_search_call".split()
