@@ -42,7 +42,8 @@ class LiveStream:
     that took long enough to call the client slow.
     `request` is empty until its policies have settled what goes upstream.
     `tokens` and `cost` (US dollars) are what it came to, once it is over. `hides_usage`: upstream was asked for usage,
-    which the client did not want. `left_out` names what its provider could not take of the request.
+    which the client did not want. `left_out` names what its provider could not take of the request. `reserved` is under
+    which tally each of its reservations is.
     `ended_at` is when the client had all that it gets. `state` and `context` are those that the core works on, not
     copies.
     """
