@@ -64,6 +64,9 @@ class Item:
     begun: object = None
     writer: ArgumentsWriter | None = None
     has_deltas: bool = False
+    # The ids by which the first and the latest delta of a text named it.
+    first_id: str = ""
+    latest_id: str = ""
     is_done: bool = False
 
 

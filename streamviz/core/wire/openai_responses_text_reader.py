@@ -168,6 +168,7 @@ class TextReader(ItemReader):
             self._read_other_delta(word, payload, text)
             return
         item, block = self._text_block(word, payload)
+        self._note_id(item, as_text(payload.get("item_id")))
         if not text:
             return
         if block.kind is BlockKind.THINKING and block is item.block:
@@ -176,6 +177,15 @@ class TextReader(ItemReader):
             self._contradict("text goes on behind its end")
         else:
             self._grow(block, text)
+
+    def _note_id(self, item: Item, id: str) -> None:
+        """Some providers give an item another id in each event. Of two that take turns, a client that goes by them has
+        the text of one alone."""
+        if id == item.latest_id:
+            return
+        if id == item.first_id:
+            self._contradict("two ids take turns at one place")
+        item.first_id, item.latest_id = item.first_id or id, id
 
     def _read_other_delta(self, word: str, payload: JsonObject, text: str) -> None:
         """Text of a call that is no function's, or of a kind that is new; the latter adds nothing to known kinds."""

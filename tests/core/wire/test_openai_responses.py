@@ -198,6 +198,12 @@ def test_an_item_may_get_another_id_in_every_event() -> None:
         finish(message("Hi", id="d")),
     ]
     assert read(*script) == [("content", "Hi")]
+    assert not take_in(*script).state.contradiction
+
+
+def test_two_ids_that_take_turns_are_two_texts_to_some_clients() -> None:
+    script = [added(MESSAGE), *(say("output_text.delta", item_id=id, delta=id) for id in ("a", "b", "a"))]
+    assert "two ids take turns" in take_in(*script).state.contradiction
 
 
 @pytest.mark.parametrize(
