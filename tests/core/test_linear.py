@@ -10,8 +10,9 @@ import pytest
 from bench.linear_policies import FORMATS, POLICIES, STREAMS, chunks, take
 
 # Pieces of a stream, and by how much more the last of them may cost than those in the middle: what is linear differs by
-# less than a thousandth, and one line that each piece runs for each other makes a thirtieth.
-SIZES, LIMIT = (20, 40, 60), 1.01
+# less than a thousandth, and one line that each piece runs for each other makes a thirtieth, 800 of them. A few are run
+# at odd times, by finalizers and caches.
+SIZES, LIMIT, AT_ODD_TIMES = (20, 40, 60), 1.01, 50
 KINDS = ("tool_rule, denies", "redact", "llm_judge", "own, holds all")
 
 
@@ -39,4 +40,4 @@ async def test_more_of_a_stream_costs_the_same_wherever_it_is(format: str, kind:
     for stream in STREAMS:
         await work_for(format, stream, kind, 10)  # what is done once for all streams
         first, second, third = [await work_for(format, stream, kind, count) for count in SIZES]
-        assert third - second <= LIMIT * (second - first), stream
+        assert third - second <= LIMIT * (second - first) + AT_ODD_TIMES, stream
