@@ -48,11 +48,13 @@ FORMATS = tuple(sorted(AGGREGATORS))
 class Aggregator:
     """One response's server-sent events, in one of FORMATS, as they come.
 
-    `on_event` is called with each event, in order, once `blocks` has taken it in. Raises KeyError for another format.
+    `on_event` is called with each event, in order, once `blocks` has taken it in; what it raises, whoever feeds the
+    bytes gets. Nothing bounds how much is kept: that is its caller's to do. Raises KeyError for another format.
     """
 
     def __init__(self, wire_format: str, on_event: Callable[[StreamEvent], None] | None = None) -> None:
-        self._aggregator = AGGREGATORS[wire_format](on_event)
+        self._aggregator = AGGREGATORS[wire_format]()
+        self._on_event = on_event
         self.clear()
 
     def clear(self) -> None:
@@ -72,7 +74,7 @@ class Aggregator:
         """The end of input: completes and seals every block, truncated where upstream did not say that it ended."""
         if self._aggregator.is_complete:
             return []
-        return [*self._take(self._parser.close()), *self._aggregator.close()]
+        return [*self._take(self._parser.close()), *self._tell(self._aggregator.close())]
 
     def build(self) -> JsonObject:
         """Closes, and gives the whole message as the format's answer without streaming. Raises NothingAggregated where
@@ -105,5 +107,12 @@ class Aggregator:
         for event in events:
             chunk = Chunk(self._seq, time_ns() // 1000, event.raw, event.data, event.name)
             self._seq += 1
-            found += self._aggregator.aggregate(chunk)
+            found += self._tell(self._aggregator.aggregate(chunk))
         return found
+
+    def _tell(self, events: list[StreamEvent]) -> list[StreamEvent]:
+        """Behind the aggregation: what a callback raises is its caller's, and no fault of the stream."""
+        if self._on_event is not None:
+            for event in events:
+                self._on_event(event)
+        return events

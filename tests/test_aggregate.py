@@ -100,6 +100,14 @@ def test_it_reads_all_formats_in_any_pieces_and_again_once_cleared() -> None:
         Aggregator("gemini").build()
 
 
+def test_what_a_callback_raises_is_its_callers() -> None:
+    def fail(event: StreamEvent) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Aggregator("anthropic_messages", fail).aggregate(LLM)
+
+
 def test_a_file_that_grows_is_told_as_it_grows(tmp_path: Path) -> None:
     file = tmp_path / "answer.sse"
     first, second = LLM[: LLM.index(b"event: message_delta")], LLM[LLM.index(b"event: message_delta") :]

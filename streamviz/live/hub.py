@@ -128,7 +128,7 @@ class HubLayer:
                 self._deliver(frame.channel, frame.data)
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
-            for channel in self._inboxes:
+            for channel in self._joined & self._inboxes.keys():
                 self._deliver(channel, None)
 
     def _deliver(self, channel: str, data: bytes | None) -> None:

@@ -97,10 +97,10 @@ class Child:
         """Ask it to end, politely."""
         self._process.terminate()
 
-    def wait_for_end(self) -> None:
-        """Return once it has ended; it is killed when that takes too long."""
+    def wait_for_end(self, seconds: float) -> None:
+        """Return once it has ended; it is killed when that takes longer."""
         try:
-            self._process.wait(settings.STOP_GRACE_SECONDS + STOP_SECONDS)
+            self._process.wait(max(0.0, seconds))
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -110,10 +110,11 @@ class Child:
         on_end(self)
 
 
-def stop_together(children: Iterable[Child]) -> None:
-    """End all of them, side by side."""
+def stop_together(children: Iterable[Child], seconds: float = STOP_SECONDS) -> None:
+    """End all of them, side by side; they have `seconds` beyond the time that streams are given."""
     told = list(children)
     for child in told:
         child.tell_to_stop()
+    deadline = time.monotonic() + settings.STOP_GRACE_SECONDS + seconds
     for child in told:
-        child.wait_for_end()
+        child.wait_for_end(deadline - time.monotonic())

@@ -15,6 +15,8 @@ from streamviz.ops.keeping import Keeping
 from streamviz.ops.supervisor import reachable_host, stoppable
 
 BACKLOG = 512
+# Less than whoever started this one gives it.
+STOP_SECONDS = 10
 
 
 def run(count: int) -> None:
@@ -26,7 +28,7 @@ def run(count: int) -> None:
     ):
         hub, servers = _children(count, listener.fileno(), Path(folder))
         ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
-        children = [*([] if settings.REDIS_URL else [hub]), *servers]
+        children = [hub, *servers]  # the hub has nothing to do where there is Redis
         for child in children:
             child.start(ended.put)
         try:
@@ -35,8 +37,8 @@ def run(count: int) -> None:
             Keeping(ended, None).run()
         finally:
             listener.close()
-            stop_together(servers)
-            stop_together(each for each in children if each is hub)
+            stop_together(servers, STOP_SECONDS)
+            hub.stop()
 
 
 def _children(count: int, listener: int, folder: Path) -> tuple[Child, list[Child]]:

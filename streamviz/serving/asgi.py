@@ -53,7 +53,9 @@ def _is_the_proxys(scope: Message) -> bool:
     """Also what a client of models asks for where there is no page: its errors are in its format."""
     if is_ours(canonical(scope["path"])):
         return True
-    return bool(credentials(cast(HTTPScope, scope))) and not is_valid_path(scope["path"])
+    path = scope["path"]
+    is_a_page = path.startswith(settings.STATIC_URL) or is_valid_path(path) or is_valid_path(f"{path}/")
+    return bool(credentials(cast(HTTPScope, scope))) and not is_a_page
 
 
 async def lifespan(scope: Message, receive: Receive, send: Send) -> None:

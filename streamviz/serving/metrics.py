@@ -5,8 +5,10 @@ For whoever asks from this machine itself, or with METRICS_TOKEN.
 
 import asyncio
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -65,7 +67,8 @@ def exposition(asking: int) -> bytes:
     shown = registry
     if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
         for pid in _dead(Path(folder)):
-            multiprocess.mark_process_dead(pid)
+            with suppress(FileNotFoundError):  # another server may do the same just now
+                multiprocess.mark_process_dead(pid)
         shown = CollectorRegistry()
         multiprocess.MultiProcessCollector(shown)
     machine = CollectorRegistry()
@@ -95,6 +98,15 @@ def _may_read(scope: Message) -> bool:
     if settings.METRICS_TOKEN:
         given: bytes = headers.get(b"authorization", b"")
         return secrets.compare_digest(given, b"Bearer " + settings.METRICS_TOKEN.encode())
+    # What comes through a proxy on this machine comes from this machine.
+    is_direct = not settings.TRUSTED_PROXIES and not {b"x-forwarded-for", b"forwarded"} & headers.keys()
+    host = re.sub(r":\d+$", "", headers.get(b"host", b"").decode("latin-1"))
+    return is_direct and host in settings.LOOPBACK_NAMES and _is_loopback(scope)
+
+
+def _is_loopback(scope: Message) -> bool:
     client = scope.get("client")
-    is_forwarded = b"x-forwarded-for" in headers or b"forwarded" in headers  # by a proxy that nobody named to us
-    return client is not None and not is_forwarded and ip_address(client[0]).is_loopback
+    if client is None:
+        return False
+    address = ip_address(client[0])
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 
 from streamviz.asgi_types import Application
-from streamviz.serving.server import Drain, HandOver, Limits, Port, Server
+from streamviz.serving.server import BACKLOG, Drain, HandOver, Limits, Port, Server
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +19,12 @@ class SharedPort(Port):
         """Called by Twisted where somebody connects."""
         self.numberAccepts = 1
         super().doRead()
+
+    def close(self) -> None:
+        """Take whoever waits, as the other servers may stop too, and then nobody more."""
+        self.numberAccepts = BACKLOG
+        super().doRead()
+        self.stopListening()
 
 
 class Sharing(Server):
@@ -37,4 +43,4 @@ class Sharing(Server):
         listener.silence_seconds = self.limits.silence_seconds
         listener.startListening()
         logger.info("Listening on port %s with others", listener.getHost().port)
-        return listener.stopListening
+        return listener.close

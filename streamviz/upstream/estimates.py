@@ -62,7 +62,8 @@ def tokens_of(state: StreamState, call: ModelCall) -> Tokens:
 def _asked_tokens(call: ModelCall) -> int:
     turns = WIRE_FORMATS.get(call.wire_format, OPENAI_CHAT).turns
     said = as_list(call.fields.get(turns))
-    step = len(said) // _MOST_MESSAGES + 1
+    # An odd one: every other message is the person's.
+    step = len(said) // _MOST_MESSAGES | 1
     if step == 1:
         return estimate_tokens(_asked_texts(call))
     rest = replace(call, fields={**call.fields, turns: []})

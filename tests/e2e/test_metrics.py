@@ -18,10 +18,10 @@ def proxied(serving: Serving, request: pytest.FixtureRequest) -> Iterator[Proxie
         yield proxied
 
 
-def figures(proxied: Proxied, **headers: str) -> Figures:
+def figures(proxied: Proxied) -> Figures:
     """Each sample by its name and labels' values, in the order of their names."""
     with httpx.Client(base_url=proxied.server.base_url, timeout=60) as scraper:
-        answer = scraper.get("/metrics", headers=headers)
+        answer = scraper.get("/metrics")
     assert answer.status_code == httpx.codes.OK
     families = text_string_to_metric_families(answer.text)
     return {
@@ -54,6 +54,7 @@ def test_what_streams_came_to_is_counted(proxied: Proxied) -> None:
     assert found["streamviz_tokens_total", ("output", "simulator")] == tokens
 
 
-def test_strangers_may_not_read_it(proxied: Proxied) -> None:
-    answer = proxied.http.get("/metrics", headers={"x-forwarded-for": "203.0.113.7"})
+@pytest.mark.parametrize("header", [{"x-forwarded-for": "203.0.113.7"}, {"host": "another.example:80"}])
+def test_strangers_may_not_read_it(proxied: Proxied, header: dict[str, str]) -> None:
+    answer = proxied.http.get("/metrics", headers=header)
     assert (answer.status_code, "streamviz_" in answer.text) == (403, False)

@@ -146,6 +146,12 @@ def test_what_a_client_says_beside_its_request_reaches_the_provider(proxied: Pro
     assert not sent & (kept.keys() - {"connection"})
 
 
+@pytest.mark.parametrize(("target", "status"), [("/static/css/base.css", 200), ("/sessions", 301), ("/sessions/", 302)])
+def test_a_bearer_token_of_a_proxys_keeps_nobody_from_pages(proxied: Proxied, target: str, status: int) -> None:
+    found, _, _ = raw(proxied, "GET", target, authorization="Bearer of-the-proxy")
+    assert found == status
+
+
 def test_only_pages_of_named_sites_may_call(serving: Serving) -> None:
     site = "https://app.example"
     asked = {"origin": site, "access-control-request-method": "POST", "access-control-request-headers": "x-api-key"}

@@ -98,7 +98,9 @@ def sorted_session_page(
     with limited("enable_seqscan = off", "jit = off", "work_mem = '64MB'"):
         ids = [row[0] for row in rows(sql, {**wanted.values, "most": size + 1, "start": start})]
         of_sessions = dict(rows(_FOUND_IN.format(conditions=wanted.of("s")), {**wanted.values, "ids": ids[:size]}))
-    return ids[:size], [of_sessions[each] for each in ids[:size]], len(ids) > size
+    # Between the two a stream may have ended, or gone.
+    kept = [each for each in ids[:size] if each in of_sessions]
+    return kept, [of_sessions[each] for each in kept], len(ids) > size
 
 
 def _page(statement: str, filters: Filters, before: Place | None, size: int) -> Page:
