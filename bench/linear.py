@@ -75,6 +75,14 @@ def _usage(number: int) -> JsonObject:
     return {"type": "message_delta", "delta": {}, "usage": {f"count_{number}": number}}
 
 
+def _new_choice(number: int) -> JsonObject:
+    return {"choices": [{"index": number + 1, "delta": {"content": "word "}, "finish_reason": "stop"}]}
+
+
+def _new_candidate(number: int) -> JsonObject:
+    return {"candidates": [{"index": number + 1, "finishReason": "STOP"}]}
+
+
 def _gemini(part: Callable[[int], JsonObject]) -> Make:
     return lambda number: {"candidates": [{"index": 0, "content": {"role": "model", "parts": [part(number)]}}]}
 
@@ -96,6 +104,7 @@ DELTAS: dict[str, dict[str, Make]] = {
         "many tool calls": _chat(lambda number: {"tool_calls": [_call(number)]}),
         "a name in pieces": _chat(lambda number: {"tool_calls": [{"index": 0, "function": {"name": f"n{number}."}}]}),
         "alternating": _chat(lambda number: {("content", "reasoning")[number % 2]: "word "}),
+        "many choices": _new_choice,
     },
     "anthropic_messages": {
         "content": _messages(_first, "text", "text_delta"),
@@ -117,6 +126,7 @@ DELTAS: dict[str, dict[str, Make]] = {
         "thinking": _gemini(lambda number: {"text": "word ", "thought": True}),
         "many tool calls": _gemini(lambda number: {"functionCall": {"name": "f", "args": {"at": number}}}),
         "alternating": _gemini(lambda number: {"text": "word ", "thought": number % 2 == 1}),
+        "many candidates": _new_candidate,
     },
 }
 

@@ -61,9 +61,9 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     continues it can share it, and `body` all of an answer that is no stream. A format's own part is `_read`, which
     calls the methods below for what it finds in a payload.
 
-    Where a stream has more than `most_blocks` blocks, or one event tells of more new things than that or MOST_AT_ONCE,
-    or has more than `most_values` JSON values, `aggregate` raises UpstreamError as soon as that is seen, with as much
-    in the state as was taken in. None is no limit.
+    Where a stream has more than `most_blocks` blocks or choices, or one event tells of more new things than that or
+    MOST_AT_ONCE, or has more than `most_values` JSON values, `aggregate` raises UpstreamError as soon as that is seen,
+    with as much in the state as was taken in. None is no limit.
     """
 
     def __init__(
@@ -204,6 +204,12 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         if self.most_blocks is not None and self._told >= min(self.most_blocks, MOST_AT_ONCE):
             raise too_many_blocks(min(self.most_blocks, MOST_AT_ONCE))
 
+    def _require_room(self, known: int) -> None:
+        """Another block, or choice, is about to begin beside those that are `known`. Raises UpstreamError where there
+        may be no more."""
+        if self.most_blocks is not None and known >= self.most_blocks:
+            raise too_many_blocks(self.most_blocks)
+
     def _emit(self, event: StreamEvent) -> None:
         self.state.apply(event)
         if self._on_event is not None:
@@ -221,8 +227,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     ) -> StreamBlock:
         """Begin a block; one with no id of upstream's gets its kind, numbered from the second of its choice on."""
         blocks = self.state.blocks
-        if self.most_blocks is not None and len(blocks) >= self.most_blocks:
-            raise too_many_blocks(self.most_blocks)
+        self._require_room(len(blocks))
         if not id and kind is not BlockKind.TOOL_CALL:
             number = self._started[kind, choice] = self._started[kind, choice] + 1
             id = f"{kind}-{number}" if number > 1 else str(kind)

@@ -239,6 +239,8 @@ class StreamState:
     # By ordinal: thousands of calls can come in one chunk, and each may be opened again in it.
     _just_completed: dict[int, StreamBlock] = field(default_factory=dict)
     _just_sealed: list[StreamBlock] = field(default_factory=list)
+    # Kept beside the reasons, of which there can be thousands.
+    _first_finished: int | None = None
 
     @property
     def just_completed(self) -> tuple[StreamBlock, ...]:
@@ -251,9 +253,7 @@ class StreamState:
     @property
     def finish_reason(self) -> str | None:
         """Upstream's word for why the first choice ended; None while it has not said."""
-        if 0 in self.finish_reasons or not self.finish_reasons:
-            return self.finish_reasons.get(0)
-        return self.finish_reasons[min(self.finish_reasons)]
+        return None if self._first_finished is None else self.finish_reasons[self._first_finished]
 
     @property
     def tokens(self) -> Tokens:
@@ -290,7 +290,7 @@ class StreamState:
             case UsageUpdated():
                 self.usage, self.service_tier = event.usage, event.tier
             case StreamFinished():
-                self.finish_reasons[event.choice] = event.reason
+                self._finish(event.choice, event.reason)
             case StreamFailed(kind=kind) if kind == PROCESSING_ERROR:
                 self.is_suspect = True
                 self.fault = self.fault or event.message
@@ -308,6 +308,11 @@ class StreamState:
         self.blocks.append(self.current_block)
         self.begun += 1
         self.tool_calls += event.kind is BlockKind.TOOL_CALL
+
+    def _finish(self, choice: int, reason: str) -> None:
+        self.finish_reasons[choice] = reason
+        if self._first_finished is None or choice < self._first_finished:
+            self._first_finished = choice
 
     def _grow(self, block: StreamBlock, delta: BlockDelta) -> None:
         if block.is_complete:

@@ -131,6 +131,20 @@ def test_blocks_are_counted_over_all_events(wire_format: str) -> None:
     assert len(aggregator.state.blocks) == MOST
 
 
+@pytest.mark.parametrize("wire_format", ["openai_chat", "gemini"])
+def test_choices_without_a_block_are_counted_over_all_events(wire_format: str) -> None:
+    events = {
+        "openai_chat": lambda n: {"choices": [{"index": n, "delta": {}, "finish_reason": "stop"}]},
+        "gemini": lambda n: {"candidates": [{"index": n, "finishReason": "STOP"}]},
+    }
+    aggregator = AGGREGATORS[wire_format](most_blocks=MOST)
+    for number in range(MOST):
+        aggregator.aggregate(whole(events[wire_format](number)))
+    with pytest.raises(UpstreamError, match="MAX_BLOCKS"):
+        aggregator.aggregate(whole(events[wire_format](MOST)))
+    assert len(aggregator.state.finish_reasons) == MOST
+
+
 @pytest.mark.parametrize("wire_format", sorted(AGGREGATORS.keys() - {"embeddings", "passed_through"}))
 def test_one_event_has_no_more_values_than_may_be(wire_format: str) -> None:
     aggregator = AGGREGATORS[wire_format](most_values=MOST)

@@ -48,6 +48,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         self._envelope = Envelope()
         self.head: JsonObject = {}
         self._candidates: dict[int, _Candidate] = {}
+        self._open_candidates = 0
         self._parts: dict[int, JsonObject] = {}
         self._pieces: dict[int, list[JsonObject]] = {}
 
@@ -60,7 +61,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
                 self._contradict("a candidate is not in its place")
             self._read_candidate(candidate, position)
         # The format has no mark of its own.
-        self.has_end_mark = bool(self._candidates) and all(each.is_over for each in self._candidates.values())
+        self.has_end_mark = bool(self._candidates) and not self._open_candidates
         self._use(payload.get("usageMetadata"))
         if error := payload.get("error"):
             details = as_object(error)
@@ -72,17 +73,22 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
     def _read_candidate(self, payload: JsonObject, position: int) -> None:
         index = as_index(payload.get("index"))
         number = position if index is None else index
-        candidate = self._candidates.get(number)
-        if candidate is None:
-            candidate = self._candidates[number] = _Candidate(number)
+        candidate = self._candidates.get(number) or self._begin_candidate(number)
         for part in self._few(objects(as_object(payload.get("content")).get("parts"))):
             self._read_part(candidate, part)
         if reason := as_text(payload.get("finishReason")):
+            self._open_candidates -= not candidate.is_over
             candidate.is_over = True
             for block in candidate.unsealed:
                 self._end(block)
             candidate.text, candidate.call, candidate.unsealed = None, None, []
             self._finish(reason, number)
+
+    def _begin_candidate(self, number: int) -> _Candidate:
+        self._require_room(len(self._candidates))
+        self._open_candidates += 1
+        candidate = self._candidates[number] = _Candidate(number)
+        return candidate
 
     def _is_ambiguous(self, chunk: Chunk) -> bool:
         return has_other_lines(chunk.raw) or super()._is_ambiguous(chunk)

@@ -112,6 +112,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._finish_choice(choice, reason)
 
     def _begin_choice(self, number: int) -> _Choice:
+        self._require_room(len(self._choices))
         if number != len(self._choices):
             self._contradict("choices come out of order")
         choice = self._choices[number] = _Choice(number)
