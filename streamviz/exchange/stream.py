@@ -43,7 +43,7 @@ class LiveStream:
     `request` is empty until its policies have settled what goes upstream.
     `tokens` and `cost` (US dollars) are what it came to, once it is over. `hides_usage`: upstream was asked for usage,
     which the client did not want. `left_out` names what its provider could not take of the request. `reserved` is under
-    which tally each of its reservations is.
+    which tally each of its reservations is: its key's by their period, its session's by "".
     `ended_at` is when the client had all that it gets. `state` and `context` are those that the core works on, not
     copies.
     """
@@ -83,7 +83,7 @@ class LiveStream:
     left_out: tuple[str, ...] = ()
     sending_since: int | None = None
     client_waits: list[tuple[int, int]] = field(default_factory=list)
-    reserved: dict[uuid.UUID, uuid.UUID] = field(default_factory=dict)
+    reserved: dict[str, uuid.UUID] = field(default_factory=dict)
     place: Place = field(default_factory=Place)
     cancel: Callable[[str], bool] | None = None
     decide: Callable[[int, Decision, str], bool] | None = None

@@ -25,19 +25,19 @@ async def reserve(
     policies = list(policies)
     enforced = [active.policy for active in policies if active.mode is Mode.ENFORCE]
     if any(policy.counts_session for policy in enforced):
-        stream.context.session = await _reserve(worker, stream, stream.session_id, stream.id, amounts())
+        stream.context.session = await _reserve(worker, stream, stream.session_id, amounts())
     for period in {active.policy.counts_key for active in policies} - {""}:
         tally = tally_of(stream, period)
         counts = worker.sessions.counts(tally, stream.requested_at)
         if any(policy.counts_key == period for policy in enforced):
-            counts = await _reserve(worker, stream, tally, uuid5(stream.id, period), amounts())
+            counts = await _reserve(worker, stream, tally, amounts(), period)
         stream.context.of_key[period] = counts
 
 
 def settle(worker: Worker, stream: LiveStream, spent: SessionCounts) -> None:
     """The stream is over and came to this."""
-    for reservation, tally in stream.reserved.items():
-        worker.tallies.settle(tally, reservation, spent)
+    for period, tally in stream.reserved.items():
+        worker.tallies.settle(tally, stream.id, spent, period)
     stream.reserved.clear()
 
 
@@ -54,7 +54,7 @@ def tally_of(stream: LiveStream, period: str) -> UUID:
 
 
 async def _reserve(
-    worker: Worker, stream: LiveStream, tally: UUID, reservation: UUID, amounts: Amounts
+    worker: Worker, stream: LiveStream, tally: UUID, amounts: Amounts, period: str = ""
 ) -> SessionCounts:
-    stream.reserved[reservation] = tally  # even if the answer is not waited for
-    return await worker.tallies.reserve(tally, reservation, amounts)
+    stream.reserved[period] = tally  # even if the answer is not waited for
+    return await worker.tallies.reserve(tally, stream.id, amounts, period)

@@ -24,11 +24,11 @@ RETRY_SECONDS = 1.0
 # A worker that has not renewed its reservations for GONE_SECONDS (in the function, too) is gone.
 RENEW_SECONDS = 20.0
 
-_RESERVE = "SELECT * FROM streamviz_reserve(%s, %s, %s, %s, %s)"
-_SETTLE = "SELECT streamviz_settle(%s, %s, %s, %s, %s, %s, %s, %s, %s)"
+_RESERVE = "SELECT * FROM streamviz_reserve(%s, %s, %s, %s, %s, %s)"
+_SETTLE = "SELECT streamviz_settle(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 _RENEW = "UPDATE records_reservation SET seen_at = now() WHERE worker = %s"
-# A session that comes back later is counted from the record once more.
-_FORGET = "DELETE FROM records_sessiontally WHERE touched_at < now() - interval '30 days'"
+# A session that comes back later is counted from the record once more; a key is not, and its month has up to 31 days.
+_FORGET = "DELETE FROM records_sessiontally WHERE touched_at < now() - interval '32 days'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,13 @@ class Tallies:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._close()
 
-    async def reserve(self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts) -> SessionCounts:
+    async def reserve(self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts, period: str = "") -> SessionCounts:
         """What the session has come to without this stream, whose amounts are reserved from now on.
 
-        Where the database does not say, the counts hold the `trouble`.
+        With a `period`, `session` is the name under which its key is counted in that hour, day or month. Where the
+        database does not say, the counts hold the `trouble`.
         """
-        values: list[object] = [session, stream, self._worker, amounts.output_tokens, amounts.cost]
+        values: list[object] = [session, stream, self._worker, amounts.output_tokens, amounts.cost, period]
         try:
             async with asyncio.timeout(RESERVE_SECONDS):
                 # Who asks again as soon as it has its answer is not to find that still reserved.
@@ -90,10 +91,10 @@ class Tallies:
             log.warning("session totals are unavailable: %s", error)
             return SessionCounts(trouble="what the session has come to is not known: the database does not answer")
 
-    def settle(self, session: uuid.UUID, stream: uuid.UUID, spent: SessionCounts) -> None:
-        """The stream is over and came to this. Nobody waits for it."""
+    def settle(self, session: uuid.UUID, stream: uuid.UUID, spent: SessionCounts, period: str = "") -> None:
+        """The stream is over and came to this. Nobody waits for it. `session` and `period` as it was reserved."""
         amounts = [spent.streams, spent.blocks, spent.tool_calls, spent.output_tokens, spent.cost]
-        owed = _Owed(session, [session, stream, *amounts, spent.is_estimate, spent.unpriced])
+        owed = _Owed(session, [session, stream, *amounts, spent.is_estimate, spent.unpriced, period])
         self._last_owed[session] = owed
         self._owed.put_nowait(owed)
 

@@ -38,13 +38,13 @@ class Books:
         self.was_asked = asyncio.Event()
         self.answers = asyncio.Event()
 
-    async def reserve(self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts) -> SessionCounts:
+    async def reserve(self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts, period: str) -> SessionCounts:
         self.reserved.add(stream)
         self.was_asked.set()
         await self.answers.wait()
         return SessionCounts()
 
-    def settle(self, session: uuid.UUID, stream: uuid.UUID, spent: SessionCounts) -> None:
+    def settle(self, session: uuid.UUID, stream: uuid.UUID, spent: SessionCounts, period: str) -> None:
         self.reserved.remove(stream)
 
 

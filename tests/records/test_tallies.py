@@ -9,12 +9,17 @@ import pytest
 
 from streamviz.core.context import SessionCounts
 from streamviz.core.judgements import ChainContext
+from streamviz.core.policy import ActivePolicy
 from streamviz.core.request import ModelCall
-from streamviz.core.verdicts import Decision, Verdict
+from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.policies import build
+from streamviz.proxy import limiting
+from streamviz.proxy.worker import Worker
 from streamviz.records.database import conninfo
 from streamviz.records.tallies import Amounts, Tallies
+from tests.exchange.support import Play
 from tests.records.conftest import Query
+from tests.records.support import block, closed, opened, write
 
 END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE %s AND pid <> pg_backend_pid()"
 
@@ -106,6 +111,44 @@ async def test_a_worker_that_is_gone_holds_nothing_back_and_its_streams_count(
     counts = await second.reserve(session, uuid.uuid4(), Amounts(1, 0.1))
     assert (counts.running, counts.streams, counts.output_tokens, counts.cost) == (0, 1, 40, 0.25)
     assert counts.is_estimate
+
+
+@pytest.mark.parametrize("whose", ["session", "key"])
+@pytest.mark.parametrize("amounts", [Amounts(None, None), Amounts(4_000, 2.0)], ids=["unbounded", "bounded"])
+async def test_a_stream_whose_worker_is_gone_came_to_what_the_record_has(
+    workers: list[Tallies], query: Query, whose: str, amounts: Amounts
+) -> None:
+    policy = ActivePolicy(build("limits", {whose: {"cost": 9}}), "limits", 1, 1, Mode.ENFORCE)
+    session, gone, next_one = uuid.uuid4(), Worker(), Worker()
+    gone.tallies, next_one.tallies = workers
+    stream, later = (Play(session_id=session, key_id=1).stream for _ in workers)
+    await limiting.reserve(gone, stream, [policy], lambda: amounts)
+    blocks = [block(), block(1, kind="tool_call")]
+    await asyncio.to_thread(write, [opened(stream.id, session_id=session), closed(stream.id, blocks=blocks)])
+    query("UPDATE records_reservation SET seen_at = now() - interval '3 minutes'")
+    await limiting.reserve(next_one, later, [policy], lambda: amounts)
+    counts = later.context.session if whose == "session" else later.context.of_key["day"]
+    assert (counts.streams, counts.output_tokens, counts.cost, counts.running) == (1, 2, 0.25, 0)
+    assert (counts.blocks, counts.tool_calls) == (2, 1)
+
+
+async def test_a_stream_is_reserved_and_settled_for_its_session_and_its_key_apart(
+    workers: list[Tallies], query: Query
+) -> None:
+    first, second = workers
+    session, key, moved, stream = (uuid.uuid4() for _ in range(4))
+    await first.reserve(session, stream, Amounts(10, 1.0))
+    await first.reserve(key, stream, Amounts(10, 1.0), "day")
+    await second.reserve(moved, uuid.uuid4(), Amounts(0, 0.0))
+    query("UPDATE records_reservation SET session_id = %s WHERE session_id = %s", moved, session)
+    first.settle(session, stream, SessionCounts(streams=1, output_tokens=7))
+    await first.stop()
+    of_session, of_key = [
+        await second.reserve(tally, uuid.uuid4(), Amounts(0, 0.0), period)
+        for tally, period in ((moved, ""), (key, "day"))
+    ]
+    assert (of_session.streams, of_session.output_tokens, of_session.running) == (1, 7, 1)
+    assert (of_key.streams, of_key.running, of_key.reserved_tokens) == (0, 1, 10)
 
 
 async def test_where_the_database_is_away_that_is_a_failure_of_the_policy() -> None:

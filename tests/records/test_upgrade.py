@@ -83,7 +83,14 @@ def as_far_as(then: Rows, now: Rows) -> Rows:
     }
 
 
+RESERVED = (
+    "INSERT INTO records_reservation VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), now(), 7, 0.5)"
+)
+
+
 def test_it_goes_on_with_all_that_is_in_it(former_url: str, tmp_path: Path) -> None:
+    with psycopg.connect(former_url) as connection:
+        connection.execute(RESERVED)
     before = rows(former_url)
     assert all(before[f"records_{table}"] for table in "stream block verdict upstreamrun clientrun halfhour".split())
     assert migrate(former_url, tmp_path).stderr == ""

@@ -22,9 +22,15 @@ class SessionTally(models.Model):
 
 
 class Reservation(models.Model):
-    """What a running stream may still come to; None is without bound. Its worker renews `seen_at` while it lives."""
+    """What a running stream may still come to; None is without bound. Its worker renews `seen_at` while it lives.
 
-    stream_id = models.UUIDField(primary_key=True)
+    `session_id` is the tally that it is counted in: its session's, or where there is a `period` (hour, day or month)
+    its key's.
+    """
+
+    pk = models.CompositePrimaryKey("stream_id", "period")
+    stream_id = models.UUIDField()
+    period = models.CharField(max_length=5, blank=True)
     session_id = models.UUIDField(db_index=True)
     worker = models.UUIDField(db_index=True)
     seen_at = models.DateTimeField()
@@ -32,4 +38,4 @@ class Reservation(models.Model):
     cost = models.FloatField(null=True)
 
     def __str__(self) -> str:
-        return str(self.stream_id)
+        return f"{self.stream_id} {self.period}".rstrip()
