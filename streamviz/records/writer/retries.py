@@ -19,15 +19,32 @@ from streamviz.records.links import FAILED, Kind, kind_of
 from streamviz.records.models.streams import Relation
 from streamviz.records.writer.pending import Batch
 
-_ALIKE = """
-SELECT * FROM (
-    SELECT id, session_id, parent, relation, outcome, requested_at, ended_at, marks FROM records_stream
-    WHERE marks && %s::bigint[] AND NOT (marks = '{}') ORDER BY requested_at DESC LIMIT %s
-) AS alike ORDER BY session_id, requested_at, id
+# A client that tries again does so soon, and among what its session asked last. That bounds what is read for a stream,
+# however often the same was asked elsewhere, or long ago.
+ALIKE = """
+SELECT DISTINCT ON (session_id, requested_at, id) other.*
+FROM records_stream AS stream CROSS JOIN LATERAL (
+    (
+        SELECT id, session_id, parent, relation, outcome, requested_at, ended_at, marks FROM records_stream
+        WHERE session_id = stream.session_id
+        AND requested_at BETWEEN stream.requested_at - interval '1 hour' AND stream.requested_at
+        ORDER BY requested_at DESC LIMIT 100
+    ) UNION ALL (
+        SELECT id, session_id, parent, relation, outcome, requested_at, ended_at, marks FROM records_stream
+        WHERE session_id = stream.session_id
+        AND requested_at > stream.requested_at AND requested_at <= stream.requested_at + interval '1 hour'
+        ORDER BY requested_at LIMIT 100
+    )
+) AS other
+WHERE stream.id = ANY(%(streams)s)
+AND (other.id = stream.id OR %(failed)s && ARRAY[stream.outcome, other.outcome]::text[])
+AND other.marks && stream.marks
+ORDER BY session_id, requested_at, id
 """
-_FAILED_AFTER = "SELECT marks FROM records_stream WHERE parent = ANY(%s) AND outcome = ANY(%s)"
+_FAILED_AFTER = """
+SELECT id FROM records_stream WHERE parent = ANY(%s) AND outcome = ANY(%s) ORDER BY requested_at DESC LIMIT 100
+"""
 _FAILED = [str(each) for each in FAILED]
-_MOST = 2_000
 _LINK = "UPDATE records_stream SET parent = %s, relation = 'retry' WHERE id = %s"
 
 
@@ -52,13 +69,13 @@ class _Row:
 
 def link_retries(cursor: psycopg.Cursor, batches: Sequence[Batch], parents: set[UUID]) -> set[UUID]:
     """Link what was just stored, or was found to go on from `parents`, and give the streams from which it had."""
-    marks = [mark for batch in batches if batch.closed for mark in batch.closed.marks]
+    streams = [batch.stream_id for batch in batches if batch.closed and batch.closed.marks]
     if parents:
-        marks += [mark for [left] in cursor.execute(_FAILED_AFTER, [list(parents), _FAILED]) for mark in left]
-    requests = [mark for mark in marks if kind_of(mark) is Kind.REQUEST]
-    if not requests:
+        streams += [id for [id] in cursor.execute(_FAILED_AFTER, [list(parents), _FAILED])]
+    if not streams:
         return set()
-    rows = cursor.connection.cursor(row_factory=class_row(_Row)).execute(_ALIKE, [requests, _MOST]).fetchall()
+    told = {"streams": streams, "failed": _FAILED}
+    rows = cursor.connection.cursor(row_factory=class_row(_Row)).execute(ALIKE, told).fetchall()
     left_by: set[UUID] = set()
     for _, alike in groupby(rows, attrgetter("session_id")):
         for row, failed in _again(alike):

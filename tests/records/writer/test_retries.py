@@ -1,0 +1,77 @@
+"""Which streams are found to be a request once more, and what it costs to look for them."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from streamviz.records.links import Kind, numbered
+from streamviz.records.writer.retries import ALIKE
+from tests.records.conftest import Query
+from tests.records.history import NOW, store, story
+
+MARK = numbered(Kind.REQUEST, b"the same")
+FAILED = "upstream_error"
+# The same request so many times more in its session, each a little later.
+POPULAR = """
+INSERT INTO records_stream SELECT (jsonb_populate_record(stream, jsonb_build_object(
+    'id', gen_random_uuid(), 'requested_at', requested_at + number * interval '1 millisecond'
+))).* FROM records_stream AS stream, generate_series(1, %s) AS number WHERE id = %s
+"""
+
+
+def again(minutes: float, *, session: str = "one", outcome: str = "completed") -> UUID:
+    """The request is stored, so long after NOW, by a writer of its own."""
+    [stream_id] = store(story(NOW + timedelta(minutes=minutes), session=session, marks=(MARK,), outcome=outcome))
+    return stream_id
+
+
+def link_of(query: Query, stream_id: UUID) -> tuple[UUID | None, str]:
+    [link] = query("SELECT parent, relation FROM records_stream WHERE id = %s", stream_id)
+    return link
+
+
+def test_each_goes_on_from_the_last_that_failed(query: Query) -> None:
+    first, second, third = again(0, outcome=FAILED), again(1, outcome=FAILED), again(60)
+    assert link_of(query, second) == (first, "retry")
+    assert link_of(query, third) == (second, "retry")
+
+
+def test_it_does_where_that_is_stored_behind_it(query: Query) -> None:
+    retry = again(1)
+    failed = again(0, outcome=FAILED)
+    assert link_of(query, retry) == (failed, "retry")
+
+
+def test_it_begins_anew_where_nothing_failed_there_in_the_last_hour(query: Query) -> None:
+    for session, outcome in {"long ago": FAILED, "without failure": "completed", "another": FAILED}.items():
+        again(0, session=session, outcome=outcome)
+    for minutes, session in ((61, "long ago"), (1, "without failure"), (1, "one")):
+        assert link_of(query, again(minutes, session=session)) == (None, ""), session
+
+
+def test_a_request_that_many_make_crowds_nothing_out(query: Query) -> None:
+    failed = again(0, outcome=FAILED)
+    popular = again(1, session="popular")
+    query(POPULAR, 2_000, popular)
+    assert link_of(query, again(2)) == (failed, "retry")
+
+
+def test_what_is_read_does_not_grow_with_how_often_it_was_asked(query: Query) -> None:
+    stream = again(0, outcome=FAILED)
+    few = rows_read(query, stream)
+    query(POPULAR, 300, stream)
+    query("ANALYZE records_stream")
+    # Of those that came next, no more than are looked through.
+    assert rows_read(query, stream) <= few + 100
+
+
+def rows_read(query: Query, stream_id: UUID) -> int:
+    """Of streams, to find those that are alike."""
+    explained = ALIKE.replace("%(streams)s", "%s").replace("%(failed)s", "%s")
+    [(plan,)] = query(f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) {explained}", [stream_id], [FAILED])
+    return _read(plan[0]["Plan"])
+
+
+def _read(node: dict[str, Any]) -> int:
+    own = node["Actual Rows"] * node["Actual Loops"] if node.get("Relation Name") == "records_stream" else 0
+    return int(own + node.get("Rows Removed by Filter", 0)) + sum(map(_read, node.get("Plans", [])))
