@@ -46,7 +46,7 @@ def _shell(command: str) -> Said:
 
 def gemini_cli(seed: int, *, task: str = FIX, turns: int = 3) -> Run:
     """Gemini CLI: nothing names the session, and calls have no ids; a long history is made short."""
-    said = [_said(f"<session_context>\nThe folder is /work/{seed}.\n</session_context>"), _said(task)]
+    said = [_said(f"<session_context>\nThe folder is /home/me/{seed}.\n</session_context>"), _said(task)]
     for turn in range(turns):
         answer = yield _gemini(list(said), _shell(f"make part-{seed}-{turn}"), turn - 1 if turn else None)
         said += [gemini_turn(answer), gemini_results(answer, f"exit {turn}")]
