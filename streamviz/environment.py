@@ -13,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
 CONNECT_TIMEOUT_SECONDS = 5
+MOST_WORKERS = 256
 
 
 def text(name: str, default: str = "") -> str:
@@ -64,10 +65,14 @@ def count(name: str, default: int) -> int:
 
 
 def workers(name: str) -> int:
-    """How many processes: a number, 1 where unset, or `auto`: one for each core that this process may use."""
-    if text(name).lower() == "auto":
+    """How many processes: a number, 1 where unset, or `auto`: one for each core that this process may use. Raises
+    ImproperlyConfigured for anything else."""
+    word = text(name, "1").lower()
+    if word == "auto":
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, count(name, 1))
+    if not word.isdecimal() or len(word) > 3 or not 1 <= int(word) <= MOST_WORKERS:
+        raise ImproperlyConfigured(f"{name} must be auto, or a number from 1 to {MOST_WORKERS}, not {word!r}.")
+    return int(word)
 
 
 def words(name: str) -> list[str]:

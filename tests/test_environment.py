@@ -90,3 +90,18 @@ def test_a_secret_is_made_once_and_is_its_owners_alone(tmp_path: Path) -> None:
     assert len(secret) > 50
     assert environment.kept_secret(path) == secret
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("word", ["0", "-1", "1.5", "all", "100000", "9" * 5000])
+def test_a_number_of_workers_that_cannot_be_meant_is_refused(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    monkeypatch.setenv("WORKERS", word)
+    with pytest.raises(ImproperlyConfigured, match="WORKERS must be auto, or a number from 1 to 256"):
+        environment.workers("WORKERS")
+
+
+def test_workers_are_one_or_as_many_as_are_asked_for_or_as_there_are_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert environment.workers("WORKERS") == 1
+    monkeypatch.setenv("WORKERS", "3")
+    assert environment.workers("WORKERS") == 3
+    monkeypatch.setenv("WORKERS", "auto")
+    assert 1 <= environment.workers("WORKERS") <= environment.MOST_WORKERS

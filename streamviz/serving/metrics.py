@@ -53,7 +53,7 @@ class _Machine(Collector):
 
 async def application(scope: Message, send: Send) -> None:
     """Answer 200 with the figures, or 403."""
-    if _may_read(scope):
+    if may_read(scope):
         status, body, kind = 200, await asyncio.to_thread(exposition, publisher.count_asking()), CONTENT_TYPE_LATEST
     else:
         status, body, kind = 403, b"Ask from this machine, or with METRICS_TOKEN as a bearer token.\n", "text/plain"
@@ -93,7 +93,8 @@ def _dead(folder: Path) -> Iterator[int]:
             yield pid
 
 
-def _may_read(scope: Message) -> bool:
+def may_read(scope: Message) -> bool:
+    """Whether whoever asks has the token or, where there is none, is this machine itself."""
     headers = dict(scope["headers"])
     if settings.METRICS_TOKEN:
         given: bytes = headers.get(b"authorization", b"")
