@@ -100,12 +100,11 @@ def streamviz(upstream_port: int, cpu: int | None) -> Iterator[Gateway]:
         "OPENAI_API_KEY": "bench",
     }
     with _running([sys.executable, "manage.py", "up"], "streamviz", environment, cpu) as process:
-        said = _wait_until_it_says(r"curl -N [^\n]*Bearer (\S+?)'", process, "streamviz")
-        link = re.search(r"http://\S+/sign-in/\S+", said)
+        _wait_until_it_says(r"curl -N ", process, "streamviz")
+        key, link = ((VAR / "streamviz" / name).read_text().strip() for name in ("first_key", "sign_in_link"))
         starter = psutil.Process(process.pid)
         server = next(child for child in starter.children() if child.cmdline()[-1:] == ["serve"])
-        key = re.findall(r"Bearer (\S+?)'", said)[-1]
-        yield Gateway("streamviz", port, key, link[0] if link else "", server, starter)
+        yield Gateway("streamviz", port, key, link, server, starter)
 
 
 def sign_in(link: str, client: httpx.Client) -> None:
@@ -178,11 +177,10 @@ def _running(
             process.wait()
 
 
-def _wait_until_it_says(pattern: str, process: "subprocess.Popen[bytes]", name: str) -> str:
+def _wait_until_it_says(pattern: str, process: "subprocess.Popen[bytes]", name: str) -> None:
     log = VAR / f"{name}.log"
-    while not re.search(pattern, said := log.read_text(errors="replace")):
+    while not re.search(pattern, log.read_text(errors="replace")):
         _wait_a_little(process, name)
-    return said
 
 
 def _wait_until_it_listens(port: int, process: "subprocess.Popen[bytes]", name: str) -> None:

@@ -1,8 +1,11 @@
 """What the first start makes: an administrator and an API key."""
 
+from pathlib import Path
+
 from django.contrib.auth.models import User
 
 from streamviz.dashboard.sign_in_links import sign_in_link
+from streamviz.ops.handing_over import HandedOver, hand_over
 from streamviz.records.models import ApiKey
 
 ADMINISTRATOR = "admin"
@@ -15,15 +18,17 @@ def ensure_administrator() -> User:
     return administrator or User.objects.create_superuser(ADMINISTRATOR)
 
 
-def link_if_needed(administrator: User, base_url: str) -> str | None:
-    """A one-time sign-in link while this administrator has never signed in, or has no password to sign in with."""
+def link_if_needed(administrator: User, base_url: str, file: Path) -> HandedOver | None:
+    """A one-time sign-in link while this administrator has never signed in, or has no password to sign in with; `file`
+    gets it where there is no terminal, and has none that is needed no longer."""
     if administrator.last_login and administrator.has_usable_password():
+        file.unlink(missing_ok=True)
         return None
-    return sign_in_link(administrator, base_url)
+    return hand_over(sign_in_link(administrator, base_url), file)
 
 
-def issue_first_key() -> str | None:
-    """The text of a new API key when there was none; it is not kept and cannot be shown again."""
+def issue_first_key(file: Path) -> HandedOver | None:
+    """A new API key when there was none; it is kept nowhere but in `file`, where there is no terminal to show it on."""
     if ApiKey.objects.exists():
         return None
-    return ApiKey.objects.issue(name=KEY_NAME)[1]
+    return hand_over(ApiKey.objects.issue(name=KEY_NAME)[1], file)

@@ -31,14 +31,16 @@ def run(then: Callable[[str], None] | None = None) -> None:
         checks.require_free_port("127.0.0.1", settings.SIMULATOR_PORT, "SIMULATOR_PORT")
         postgres = _start_postgres(stack)
         administrator = _prepare_database()
-        key = first_start.issue_first_key()  # before the server reads the keys, so that it knows this one at once
+        # Before the server reads the keys, so that it knows this one at once.
+        key = first_start.issue_first_key(settings.VAR_DIR / "first_key")
         show_first_key(key)
         ended: queue.SimpleQueue[Child] = queue.SimpleQueue()
         for child in _children():
             child.start(ended.put)
             stack.callback(child.stop)
             child.wait_until_ready()
-        welcome(base_url(), first_start.link_if_needed(administrator, base_url()), key)
+        link = first_start.link_if_needed(administrator, base_url(), settings.VAR_DIR / "sign_in_link")
+        welcome(base_url(), link, key)
         if then is not None:
             then(base_url())
         connections.close_all()

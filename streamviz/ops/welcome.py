@@ -3,6 +3,8 @@
 import json
 import shlex
 
+from streamviz.ops.handing_over import HandedOver
+
 MODEL = "sim/content"
 CURL_BODY = {"model": MODEL, "stream": True, "messages": [{"role": "user", "content": "Hello"}]}
 
@@ -12,24 +14,38 @@ def say(line: str) -> None:
     print(f"streamviz: {line}", flush=True)
 
 
-def show_first_key(key: str | None) -> None:
+def show_first_key(key: HandedOver | None) -> None:
     """At once when there is one, so that it is not lost when the start fails after it was made."""
-    if key:
-        say(f"Created the first API key; it won't be shown again: {key}")
+    if key and key.file:
+        say(f"Created the first API key. It is in {key.file}, which only its owner can read: copy it, then delete it")
+    elif key:
+        say(f"Created the first API key; it won't be shown again: {key.secret}")
 
 
-def welcome(base_url: str, link: str | None, key: str | None) -> None:
+def welcome(base_url: str, link: HandedOver | None, key: HandedOver | None) -> None:
     """Where to look and what to try; `link` and `key` are None when there is nothing new to hand out."""
     say(f"Running at {base_url}/ (Ctrl-C stops it)\n")
     if link:
-        print(f"  Sign in as the administrator, once:\n    {link}\n")
+        where = f"the link is in {link.file}" if link.file else link.secret
+        print(f"  Sign in as the administrator, once:\n    {where}\n")
     if not key:
-        print(f"  API keys are shown once, when they are made. Make another at {base_url}/admin/\n")
+        print(
+            f"  API keys are shown once, when they are made. Make another at {base_url}/keys/, or with `key create`.\n"
+        )
     print(f"  Try it:\n    {curl_line(base_url, key)}\n", flush=True)
 
 
-def curl_line(base_url: str, key: str | None) -> str:
+def curl_line(base_url: str, key: HandedOver | None) -> str:
     """A command that streams an answer of the simulator's; without a key, one that takes it from the shell."""
-    header = shlex.quote(f"Authorization: Bearer {key}") if key else '"Authorization: Bearer $STREAMVIZ_KEY"'
     body = shlex.quote(json.dumps(CURL_BODY))
+    header = _authorization(key)
     return f"curl -N {base_url}/v1/chat/completions -H {header} -H 'Content-Type: application/json' -d {body}"
+
+
+def _authorization(key: HandedOver | None) -> str:
+    """The header, as a shell is to read it."""
+    if key is None:
+        return '"Authorization: Bearer $STREAMVIZ_KEY"'
+    if key.file is None:
+        return shlex.quote(f"Authorization: Bearer {key.secret}")
+    return f'"Authorization: Bearer $(cat {shlex.quote(str(key.file))})"'

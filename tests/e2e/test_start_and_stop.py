@@ -51,6 +51,8 @@ def test_the_first_start_hands_out_a_link_and_a_key_and_the_next_keeps_them(embe
     key, link, first = embedded.api_key, embedded.sign_in_link, family(embedded)
     assert key.startswith("sv-")
     assert link.startswith(f"{embedded.base_url}/sign-in/link/")
+    assert key not in embedded.output(), "there is no terminal"
+    assert link not in embedded.output()
     assert {"postgres", "streamviz.simulator", "serve"} <= roles(first)
     said = run_curl(embedded)
     assert said.startswith("data: {")
@@ -79,7 +81,7 @@ def words(process: psutil.Process) -> list[str]:
 
 
 def run_curl(server: Streamviz, **environment: str) -> str:
-    """Paste the curl line that was printed: the first has the key in it, later ones take it from the environment."""
+    """Paste the curl line that was printed: the first takes the key from its file, later ones from the environment."""
     line = re.findall(r"curl -N .*", server.output())[-1]
     shell = clean_environment(**environment)
     pasted = subprocess.run(["sh", "-c", f"{line} --silent"], env=shell, capture_output=True, text=True)

@@ -1,21 +1,59 @@
 import json
 import shlex
+import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from streamviz.ops.welcome import curl_line, welcome
+from streamviz.ops.handing_over import HandedOver, hand_over
+from streamviz.ops.welcome import curl_line, show_first_key, welcome
+
+URL = "http://127.0.0.1:8000"
 
 
 def test_the_curl_line_is_one_shell_command() -> None:
-    words = shlex.split(curl_line("http://127.0.0.1:8000", "sv-it's"))
+    words = shlex.split(curl_line(URL, HandedOver("sv-it's", None)))
     assert words[:3] == ["curl", "-N", "http://127.0.0.1:8000/v1/chat/completions"]
     assert "Authorization: Bearer sv-it's" in words
     assert json.loads(words[-1])["model"].startswith("sim/")
 
 
 def test_without_a_key_the_curl_line_takes_it_from_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
-    welcome("http://127.0.0.1:8000", None, None)
+    welcome(URL, None, None)
     said = capsys.readouterr().out
     assert "$STREAMVIZ_KEY" in said
-    assert "http://127.0.0.1:8000/admin/" in said
+    assert "http://127.0.0.1:8000/keys/" in said
     assert "sign-in" not in said
+
+
+def test_a_terminal_shows_secrets(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    key, link = (hand_over(secret, tmp_path / "file") for secret in ("sv-secret", f"{URL}/sign-in/link/"))
+    show_first_key(key)
+    welcome(URL, link, key)
+    said = capsys.readouterr().out
+    assert "won't be shown again: sv-secret" in said
+    assert f"{URL}/sign-in/link/" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_gets_none_of_them_but_where_they_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "it's here"
+    folder.mkdir()
+    (folder / "key").write_text("an older one")
+    key, link = (hand_over(f"sv-{name}", folder / name) for name in ("key", "link"))
+    show_first_key(key)
+    welcome(URL, link, key)
+    said = capsys.readouterr().out
+    assert "sv-" not in said
+    assert str(folder / "link") in said
+    assert stat.S_IMODE((folder / "key").stat().st_mode) == 0o600
+    assert sorted(folder.iterdir()) == [folder / "key", folder / "link"]
+    echoed = subprocess.run(
+        ["sh", "-c", curl_line(URL, key).replace("curl -N", "echo")], capture_output=True, text=True
+    )
+    assert "Authorization: Bearer sv-key" in echoed.stdout

@@ -1,0 +1,71 @@
+"""`python manage.py key create|list|revoke`: the keys that open the proxy, as on the Keys page."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from streamviz.dashboard.forms import KeyForm
+from streamviz.ops.handing_over import has_terminal, write_secret
+from streamviz.records.models import ApiKey
+
+
+class Command(BaseCommand):
+    """A key's secret is shown once: on a terminal, or in a file that its owner alone can read."""
+
+    help = "Create, list and revoke API keys."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        create = actions.add_parser("create", help="make a key and show it, once")
+        create.add_argument("name")
+        create.add_argument("--models", default="", help="models that it may call (* and ?, commas); none means all")
+        create.add_argument("--provider", default="", help="where calls of other endpoints go that name none")
+        create.add_argument("--file", type=Path, help="write the key to this new file (0600) instead of the terminal")
+        actions.add_parser("list", help="all keys, without their secrets")
+        actions.add_parser("revoke", help="from now on the key opens nothing").add_argument("name")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        getattr(self, f"_{options['action']}")(options)
+
+    def _create(self, options: dict[str, Any]) -> None:
+        file: Path | None = options["file"]
+        if file is None and not has_terminal():
+            raise CommandError("A key is shown on a terminal only. Here, name a new file for it: --file PATH.")
+        if file is not None and file.exists():
+            raise CommandError(f"{file} is there already; a key is written to a new file.")
+        told = _checked(options)
+        _, secret = ApiKey.objects.issue(told["name"], None, told["models_scope"], told["default_provider"])
+        if file is None:
+            self.stdout.write(f"{secret}\nIt won't be shown again.")
+            return
+        try:
+            write_secret(file, secret)
+        except OSError as error:
+            ApiKey.objects.filter(name=told["name"]).delete()
+            raise CommandError(f"Made no key: {file} cannot be written: {error.strerror}.") from None
+        self.stdout.write(f"The key {told['name']} is in {file}.")
+
+    def _list(self, options: dict[str, Any]) -> None:
+        for key in ApiKey.objects.order_by("created_at"):
+            state = f"revoked {key.revoked_at:%Y-%m-%d}" if key.revoked_at else "active"
+            models, provider = key.models_scope or "all models", key.default_provider or "-"
+            shown = (key.name, f"{key.prefix}…", state, f"{key.created_at:%Y-%m-%d}", models, provider)
+            self.stdout.write("\t".join(shown))
+
+    def _revoke(self, options: dict[str, Any]) -> None:
+        key = ApiKey.objects.filter(name=options["name"]).first()
+        if key is None:
+            raise CommandError(f"There is no key named {options['name']}.")
+        key.revoke()
+        self.stdout.write(f"{key.name} opens nothing any longer.")
+
+
+def _checked(options: dict[str, Any]) -> dict[str, str]:
+    """What was asked for, as the Keys page would take it. Raises CommandError where it would not."""
+    asked = {"name": options["name"], "models_scope": options["models"], "default_provider": options["provider"]}
+    form = KeyForm(asked)
+    if not form.is_valid():
+        raise CommandError(" ".join(str(error) for errors in form.errors.values() for error in errors))
+    return form.cleaned_data
