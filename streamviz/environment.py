@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,24 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+from streamviz import cores
+
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
 CONNECT_TIMEOUT_SECONDS = 5
 MOST_WORKERS = 256
+PREFIX = "STREAMVIZ_"
+# Settings that are other programs' too: what is named like them may be theirs.
+SHARED_PREFIXES = ("OTEL_", "XDG_")
+# Names of fewer letters are too often like another program's.
+LEAST_LETTERS, LIKENESS = 6, 0.85
+LEAST_DIFFERENT_CHARACTERS = 5
+_asked: set[str] = set()
 
 
 def text(name: str, default: str = "") -> str:
     """The variable's text without surrounding space; an empty variable counts as unset."""
+    _asked.add(name)
     return os.environ.get(name, "").strip() or default
 
 
@@ -69,7 +80,7 @@ def workers(name: str) -> int:
     ImproperlyConfigured for anything else."""
     word = text(name, "1").lower()
     if word == "auto":
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return cores.usable()
     if not word.isdecimal() or len(word) > 3 or not 1 <= int(word) <= MOST_WORKERS:
         raise ImproperlyConfigured(f"{name} must be auto, or a number from 1 to {MOST_WORKERS}, not {word!r}.")
     return int(word)
@@ -94,6 +105,41 @@ def choice(name: str, allowed: tuple[str, ...], default: str) -> str:
     if word not in allowed:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(allowed)}, not {word!r}.")
     return word
+
+
+def secret(name: str, least: int) -> str:
+    """A secret of at least so many characters; empty where it is unset. Raises ImproperlyConfigured, without repeating
+    it, for one that can be guessed."""
+    word = text(name)
+    if word and (len(word) < least or len(set(word)) < LEAST_DIFFERENT_CHARACTERS):
+        raise ImproperlyConfigured(
+            f"{name} is too weak: it needs at least {least} characters, {LEAST_DIFFERENT_CHARACTERS} different ones. "
+            "Make it with: openssl rand -hex 32"
+        )
+    return word
+
+
+def refuse_misspelt() -> None:
+    """Raises ImproperlyConfigured for a variable whose name is almost a setting's that is not set, not even to nothing.
+    To be called once all settings are read."""
+    ours = {name for name in _asked if not name.startswith(SHARED_PREFIXES)}
+    for name in sorted(os.environ.keys() - _asked):
+        meant = _meant(name, ours)
+        if meant and meant not in os.environ:
+            raise ImproperlyConfigured(
+                f"{name} is not a setting; {meant} is. Rename it, or set {meant} too, perhaps empty, where {name} is "
+                "another program's."
+            )
+
+
+def _meant(name: str, settings: set[str]) -> str | None:
+    """The setting that a variable's name was probably to be. In Kubernetes a service that is named streamviz gives
+    every container a STREAMVIZ_PORT, which is an address."""
+    bare = name.removeprefix(PREFIX)
+    if bare != name:
+        return bare if bare in settings and "://" not in os.environ[name] else None
+    likely = [setting for setting in settings if len(setting) >= LEAST_LETTERS]
+    return next(iter(get_close_matches(name, likely, 1, LIKENESS)), None)
 
 
 def is_loopback(host: str) -> bool:

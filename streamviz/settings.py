@@ -1,5 +1,6 @@
 """Django's settings. All that differs between machines comes from the environment; README.md has the table."""
 
+import sys
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -17,6 +18,8 @@ IS_CLONE = (PACKAGE.parent / "manage.py").exists()
 BASE_DIR = PACKAGE.parent if IS_CLONE else PACKAGE
 # Where our own processes run, and what a relative VAR_DIR is relative to.
 WORKING_DIR = BASE_DIR if IS_CLONE else Path.cwd()
+# What they are started with: in a clone the package is in that folder, and else nothing there is to be imported.
+PYTHON = [sys.executable] if IS_CLONE else [sys.executable, "-P"]
 VAR_DIR = (WORKING_DIR / environment.text("VAR_DIR", "var" if IS_CLONE else str(environment.data_home()))).resolve()
 
 HOST = environment.text("HOST", "127.0.0.1")
@@ -26,7 +29,7 @@ DEBUG = environment.flag("DEBUG", default=False)
 if PUBLIC and DEBUG:
     raise ImproperlyConfigured(f"HOST={HOST} can be reached from other machines: DEBUG must be off. Unset DEBUG.")
 
-SECRET_KEY = environment.text("SECRET_KEY")
+SECRET_KEY = environment.secret("SECRET_KEY", least=32)
 if not SECRET_KEY and PUBLIC:
     raise ImproperlyConfigured(
         f"HOST={HOST} can be reached from other machines: SECRET_KEY must be set, to a long random text that is kept "
@@ -58,7 +61,7 @@ SIMULATOR_URL = environment.text("SIMULATOR_URL", f"http://127.0.0.1:{SIMULATOR_
 CLIENT_CREDENTIALS = environment.flag("CLIENT_CREDENTIALS", default=False)
 
 # What may read /metrics from other machines.
-METRICS_TOKEN = environment.text("METRICS_TOKEN")
+METRICS_TOKEN = environment.secret("METRICS_TOKEN", least=16)
 
 # Whether administrators may make links with which strangers read a stream or a session.
 PUBLIC_LINKS = environment.flag("PUBLIC_LINKS", default=False)
@@ -226,3 +229,5 @@ LOGGING = {
         "channels_redis": {"level": "CRITICAL"},  # each second while Redis is away, of which we say it once a minute
     },
 }
+
+environment.refuse_misspelt()

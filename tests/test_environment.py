@@ -92,6 +92,39 @@ def test_a_secret_is_made_once_and_is_its_owners_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("DATABASE_URI", "REDIS_URLS", "RETAIN_CHUNKS_DAYS", "STOP_GRACE_SECOND", "STROE_REQUESTS", "LOGLEVEL"),
+        *("TRUSTED_PROXY", "METRIC_TOKEN", "VARDIR", "WORKER", "STREAMVIZ_PORT", "STREAMVIZ_LOG_LEVEL", "METRICSTOKEN"),
+    ],
+)
+def test_a_misspelt_setting_is_refused_unless_the_right_one_is_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "8000")
+    with pytest.raises(ImproperlyConfigured, match=f"{name} is not a setting; (.*) is") as refusal:
+        environment.refuse_misspelt()
+    monkeypatch.setenv(refusal.value.args[0].split()[5], "")
+    environment.refuse_misspelt()
+
+
+def test_variables_of_other_programs_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in FOREIGN:
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("STREAMVIZ_PORT", "tcp://10.0.0.1:80")  # Kubernetes'
+    environment.refuse_misspelt()
+
+
+FOREIGN = (
+    "HOSTNAME HOSTTYPE HOSTS PORTS HTTP HTTP_PROXY HTTPS_PROXY NO_PROXY HTTP_HOST DEBUGINFOD_URLS DEBUGGER TERM "
+    "USER LOGNAME XDG_DATA_DIRS XDG_STATE_HOME XDG_CACHE_HOME XDG_CONFIG_HOME OTEL_EXPORTER_OTLP_TRACES_ENDPOINT "
+    "OTEL_RESOURCE_NAME POSTGRES_PASSWORD PGHOST PGDATABASE REDIS_PORT REDIS_HOST REDIS_PASSWORD "
+    "REDIS_SERVICE_HOST STREAMVIZ_SERVICE_HOST STREAMVIZ_SERVICE_PORT STREAMVIZ_PORT_8000_TCP STREAMVIZ_KEY "
+    "KUBERNETES_PORT OPENAI_API_KEY OPENAI_BASE_URL ANTHROPIC_API_KEY LITELLM_LOG WEB_CONCURRENCY WORKER_ID "
+    "MAX_WORKERS SECRET_KEY_BASE DJANGO_SECRET_KEY TMPDIR DATA_DIR LOG_DIR LOG_FILE LOG_FORMAT DATABASE_NAME "
+    "DATABASE_HOST JOURNAL_STREAM INVOCATION_ID STATE_DIRECTORY "
+).split()
+
+
 @pytest.mark.parametrize("word", ["0", "-1", "1.5", "all", "100000", "9" * 5000])
 def test_a_number_of_workers_that_cannot_be_meant_is_refused(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
     monkeypatch.setenv("WORKERS", word)

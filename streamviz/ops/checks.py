@@ -21,6 +21,7 @@ from streamviz.faults import Fault
 from streamviz.records.database import conninfo
 
 LEAST_POSTGRES = 15
+LEAST_PASSWORD = 12
 # A notification takes a few ms; a database under load is given its time.
 NOTIFY_SECONDS = 5.0
 
@@ -114,6 +115,13 @@ def require_password_if_public() -> None:
             f"Set one first: python manage.py changepassword admin. "
             f"Or start once without HOST, sign in with the link, and set it in the admin."
         )
+
+
+def require_database_password_if_public() -> None:
+    """Fault when other machines can reach the server, and its database has a password that can be guessed."""
+    password = connection.settings_dict["PASSWORD"]
+    if settings.PUBLIC and password and len(password) < LEAST_PASSWORD:
+        raise Fault(f"The password in DATABASE_URL is too weak: it needs at least {LEAST_PASSWORD} characters.")
 
 
 def _place(database: dict[str, Any]) -> str:

@@ -3,7 +3,6 @@
 import http.client
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -66,7 +65,8 @@ class Child:
         self.began = time.monotonic()
         # A session of its own keeps the terminal's Ctrl-C from it: the supervisor ends its children in order.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "streamviz.ops.child", *self._module],
+            [*settings.PYTHON, "-m", "streamviz.ops.child", *self._module],
+            cwd=settings.WORKING_DIR,
             stdin=subprocess.PIPE,
             start_new_session=True,
             env=self._environment,

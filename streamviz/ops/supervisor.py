@@ -91,6 +91,7 @@ def _start_postgres(stack: ExitStack) -> EmbeddedPostgres | None:
 
 def _prepare_database() -> User:
     checks.require_database()
+    checks.require_database_password_if_public()
     say("Preparing the database")
     call_command("migrate", interactive=False, verbosity=0)
     administrator = first_start.ensure_administrator()

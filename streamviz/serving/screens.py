@@ -9,7 +9,6 @@ import asyncio
 import logging
 import socket
 import subprocess
-import sys
 from time import monotonic
 
 from django.conf import settings
@@ -52,7 +51,7 @@ class Screens:
         end, its_end = handover.pair()
         with its_link, its_end:
             process = subprocess.Popen(
-                [sys.executable, "-m", "django", "screens", str(its_link.fileno()), str(its_end.fileno())],
+                [*settings.PYTHON, "-m", "django", "screens", str(its_link.fileno()), str(its_end.fileno())],
                 cwd=settings.WORKING_DIR,
                 stdin=subprocess.DEVNULL,
                 pass_fds=(its_link.fileno(), its_end.fileno()),

@@ -180,7 +180,7 @@ def test_two_in_one_folder_are_refused(make_server: MakeServer) -> None:
 
 
 def test_a_public_server_without_a_password_is_refused(make_server: MakeServer, database_url: str) -> None:
-    public = {"HOST": "0.0.0.0", "SECRET_KEY": "long and random"}
+    public = {"HOST": "0.0.0.0", "SECRET_KEY": "long and random " * 3}
     server = make_server(**public)
     status, output = server.fail_to_start()
     assert status == 1

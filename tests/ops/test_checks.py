@@ -3,7 +3,7 @@ import shutil
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import psycopg
@@ -51,6 +51,17 @@ def test_a_public_server_needs_an_administrators_password(
     else:
         with pytest.raises(Fault, match="no administrator has a password"):
             checks.require_password_if_public()
+
+
+@pytest.mark.parametrize("password", ["", "postgres", "c7ZrTq0pXw19"])
+@pytest.mark.parametrize("is_public", [True, False])
+def test_a_public_servers_database_has_no_short_password(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, password: str, is_public: bool
+) -> None:
+    settings.PUBLIC = is_public
+    monkeypatch.setitem(connection.settings_dict, "PASSWORD", password)
+    with pytest.raises(Fault, match="DATABASE_URL") if is_public and password == "postgres" else nullcontext():
+        checks.require_database_password_if_public()
 
 
 @pytest.mark.django_db

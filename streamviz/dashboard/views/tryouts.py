@@ -2,7 +2,6 @@
 
 import asyncio
 import subprocess
-import sys
 from datetime import timedelta
 
 from asgiref.sync import sync_to_async
@@ -90,7 +89,7 @@ def start_backtest(request: HttpRequest, name: str) -> HttpResponse:
     job = Backtest.objects.create(
         policy=policy, streams=wanted["streams"], since=since, created_by=signed_in_user(request), **version.fields()
     )
-    command = [sys.executable, "-m", "django", "backtest", "--job", str(job.pk)]
+    command = [*settings.PYTHON, "-m", "django", "backtest", "--job", str(job.pk)]
     subprocess.Popen(command, cwd=settings.WORKING_DIR, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return redirect("backtest", name, job.pk)
 

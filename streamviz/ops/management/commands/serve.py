@@ -24,6 +24,7 @@ class Command(BaseCommand):
         descriptors.raise_limit()
         try:
             checks.require_database()
+            checks.require_database_password_if_public()
             checks.require_password_if_public()
             connections.close_all()
             if settings.WORKERS > 1 and not settings.LISTENER:

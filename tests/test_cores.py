@@ -1,0 +1,59 @@
+from pathlib import Path
+
+import pytest
+
+from streamviz import cores
+
+
+@pytest.fixture(autouse=True)
+def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
+
+
+def usable(tmp_path: Path, own: str, **files: str) -> int:
+    """`files` by their path, with `__` for a slash and `_of_` before the suffix."""
+    for name, text in files.items():
+        file = tmp_path / "cgroup" / name.replace("__", "/").replace("_of_", ".")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    (tmp_path / "own").write_text(own)
+    return cores.usable(tmp_path / "own", tmp_path / "cgroup")
+
+
+def test_without_control_groups_it_is_what_the_process_may_run_on(tmp_path: Path) -> None:
+    assert cores.usable(tmp_path / "none", tmp_path) == 8
+
+
+@pytest.mark.parametrize(
+    ("quota", "expected"),
+    [
+        ("max 100000", 8),
+        ("300000 100000", 3),
+        ("250000 100000", 2),
+        ("50000 100000", 1),
+        ("9900000 100000", 8),
+        ("odd", 8),
+        ("1 0", 8),
+    ],
+)
+def test_a_quota_of_version_2_counts(tmp_path: Path, quota: str, expected: int) -> None:
+    assert usable(tmp_path, "0::/\n", cpu_of_max=f"{quota}\n") == expected
+
+
+def test_so_do_those_of_the_groups_around(tmp_path: Path) -> None:
+    files = {"cpu_of_max": "max 100000", "pods__cpu_of_max": "200000 100000", "pods__a__cpu_of_max": "400000 100000"}
+    assert usable(tmp_path, "0::/pods/a\n", **files) == 2
+
+
+def test_a_path_of_the_hosts_that_a_container_does_not_see(tmp_path: Path) -> None:
+    assert usable(tmp_path, "0::/kubepods/pod-1/abc\n", cpu_of_max="200000 100000") == 2
+
+
+def test_a_quota_of_version_1_counts(tmp_path: Path) -> None:
+    files = {"cpu__docker__a__cpu_of_cfs_quota_us": "300000\n", "cpu__docker__a__cpu_of_cfs_period_us": "100000\n"}
+    assert usable(tmp_path, "5:memory:/docker/a\n4:cpu,cpuacct:/docker/a\n", **files) == 3
+
+
+def test_in_version_1_less_than_nothing_is_no_quota(tmp_path: Path) -> None:
+    files = {"cpu__cpu_of_cfs_quota_us": "-1\n", "cpu__cpu_of_cfs_period_us": "100000\n"}
+    assert usable(tmp_path, "4:cpu,cpuacct:/\n", **files) == 8
