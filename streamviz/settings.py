@@ -60,8 +60,9 @@ SIMULATOR_URL = environment.text("SIMULATOR_URL", f"http://127.0.0.1:{SIMULATOR_
 # Clients send their own provider's credential, which is passed on and never stored; our key is in x-streamviz-key.
 CLIENT_CREDENTIALS = environment.flag("CLIENT_CREDENTIALS", default=False)
 
-# What may read /metrics from other machines.
+# What may read /metrics from other machines, and where this machine's processes count what it shows.
 METRICS_TOKEN = environment.secret("METRICS_TOKEN", least=16)
+METRICS_DIR = VAR_DIR / "metrics"
 
 # Whether administrators may make links with which strangers read a stream or a session.
 PUBLIC_LINKS = environment.flag("PUBLIC_LINKS", default=False)

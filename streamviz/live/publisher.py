@@ -166,6 +166,11 @@ class Publisher:
         return any(isinstance(channel.topic, WallTopic) for channel in self._channels.values())
 
     @property
+    def watchers(self) -> int:
+        """How many sockets watch something here."""
+        return sum(len(channel.subscribers) for channel in self._channels.values())
+
+    @property
     def workers(self) -> Peers | None:
         """The others, where streams run at them."""
         return self.peers if self.peers is not None and self.peers.are_workers else None

@@ -16,7 +16,7 @@ from streamviz.ops.children import Address, Child
 from streamviz.ops.embedded_postgres import EmbeddedPostgres
 from streamviz.ops.keeping import Keeping
 from streamviz.ops.welcome import say, show_first_key, welcome
-from streamviz.records.writer.process import is_running
+from streamviz.records.writer.status import is_running
 
 WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

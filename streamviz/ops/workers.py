@@ -42,12 +42,10 @@ def run(count: int) -> None:
 
 
 def _children(count: int, listener: int, folder: Path) -> tuple[Child, list[Child]]:
-    socket_path, counted = folder / "hub", folder / "metrics"
-    counted.mkdir()
+    socket_path = folder / "hub"
     environment = {
         "STREAMVIZ_LISTENER": str(listener),
         "STREAMVIZ_HUB": str(socket_path),
-        "PROMETHEUS_MULTIPROC_DIR": str(counted),
     }
     answers = Address(reachable_host(), settings.PORT).answers
     hub = Child("hub", ["streamviz.live.hub", str(socket_path)], socket_path.exists, {})

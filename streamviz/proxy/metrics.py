@@ -1,16 +1,20 @@
 """Figures of streams for Prometheus: counted as each begins and ends, so that a chunk costs nothing more.
 
-Servers that share a port share them too, by way of files (PROMETHEUS_MULTIPROC_DIR). Labels have few values: formats,
-outcomes, providers, and the policies that an operator made; never what a client or a model wrote.
+Labels have few values: formats, outcomes, providers, the policies and routes that an operator made, and models that
+have a known price, of which there are not ever more; never what a client or a model wrote.
 """
 
 from array import array
 from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
 from operator import sub
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import Histogram
 
+from streamviz.exchange.life import State
 from streamviz.exchange.stream import LiveStream
+from streamviz.figures import counter, gauge, histogram
 
 _SECOND = 1_000_000
 _FIRST = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120)
@@ -18,42 +22,58 @@ _LONG = (0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800)
 _GAPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60)
 # Of a longer stream the newest chunks, so that its end holds up no other.
 _MOST_GAPS = 10_000
+# Models that are told apart, besides routes.
+_MOST_MODELS = 100
+OTHER = "other"
 
-registry = CollectorRegistry()
+_begun = counter("requests", "Requests that became streams", "format")
+_refused = counter("requests_refused", "Requests that became no stream, by what was answered", "status")
+_running = gauge("streams_running", "Streams under way", "format", "state")
+_held = gauge("blocks_held", "Blocks that are kept back")
+_asking = gauge("streams_needing_a_person", "Streams that wait for a person")
+_ended = counter("streams", "Streams that ended", "format", "provider", "model", "outcome")
+_seconds = histogram("stream_seconds", "From the request to the end", _LONG, "format")
+_first = histogram("first_chunk_seconds", "From the request to the first delta", _FIRST, "tape")
+_gaps = histogram("chunk_gap_seconds", "Between chunks", _GAPS, "tape")
+_chunks = counter("chunks", "Chunks of upstream's, and frames to clients", "tape")
+_holds = histogram("hold_seconds", "How long blocks were held", _LONG)
+_verdicts = counter("verdicts", "Verdicts of policies", "policy", "mode", "decision")
+_tokens = counter("tokens", "Tokens, as providers tell or as estimated", "provider", "model", "kind")
+_cost = counter("cost_dollars", "Cost of streams in US dollars", "provider", "model")
 
-
-def _counter(name: str, says: str, *labels: str) -> Counter:
-    return Counter(f"streamviz_{name}", says, labels, registry=registry)
-
-
-def _histogram(name: str, says: str, bounds: tuple[float, ...], *labels: str) -> Histogram:
-    return Histogram(f"streamviz_{name}", says, labels, registry=registry, buckets=bounds)
-
-
-_begun = _counter("requests", "Requests that became streams", "format")
-_running = Gauge(
-    "streamviz_streams_running", "Streams under way", ["format"], registry=registry, multiprocess_mode="livesum"
-)
-_ended = _counter("streams", "Streams that ended", "format", "provider", "outcome")
-_seconds = _histogram("stream_seconds", "From the request to the end", _LONG, "format")
-_first = _histogram("first_chunk_seconds", "From the request to the first delta", _FIRST, "tape")
-_gaps = _histogram("chunk_gap_seconds", "Between chunks", _GAPS, "tape")
-_holds = _histogram("hold_seconds", "How long blocks were held", _LONG)
-_verdicts = _counter("verdicts", "Verdicts of policies", "policy", "mode", "decision")
-_tokens = _counter("tokens", "Tokens, as providers tell or as estimated", "provider", "kind")
-_cost = _counter("cost_dollars", "Cost of streams in US dollars", "provider")
+_models: set[str] = set()
+# Of which formats and states some figure was told.
+_told: set[tuple[str, State]] = set()
 
 
 def opened(stream: LiveStream) -> None:
     """A stream has begun."""
     _begun.labels(stream.wire_format).inc()
-    _running.labels(stream.wire_format).inc()
 
 
-def closed(stream: LiveStream) -> None:
-    """A stream that was opened is over: all is known of it."""
-    _running.labels(stream.wire_format).dec()
-    _ended.labels(stream.wire_format, stream.provider, stream.outcome).inc()
+def refused(status: int) -> None:
+    """A request became no stream."""
+    _refused.labels(str(status)).inc()
+
+
+def look(streams: Sequence[LiveStream]) -> None:
+    """Note how it is with all streams that run here."""
+    states = Counter((stream.wire_format, stream.life.state) for stream in streams)
+    for format, state in _told.difference(states):
+        _running.labels(format, state.name.lower()).set(0)
+    for (format, state), number in states.items():
+        _running.labels(format, state.name.lower()).set(number)
+    _told.update(states)
+    holds = [stream.context.holds for stream in streams if stream.context.holds]
+    held = [[hold for hold in each.values() if hold.ended_at is None] for each in holds]
+    _held.set(sum(map(len, held)))
+    _asking.set(sum(any(hold.is_asking for hold in each) for each in held))
+
+
+def closed(stream: LiveStream, is_route: bool) -> None:
+    """A stream that was opened is over: all is known of it. `is_route`: an operator gave its model the name."""
+    provider, model = stream.provider, _model_of(stream, is_route)
+    _ended.labels(stream.wire_format, provider, model, stream.outcome).inc()
     ended_at = stream.ended_at or stream.requested_at
     _seconds.labels(stream.wire_format).observe(max(0, ended_at - stream.requested_at) / _SECOND)
     for tape, first, times in (
@@ -63,15 +83,27 @@ def closed(stream: LiveStream) -> None:
         if first is not None:
             _first.labels(tape).observe(max(0, first - stream.requested_at) / _SECOND)
         _observe_gaps(_gaps.labels(tape), times)
+    _chunks.labels("upstream").inc(len(stream.received_at))
+    _chunks.labels("client").inc(stream.frame_count)
     for hold in stream.context.holds.values():
         _holds.observe(max(0, (hold.ended_at or ended_at) - hold.since) / _SECOND)
     for judgement in stream.context.judgements:
         policy = judgement.policy
         _verdicts.labels(policy.name, policy.mode, judgement.verdict.decision).inc()
-    _count_tokens(stream)
+    _count_tokens(stream, provider, model)
 
 
-def _count_tokens(stream: LiveStream) -> None:
+def _model_of(stream: LiveStream, is_route: bool) -> str:
+    """The name in labels. Clients may ask for any: one that nobody has a price for is none of a provider's."""
+    if is_route:
+        return stream.requested_model
+    if stream.cost is not None and (len(_models) < _MOST_MODELS or stream.upstream_model in _models):
+        _models.add(stream.upstream_model)
+        return stream.upstream_model
+    return OTHER
+
+
+def _count_tokens(stream: LiveStream, provider: str, model: str) -> None:
     tokens = stream.tokens or stream.state.tokens
     kinds = {
         "input": tokens.input,
@@ -82,9 +114,9 @@ def _count_tokens(stream: LiveStream) -> None:
     }
     for kind, number in kinds.items():
         if number:
-            _tokens.labels(stream.provider, kind).inc(number)
+            _tokens.labels(provider, model, kind).inc(number)
     if stream.cost:
-        _cost.labels(stream.provider).inc(stream.cost)
+        _cost.labels(provider, model).inc(stream.cost)
 
 
 def _observe_gaps(histogram: Histogram, times: "array[int]") -> None:

@@ -1,5 +1,6 @@
 """Who observes a stream besides its client."""
 
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from streamviz.exchange.stream import LiveStream
@@ -10,10 +11,12 @@ from streamviz.records.recorder import Recorder
 
 @dataclass(frozen=True)
 class Observers:
-    """The record, which must have everything, the live feed, and what is counted."""
+    """The record, which must have everything, the live feed, and what is counted; `routes` are names of models that
+    operators gave."""
 
     recorder: Recorder
     feed: Feed
+    routes: Callable[[], Container[str]] = tuple
 
     def opened(self, stream: LiveStream) -> None:
         """A request was accepted."""
@@ -23,4 +26,4 @@ class Observers:
     def closed(self, stream: LiveStream) -> None:
         """Nothing more can be said of a stream that ended."""
         self.feed.closed(stream)
-        metrics.closed(stream)
+        metrics.closed(stream, stream.requested_model in self.routes())

@@ -5,7 +5,7 @@ import logging
 from asgiref.typing import HTTPScope
 
 from streamviz.core.errors import ClientFacingError
-from streamviz.proxy import http
+from streamviz.proxy import http, metrics
 from streamviz.records.ids import uuid7
 
 log = logging.getLogger(__name__)
@@ -15,6 +15,7 @@ _LONGEST_PATH = 200
 def refused(scope: HTTPScope, path: str, error: ClientFacingError) -> dict[str, str]:
     """Log a refusal, and give the headers that name it: vendors' SDKs show one or the other. A request id of upstream's
     stays the client's."""
+    metrics.refused(error.status)
     if any(name in error.headers for name in ("request-id", "x-request-id")):
         return {}
     id = str(uuid7())

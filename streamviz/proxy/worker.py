@@ -72,7 +72,7 @@ class Worker:
         """Called once, in the event loop, before the first request."""
         self.client = new_client(settings.UPSTREAM_SILENCE_SECONDS)
         self.journal = Journal(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
-        self.observers = Observers(self._recorder(), feed)
+        self.observers = Observers(self._recorder(), feed, lambda: self.configuration.routes)
         self.run_behind(self._write_what_is_owed())
         self.run_behind(self._watch_journal())
         self.run_behind(follow(conninfo, self._moved))

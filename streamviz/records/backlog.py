@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from streamviz.records.journal.folder import damaged
 from streamviz.records.journal.room import Limits, usage, why_full
-from streamviz.records.writer.process import is_running
 from streamviz.records.writer.refused import refused
-from streamviz.records.writer.status import writer_status
+from streamviz.records.writer.status import is_running, writer_status
 
 log = logging.getLogger(__name__)
 

@@ -33,9 +33,11 @@ from streamviz.proxy.paths import canonical, is_ours
 from streamviz.proxy.worker import worker
 from streamviz.serving import health, metrics
 from streamviz.serving.screens import Screens
+from streamviz.vitals import Vitals
 
 PROBES = ("/healthz", "/readyz")
 screens = Screens(publisher)
+vitals = Vitals("server")
 
 
 async def http(scope: Message, receive: Receive, send: Send) -> None:
@@ -67,7 +69,7 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     peers = Peers(publisher, get_channel_layer(), are_workers=True) if settings.HAS_PEERS else None
     if peers:
         await peers.start()
-    watching = asyncio.create_task(metrics.watch_loop(), name="loop lag")
+    watching = asyncio.create_task(vitals.watch(metrics.look), name="vitals")
     await send({"type": "lifespan.startup.complete"})
     await receive()
     watching.cancel()

@@ -15,6 +15,8 @@ from streamviz.live.link import Link
 from streamviz.live.peers import Peers
 from streamviz.live.publisher import SHARE_ALONE, publisher
 from streamviz.live.routing import websocket_application
+from streamviz.serving import metrics
+from streamviz.vitals import Vitals
 
 # Where they share a processor, clients come before those who watch them.
 NICENESS = 5
@@ -32,14 +34,16 @@ def application_for(end: socket.socket, stop: Callable[[], None]) -> Application
         peers = Peers(publisher, layer, are_workers=True, is_worker=False)
         peers.on_away = publisher.send_away
         await peers.start()
-        watching = asyncio.ensure_future(_stop_without(link, stop))
+        watching = [_stop_without(link, stop), Vitals("screens").watch(metrics.look)]
+        tasks = [asyncio.ensure_future(each) for each in watching]
         gc.collect()
         gc.freeze()  # what is loaded by now stays
         link.say_ready()
         os.nice(NICENESS)  # not sooner: people wait for this process to be there
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        watching.cancel()
+        for task in tasks:
+            task.cancel()
         await peers.stop()
         link.close()
         await send({"type": "lifespan.shutdown.complete"})

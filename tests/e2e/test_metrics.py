@@ -1,29 +1,43 @@
-"""/metrics of a running server, read by Prometheus' own parser."""
+"""/metrics of two servers on a port, read by Prometheus' own parser, its linter, and Prometheus itself."""
 
+import json
+import os
+import shutil
+import signal
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.conftest import missing
 from tests.e2e.proxied import Proxied, until
-from tests.services import Serving
+from tests.e2e.test_workers import servers
+from tests.services import Program, Serving, free_port
 
+RUNNING = "streamviz_streams_running"
 Figures = dict[tuple[str, tuple[str, ...]], float]
 
 
-@pytest.fixture(scope="module", params=["1", "2"], ids=["one server", "two on a port"])
-def proxied(serving: Serving, request: pytest.FixtureRequest) -> Iterator[Proxied]:
-    with serving(WORKERS=request.param) as server, Proxied(server) as proxied:
+@pytest.fixture(scope="module")
+def proxied(serving: Serving) -> Iterator[Proxied]:
+    with serving(WORKERS="2") as server, Proxied(server) as proxied:
         yield proxied
+
+
+def exposition(proxied: Proxied) -> str:
+    """What whichever server answers."""
+    with httpx.Client(base_url=proxied.server.base_url, timeout=60) as scraper:
+        answer = scraper.get("/metrics")
+    assert answer.status_code == httpx.codes.OK
+    return answer.text
 
 
 def figures(proxied: Proxied) -> Figures:
     """Each sample by its name and labels' values, in the order of their names."""
-    with httpx.Client(base_url=proxied.server.base_url, timeout=60) as scraper:
-        answer = scraper.get("/metrics")
-    assert answer.status_code == httpx.codes.OK
-    families = text_string_to_metric_families(answer.text)
+    families = text_string_to_metric_families(exposition(proxied))
     return {
         (each.name, tuple(value for _, value in sorted(each.labels.items()))): each.value
         for family in families
@@ -42,19 +56,75 @@ def test_what_streams_came_to_is_counted(proxied: Proxied) -> None:
     assert b"run_shell" not in denied.body
     streams = [proxied.recorded(name) for name in ("counted 0", "counted 1", "counted 2", "counted 3", "denied")]
     found = until(lambda: (now := figures(proxied)).get(("streamviz_requests_total", ("openai_chat",))) == 5 and now)
-    assert found["streamviz_streams_total", ("openai_chat", "completed", "simulator")] == 5
-    assert found["streamviz_streams_running", ("openai_chat",)] == 0
+    assert found["streamviz_streams_total", ("openai_chat", "other", "completed", "simulator")] == 5
+    until(
+        lambda: not sum(value for (name, _), value in figures(proxied).items() if name == "streamviz_streams_running")
+    )
     assert found["streamviz_verdicts_total", ("deny", "enforce", "shell-guard")] == 1
     assert found["streamviz_hold_seconds_count", ()] == 1
     assert found["streamviz_first_chunk_seconds_count", ("upstream",)] == 5
+    assert found["streamviz_chunks_total", ("upstream",)] == sum(each.chunk_count for each in streams)
     gaps = sum(each.chunk_count - 1 for each in streams)
     assert found["streamviz_chunk_gap_seconds_count", ("upstream",)] == gaps
     assert found["streamviz_journal_bytes", ()] >= 0
+    assert (found["streamviz_processes", ("server",)], found["streamviz_processes", ("writer",)]) == (2, 1)
+    assert found["streamviz_writer_entries_total", ()] > 5
+    assert proxied.post({}, authorization="Bearer nobody").status == 401
+    assert figures(proxied)["streamviz_requests_refused_total", ("401",)] == 1
     [(tokens,)] = proxied.query("SELECT sum(output_tokens) FROM records_stream")
-    assert found["streamviz_tokens_total", ("output", "simulator")] == tokens
+    assert found["streamviz_tokens_total", ("output", "other", "simulator")] == tokens
 
 
 @pytest.mark.parametrize("header", [{"x-forwarded-for": "203.0.113.7"}, {"host": "another.example:80"}])
 def test_strangers_may_not_read_it(proxied: Proxied, header: dict[str, str]) -> None:
     answer = proxied.http.get("/metrics", headers=header)
     assert (answer.status_code, "streamviz_" in answer.text) == (403, False)
+
+
+def test_what_a_killed_server_has_counted_stays(proxied: Proxied) -> None:
+    proxied.ask("content?speed=inf&chunks=20", "before")
+    proxied.recorded("before")
+    before = until(lambda: (now := figures(proxied)).get(("streamviz_processes", ("server",))) == 2 and now)
+    folder = Path(proxied.server.environment["VAR_DIR"]) / "metrics"
+    files = len(list(folder.iterdir()))
+    killed = servers(proxied)[0]
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(now := servers(proxied)) == 2 and killed not in now)
+    after = until(lambda: (now := figures(proxied)).get(("streamviz_processes", ("server",))) == 2 and now)
+    went_back = {key: after.get(key) for key, value in before.items() if _grows(key[0]) and after.get(key, 0) < value}
+    assert went_back == {}
+    assert len(list(folder.iterdir())) <= files + len(("counter_gone.db", "histogram_gone.db"))
+
+
+def _grows(name: str) -> bool:
+    return name.endswith(("_total", "_bucket", "_count", "_sum"))
+
+
+def test_prometheus_has_nothing_to_object_to_and_reads_it(proxied: Proxied, tmp_path: Path) -> None:
+    programs = [shutil.which(name) for name in ("promtool", "prometheus")]
+    if None in programs:
+        missing("Prometheus")
+    linter, prometheus = (program or "" for program in programs)
+    told = exposition(proxied)
+    checked = subprocess.run([linter, "check", "metrics"], input=told, capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+    port, target = free_port(), proxied.server.base_url.removeprefix("http://")
+    jobs = [{"job_name": "streamviz", "scrape_interval": "1s", "static_configs": [{"targets": [target]}]}]
+    (tmp_path / "prometheus.yml").write_text(json.dumps({"scrape_configs": jobs}))  # YAML has JSON in it
+    options = [f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data"]
+    program = Program([prometheus, *options, f"--web.listen-address=127.0.0.1:{port}"], os.environ)
+    try:
+        program.wait_for("Server is ready to receive web requests")
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1/") as client:
+
+            def read() -> list[dict[str, list[str]]]:
+                found = client.get("query", params={"query": "sum(streamviz_requests_total)"}).json()
+                result: list[dict[str, list[str]]] = found["data"]["result"]
+                return result
+
+            [series] = until(read)
+            assert float(series["value"][1]) == figures(proxied)["streamviz_requests_total", ("openai_chat",)]
+    finally:
+        program.process.terminate()
+        program.wait()

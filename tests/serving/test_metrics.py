@@ -1,10 +1,16 @@
-"""Who may read /metrics."""
+"""Who may read /metrics, what is there, and that docs and dashboard know it."""
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
-from streamviz.serving.metrics import may_read
+from streamviz import vitals
+from streamviz.records.writer import metrics as of_the_writer
+from streamviz.serving.metrics import exposition, may_read
 
 HERE = {"host": "127.0.0.1:8000"}
 
@@ -37,3 +43,30 @@ def test_with_a_token_whoever_sends_it(sent: str, may: bool, settings: Any) -> N
 
 def scope(client: str, headers: dict[str, str]) -> dict[str, Any]:
     return {"client": (client, 5), "headers": [(name.encode(), value.encode()) for name, value in headers.items()]}
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def exported(settings: Any, tmp_path: Path) -> dict[str, str]:
+    """Names of figures, and what kind each is."""
+    assert all((vitals, of_the_writer))  # what has figures of its own is loaded
+    settings.JOURNAL_DIR = tmp_path
+    families = text_string_to_metric_families(exposition().decode())
+    totals = {family.name + "_total" * (family.type == "counter"): family.type for family in families}
+    return {name: kind for name, kind in totals.items() if not name.endswith("_created")}
+
+
+def test_each_figure_is_in_the_docs(exported: dict[str, str]) -> None:
+    told = set(re.findall(r"^\| `(streamviz_\w+)`", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
+    assert told == set(exported)
+
+
+def test_the_dashboard_asks_for_what_is_exported(exported: dict[str, str]) -> None:
+    dashboard = json.loads((ROOT / "deploy/grafana/streamviz.json").read_text())
+    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+    expressions += [each["query"]["query"] for each in dashboard["templating"]["list"] if each["type"] == "query"]
+    asked = set(re.findall(r"streamviz_\w+", " ".join(expressions)))
+    series = {f"{name}_bucket" if kind == "histogram" else name for name, kind in exported.items()}
+    assert asked == series

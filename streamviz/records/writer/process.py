@@ -12,9 +12,11 @@ import psycopg
 from streamviz.faults import Fault
 from streamviz.records.journal import folder
 from streamviz.records.upkeep import Upkeep
+from streamviz.records.writer import metrics
 from streamviz.records.writer.moving import Moving
 from streamviz.records.writer.status import Status
 from streamviz.records.writer.store import Store
+from streamviz.vitals import Vitals
 
 log = logging.getLogger(__name__)
 
@@ -26,15 +28,6 @@ _ATTEMPTS = 10
 UPKEEP_SECONDS = 5.0
 
 
-def is_running(root: Path) -> bool:
-    """Whether a writer moves the journals under `root`."""
-    try:
-        with folder.open_locked(root / folder.WRITER_LOCK) as is_ours:
-            return not is_ours
-    except OSError:
-        return False
-
-
 class Writer:
     """Moves what the journals under `root` hold into Postgres."""
 
@@ -44,6 +37,7 @@ class Writer:
         self._moving: dict[Path, Moving] = {}
         self._status = Status(root)
         self._unreadable: set[str] = set()
+        self._vitals = Vitals("writer")
 
     def run(self, stop: threading.Event, upkeep: Upkeep) -> None:
         """Move journals until `stop` is set and all that is in them is stored, with the tables' upkeep beside that.
@@ -106,10 +100,12 @@ class Writer:
     def _turn(self, upkeep_trouble: str) -> float:
         """A round, and how many seconds to wait before the next."""
         self._status.upkeep(upkeep_trouble)
+        self._vitals.look()
         began = time.time()
         try:
-            self.turn()
+            metrics.moved(self.turn(), time.time() - began)
         except (psycopg.Error, OSError) as error:
+            metrics.failed()
             self._status.failed(str(error))
             self._store.close()
             return RETRY_SECONDS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from streamviz.records.journal.folder import WRITER_STATUS
+from streamviz.records.journal.folder import WRITER_LOCK, WRITER_STATUS, open_locked
 from streamviz.records.journal.room import usage
 
 log = logging.getLogger(__name__)
@@ -35,6 +35,15 @@ def writer_status(root: Path) -> WriterStatus | None:
         return msgspec.json.decode((root / WRITER_STATUS).read_bytes(), type=WriterStatus)
     except (OSError, msgspec.DecodeError):
         return None
+
+
+def is_running(root: Path) -> bool:
+    """Whether a writer moves the journals under `root`."""
+    try:
+        with open_locked(root / WRITER_LOCK) as is_ours:
+            return not is_ours
+    except OSError:
+        return False
 
 
 class Status:

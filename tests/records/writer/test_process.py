@@ -25,9 +25,9 @@ from streamviz.records.recorder import AnyEntry, ChunksReceived
 from streamviz.records.rules import Retention
 from streamviz.records.runs import RUN
 from streamviz.records.upkeep import Upkeep
-from streamviz.records.writer.process import Writer, is_running
+from streamviz.records.writer.process import Writer
 from streamviz.records.writer.refused import refused
-from streamviz.records.writer.status import writer_status
+from streamviz.records.writer.status import is_running, writer_status
 from tests.records.conftest import Query
 from tests.records.support import (
     NOON,

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from streamviz import descriptors
+from streamviz import descriptors, figures
 
 
 class Command(BaseCommand):
@@ -23,6 +23,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         descriptors.raise_limit()
+        figures.share(settings.METRICS_DIR)
         gc.disable()  # as in `serve`
         from streamviz.serving.event_loop import reactor
         from streamviz.serving.handover import Adopter  # first: Twisted's reactor depends on what is imported first

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import connections
 
-from streamviz import descriptors
+from streamviz import descriptors, figures
 from streamviz.faults import Fault
 from streamviz.ops import checks, workers
 
@@ -37,6 +37,7 @@ class Command(BaseCommand):
 
 def serve() -> None:
     """Run the server. Imported here, as that makes the process's event loop Twisted's and loads the application."""
+    figures.share(settings.METRICS_DIR)  # before what counts is loaded
     gc.disable()  # what is imported stays, and looking through it again and again takes an eighth of the time
     from streamviz.serving.server import Limits, Listening, Server  # first: it decides on Twisted's reactor
 

@@ -9,11 +9,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from streamviz import descriptors
+from streamviz import descriptors, figures
 from streamviz.faults import Fault
 from streamviz.records.database import conninfo
 from streamviz.records.upkeep import Upkeep
-from streamviz.records.writer.process import Writer
 
 # Where they share a processor, clients and those who watch them come before the record's way into Postgres.
 NICENESS = 10
@@ -28,6 +27,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         descriptors.raise_limit()
         os.nice(NICENESS)
+        figures.share(settings.METRICS_DIR)  # before what counts is loaded
+        from streamviz.records.writer.process import Writer
+
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())

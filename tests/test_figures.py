@@ -1,0 +1,98 @@
+"""What processes count together: real processes, real files."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from streamviz import figures, vitals
+
+COUNTING = """
+import json
+import sys
+from pathlib import Path
+from streamviz import figures
+
+figures.share(Path(sys.argv[1]))
+many = figures.counter("things", "Things", "kind")
+now = figures.gauge("things_now", "Things that are there")
+worst = figures.worst("things_late", "How late things are")
+sizes = figures.histogram("thing_metres", "How long things are", (1, 2, 5), "kind")
+many.labels(sys.argv[3]).inc(float(sys.argv[2]))
+now.set(float(sys.argv[2]))
+worst.set(float(sys.argv[2]))
+sizes.labels(sys.argv[3]).observe(float(sys.argv[2]))
+for line in sys.stdin:
+    print(json.dumps(figures.exposition()), flush=True)
+"""
+KIND = 'a "quoted"\\nname, {of} \\\\ two lines'
+
+
+class Counting:
+    """A process that counts so many things."""
+
+    def __init__(self, folder: Path, number: float) -> None:
+        command = [sys.executable, "-c", COUNTING, str(folder), str(number), KIND]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def collected(self) -> dict[tuple[str, str], float]:
+        """What it answers, by name and bound."""
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write("?\n")
+        self.process.stdin.flush()
+        families = text_string_to_metric_families(json.loads(self.process.stdout.readline()))
+        samples = [sample for family in families for sample in family.samples]
+        assert {sample.labels["kind"] for sample in samples if "kind" in sample.labels} == {KIND}
+        return {(sample.name, sample.labels.get("le", "")): sample.value for sample in samples}
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def running() -> Iterator[list[Counting]]:
+    began: list[Counting] = []
+    yield began
+    for each in began:
+        each.kill()
+
+
+def test_processes_answer_for_each_other_and_for_those_that_are_gone(tmp_path: Path, running: list[Counting]) -> None:
+    folder = tmp_path / "metrics"
+    running += [Counting(folder, 1.5), Counting(folder, 4)]
+    [one, two] = running
+    one.collected()
+    found = two.collected()
+    assert found == one.collected()
+    assert found["streamviz_things_total", ""] == found["streamviz_things_now", ""] == 5.5
+    assert found["streamviz_things_late", ""] == 4
+    buckets = [found["streamviz_thing_metres_bucket", le] for le in ("1.0", "2.0", "5.0", "+Inf")]
+    assert buckets == [0, 1, 2, 2]
+    assert (found["streamviz_thing_metres_count", ""], found["streamviz_thing_metres_sum", ""]) == (2, 5.5)
+
+    two.kill()
+    found = one.collected()
+    assert found["streamviz_things_total", ""] == found["streamviz_thing_metres_sum", ""] == 5.5
+    assert found["streamviz_things_now", ""] == found["streamviz_things_late", ""] == 1.5
+    files = len(list(folder.iterdir()))
+
+    one.kill()
+    running += [Counting(folder, 2)]
+    assert running[-1].collected()["streamviz_things_total", ""] == 7.5
+    assert len(list(folder.iterdir())) == files
+
+    (folder / "counter_gone.db").write_bytes(b"\xff\xff\xff\x0fnonsense")
+    found = running[-1].collected()
+    assert (found["streamviz_things_total", ""], found["streamviz_thing_metres_count", ""]) == (2, 3)
+
+
+def test_figures_are_shared_before_the_first_is_made(tmp_path: Path) -> None:
+    assert vitals
+    with pytest.raises(RuntimeError):
+        figures.share(tmp_path)
