@@ -17,6 +17,7 @@ from streamviz.live.presentation.text import about, count, exact, money, one_lin
 from streamviz.records.models import PolicyVersion
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.latencies import BANDS, ToolFigures, latencies, tools
+from streamviz.records.queries.names import session_titles
 from streamviz.records.queries.stalls import Stalls, stalls_by_time
 from streamviz.records.queries.statistics import (
     LARGEST,
@@ -63,7 +64,7 @@ class Row(NamedTuple):
 
 
 class GroupRow(NamedTuple):
-    """A group's figures of the whole time."""
+    """A group's figures of the whole time. `bucket.group` tells it from others, `name` is what it is called."""
 
     name: str
     href: str
@@ -306,9 +307,10 @@ def _group_rows(wanted: Filters, span: Timespan, group: str, names: Sequence[str
         words = f"{_when(bucket.at)}: {outcome_words(bucket)}"
         columns[bucket.group][bucket.at] = charts.Column(words, href, outcome_values(bucket))
     full = charts.highest([each for steps in columns.values() for each in steps.values()])
+    titles = session_titles(names) if group == "session" else {}
     return [
         GroupRow(
-            name=one_line(name, _NAME_CHARACTERS),
+            name=one_line(titles.get(name, name), _NAME_CHARACTERS),
             href=sessions_url(span.query, filtered(name)),
             bucket=totals[name],
             failed=failed_of(totals[name]),

@@ -49,9 +49,10 @@ def _figures(bucket: Bucket) -> list[object]:
 
 
 def _groups(stats: Stats) -> Iterator[list[object]]:
-    yield _head("name")
+    """Sessions may be called alike: `id` tells them apart."""
+    yield [*_head("name"), "id"]
     for row in stats.groups:
-        yield [row.bucket.group, *_figures(row.bucket)]
+        yield [row.name, *_figures(row.bucket), row.bucket.group]
 
 
 def _steps(stats: Stats) -> Iterator[list[object]]:

@@ -89,6 +89,12 @@ def test_it_finds(history: None, text: str, expected: set[str]) -> None:
     assert problems == []
 
 
+def test_a_session_is_found_by_its_id(history: None) -> None:
+    found = [recorded("alike").session_id for _ in range(2)]
+    filters, _ = asked(f"session:{found[0]} session:none")
+    assert session_page(filters, None, 50).ids == [found[0]]
+
+
 @pytest.mark.parametrize(
     "text",
     ["cost:x", "cost:<1", "duration:1y", "intervened:perhaps", "state:held", "verdict:maybe", "-word"],

@@ -1,5 +1,6 @@
 """The Stats page: figures, drawings and tables that agree, and links to the streams behind them."""
 
+import csv
 import re
 from datetime import timedelta
 from html import unescape
@@ -113,6 +114,17 @@ def test_a_group_leads_to_its_own_streams(cast: Cast, group: str) -> None:
 
 
 _GROUP = r'<td class="wide"><a class="row-link" href="([^"]+)"><bdi>(.*?)</bdi>'
+
+
+def test_sessions_that_are_called_alike_are_two(cast: Cast) -> None:
+    of_each = {lately("alike", cost=cost).session_id: cost for cost in (1, 2)}
+    raw = cast["bob"].get("/stats/?by=session").content.decode()
+    links = [unescape(href) for href, name in re.findall(_GROUP, raw) if name == "alike"]
+    assert [labels(cast, href) for href in links] == [["alike"], ["alike"]]
+    told = cast["bob"].get("/stats/?by=session&csv=group").content.decode()
+    found = list(csv.DictReader(told.splitlines()))
+    assert {row["id"]: float(row["cost"]) for row in found} == {str(id): cost for id, cost in of_each.items()}
+    assert {row["name"] for row in found} == {"alike"}
 
 
 def test_very_many_groups_are_cut_off_and_counted(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:

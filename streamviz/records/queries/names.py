@@ -1,8 +1,10 @@
 """The names that streams have: few, of however many streams, so that each is looked up along an index."""
 
+from collections.abc import Iterable
+
 from django.db.models import QuerySet
 
-from streamviz.records.models import ApiKey, Policy
+from streamviz.records.models import ApiKey, Policy, Session
 from streamviz.records.queries.rows import rows
 
 MOST = 1_000
@@ -46,6 +48,11 @@ def keys() -> list[str]:
 def policies() -> list[str]:
     """All policies."""
     return _first(Policy.objects.values_list("name", flat=True))
+
+
+def session_titles(ids: Iterable[str]) -> dict[str, str]:
+    """What each of these sessions is called, by its id."""
+    return {str(session.pk): session.title for session in Session.objects.filter(pk__in=ids)}
 
 
 def _first(names: "QuerySet[ApiKey, str] | QuerySet[Policy, str]") -> list[str]:

@@ -18,7 +18,7 @@ class Grouping(StrEnum):
     MODEL = "s.requested_model"
     PROVIDER = "s.provider"
     KEY = "coalesce((SELECT name FROM records_apikey WHERE id = s.key_id), '')"
-    SESSION = "(SELECT coalesce(nullif(label, ''), name) FROM records_session WHERE id = s.session_id)"
+    SESSION = "s.session_id::text"
 
 
 # What rows are added up by before the group's name is looked up; it has the name by which that is done.
@@ -136,23 +136,16 @@ FROM (
 ) AS s
 GROUP BY 1, 2 HAVING sum(streams) > 0 ORDER BY 1, 2
 """
-# Index stream_in_session for sessions: of many thousands, names are joined sooner than looked up.
+# Index stream_newest for sessions.
 _LARGEST = """
 SELECT {name}, sum(streams)::bigint, count(*) OVER () FROM (
     SELECT {column}, sum(streams) AS streams, sum(output_tokens) AS tokens, sum(cost) AS cost
     FROM {source} AS s WHERE {conditions} GROUP BY 1
-) AS s {named}
+) AS s
 GROUP BY 1 HAVING sum(streams) > 0 ORDER BY sum({by}) DESC NULLS LAST, 1 LIMIT %(most)s
 """
 # What groups may be the largest by, and its column.
 LARGEST = {"streams": "streams", "tokens": "tokens", "cost": "cost"}
-_NAMED = {
-    Grouping.KEY: ("coalesce(named.name, '')", "LEFT JOIN records_apikey AS named ON named.id = s.key_id"),
-    Grouping.SESSION: (
-        "coalesce(nullif(named.label, ''), named.name)",
-        "JOIN records_session AS named ON named.id = s.session_id",
-    ),
-}
 _STREAMS = "SELECT coalesce(sum(streams), 0) FROM {source} AS s WHERE {conditions}"
 # Index stream_sample, or stream_newest.
 _TIMES = """
@@ -255,8 +248,7 @@ def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams"
     """The groups that have most of one of LARGEST, the largest first, and how many groups there are."""
     wanted = wanted_streams(filters)
     source = _source(filters, grouping)
-    name, named = _NAMED.get(grouping, (grouping.value, ""))
-    parts = {"name": name, "named": named, "column": _COLUMNS[grouping], "source": source, "by": LARGEST[by]}
+    parts = {"name": grouping.value, "column": _COLUMNS[grouping], "source": source, "by": LARGEST[by]}
     with planned(*_PLANNED):
         found = rows(_LARGEST.format(**parts, conditions=wanted.of("s")), {**wanted.values, "most": most})
     return [name for name, _, _ in found], found[0][2] if found else 0

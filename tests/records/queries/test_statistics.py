@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from streamviz.records.models import ApiKey
+from streamviz.records.models import ApiKey, Session
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries import search, sources, statistics
 from streamviz.records.queries.filters import Filters
@@ -136,7 +136,8 @@ def test_a_common_word_is_estimated_where_enough_of_the_sample_have_it(
 def test_the_largest_groups_come_first(query: Query) -> None:
     labels = ["one", "two", "two", "three", "three", "three"]
     store(*(story(NOW, number=n, session=label) for n, label in enumerate(labels)))
-    assert largest(Filters(since=NOW), Grouping.SESSION, 2) == (["three", "two"], 3)
+    ids = {session.label: str(session.pk) for session in Session.objects.all()}
+    assert largest(Filters(since=NOW), Grouping.SESSION, 2) == ([ids["three"], ids["two"]], 3)
     assert largest(Filters(since=NOW), Grouping.KEY, 2) == ([""], 1)
     assert largest(Filters(since=NOW + HOUR), Grouping.SESSION, 2) == ([], 0)
 
@@ -145,7 +146,6 @@ GROUPS = {
     Grouping.MODEL: {"a", "b"},
     Grouping.PROVIDER: {"openai", "anthropic"},
     Grouping.KEY: {"", "nightly"},
-    Grouping.SESSION: {"one", "two"},
 }
 
 
@@ -159,6 +159,12 @@ def test_they_are_grouped(query: Query, grouping: Grouping, groups: set[str]) ->
     buckets = by_time(Filters(), HOUR, grouping).buckets
     assert {bucket.group for bucket in buckets} == groups
     assert [bucket.streams for bucket in buckets] == [1, 1]
+
+
+def test_sessions_are_grouped_by_their_ids(query: Query) -> None:
+    store(story(NOW, session="one"), story(NOW, session="two", number=1))
+    groups = {bucket.group for bucket in by_time(Filters(), HOUR, Grouping.SESSION).buckets}
+    assert groups == {str(session.pk) for session in Session.objects.all()}
 
 
 def test_filters_and_searches_apply(query: Query) -> None:
