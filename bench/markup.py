@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from timeit import repeat
 
 import django
@@ -26,7 +27,8 @@ def main() -> None:
     from streamviz.live.row_markup import strip
 
     pieces = [Segment("completed", "20%", "80%"), Segment("halted", "0%", "20%")]
-    chart = Chart([Bar(f"{n}%", "1%", f"{n} streams", f"/sessions/?at={n}", pieces) for n in range(60)], "100")
+    now = datetime.now(UTC)
+    chart = Chart([Bar(f"{n}%", "1%", f"{n} streams", f"/sessions/?at={n}", pieces, "", now) for n in range(60)], "100")
     blocks = [strips.Segment(f"{n}%", "5%", f"{n}%", 2, 10, "content", "", 7) for n in range(12)]
     drawn = strips.Strip(blocks, None, "12 blocks")
     of_bars, of_strip = (engines["django"].from_string(source) for source in (TEMPLATE, STRIP))

@@ -1,5 +1,7 @@
 // A finished stream's page as it was at any moment: dragged, stepped or played. The server says how it was; a moment is
 // asked for when the last one has come.
+import { stay } from "./swap.js";
+
 const IDLE_MS = 300; // longer gaps between chunks are passed over where idle is compressed
 const MOST_STEPS = 8; // that wait: a key that is held down is not to be followed for long after
 const STEPS = { ",": "previous", ".": "next", "[": "earlier", "]": "later", Home: "first", End: "last" };
@@ -52,13 +54,13 @@ function arrow(event) {
 }
 
 function clicked(event) {
-  const link = event.target.closest?.("[data-step], [data-at], [data-tape], [data-speed], #play");
+  const link = event.target.closest?.("[data-step], a[data-seq], [data-tape], [data-speed], #play");
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   if (link.id === "play") playing === null ? play() : pause();
   else if (link.dataset.speed) setSpeed(link);
   else if (link.dataset.step) go(link.dataset.step);
-  else if (link.dataset.at) (pause(), ask(`at=${link.dataset.at}`));
+  else if (link.dataset.seq) (pause(), ask(`at=${link.dataset.seq}`));
   else if (link.dataset.tape) ((tape = link.dataset.tape), ask(`at=${here()}`));
 }
 
@@ -99,11 +101,18 @@ async function answer() {
     // htmx leaves a request out that comes while the last one settles.
     const found = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => null);
     if (!found?.ok) break;
-    panes().outerHTML = await found.text();
+    show(await found.text());
     take();
   }
   wanted = [];
   asking = false;
+}
+
+function show(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  stay(panes(), template.content);
+  panes().replaceWith(template.content);
 }
 
 // What is shown now, as the server says.

@@ -1,6 +1,7 @@
 // Puts what a message says into the page: fragments with `hx-swap-oob`, as htmx understands it. htmx tells listeners of
 // every element on the way, which is more than a hundred rows that change ten times a second can afford.
 import { waits } from "./rows.js";
+import { localize } from "./times.js";
 
 const LONG = 4096; // characters
 const OPENED = "details[open][id], .block-raw[id]:not([hidden])";
@@ -29,6 +30,7 @@ function place(element) {
       keepOpen(target, element);
       replace(target, element);
       process(element);
+      localize(element);
       break;
     case "delete":
       target.remove();
@@ -54,8 +56,14 @@ function process(element) {
 // Panes stay where somebody has scrolled them to.
 function replace(before, after) {
   const reached = [...before.querySelectorAll(".pane")].map((pane) => pane.scrollTop);
+  stay(before, after);
   before.replaceWith(after);
   if (reached.length) after.querySelectorAll(".pane").forEach((pane, at) => (pane.scrollTop = reached[at]));
+}
+
+// What a page was sent once stays as it is, in its place.
+export function stay(before, after) {
+  for (const kept of before.querySelectorAll("[data-stays]")) after.querySelector(`#${kept.id}`)?.replaceWith(kept);
 }
 
 // What somebody has opened in the one is open in the other.

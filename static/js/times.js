@@ -5,6 +5,7 @@ const FORMATS = {
   day: new Intl.DateTimeFormat(LOCALE, { day: "2-digit", month: "short" }),
   month: new Intl.DateTimeFormat(LOCALE, { month: "short", year: "numeric" }),
   time: new Intl.DateTimeFormat(LOCALE, TIME),
+  moment: new Intl.DateTimeFormat(LOCALE, { ...TIME, day: "2-digit", month: "short", second: "2-digit" }),
   ms: new Intl.DateTimeFormat(LOCALE, { ...TIME, second: "2-digit", fractionalSecondDigits: 3 }),
   second: new Intl.DateTimeFormat(LOCALE, { ...TIME, second: "2-digit" }),
 };
@@ -17,8 +18,8 @@ export function setServerTime(milliseconds) {
 }
 
 export function start() {
-  localize();
-  document.addEventListener("htmx:afterSwap", localize);
+  localize(document);
+  document.addEventListener("htmx:afterSwap", () => localize(document));
   if (document.querySelector("[data-since], [data-ago], #socket")) setInterval(refresh, 200);
   document.addEventListener("pointerover", tell, { passive: true });
 }
@@ -32,14 +33,23 @@ function tell(event) {
 }
 
 // What the server says in UTC is said in the zone of whoever looks: `data-at` is the moment (ms since the epoch), and
-// `data-shows` what of it: a `day`, a `month`, the `time`, the `second`, its `ms`, or all of it.
-function localize() {
-  for (const element of document.querySelectorAll("[data-at]")) {
+// `data-shows` what of it: a `day`, a `month`, the `time`, the `second`, its `ms`, the day with these, or all of it.
+// `data-begins` is that with which a title begins.
+export function localize(within) {
+  for (const element of within.querySelectorAll("[data-at]")) {
     const at = new Date(Number(element.dataset.at));
     const format = FORMATS[element.dataset.shows];
-    write(element, format ? format.format(at) : whole(at));
+    write(element, format ? short(format, at) : whole(at));
     if (element.hasAttribute("title")) element.title = whole(at);
   }
+  for (const element of within.querySelectorAll("[data-begins]")) {
+    const text = element.textContent;
+    write(element, short(FORMATS.moment, new Date(Number(element.dataset.begins))) + text.slice(text.indexOf(": ")));
+  }
+}
+
+function short(format, at) {
+  return format.format(at).replace(",", "");
 }
 
 function whole(at) {

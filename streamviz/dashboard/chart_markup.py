@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from django.utils.safestring import SafeString
 
@@ -26,7 +27,7 @@ def brush_attributes(brush: Brush | None) -> str:
     """What static/js/brush.js has to know of a drawing."""
     if brush is None:
         return ""
-    since, until = (round(at.timestamp() * 1000) for at in (brush.span.since, brush.span.until))
+    since, until = (_ms(at) for at in (brush.span.since, brush.span.until))
     step = round(brush.span.step.total_seconds() * 1000)
     return f' data-from="{since}" data-to="{until}" data-step="{step}" data-href="{html.escape(brush.href)}"'
 
@@ -37,8 +38,15 @@ def small_bars(chart: Chart) -> SafeString:
     return SafeString(f'<svg class="small-bars-plot" aria-hidden="true">{_GROUND}{drawn}</svg>')
 
 
-def _link(href: str, words: str, drawn: str) -> str:
-    return f'<a href="{html.escape(href)}" tabindex="-1"><title>{html.escape(words)}</title>{drawn}</a>'
+def _ms(at: datetime) -> int:
+    """Since the epoch."""
+    return round(at.timestamp() * 1000)
+
+
+def _link(href: str, at: datetime, words: str, drawn: str) -> str:
+    """The title begins with the time in UTC, which a script says in the zone of whoever looks."""
+    title = f'<title data-begins="{_ms(at)}">{at.astimezone(UTC):%d %b %H:%M:%S}: {html.escape(words)}</title>'
+    return f'<a href="{html.escape(href)}" tabindex="-1">{title}{drawn}</a>'
 
 
 def _bar(bar: Bar) -> str:
@@ -46,7 +54,9 @@ def _bar(bar: Bar) -> str:
     segments = "".join(
         f'<rect class="bar-{each.css}" {across} y="{each.y}" height="{each.height}"/>' for each in bar.segments
     )
-    return _link(bar.href, bar.words, f'<rect class="bar-room" {across} y="0" height="100%"/>{segments}{_cut(bar)}')
+    return _link(
+        bar.href, bar.at, bar.words, f'<rect class="bar-room" {across} y="0" height="100%"/>{segments}{_cut(bar)}'
+    )
 
 
 def _cut(bar: Bar) -> str:
@@ -60,10 +70,10 @@ def _cut(bar: Bar) -> str:
 
 
 def _moment(mark: Mark) -> str:
-    at = "" if mark.at is None else f' data-at="{mark.at}" data-shows="{mark.shows}"'
-    return f'<text class="axis-text" x="{mark.x}" y="100%" dy="-3"{at}>{html.escape(mark.words)}</text>'
+    at = f'data-at="{_ms(mark.at)}" data-shows="{mark.shows}"'
+    return f'<text class="axis-text" x="{mark.x}" y="100%" dy="-3" {at}>{html.escape(mark.words)}</text>'
 
 
 def _change(mark: Mark) -> str:
     line = f'<line class="bar-change" x1="{mark.x}" x2="{mark.x}" y1="0" y2="100%"/>'
-    return _link(mark.href, mark.words, line)
+    return _link(mark.href, mark.at, mark.words, line)

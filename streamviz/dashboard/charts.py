@@ -31,24 +31,26 @@ class Segment(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """What a step has. `words` say it all, `href` leads to the streams behind it. `over` is its value where that is far
-    above the drawing's height."""
+    """What a step has, from `at` on. `words` say it all, `href` leads to the streams behind it. `over` is its value
+    where that is far above the drawing's height."""
 
     x: str
     width: str
     words: str
     href: str
     segments: list[Segment]
-    over: str = ""
+    over: str
+    at: datetime
 
 
 class Mark(NamedTuple):
-    """A moment on the axis. `at` (ms since the epoch) and `shows` let a script say it in another time zone."""
+    """A moment. `words` are what is said of it; on the axis that is the moment itself, which `shows` lets a script say
+    in another time zone."""
 
     x: str
+    at: datetime
     words: str
     href: str = ""
-    at: int | None = None
     shows: str = ""
 
 
@@ -67,20 +69,31 @@ class Chart(NamedTuple):
 
 
 class Column(NamedTuple):
-    """What is known of a step: values of one sort each, by their look, from the ground up."""
+    """What is known of a step that begins `at`: values of one sort each, by their look, from the ground up."""
 
+    at: datetime
     words: str
     href: str
     values: Sequence[tuple[str, float]]
 
 
 class Spread(NamedTuple):
-    """A step's median and 95th percentile."""
+    """The median and the 95th percentile of a step that begins `at`."""
 
+    at: datetime
     words: str
     href: str
     p50: float | None
     p95: float | None
+
+
+class Bands(NamedTuple):
+    """How many there are of each band in a step that begins `at`."""
+
+    at: datetime
+    words: str
+    href: str
+    numbers: Mapping[int, int]
 
 
 def percent(value: float) -> str:
@@ -133,10 +146,10 @@ def spreads(columns: Sequence[Spread | None], shown: Callable[[float], str] = _u
     return Chart(bars, shown(full) if bars else "")
 
 
-def heat(columns: Sequence[tuple[str, str, Mapping[int, int]] | None], shown: Callable[[int], str]) -> Chart:
-    """How many there are of each band, darker where there are more; a column has words, a link and the bands."""
-    bands = [band for each in columns if each for band in each[2]]
-    most = max((number for each in columns if each for number in each[2].values()), default=0)
+def heat(columns: Sequence[Bands | None], shown: Callable[[int], str]) -> Chart:
+    """How many there are of each band, darker where there are more."""
+    bands = [band for each in columns if each for band in each.numbers]
+    most = max((number for each in columns if each for number in each.numbers.values()), default=0)
     if not bands:
         return Chart([], "")
     low, high = min(bands), max(bands) + 1
@@ -146,9 +159,9 @@ def heat(columns: Sequence[tuple[str, str, Mapping[int, int]] | None], shown: Ca
         if each:
             cells = [
                 Segment(f"heat-{_darkness(number, most)}", percent((high - 1 - band) * height), percent(height))
-                for band, number in sorted(each[2].items())
+                for band, number in sorted(each.numbers.items())
             ]
-            bars.append(_bar(n, len(columns), Column(each[0], each[1], ()), cells))
+            bars.append(_bar(n, len(columns), each, cells))
     return Chart(bars, f"{shown(high)}, from {shown(low)} on a log scale")
 
 
@@ -156,10 +169,10 @@ def _darkness(number: int, most: int) -> int:
     return max(1, math.ceil(_SHADES * number / most))
 
 
-def _bar(number: int, of: int, column: Column | Spread, segments: list[Segment], over: str = "") -> Bar:
+def _bar(number: int, of: int, column: Column | Spread | Bands, segments: list[Segment], over: str = "") -> Bar:
     step = 100 / of
     x = number * step + step * (1 - _BAR) / 2
-    return Bar(percent(x), percent(step * _BAR), column.words, column.href, segments, over)
+    return Bar(percent(x), percent(step * _BAR), column.words, column.href, segments, over, column.at)
 
 
 def _segments(column: Column, full: float) -> list[Segment]:
@@ -190,11 +203,7 @@ def axis(span: Timespan) -> list[Mark]:
     shown = _SHOWN[shows]
     every = max(1, round(len(steps) / _MARKS))
     places = [(n * 100 / len(steps), at) for n, at in enumerate(steps) if n % every == 0]
-    return [
-        Mark(percent(x), at.strftime(shown), at=round(at.timestamp() * 1000), shows=shows)
-        for x, at in places
-        if x <= _LAST_MARK
-    ]
+    return [Mark(percent(x), at, at.strftime(shown), shows=shows) for x, at in places if x <= _LAST_MARK]
 
 
 def place(at: datetime, span: Timespan) -> str:

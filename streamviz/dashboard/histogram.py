@@ -18,7 +18,7 @@ class Histogram(NamedTuple):
     """
 
     chart: charts.Chart
-    rows: list[tuple[str, Bucket, int, str]]
+    rows: list[tuple[Bucket, int, str]]
     streams: int
     one_in: int
 
@@ -29,13 +29,12 @@ def histogram_of(filters: Filters, span: Timespan, written: str) -> Histogram:
         counted = by_time(filters, span.step, has_times=False, may_estimate=True)
     about = "about " if counted.counted > 1 else ""
     rows = [
-        (f"{at:%d %b %H:%M:%S}", bucket, failed_of(bucket), sessions_url(between(at, at + span.step), written))
+        (bucket, failed_of(bucket), sessions_url(between(bucket.at, bucket.at + span.step), written))
         for bucket in counted.buckets
-        for at in (bucket.at,)
     ]
     columns = {
-        bucket.at: charts.Column(f"{when}: {about}{outcome_words(bucket)}", href, outcome_values(bucket))
-        for when, bucket, _, href in rows
+        bucket.at: charts.Column(bucket.at, f"{about}{outcome_words(bucket)}", href, outcome_values(bucket))
+        for bucket, _, href in rows
     }
     chart = charts.stacked([columns.get(at) for at in span.steps], lambda value: count(int(value)))
     return Histogram(chart, rows, sum(bucket.streams for bucket in counted.buckets), counted.counted)

@@ -55,9 +55,8 @@ class Drawn(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A step's figures, when that is, and a link to its streams."""
+    """A step's figures, and a link to its streams."""
 
-    when: str
     href: str
     bucket: Bucket
     failed: int
@@ -139,13 +138,9 @@ def stats_of(span: Timespan, group: str, compared: Compared = Compared(), by: st
     )
 
 
-def _when(at: datetime) -> str:
-    return f"{at:%d %b %H:%M:%S}"
-
-
 def _row(bucket: Bucket, span: Timespan, written: str) -> Row:
     href = sessions_url(between(bucket.at, bucket.at + span.step), written)
-    return Row(_when(bucket.at), href, bucket, failed_of(bucket))
+    return Row(href, bucket, failed_of(bucket))
 
 
 def _drawn(total: Bucket, rows: Sequence[Row], span: Timespan) -> list[Drawn]:
@@ -205,7 +200,7 @@ def _bars(
     words: Callable[[Bucket], str],
     shown: Callable[[float], str],
 ) -> charts.Chart:
-    columns = [row and charts.Column(f"{row.when}: {words(row.bucket)}", row.href, values(row.bucket)) for row in rows]
+    columns = [row and charts.Column(row.bucket.at, words(row.bucket), row.href, values(row.bucket)) for row in rows]
     return charts.stacked(columns, shown)
 
 
@@ -235,7 +230,7 @@ def _cost_words(bucket: Bucket) -> str:
 def _spreads(title: str, rows: Sequence[Row | None], p50: _Figure, p95: _Figure) -> charts.Chart:
     def spread(row: Row) -> charts.Spread:
         low, high = p50(row.bucket), p95(row.bucket)
-        return charts.Spread(f"{row.when}: {title} {_both(low, high)}", row.href, low, high)
+        return charts.Spread(row.bucket.at, f"{title} {_both(low, high)}", row.href, low, high)
 
     columns = [row and spread(row) for row in rows]
     return charts.spreads(columns, _exact)
@@ -263,14 +258,12 @@ def _stall_column(each: Stalls, span: Timespan, written: str) -> charts.Column:
     told = f"upstream silent {each.upstream:,}, held {each.held:,}, client not reading {each.client:,}"
     href = sessions_url(between(each.at, each.at + span.step), written)
     values = [("calm", each.upstream), ("held", each.held), ("left", each.client)]
-    return charts.Column(f"{_when(each.at)}: {told}", href, values)
+    return charts.Column(each.at, told, href, values)
 
 
-def _latency_column(
-    at: datetime, bands: dict[int, int], span: Timespan, written: str
-) -> tuple[str, str, dict[int, int]]:
+def _latency_column(at: datetime, bands: dict[int, int], span: Timespan, written: str) -> charts.Bands:
     told = ", ".join(f"{number:,} from {_band_words(band)}" for band, number in sorted(bands.items()))
-    return f"{_when(at)}: {told}", sessions_url(between(at, at + span.step), written), bands
+    return charts.Bands(at, told, sessions_url(between(at, at + span.step), written), bands)
 
 
 def _band_words(band: int) -> str:
@@ -304,8 +297,8 @@ def _group_rows(wanted: Filters, span: Timespan, group: str, names: Sequence[str
     columns: dict[str, dict[datetime, charts.Column]] = defaultdict(dict)
     for bucket in by_time(wanted, span.step, GROUPINGS[group], has_times=False).buckets:
         href = sessions_url(between(bucket.at, bucket.at + span.step), filtered(bucket.group))
-        words = f"{_when(bucket.at)}: {outcome_words(bucket)}"
-        columns[bucket.group][bucket.at] = charts.Column(words, href, outcome_values(bucket))
+        drawn = charts.Column(bucket.at, outcome_words(bucket), href, outcome_values(bucket))
+        columns[bucket.group][bucket.at] = drawn
     full = charts.highest([each for steps in columns.values() for each in steps.values()])
     titles = session_titles(names) if group == "session" else {}
     return [
@@ -326,7 +319,9 @@ def policy_charts(span: Timespan) -> dict[str, charts.Chart]:
     columns: dict[str, dict[datetime, charts.Column]] = defaultdict(dict)
     for bucket in policies_by_time(span.since, span.until, span.step):
         href = sessions_url(between(bucket.at, bucket.at + span.step), term("policy", bucket.policy))
-        columns[bucket.policy][bucket.at] = charts.Column(_policy_words(bucket), href, _verdict_values(bucket))
+        columns[bucket.policy][bucket.at] = charts.Column(
+            bucket.at, _policy_words(bucket), href, _verdict_values(bucket)
+        )
     return {name: charts.stacked([found.get(at) for at in span.steps]) for name, found in columns.items()}
 
 
@@ -354,7 +349,7 @@ def _verdict_values(bucket: PolicyBucket) -> list[tuple[str, float]]:
 
 
 def _policy_words(bucket: PolicyBucket) -> str:
-    return f"{_when(bucket.at)}: {bucket.verdicts:,} verdicts, {bucket.interventions:,} intervened"
+    return f"{bucket.verdicts:,} verdicts, {bucket.interventions:,} intervened"
 
 
 def _changes(span: Timespan) -> list[Change]:
@@ -365,5 +360,5 @@ def _changes(span: Timespan) -> list[Change]:
 
 
 def _mark(version: PolicyVersion, span: Timespan) -> charts.Mark:
-    words = f"{_when(version.changed_at)}: {version} ({version.mode}) {version.reason}"
-    return charts.Mark(charts.place(version.changed_at, span), words, reverse("policy", args=[version.policy.name]))
+    words, at = f"{version} ({version.mode}) {version.reason}", version.changed_at
+    return charts.Mark(charts.place(at, span), at, words, reverse("policy", args=[version.policy.name]))

@@ -40,6 +40,7 @@ def opened(stream: LiveStream) -> StreamOpened:
         relation=stream.place.relation,
         asked=stream.place.asked,
         is_named=stream.place.is_named,
+        request_headers=stream.request_headers,
     )
 
 

@@ -40,7 +40,8 @@ class LiveStream:
     `cancel(by)` stops the stream on a person's word; False where it is too late.
     `sending_since` is when the client's socket was given what it has not taken yet, `client_waits` from when to when
     that took long enough to call the client slow.
-    `request` is empty until its policies have settled what goes upstream.
+    `request` is empty until its policies have settled what goes upstream. `request_headers` are those of it that are
+    kept, but for the user agent.
     `tokens` and `cost` (US dollars) are what it came to, once it is over. `hides_usage`: upstream was asked for usage,
     which the client did not want. `left_out` names what its provider could not take of the request. `reserved` is under
     which tally each of its reservations is: its key's by their period, its session's by "".
@@ -65,6 +66,7 @@ class LiveStream:
     provider: str = ""
     client: str = ""
     user_agent: str = ""
+    request_headers: dict[str, str] = field(default_factory=dict)
     request: bytes = b""
     received_at: "array[int]" = field(default_factory=lambda: array("q"))
     passed_seqs: "array[int]" = field(default_factory=lambda: array("q"))

@@ -182,17 +182,20 @@ async def stream(
     *,
     moment: Moment | None = None,
     is_played: bool = False,
+    asked: str = "",
     oob: bool = False,
 ) -> SafeString:
     """All of a stream's page below its tabs: with the blocks from `first` on, or the newest where that is None, or as
-    they were at a `moment`. Where it `is_played` the waterfall has a playhead, and what plays it."""
+    they were at a `moment`. Where it `is_played` the waterfall has a playhead, and what plays it. `asked` is what was
+    asked, as a fragment; what takes the page's place later needs none."""
     fall = waterfall(view, now, None if moment else window_of(view, first).end, moment=moment, is_played=is_played)
+    taken = _size([fall, asked])
     return fragment(
         "_stream",
         stream=view,
         length=exact(view.since_start(view.ended_at)),
         waterfall=fall,
-        panes=await panes(moment.view if moment else view, now, pace, first, moment=moment, taken=_size([fall])),
+        panes=await panes(moment.view if moment else view, now, pace, first, moment=moment, taken=taken, asked=asked),
         moment=moment,
         is_played=is_played,
         oob=oob,
@@ -200,7 +203,14 @@ async def stream(
 
 
 async def panes(
-    view: StreamView, now: int, pace: Pace, first: int | None = None, *, moment: Moment | None = None, taken: int = 0
+    view: StreamView,
+    now: int,
+    pace: Pace,
+    first: int | None = None,
+    *,
+    moment: Moment | None = None,
+    taken: int = 0,
+    asked: str = "",
 ) -> SafeString:
     """A stream's blocks, what they say and the verdicts on them, on a page of which so much is `taken` (bytes)."""
     shown = window_of(view, first)
@@ -220,6 +230,7 @@ async def panes(
         more_verdicts=more,
         holds=held,
         moment=moment,
+        asked=asked,
     )
 
 

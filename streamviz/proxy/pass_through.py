@@ -13,7 +13,7 @@ from streamviz.core.context import SessionCounts
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
-from streamviz.core.masking import kept_text
+from streamviz.core.masking import kept_text, kept_values
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.wire import PASSED_THROUGH
@@ -22,6 +22,7 @@ from streamviz.exchange.life import Event
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import http, limiting
 from streamviz.proxy.clock import Clock
+from streamviz.proxy.kept_headers import kept_headers
 from streamviz.proxy.leaving import Race
 from streamviz.proxy.passage import Place, place_of, require_unjudged
 from streamviz.proxy.passing import end_to_end
@@ -240,4 +241,5 @@ def _opened(
         context=ChainContext(str(stream_id), clock.now, call, state=state, began_at=requested_at),
         client=client[0] if client else "",
         user_agent=kept_text(header(b"user-agent"), policies),
+        request_headers=kept_values(kept_headers(scope), policies),
     )

@@ -1,16 +1,18 @@
 """What a request says beside what goes upstream: how its client calls the session, and itself."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from asgiref.typing import HTTPScope
 
-from streamviz.core.masking import kept_text
+from streamviz.core.masking import kept_text, kept_values
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import http
+from streamviz.proxy.kept_headers import kept_headers
 from streamviz.proxy.labels import label_of
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.session_names import is_helper, name_of
@@ -23,7 +25,7 @@ class Said(NamedTuple):
     """As the client said it: `session` is empty where it named none, `trace` where it is in none.
 
     `client` is the address and the port of its connection; `is_retry` that it sends the request again, `is_helper` that
-    a sub-agent asks.
+    a sub-agent asks. `headers` are those that the record keeps.
     """
 
     wire_format: WireFormat
@@ -33,6 +35,7 @@ class Said(NamedTuple):
     trace: str = ""
     is_retry: bool = False
     is_helper: bool = False
+    headers: Mapping[str, str] = MappingProxyType({})
 
     def keep(self, stream: LiveStream, request: ModelRequest, policies: Sequence[ActivePolicy]) -> None:
         """What is kept is the request as it goes upstream: of what a policy masks in it, or would mask in the rest,
@@ -43,9 +46,10 @@ class Said(NamedTuple):
             stream.session_label = kept_text(label_of(request.fields, self.wire_format.turns), policies)
 
     def keep_names(self, stream: LiveStream, policies: Sequence[ActivePolicy]) -> None:
-        """How its client calls the session, and itself, as far as policies leave that."""
+        """How its client calls the session, and itself, and its other headers, as far as policies leave that."""
         stream.session_name = kept_text(self.session, policies)
         stream.user_agent = kept_text(self.user_agent, policies)
+        stream.request_headers = kept_values(self.headers, policies)
 
 
 def said_of(wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) -> Said:
@@ -61,4 +65,5 @@ def said_of(wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) ->
         trace[1] if trace else "",
         header(b"x-stainless-retry-count").strip() not in ("", "0"),
         is_helper(header),
+        kept_headers(scope),
     )

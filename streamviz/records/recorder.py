@@ -31,6 +31,7 @@ from streamviz.records.columns import (
     SessionId,
     Spans,
     Texts,
+    TextsByName,
     Tokens,
 )
 
@@ -52,7 +53,7 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     `not_run` are the policies that do not judge it, and why. Where a policy takes its time over the request, `request`
     is empty at first and the entry comes once more. The stream goes on from `parent`, as `relation` says; where that is
     not known, from one that left something that was `asked` for. `is_named` says that its client named the session, as
-    `session_name`; `session_label` says what that is about.
+    `session_name`; `session_label` says what that is about. `request_headers` are those that are kept.
     """
 
     session_id: SessionId
@@ -74,6 +75,7 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     asked: list[int] = []
     is_named: bool = False
     session_name: str = ""
+    request_headers: TextsByName = {}
 
 
 class ChunksReceived(Entry, frozen=True, tag="chunks"):

@@ -12,7 +12,7 @@ NOW = datetime(2026, 9, 21, 12, 34, 56, tzinfo=UTC)
 
 
 def column(*values: tuple[str, float]) -> Column:
-    return Column("words", "/there/", values)
+    return Column(NOW, "words", "/there/", values)
 
 
 def test_values_stand_upon_one_another() -> None:
@@ -32,11 +32,11 @@ def test_a_little_among_much_is_seen() -> None:
 
 def test_nothing_is_no_drawing() -> None:
     assert charts.stacked([None, column(("calm", 0))], str) == ([], "")
-    assert charts.spreads([None, Spread("", "", None, None)], str) == ([], "")
+    assert charts.spreads([None, Spread(NOW, "", "", None, None)], str) == ([], "")
 
 
 def test_a_spread_goes_from_the_median_to_the_95th() -> None:
-    chart = charts.spreads([Spread("a", "", 50.0, 100.0), Spread("unknown", "", None, None)])
+    chart = charts.spreads([Spread(NOW, "a", "", 50.0, 100.0), Spread(NOW, "unknown", "", None, None)])
     [bar] = chart.bars
     assert bar.segments == [Segment("spread", "0.00%", "50.00%"), Segment("median", "50.00%", "2.00%")]
 
@@ -45,7 +45,7 @@ def test_one_that_stands_far_above_the_others_does_not_flatten_them() -> None:
     chart = charts.stacked([column(("calm", each)) for each in (10, 20, 30, 40, 4_000)], str)
     assert [bar.segments[0].height for bar in chart.bars] == ["20.00%", "40.00%", "60.00%", "80.00%", "100.00%"]
     assert ([bar.over for bar in chart.bars], chart.top) == (["", "", "", "", "4000"], "50.0")
-    spread = charts.spreads([Spread("", "", 5, each) for each in (10, 20, 30, 40, 4_000)], str)
+    spread = charts.spreads([Spread(NOW, "", "", 5, each) for each in (10, 20, 30, 40, 4_000)], str)
     assert [bar.over for bar in spread.bars] == ["", "", "", "", "4000"]
     assert spread.bars[-1].segments[0] == Segment("spread", "0.00%", "90.00%")
 

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -29,13 +30,15 @@ REQUEST = {
 }
 RAWS = [b'data: {"n": 1}\n\n', b'data: {"n": 2}\n\n']
 MADE = b"data: made\n\n"
+HEADERS = {"content-type": "application/json", "openai-beta": "it's=$new", "x-stainless-retry-count": "1"}
 
 
 @pytest.fixture
 def stream(cast: Cast) -> Stream:
     """One whose second chunk the client got as a policy made it."""
     key, _ = ApiKey.objects.issue("dana")
-    found = recorded(request=json.dumps(REQUEST).encode(), status=200, key=key, chunk_count=2, frame_count=2)
+    told = {"status": 200, "key": key, "chunk_count": 2, "frame_count": 2, "user_agent": "agent/1"}
+    found = recorded(request=json.dumps(REQUEST).encode(), request_headers=HEADERS, **told)
     hold(found, [SAID], RAWS)
     usual: dict[str, Any] = {"stream": found, "first_at": 0, "offsets": [0]}
     ClientRun.objects.create(**usual, first_frame=0, first_seq=0, lengths=[], payload=b"")
@@ -78,6 +81,8 @@ def test_an_archive_has_what_was_asked_and_what_the_client_got(cast: Cast, path:
     [entry] = json.loads(export(cast, path, "har"))["log"]["entries"]
     assert entry["request"]["url"] == "http://testserver/v1/chat/completions"
     assert json.loads(entry["request"]["postData"]["text"]) == REQUEST
+    told = {header["name"]: header["value"] for header in entry["request"]["headers"]}
+    assert told == {**HEADERS, "user-agent": "agent/1"}
     assert entry["response"]["content"]["text"] == (RAWS[0] + MADE).decode()
     assert (entry["time"], entry["timings"]["wait"]) == (2000, 2000)
 
@@ -87,6 +92,9 @@ def test_the_shell_sends_the_same_words(cast: Cast, path: str) -> None:
     words = shlex.split(command)
     assert words[1] == "http://testserver/v1/chat/completions"
     assert json.loads(words[words.index("--data-raw") + 1]) == REQUEST
+    # What says how it is to be answered is sent again, and not who sent it then.
+    headers = [word for before, word in pairwise(words) if before == "-H"]
+    assert headers[1:] == ["content-type: application/json", "openai-beta: it's=$new"]
 
 
 def test_the_program_sends_the_same_fields(cast: Cast, path: str) -> None:
@@ -96,6 +104,7 @@ def test_the_program_sends_the_same_fields(cast: Cast, path: str) -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "create"
     ]
     given = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+    assert given.pop("extra_headers") == {"openai-beta": "it's=$new"}
     assert {**given.pop("extra_body"), **given} == REQUEST
 
 

@@ -11,6 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from streamviz.dashboard import playback
+from streamviz.records.models import Stream
 from tests.core.support import delta, sse
 from tests.dashboard.conftest import Cast
 from tests.records.history import NOW, story
@@ -44,6 +45,22 @@ def test_each_moment_has_what_had_come(cast: Cast, stream: uuid.UUID) -> None:
         assert text_of(page) == "".join(WORDS[: seq + 1]).strip()
         assert f"chunk {seq}" in page
     assert text_of(shown(cast, f"/streams/{stream}/")) == "".join(WORDS)
+
+
+def test_what_was_asked_stands_beside_the_answer(cast: Cast, stream: uuid.UUID) -> None:
+    request = b'{"messages": [{"role": "user", "content": "Why <i>now</i>?"}]}'
+    Stream.objects.update(request=request, request_headers={"openai-beta": "one"}, user_agent="agent/2")
+    playback._kept.clear()
+    for url in (f"/streams/{stream}/", f"/streams/{stream}/?at=1"):
+        asked = shown(cast, url).split('id="asked"')[1].split('id="block-cards"')[0]
+        assert "Why &lt;i&gt;now&lt;/i&gt;?" in asked
+        assert ">openai-beta<" in asked
+        assert "agent/2" in asked
+    # A step leaves it as it is.
+    assert "Why &lt;i&gt;" not in shown(cast, f"/streams/{stream}/?at=1", **{"hx-request": "true"})
+    tab = shown(cast, f"/streams/{stream}/request/")
+    assert ">openai-beta<" in tab
+    assert "agent/2" in tab
 
 
 def test_a_part_of_the_page_is_enough_for_the_next_moment(cast: Cast, stream: uuid.UUID) -> None:

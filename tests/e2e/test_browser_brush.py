@@ -22,7 +22,7 @@ SCRIPT = '<script type="module">import { start } from "/brush.js"; start(); docu
 def page(chromium: Browser) -> Iterator[Page]:
     """Twelve hours, 720 pixels wide, each with a bar that is a link."""
     span = chosen(between(NOON, NOON + timedelta(hours=12)), NOON, None)
-    hours = [Column(f"{n} streams", "/bar", [("calm", n + 1)]) for n in range(len(span.steps))]
+    hours = [Column(at, f"{n} streams", "/bar", [("calm", n + 1)]) for n, at in enumerate(span.steps)]
     drawn = bars(stacked(hours), [], brush=Brush(span, sessions_between("model:a b")))
     style = "<style>body { margin: 0 } .bars { display: block; width: 720px; height: 100px }</style>"
     files = {"/": f"<!doctype html>{style}{drawn}{SCRIPT}", "/brush.js": _script()}

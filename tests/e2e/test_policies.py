@@ -282,9 +282,11 @@ def test_what_is_masked_beside_the_messages_is_kept_nowhere_either(guarded: Guar
     assert asked["headers"]["openai-beta"] == "assistants=[api key removed]"
     assert asked["headers"]["anthropic-beta"] == "plain"
     kept = guarded.recorded(f"{session} of [api key removed]")
-    assert guarded.query("SELECT user_agent FROM records_stream WHERE id = %s", kept.id) == [
-        ("agent/1 [api key removed]",)
-    ]
+    [(agent, told)] = guarded.query("SELECT user_agent, request_headers FROM records_stream WHERE id = %s", kept.id)
+    assert agent == "agent/1 [api key removed]"
+    assert told["openai-beta"] == "assistants=[api key removed]"
+    assert told["anthropic-beta"] == "plain"
+    assert "authorization" not in told
     assert stored(guarded, hidden) == []
 
 

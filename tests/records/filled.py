@@ -46,6 +46,7 @@ def _value(name: str, number: int, hint: Any) -> object:
         bool: True,
         float: number + 0.5,
         dict[str, object]: {name: [number]},
+        dict[str, str]: {name: str(number)},
         list[dict[str, object]]: [{name: number}],
         list[tuple[int, int]]: [(NOON, NOON + number)],
         tuple[str, ...]: (name, str(number)),

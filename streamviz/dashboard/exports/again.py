@@ -45,6 +45,7 @@ def _curl(found: Sent, base_url: str) -> str:
         f"curl --no-buffer {quote(base_url + found.path)}",
         f'-H "Authorization: Bearer ${KEY}"',
         "-H 'content-type: application/json'",
+        *(f"-H {quote(f'{name}: {value}')}" for name, value in found.headers_again.items()),
         f"--data-raw {quote(found.body.decode('utf-8', 'replace'))}",
     ]
     return " \\\n  ".join(lines) + "\n"
@@ -68,6 +69,7 @@ def _with_sdk(sdk: _Sdk, found: Sent, base_url: str) -> str:
     own = [f"    {name}={_literal(found.fields[name])}," for name in sdk.own if name in found.fields]
     rest = {name: value for name, value in found.fields.items() if name not in sdk.own}
     more = [f"    extra_body={_literal(rest)},"] if rest else []
+    more += [f"    extra_headers={_literal(headers)},"] if (headers := found.headers_again) else []
     shown = ["for event in answer:", "    print(event)"] if found.fields.get("stream") is True else ["print(answer)"]
     lines = [
         f"import {sdk.client.partition('.')[0]}",
@@ -84,7 +86,7 @@ def _with_sdk(sdk: _Sdk, found: Sent, base_url: str) -> str:
 def _without_sdk(found: Sent, base_url: str) -> str:
     lines = [
         "import httpx",
-        f'headers = {{"authorization": f"Bearer {{os.environ[\'{KEY}\']}}"}}',
+        f'headers = {{"authorization": f"Bearer {{os.environ[\'{KEY}\']}}", **{found.headers_again!r}}}',
         f"body = {_literal(found.fields)}",
         f"print(httpx.post({base_url + found.path!r}, json=body, headers=headers, timeout=None).text)",
     ]

@@ -39,7 +39,7 @@ def _request(stream: Stream, base_url: str) -> dict[str, Any]:
         "method": "POST",
         "url": f"{base_url}{asked.path}",
         "httpVersion": "HTTP/1.1",
-        "headers": [{"name": "content-type", "value": "application/json"}],
+        "headers": [{"name": name, "value": value} for name, value in asked.headers.items()],
         "queryString": [],
         "cookies": [],
         "headersSize": -1,

@@ -1,5 +1,6 @@
 """A recorded request as it went over the wire: where to, and in what words."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -7,25 +8,38 @@ from streamviz.core.json_value import JsonObject, as_object, as_text, decode, en
 from streamviz.core.wire import GEMINI
 from streamviz.records.models import Stream
 
+_JSON = {"content-type": "application/json"}
+# What says who sent it, and how often, and what every client sets by itself.
+_OF_SENDER = ("accept", "content-type", "traceparent", "user-agent", "x-stainless-")
+
 
 class Sent(NamedTuple):
-    """A request: its path, its body, and the fields that this has; none where the request was not kept."""
+    """A request: its path, its body, and the fields that this has; none where the request was not kept. `headers` are
+    those that are."""
 
     path: str
     body: bytes
     fields: JsonObject
+    headers: Mapping[str, str]
+
+    @property
+    def headers_again(self) -> dict[str, str]:
+        """Those that say how it is to be answered, whoever sends it."""
+        return {name: value for name, value in self.headers.items() if not name.startswith(_OF_SENDER)}
 
 
 def sent(stream: Stream) -> Sent:
     """Google's format says in the path what the record has in the request."""
     body = bytes(stream.request)
     fields = _fields(body)
+    agent = {"user-agent": stream.user_agent} if stream.user_agent else {}
+    headers = {**_JSON, **agent, **stream.request_headers}
     if stream.wire_format != GEMINI.name or not fields:
-        return Sent(stream.endpoint, body, fields)
+        return Sent(stream.endpoint, body, fields, headers)
     method = "streamGenerateContent?alt=sse" if stream.is_streaming else "generateContent"
     path = f"{stream.endpoint}/{quote(as_text(fields.get('model')), safe='')}:{method}"
     kept = {name: value for name, value in fields.items() if name not in ("model", "stream")}
-    return Sent(path, encode(kept), kept)
+    return Sent(path, encode(kept), kept, headers)
 
 
 def _fields(body: bytes) -> JsonObject:

@@ -10,6 +10,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import aget_object_or_404, redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -23,6 +24,7 @@ from streamviz.live import actions, messages, rendering
 from streamviz.live.feed import feed, now_us
 from streamviz.live.pace import Pace
 from streamviz.live.presentation import marks
+from streamviz.live.presentation.asked import asked_of, headers_of
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut
 from streamviz.live.presentation.moment import moment_of
 from streamviz.live.presentation.stream_views import view_of_record, view_of_running, whole_view_of
@@ -53,13 +55,26 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
         return HttpResponse(await rendering.panes(moment.view, now_us(), Pace(), moment=moment))
     found = Found.over(played.view) if played else await _with_finish(await find_stream(stream_id, has_times=True))
     first = _number(request)
+    asked_for = await _asked(found.view, found.request or await _request_of(stream_id))
     content = await rendering.stream(
-        found.view, now_us(), Pace(), first, moment=moment, is_played=is_played(found.view)
+        found.view, now_us(), Pace(), first, moment=moment, is_played=is_played(found.view), asked=asked_for
     )
     context = found.context("stream") | {"content": content}
     # A socket shows the newest blocks.
     context["is_watchable"] = found.is_watchable and window_of(found.view, first).is_newest
     return await render_page(request, "dashboard/stream.html", context)
+
+
+async def _asked(view: StreamView, body: bytes) -> str:
+    """What was asked, as a fragment."""
+    asked = await asyncio.to_thread(asked_of, view, body)
+    return render_to_string("dashboard/_asked.html", {"asked": asked, "stream": view})
+
+
+async def _request_of(stream_id: uuid.UUID) -> bytes:
+    """As the record has it; empty where it does not."""
+    found = await Stream.objects.filter(pk=stream_id).values_list("request", flat=True).afirst()
+    return bytes(found or b"")
 
 
 async def _with_finish(found: "Found") -> "Found":
@@ -140,10 +155,10 @@ def _file(data: bytes, name: str, kind: str) -> HttpResponse:
 @needs(roles.VIEW)
 @require_safe
 async def request_body(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """The request as the client sent it; headers, and with them credentials, are never kept."""
+    """The request as the client sent it, with those of its headers that are kept: never credentials."""
     found = await find_stream(stream_id)
     body = await asyncio.to_thread(readable, found.request)
-    context = found.context("request_body") | {"text": cut(body, PAGE_BYTES)}
+    context = found.context("request_body") | {"text": cut(body, PAGE_BYTES), "headers": headers_of(found.view)}
     return await render_page(request, "dashboard/request_body.html", context)
 
 

@@ -200,7 +200,7 @@ def _view(
         turn=source.turn,
         stream=stream,
         attempts=source.attempts,
-        parts=[_part(part, source, calls, room) for part in new.parts],
+        parts=[said_part(part, stream.requested_at, calls, room) for part in new.parts],
         hidden=new.hidden,
         note=new.note,
         added=f"+{byte_size(new.size)}" if new.size else "",
@@ -212,7 +212,9 @@ def _view(
     )
 
 
-def _part(part: Part, source: Source, calls: Mapping[str, Call], room: int) -> SaidPart:
+def said_part(part: Part, at: int, calls: Mapping[str, Call], room: int) -> SaidPart:
+    """A part of a request that came `at` (µs since the epoch), in so many bytes of a page. `calls` are those that it
+    may have the results of."""
     call = calls.get(part.call_id) if part.call_id else calls.get(f"\x00{part.name}")
     call = call if part.kind is PartKind.TOOL_RESULT else None
     name = one_line(part.name, _HEAD) or (call.name if call else "")
@@ -221,7 +223,7 @@ def _part(part: Part, source: Source, calls: Mapping[str, Call], room: int) -> S
         kind=part.kind,
         who=one_line(part.role, 40) or "user",
         title=name or ("call " + one_line(part.call_id, 40) if part.call_id else ""),
-        meta=exact(max(0, source.stream.requested_at - call.at)) if call else "",
+        meta=exact(max(0, at - call.at)) if call else "",
         text=cut(part.text, min(room, _MOST_SAID)),
         size=byte_size(part.size) if part.size else "",
         is_open=len(part.text) <= most,

@@ -10,12 +10,14 @@ from streamviz.live.presentation.views import StreamView
 
 
 class Fact(NamedTuple):
-    """A figure with its name and a note. `since_ms`: it still grows, from this moment on (ms since the epoch)."""
+    """A figure with its name and a note. Since the epoch, in ms: `since_ms`, from when on it still grows, and `at_ms`,
+    the moment that it is, which a script says in the reader's zone."""
 
     name: str
     value: str
     note: str = ""
     since_ms: int | None = None
+    at_ms: int | None = None
 
 
 def facts_of(stream: StreamView, now: int) -> list[Fact]:
@@ -23,7 +25,7 @@ def facts_of(stream: StreamView, now: int) -> list[Fact]:
     return [
         Fact("Model", stream.model, _upstream(stream)),
         Fact("Key", one_line(stream.key_name, 100) or UNKNOWN),
-        Fact("Started", f"{_time(stream.requested_at):%d %b %H:%M:%S}", "UTC"),
+        Fact("Started", f"{_time(stream.requested_at):%d %b %H:%M:%S} UTC", at_ms=stream.requested_at // 1000),
         *([] if stream.status is None else [Fact("HTTP", str(stream.status), stream.endpoint)]),
         Fact("TTFT upstream", exact(stream.since_start(stream.upstream_first_at))),
         Fact("TTFT client", exact(stream.since_start(stream.client_first_at))),

@@ -10,6 +10,7 @@ from streamviz.live.presentation.turn_tree import Turn
 
 _MOST_SAID = 24_000
 _MOST_TOOLS = 200
+_FEW_TOOLS = 25
 _HEAD = 110
 
 
@@ -33,6 +34,11 @@ class Offered(NamedTuple):
     tools_note: str
     tools_size: str
     turn: Turn
+
+    @property
+    def has_few_tools(self) -> bool:
+        """Whether their names are shown unasked."""
+        return len(self.tools) < _FEW_TOOLS
 
 
 def changes_of(outline: RequestOutline | None, before: RequestOutline | None) -> Iterator[Change]:

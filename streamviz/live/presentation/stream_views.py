@@ -69,6 +69,7 @@ def view_of(entries: StreamEntries) -> StreamView:
         chunk_count=closed.chunk_count,
         frame_count=closed.frame_count,
         user_agent=opened.user_agent,
+        request_headers=opened.request_headers,
         blocks=_blocks(entries, verdicts, is_running=is_running),
         verdicts=verdicts,
         received_at=times.received_at,

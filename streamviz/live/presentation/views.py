@@ -64,6 +64,8 @@ class StreamView(msgspec.Struct, frozen=True, dict=True):
     """The policies that did not judge it, and why."""
     left_out: str = ""
     """What its provider could not take of the request, by name."""
+    request_headers: dict[str, str] = {}
+    """Those that are kept, but for the user agent."""
     status: int | None = None
     """Of the answer that the client got, as HTTP has it."""
     client_finish: str | None = None

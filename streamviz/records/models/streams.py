@@ -125,6 +125,9 @@ class Stream(models.Model):
     asked = ArrayField(models.BigIntegerField(), default=list, help_text="What its parent would be known by.")
     marks = ArrayField(models.BigIntegerField(), default=list, help_text="What streams that go on from it know it by.")
     left_out = models.TextField(default="", blank=True, help_text="What its provider could not take of the request.")
+    request_headers = models.JSONField(
+        default=dict, blank=True, help_text="Those of its request's headers that are kept."
+    )
 
     class Meta:
         ordering = ["-requested_at", "-id"]

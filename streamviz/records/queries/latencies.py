@@ -33,7 +33,7 @@ class ToolFigures(NamedTuple):
 _CELLS = """
 SELECT
     date_bin(%(step)s, s.requested_at, %(origin)s),
-    floor({bands} * log(greatest(0.1, extract(epoch FROM s.client_first_at - s.requested_at) * 1000)))::int,
+    floor({bands} * log(greatest(0.1, extract(epoch FROM s.client_first_at - s.requested_at) * 1000)::float))::int,
     count(*)
 FROM records_stream AS s
 WHERE {conditions} AND s.client_first_at IS NOT NULL

@@ -18,7 +18,7 @@ class Grouping(StrEnum):
     MODEL = "s.requested_model"
     PROVIDER = "s.provider"
     KEY = "coalesce((SELECT name FROM records_apikey WHERE id = s.key_id), '')"
-    SESSION = "s.session_id::text"
+    SESSION = "s.session_id"
 
 
 # What rows are added up by before the group's name is looked up; it has the name by which that is done.
@@ -238,7 +238,7 @@ def by_time(
         counts = _counts(wanted, parts, values) if found is None else found
         timed = one_in(sum(row[2] for row in counts))
         times = _times(wanted, parts, values, timed) if has_times else {}
-    buckets = [Bucket(*row, *times.get(row[:2], _NO_TIMES)) for row in counts]
+    buckets = [Bucket(row[0], str(row[1]), *row[2:], *times.get(row[:2], _NO_TIMES)) for row in counts]
     is_one = bool(buckets) and grouping is Grouping.NOTHING
     total = Bucket(buckets[0].at, "", *_sums(counts), *times.get(_TOGETHER, _NO_TIMES)) if is_one else None
     return Statistics(buckets, total, timed, counted)
@@ -251,7 +251,7 @@ def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams"
     parts = {"name": grouping.value, "column": _COLUMNS[grouping], "source": source, "by": LARGEST[by]}
     with planned(*_PLANNED):
         found = rows(_LARGEST.format(**parts, conditions=wanted.of("s")), {**wanted.values, "most": most})
-    return [name for name, _, _ in found], found[0][2] if found else 0
+    return [str(name) for name, _, _ in found], found[0][2] if found else 0
 
 
 def _source(filters: Filters, grouping: Grouping, *moments: datetime) -> str:

@@ -17,7 +17,8 @@ ON CONFLICT (id) DO UPDATE SET
 
 INSERT_STREAM = f"""
 {OPENED.insert()}
-ON CONFLICT (id) DO UPDATE SET request = excluded.request, user_agent = excluded.user_agent
+ON CONFLICT (id) DO UPDATE SET
+    request = excluded.request, user_agent = excluded.user_agent, request_headers = excluded.request_headers
     WHERE records_stream.request = ''
 """
 

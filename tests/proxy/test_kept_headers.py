@@ -1,0 +1,37 @@
+"""Of a client's headers, which the record keeps."""
+
+from typing import Any
+
+from streamviz.proxy.kept_headers import kept_headers
+from tests.proxy.test_passing import STAY
+
+KEPT = {
+    "content-type": "application/json",
+    "accept": "text/event-stream",
+    "anthropic-version": "2023-06-01",
+    "anthropic-beta": "claude-code-20250219",
+    "openai-beta": "responses=experimental",
+    "traceparent": f"00-{'1' * 32}-{'2' * 16}-01",
+    "x-stainless-retry-count": "1",
+    "x-streamviz-provider": "openai",
+}
+
+
+def kept(*headers: tuple[str, str]) -> dict[str, str]:
+    scope: Any = {"headers": [(name.encode(), value.encode()) for name, value in headers]}
+    return kept_headers(scope)
+
+
+def test_those_that_say_how_it_was_sent_are_kept() -> None:
+    assert kept(*KEPT.items()) == KEPT
+
+
+def test_credentials_cookies_and_what_nobody_knows_are_not() -> None:
+    others = {name: value for headers in STAY.values() for name, value in headers.items() if name not in KEPT}
+    unknown = {"x-something": "s", "x-stainless-secret": "s", "x-streamviz-key": "s", "openai-organization": "org-1"}
+    assert kept(*(others | unknown).items()) == {}
+
+
+def test_of_one_that_came_several_times_all_values_are_kept_unless_they_are_too_long() -> None:
+    assert kept(("accept", "a"), ("accept", "b")) == {"accept": "a, b"}
+    assert kept(("accept", "a" * 900), ("accept", "b" * 900), ("openai-beta", "b")) == {"openai-beta": "b"}
