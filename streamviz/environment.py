@@ -1,6 +1,7 @@
 """Reading settings from environment variables. A value that cannot be meant is refused with one clear line."""
 
 import os
+import re
 import secrets
 from difflib import get_close_matches
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -140,6 +141,15 @@ def _meant(name: str, settings: set[str]) -> str | None:
         return bare if bare in settings and "://" not in os.environ[name] else None
     likely = [setting for setting in settings if len(setting) >= LEAST_LETTERS]
     return next(iter(get_close_matches(name, likely, 1, LIKENESS)), None)
+
+
+def base_path(name: str) -> str:
+    """A path such as /streamviz, without a slash at its end; empty for `/`. Raises ImproperlyConfigured for what is
+    none."""
+    word = text(name).rstrip("/")
+    if not re.fullmatch(r"(/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)*", word):
+        raise ImproperlyConfigured(f"{name} must be a path such as /streamviz, not {word!r}.")
+    return word
 
 
 def is_loopback(host: str) -> bool:

@@ -44,6 +44,11 @@ CSRF_TRUSTED_ORIGINS = environment.words("CSRF_TRUSTED_ORIGINS")
 # Proxies that are believed who a request comes from, and whether it came by https.
 TRUSTED_PROXIES = environment.networks("TRUSTED_PROXIES")
 
+# Below which path a proxy serves all this; cookies are of that path alone.
+BASE_PATH = environment.base_path("BASE_PATH")
+FORCE_SCRIPT_NAME = BASE_PATH or None
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = f"{BASE_PATH}/"
+
 # Browsers come by https alone, which a proxy before the server speaks.
 HTTPS = environment.flag("HTTPS", default=False)
 if HTTPS and not TRUSTED_PROXIES:
@@ -193,8 +198,8 @@ CHANNEL_LAYERS = {"default": _LAYER}
 UNFOLD = admin_look.UNFOLD
 
 CSRF_FAILURE_VIEW = "streamviz.dashboard.views.errors.stale_form"
-LOGIN_URL = "/sign-in/"
-LOGIN_REDIRECT_URL = "/"
+LOGIN_URL = "sign_in"
+LOGIN_REDIRECT_URL = "live"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -209,7 +214,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 USE_I18N = False
 
-STATIC_URL = "/static/"
+STATIC_URL = f"{BASE_PATH}/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True  # files are served from where they lie, so there is no collectstatic step
 

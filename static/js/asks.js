@@ -47,17 +47,18 @@ function notify(asking) {
   const shown = new Notification(asking === 1 ? "A stream needs you" : `${asking} streams need you`, {
     body,
     tag: "streamviz-asks", // one at a time
-    icon: "/static/icon.svg",
+    icon: `${document.body.dataset.base}static/icon.svg`,
   });
   shown.onclick = () => {
     window.focus();
     shown.close();
-    if (!document.getElementById("wall")) location.assign("/");
+    if (!document.getElementById("wall")) location.assign(document.body.dataset.base);
   };
 }
 
 async function ask() {
-  const answer = await fetch("/needs-you/", { headers: { "HX-Request": "true" } }).catch(() => null);
+  const url = `${document.body.dataset.base}needs-you/`;
+  const answer = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => null);
   if (!answer?.ok || answer.redirected) return; // signed out, or not there just now
   swap(await answer.text());
   tell();

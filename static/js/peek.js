@@ -22,7 +22,7 @@ function clicked(event) {
   }
   const link = event.target.closest?.("#wall .row-link");
   if (!link || !ROOM.matches || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  const id = link.pathname.split("/")[2];
+  const id = link.pathname.split("/").at(-2);
   if (id === shown) return; // the second time it opens the page
   event.preventDefault();
   open(id);
@@ -33,7 +33,7 @@ function open(id) {
   const peek = document.getElementById("peek");
   peek.hidden = false;
   peek.scrollTop = 0;
-  htmx.ajax("GET", `/streams/${id}/peek/`, { target: "#peek", swap: "innerHTML" });
+  htmx.ajax("GET", `${document.body.dataset.base}streams/${id}/peek/`, { target: "#peek", swap: "innerHTML" });
   note();
 }
 

@@ -46,6 +46,6 @@ class ContentSecurityPolicyMiddleware:
 
 
 def _with_policy(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    policy = _ADMIN if request.path.startswith(_ADMIN_PATH) else _STRICT
+    policy = _ADMIN if request.path_info.startswith(_ADMIN_PATH) else _STRICT
     response.headers.setdefault("Content-Security-Policy", policy)
     return response

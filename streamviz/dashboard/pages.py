@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required, permission_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -34,7 +35,7 @@ def signed_in_user(request: HttpRequest) -> User:
 
 def base_url(request: HttpRequest) -> str:
     """Where clients reach this server, as this browser does."""
-    return request.build_absolute_uri("/").rstrip("/")
+    return request.build_absolute_uri(reverse("live")).rstrip("/")
 
 
 async def render_page(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:

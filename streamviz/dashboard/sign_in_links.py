@@ -1,7 +1,5 @@
 """One-time sign-in links, for an administrator who has no password yet."""
 
-from urllib.parse import urljoin
-
 from django.contrib.auth.models import User
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.utils.encoding import force_bytes, force_str
@@ -21,9 +19,9 @@ TOKENS = SignInToken()
 
 
 def sign_in_link(user: User, base_url: str) -> str:
-    """The URL that signs this user in, once, within settings.PASSWORD_RESET_TIMEOUT seconds."""
+    """The URL, below `base_url`, that signs this user in, once, within settings.PASSWORD_RESET_TIMEOUT seconds."""
     uidb64 = urlsafe_base64_encode(force_bytes(user.pk))
-    return urljoin(base_url, f"/sign-in/link/{uidb64}/{TOKENS.make_token(user)}/")
+    return f"{base_url}/sign-in/link/{uidb64}/{TOKENS.make_token(user)}/"
 
 
 def user_for_link(uidb64: str, token: str) -> User | None:

@@ -1,5 +1,6 @@
 """Light or dark: the system's choice, unless a person has made another for this browser."""
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 _COOKIE = "theme"
@@ -16,6 +17,7 @@ def chosen(request: HttpRequest) -> str:
 def choose(response: HttpResponse, theme: str) -> None:
     """Have the browser keep it."""
     if theme in THEMES and theme:
-        response.set_cookie(_COOKIE, theme, max_age=_YEAR_SECONDS, httponly=True, samesite="Lax")
+        path = settings.SESSION_COOKIE_PATH
+        response.set_cookie(_COOKIE, theme, max_age=_YEAR_SECONDS, path=path, httponly=True, samesite="Lax")
     else:
-        response.delete_cookie(_COOKIE, samesite="Lax")
+        response.delete_cookie(_COOKIE, path=settings.SESSION_COOKIE_PATH, samesite="Lax")

@@ -5,6 +5,8 @@ from channels.routing import URLRouter
 from channels.security.websocket import WebsocketDenier
 from django.urls import path, re_path
 
+from streamviz.asgi_types import Message, Receive, Send
+from streamviz.base_path import below
 from streamviz.live.consumers import StreamConsumer, WallConsumer
 from streamviz.live.origins import OwnOrigin
 
@@ -14,4 +16,11 @@ websocket_urlpatterns = [
     re_path("", WebsocketDenier.as_asgi()),  # there is none elsewhere, which is no fault of ours to be logged
 ]
 
-websocket_application = OwnOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
+_router = URLRouter(websocket_urlpatterns)
+
+
+async def _below_base(scope: Message, receive: Receive, send: Send) -> None:
+    await _router({**scope, "path": below(scope["path"])}, receive, send)
+
+
+websocket_application = OwnOrigin(AuthMiddlewareStack(_below_base))

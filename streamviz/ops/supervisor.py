@@ -50,7 +50,8 @@ def run(then: Callable[[str], None] | None = None) -> None:
 def base_url() -> str:
     """Where a browser on this machine finds the server."""
     host = reachable_host()
-    return f"http://[{host}]:{settings.PORT}" if ":" in host else f"http://{host}:{settings.PORT}"
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{settings.PORT}{settings.BASE_PATH}"
 
 
 def reachable_host() -> str:

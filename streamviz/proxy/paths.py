@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from streamviz.base_path import below
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, WIRE_FORMATS
 from streamviz.core.wire_format import WireFormat
 
@@ -20,8 +21,8 @@ _UNVERSIONED = re.compile(
 
 
 def canonical(path: str) -> str:
-    """A path with its version once: base URLs are written with it and without."""
-    path = _SERVER.sub("", path, count=1) if path[:1] != "/" else path
+    """A path with its version once, and below BASE_PATH: base URLs are written with it and without."""
+    path = below(_SERVER.sub("", path, count=1) if path[:1] != "/" else path)
     path = _REPEATED.sub("", path, count=1)
     return f"/v1{path}" if _UNVERSIONED.match(path) else path
 

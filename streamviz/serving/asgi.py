@@ -16,6 +16,7 @@ from django.db.backends.signals import connection_created
 from django.urls import is_valid_path
 
 from streamviz.asgi_types import Message, Receive, Send
+from streamviz.base_path import below
 
 # Django must be set up before anything that has models is imported.
 django_application = get_asgi_application()
@@ -42,21 +43,23 @@ vitals = Vitals("server")
 
 async def http(scope: Message, receive: Receive, send: Send) -> None:
     """The proxy's endpoints and the probes pass no middleware; every other page is Django's."""
-    if scope["path"] in PROBES:
-        await health.application(scope, send)
-    elif scope["path"] == "/metrics":
+    path = below(scope["path"])
+    if path in PROBES:
+        await health.application({**scope, "path": path}, send)
+    elif path == "/metrics":
         await metrics.application(scope, send)
+    elif _is_the_proxys(scope):
+        await proxy_application(scope, receive, send)
     else:
-        application = proxy_application if _is_the_proxys(scope) else django_application
-        await application(scope, receive, send)
+        await django_application({**scope, "path": f"{settings.BASE_PATH}{path}"}, receive, send)
 
 
 def _is_the_proxys(scope: Message) -> bool:
     """Also what a client of models asks for where there is no page: its errors are in its format."""
     if is_ours(canonical(scope["path"])):
         return True
-    path = scope["path"]
-    is_a_page = path.startswith(settings.STATIC_URL) or is_valid_path(path) or is_valid_path(f"{path}/")
+    path = below(scope["path"])
+    is_a_page = path.startswith(below(settings.STATIC_URL)) or is_valid_path(path) or is_valid_path(f"{path}/")
     return bool(credentials(cast(HTTPScope, scope))) and not is_a_page
 
 

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from streamviz.dashboard import roles
 from streamviz.dashboard.downloads import STOPPED_AFTER, counted
 from streamviz.dashboard.exports import FORMS
-from streamviz.dashboard.pages import needs, signed_in_user
+from streamviz.dashboard.pages import base_url, needs, signed_in_user
 from streamviz.dashboard.views.sessions import asked_filters
 from streamviz.records.models import Download, Session, Stream
 from streamviz.records.queries.filters import Filters
@@ -79,7 +79,7 @@ def _file(request: HttpRequest, name: str, streams: Iterable[Stream]) -> HttpRes
     form = FORMS.get(request.GET.get("as", "jsonl"))
     if form is None:
         raise Http404("There is no such form.")
-    pieces = form.write(streams, request.build_absolute_uri("/").rstrip("/"))
+    pieces = form.write(streams, base_url(request))
     headers = {"Content-Disposition": f'attachment; filename="{name}.{form.suffix}"', "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(_in_threads(pieces), content_type=form.content_type, headers=headers)
 
