@@ -45,7 +45,7 @@ async def http(scope: Message, receive: Receive, send: Send) -> None:
     """The proxy's endpoints and the probes pass no middleware; every other page is Django's."""
     path = below(scope["path"])
     if path in PROBES:
-        await health.application({**scope, "path": path}, send)
+        await health.application(cast(HTTPScope, {**scope, "path": path}), send)
     elif path == "/metrics":
         await metrics.application(scope, send)
     elif _is_the_proxys(scope):
