@@ -219,16 +219,19 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True  # files are served from where they lie, so there is no collectstatic step
 
 LOG_LEVEL = environment.choice("LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR"), "INFO")
+LOG_FORMAT = environment.choice("LOG_FORMAT", ("TEXT", "JSON"), "TEXT")
+ACCESS_LOG = environment.flag("ACCESS_LOG", default=False)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "streamviz.logs.LineFormatter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {"TEXT": {"()": "streamviz.logs.LineFormatter"}, "JSON": {"()": "streamviz.logs.JsonFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         # Django would otherwise add handlers of its own; the others report every connection at INFO.
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
         "django.server": {"handlers": [], "propagate": True},
+        "streamviz.access": {"level": "INFO" if ACCESS_LOG else "WARNING"},
         "daphne": {"level": "WARNING"},
         "twisted": {"level": "WARNING"},
         "asyncio": {"level": "WARNING"},

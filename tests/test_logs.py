@@ -1,9 +1,11 @@
+import json
 import logging
 import sys
+from contextvars import copy_context
 
 import pytest
 
-from streamviz.logs import LineFormatter, redact
+from streamviz.logs import JsonFormatter, LineFormatter, about_stream, redact
 
 
 @pytest.mark.parametrize(
@@ -45,3 +47,24 @@ def test_a_record_is_one_line_even_with_a_traceback() -> None:
     assert "\n" not in line
     assert " ERROR streamviz it failed | Traceback" in line
     assert "ValueError: Bearer *** | second line" in line
+
+
+def test_json_is_one_line_that_names_its_stream_and_hides_credentials() -> None:
+    def served() -> str:
+        about_stream("019a")
+        try:
+            raise ValueError("Bearer secret-token\nsecond line")
+        except ValueError:
+            record = logging.LogRecord("a", logging.ERROR, __file__, 1, 'it "%s"', ("failed\n",), sys.exc_info())
+        record.fields = {"status": 401, "path": "/shared/" + "s3-_" * 10}
+        return JsonFormatter().format(record)
+
+    line = copy_context().run(served)
+    assert "\n" not in line
+    told = json.loads(line)
+    assert (told["message"], told["level"], told["logger"], told["stream"]) == ('it "failed\n"', "ERROR", "a", "019a")
+    assert (told["status"], told["path"]) == (401, "/shared/***")
+    assert told["exception"].endswith("ValueError: Bearer ***\nsecond line")
+    assert told["time"].endswith("Z")
+    outside = logging.LogRecord("a", logging.INFO, __file__, 1, "of no stream", (), None)
+    assert "stream" not in json.loads(JsonFormatter().format(outside))

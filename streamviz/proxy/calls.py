@@ -23,6 +23,7 @@ from streamviz.exchange import recording
 from streamviz.exchange.exchange import Exchange
 from streamviz.exchange.reading import Means
 from streamviz.exchange.stream import LiveStream
+from streamviz.logs import about_stream
 from streamviz.proxy import http, limiting
 from streamviz.proxy.answers import helpers, open_counted
 from streamviz.proxy.clock import Clock
@@ -170,6 +171,7 @@ def _new_stream(
     wire_format = said.wire_format
     client = scope["client"]
     stream_id = uuid7()
+    about_stream(stream_id)
     session_id, place = worker.sessions.begin(stream_id, said, request.fields, key.name, requested_at, aggregator)
     state = aggregator.state
     return LiveStream(

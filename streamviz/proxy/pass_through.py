@@ -20,6 +20,7 @@ from streamviz.core.wire import PASSED_THROUGH
 from streamviz.exchange import errors, recording
 from streamviz.exchange.life import Event
 from streamviz.exchange.stream import LiveStream
+from streamviz.logs import about_stream
 from streamviz.proxy import http, limiting
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.kept_headers import kept_headers
@@ -222,6 +223,7 @@ def _opened(
     policies = worker.configuration.policies_of_all()
     named = name_of(header, {})
     state, stream_id, client = StreamState(), uuid7(), scope["client"]
+    about_stream(stream_id)
     call = ModelCall(PASSED_THROUGH.name, {"model": place.model})
     return LiveStream(
         id=stream_id,

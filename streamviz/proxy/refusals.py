@@ -20,5 +20,6 @@ def refused(scope: HTTPScope, path: str, error: ClientFacingError) -> dict[str, 
         return {}
     id = str(uuid7())
     client = http.header(scope, b"user-agent")[:_LONGEST_PATH]
-    log.info("refused %s: %d %s %r, of %r", id, error.status, error.code or error.kind, path[:_LONGEST_PATH], client)
+    said = (id, error.status, error.code or error.kind, path[:_LONGEST_PATH], client)
+    log.info("refused %s: %d %s %r, of %r", *said, extra={"fields": {"request_id": id, "status": error.status}})
     return {"request-id": id, "x-request-id": id}

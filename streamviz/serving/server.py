@@ -24,6 +24,7 @@ from twisted.logger import STDLibLogObserver, globalLogBeginner
 
 from streamviz.asgi_types import WHY, Application
 from streamviz.faults import Fault
+from streamviz.serving import access
 from streamviz.serving.connections import Brake, Port
 from streamviz.serving.forwarding import Networks, forwarded
 from streamviz.serving.gate import Gate, GatedRequest
@@ -124,7 +125,7 @@ class Factory(HTTPFactory):
         return protocol
 
     def log(self, request: Any) -> None:
-        """No access log: what matters of a request is in the record, and URLs can hold tokens."""
+        """Nothing: URLs can hold tokens. See serving/access.py."""
 
 
 class Server(DaphneServer, ABC):
@@ -192,7 +193,10 @@ class Server(DaphneServer, ABC):
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         """Called by Daphne for each request and websocket. Proxies that are trusted say who they speak for."""
-        inbox = super().create_application(protocol, forwarded(scope, self.limits.proxies))
+        scope = forwarded(scope, self.limits.proxies)
+        if isinstance(protocol, Request):
+            protocol.client_addr = scope["client"]
+        inbox = super().create_application(protocol, scope)
         running = self.connections.get(protocol, {}).get("application_instance")
         if running is not None and isinstance(protocol, Request):
             running.add_done_callback(partial(self._ended, protocol))
@@ -236,6 +240,8 @@ class Server(DaphneServer, ABC):
     def protocol_disconnected(self, protocol: Any) -> None:
         """The client has left, or its response is done: nobody waits for its socket any longer."""
         self.release_brake(protocol)
+        if isinstance(protocol, Request) and protocol in self.connections:
+            access.tell(protocol)
         super().protocol_disconnected(protocol)
 
     def _shut_down(self, close: Callable[[], object]) -> defer.Deferred[None]:

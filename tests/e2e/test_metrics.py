@@ -13,7 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.conftest import missing
-from tests.e2e.proxied import Proxied, until
+from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.e2e.test_workers import servers
 from tests.services import Program, Serving, free_port
 
@@ -23,7 +23,7 @@ Figures = dict[tuple[str, tuple[str, ...]], float]
 
 @pytest.fixture(scope="module")
 def proxied(serving: Serving) -> Iterator[Proxied]:
-    with serving(WORKERS="2") as server, Proxied(server) as proxied:
+    with serving(WORKERS="2", LOG_FORMAT="json", ACCESS_LOG="1") as server, Proxied(server) as proxied:
         yield proxied
 
 
@@ -73,6 +73,25 @@ def test_what_streams_came_to_is_counted(proxied: Proxied) -> None:
     assert figures(proxied)["streamviz_requests_refused_total", ("401",)] == 1
     [(tokens,)] = proxied.query("SELECT sum(output_tokens) FROM records_stream")
     assert found["streamviz_tokens_total", ("output", "other", "simulator")] == tokens
+
+
+def test_the_log_has_each_request_with_its_stream_as_json(proxied: Proxied) -> None:
+    body = {"model": "sim/content?speed=inf&chunks=5", "messages": MESSAGES, "stream": True}
+    answer = proxied.post(body, "/v1/chat/completions?key=a-secret", x_session_id="logged", x_request_id="theirs-1")
+    stream = answer.headers["x-streamviz-stream"]
+
+    def line() -> str:
+        lines = proxied.server.output().splitlines()
+        return next((line for line in lines if line.startswith("{") and stream in line), "")
+
+    told = json.loads(until(line))
+    assert told["logger"] == "streamviz.access"
+    assert (told["stream"], told["path"], told["method"]) == (stream, "/v1/chat/completions", "POST")
+    assert (told["status"], told["is_whole"], told["client"]) == (200, True, "127.0.0.1")
+    assert told["bytes"] >= len(answer.body)
+    assert "a-secret" not in proxied.server.output()
+    refused = proxied.post({}, authorization="Bearer nobody").headers["x-request-id"]
+    assert until(lambda: f'"request_id": "{refused}"' in proxied.server.output())
 
 
 @pytest.mark.parametrize("header", [{"x-forwarded-for": "203.0.113.7"}, {"host": "another.example:80"}])

@@ -13,7 +13,8 @@ log = logging.getLogger(__name__)
 
 def set_aside(root: Path, batch: Batch, why: str) -> None:
     """Put a batch, in the journal's format, into the file of its stream."""
-    log.error("stream %s cannot be stored and is set aside: %s", batch.stream_id, why)
+    about = {"fields": {"stream": str(batch.stream_id)}}
+    log.error("stream %s cannot be stored and is set aside: %s", batch.stream_id, why, extra=about)
     records = bytearray()
     for entry in batch.entries:
         append_record(entry, records)

@@ -1,0 +1,45 @@
+"""Access lines: what each request was and what it came to. Without its query, which may hold a secret."""
+
+import logging
+import re
+import time
+from typing import Any
+
+# Of its own, so that it can be switched by itself: ACCESS_LOG.
+log = logging.getLogger("streamviz.access")
+
+# Who left before there was an answer, as nginx says it.
+_LEFT = 499
+_LONGEST_PATH = 200
+_ID = b"x-request-id"
+_AN_ID = re.compile(rb"[\w.:-]{1,100}")
+
+
+def tell(request: Any) -> None:
+    """Log a request of Daphne's that is over, once."""
+    if not log.isEnabledFor(logging.INFO):
+        return
+    path = bytes(request.uri).partition(b"?")[0].decode("latin-1")[:_LONGEST_PATH]
+    method = request.method.decode("latin-1")
+    status = request.code if request._response_started else _LEFT
+    seconds = round(time.time() - request.request_start, 6)
+    fields = {
+        "method": method,
+        "path": path,
+        "status": status,
+        "seconds": seconds,
+        "bytes": request.sentLength,
+        "is_whole": bool(request.finished),
+        "client": (request.client_addr or [""])[0],
+        "request_id": _named(request.responseHeaders, b"x-request-id")
+        or _named(request.requestHeaders, b"x-request-id"),
+        "stream": _named(request.responseHeaders, b"x-streamviz-stream"),
+    }
+    said = {name: value for name, value in fields.items() if value != ""}
+    log.info("%s %r %d in %.3f s", method, path, status, seconds, extra={"fields": said})
+
+
+def _named(headers: Any, name: bytes) -> str:
+    """An id that a header has; empty where there is none, or something else."""
+    [value] = headers.getRawHeaders(name, [b""])[:1]
+    return value.decode() if _AN_ID.fullmatch(value) else ""
