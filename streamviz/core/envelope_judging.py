@@ -49,7 +49,7 @@ class EnvelopeJudging:
         if isinstance(found, Failed):
             verdict, failure = active.failed(found.words), found.words
         elif found:
-            reason = f"Found a {found} in what names, counts or dates the answer, or in an error."
+            reason = f"Found a {found} in the response's metadata or an error."
             verdict, failure = Verdict(Decision.HALT, reason, evidence={"label": found}), ""
         else:
             return None

@@ -85,14 +85,14 @@ class InternalError(ClientFacingError):
     """streamviz itself failed; what it met is in the log, and is nobody else's to read."""
 
     def __init__(self) -> None:
-        super().__init__(500, "streamviz failed at this request. Its log says why.", kind="server_error")
+        super().__init__(500, "Internal error in streamviz; see its log.", kind="server_error")
 
 
 class NotRecorded(Unavailable):
     """A stream cannot go on, as what comes next of it cannot be recorded."""
 
     def __init__(self) -> None:
-        super().__init__("the stream ends here, as it cannot be recorded any more")
+        super().__init__("the stream was stopped because it can no longer be recorded")
 
 
 class UpstreamError(ClientFacingError):

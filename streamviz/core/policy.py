@@ -242,7 +242,7 @@ class ActivePolicy:
     def failed(self, failure: str) -> Verdict:
         """The verdict where the policy itself failed."""
         if self.fail_open:
-            return Verdict(Decision.ALLOW, f"The policy failed and fails open: {failure}")
+            return Verdict(Decision.ALLOW, f"The policy failed and is set to fail open, so it allowed: {failure}")
         return Verdict(Decision.DENY, f"The policy failed: {failure}", f"[Denied by policy {self.name}: it failed.]")
 
 

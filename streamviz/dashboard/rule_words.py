@@ -14,21 +14,24 @@ KINDS = {
         "run_shell where $.command has rm -rf",
     ),
     "cel_rule": (
-        "Denies or halts at what an expression over the block, the request and the session is true of.",
+        "Denies or halts when an expression over the block, request and session is true.",
         'block.name == "query" && block.arguments.sql.contains("DROP")',
     ),
     "text_rule": ("Replaces what matches in what the model says, or halts there.", "Project Heron → the project"),
     "redact": ("Masks secrets and personal data in requests, text and arguments.", "sk-live-4f… → [api key removed]"),
-    "tool_schema": ("Arguments must be what the request declared for the tool.", "hunks: missing, a list is required"),
+    "tool_schema": (
+        "Arguments must match the schema that the request declared for the tool.",
+        "hunks: missing, a list is required",
+    ),
     "llm_judge": (
-        "Asks a model how far a call or a text is what you describe.",
-        "“asks to skip tests”, from 0.8 on",
+        "Asks a model how well a call or text fits your description.",
+        "“asks to skip tests”, at 0.8 or above",
     ),
     "limits": (
-        "So many blocks, calls, tokens, dollars or seconds a stream, a session or a key.",
-        "a session: $5 or 40 calls",
+        "Limits blocks, calls, tokens, cost or time per stream, session or key.",
+        "$5 or 40 calls per session",
     ),
-    "request_rule": ("What a request may not have, and parameters that are set or dropped.", "drop logprobs"),
+    "request_rule": ("Denies requests by their content; sets or drops parameters.", "drop logprobs"),
     "shell_rule": ("Reads shell commands as a shell would, and denies those that would do harm.", "rm -rf ~/work"),
     "python": ("A class of your own, which runs inside the server. Administrators only.", "my_policies.quiet.Quiet"),
 }
@@ -95,7 +98,7 @@ def _redact(known: dict[str, Any]) -> tuple[str, set[str]]:
 def _llm_judge(known: dict[str, Any]) -> tuple[str, set[str]]:
     what = _either(known.get("on") or ["tool_call"]).replace("_", " ")
     verb = "halts" if known.get("decision") == "halt" else "denies"
-    asked = f"Asks `{known.get('model', '')}` about {what}, and {verb} from {known.get('threshold', 0.5)} on"
+    asked = f"Asks `{known.get('model', '')}` about {what}, and {verb} at {known.get('threshold', 0.5)} or above"
     return f"{asked}: {known.get('instructions', '')}", {"model", "on", "decision", "threshold", "instructions"}
 
 

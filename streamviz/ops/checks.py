@@ -37,7 +37,7 @@ def only_one_running(var_dir: Path) -> Iterator[None]:
             lock.seek(0)
             holder = lock.read().strip() or "unknown"
             raise Fault(
-                f"streamviz is running already with {var_dir} (process {holder}). Stop it, or set VAR_DIR."
+                f"streamviz is already running in {var_dir} (process {holder}). Stop it, or set VAR_DIR."
             ) from None
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
@@ -112,8 +112,8 @@ def require_password_if_public() -> None:
     if not any(user.has_usable_password() for user in administrators):
         raise Fault(
             f"HOST={settings.HOST} can be reached from other machines and no administrator has a password. "
-            f"Set one first: python manage.py changepassword admin. "
-            f"Or start once without HOST, sign in with the link, and set it in the admin."
+            f"Run `manage.py createsuperuser`, or `changepassword` with the administrator's name. "
+            f"Or start once without HOST, sign in with the link, and set it on the Account page."
         )
 
 

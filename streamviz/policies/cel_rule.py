@@ -32,7 +32,7 @@ _BUILT_IN = frozenset("int uint double bool string bytes list map null_type type
 
 
 class CelRule(Policy):
-    """Denies, or halts at, what an expression in CEL (the Common Expression Language) is true of.
+    """Denies or halts whatever makes an expression in CEL (the Common Expression Language) true.
 
     The expression can use:
     - `block`: `kind` (content, thinking, tool_call, refusal, other), `name`, `label` (what the wire calls a call that

@@ -34,8 +34,8 @@ class Limits(Policy):
 
     Each can limit `blocks`, `tool_calls`, `output_tokens` and `cost` (US dollars), a stream and a session also
     `seconds`, a session and a key also `streams`. Until the provider tells the tokens they are estimated, four
-    characters to one, and the cost with them; the reason says so. Where nobody knows what the model costs, a limit on
-    that is a failure of the policy: of a session or key also for whatever it asks afterwards. `seconds` are looked at
+    characters to one, and the cost with them; the reason says so. If the model's price is unknown, a
+    limit on cost fails; for a session or key it also fails on later requests. `seconds` are looked at
     whenever something comes from upstream. A session and a key are counted over all workers, a session from its
     beginning, a key from when a limit first asks for it. What a running stream may still cost and write is reserved:
     what its request asks for at most, or its model can write, or else all that is left; its blocks and tool calls count

@@ -28,7 +28,7 @@ Answer with JSON alone: {{"score": <a number from 0, the instruction is not met 
 
 
 class LlmJudge(Policy):
-    """Asks `model` how far `instructions` are met, from 0 to 1, and denies from `threshold` on.
+    """Asks `model` to score how well `instructions` are met, from 0 to 1, and denies at `threshold` or above.
 
     `on` lists what is judged: kinds of block, each held until the answer is there; `request`, all that the model is to
     read; or `tool_results`, only what tools gave back, where injected prompts come from. How long the answer may take,

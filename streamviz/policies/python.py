@@ -40,7 +40,7 @@ def python(parameters: JsonObject) -> Policy:
     except BaseException as error:  # Importing runs the module, which is anybody's code.
         raise PolicyParametersError(f"path: {module} cannot be imported: {error}", "path") from error
     if not isinstance(found, type) or not issubclass(found, Policy):
-        raise PolicyParametersError(f"path: {path} is no subclass of Policy", "path")
+        raise PolicyParametersError(f"path: {path} is not a subclass of Policy", "path")
     try:
         return found(as_object(parameters.get("parameters")))
     except PolicyParametersError:

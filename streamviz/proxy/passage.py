@@ -56,7 +56,8 @@ def require_unjudged(worker: Worker, key: KnownKey) -> None:
     """
     if key.models:
         raise _forbidden(
-            f"The API key {key.name} is limited to some models: it cannot be used for other endpoints.", "key_limited"
+            f"The API key {key.name} is limited to certain models, so it cannot be used for other endpoints.",
+            "key_limited",
         )
     policies = worker.configuration.policies_of(key.name)
     enforced = [active for active in policies if active.mode is Mode.ENFORCE and not active.policy.judges_unread]

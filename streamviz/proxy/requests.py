@@ -119,7 +119,9 @@ def _require_own_names(fields: JsonObject, wire_format: WireFormat) -> None:
     own_names = _own_names(wire_format.parameters)
     for name in fields.keys() - own_names.values():
         if own := own_names.get(name.casefold()):
-            raise RequestError(400, f"`{name}` is no parameter, `{own}` is.", code="unknown_parameter", param=name)
+            raise RequestError(
+                400, f"Unknown parameter `{name}`; did you mean `{own}`?", code="unknown_parameter", param=name
+            )
 
 
 @cache

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 # A writer says each second how it does, and has read what is in the journals as often.
 HANG_SECONDS = 6.0
 TELL_SECONDS = 60.0
-NOBODY = "nobody moves it into the database: start `manage.py write`"
+NOBODY = "no writer is running; start `manage.py write`"
 
 
 class Backlog(NamedTuple):
@@ -48,8 +48,8 @@ class Backlog(NamedTuple):
         if not self.is_moved:
             return NOBODY
         if self.silent > HANG_SECONDS:
-            return f"the writer has said nothing for {self.silent:.0f} s: it hangs, or waits for the database or a lock"
-        return f"it has waited for {self.waits:.0f} s to be moved" if self.waits > HANG_SECONDS else ""
+            return f"the writer has not responded for {self.silent:.0f} s; it may be hung, or waiting for a lock"
+        return f"data has been waiting for {self.waits:.0f} s" if self.waits > HANG_SECONDS else ""
 
 
 def backlog(root: Path, limits: Limits) -> Backlog:

@@ -65,7 +65,7 @@ class RawAnswer:
         except TimeoutError as error:
             raise UpstreamError(504, "upstream was silent for too long") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise UpstreamError(502, f"upstream broke off the answer: {_words(error)}") from error
+            raise UpstreamError(502, f"upstream cut off the response: {_words(error)}") from error
         finally:
             self._watch.cancel()
 

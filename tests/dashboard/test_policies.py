@@ -123,7 +123,7 @@ def test_what_somebody_else_saved_is_not_overwritten_unseen(cast: Cast, guard: P
     assert cast["administrator"].post("/policies/guard/", theirs).status_code == 302
     mine = form(order=7, seen=1, reason="Mine.")
     page = text(cast["alice"].post("/policies/guard/", mine))
-    assert "it is now at v2, and this form began with v1" in page
+    assert "it is now at v2; you were editing v1" in page
     newer = page.split('class="newer"')[1].split("</section>")[0]
     assert all(words in newer for words in ("administrator", "Look first.", "-mode: off", "+mode: shadow"))
     assert 'name="seen" value="2"' in page
@@ -148,7 +148,7 @@ def test_of_two_saves_at_once_the_later_is_told_too(
 
     monkeypatch.setattr(PolicyForm, "is_valid", then_somebody_saves)
     page = text(alice.post("/policies/guard/", form(mode="shadow", seen=1)))
-    assert "it is now at v2, and this form began with v1" in page
+    assert "it is now at v2; you were editing v1" in page
     assert "+order: 3" in page
     assert Policy.objects.get(name="guard").mode == "off"
 

@@ -30,7 +30,7 @@ def replayed(cast: Cast, stream: Stream) -> str:
 
 def test_where_no_policy_is_in_force_it_says_so(cast: Cast, stream: Stream) -> None:
     page = replayed(cast, stream)
-    assert "No policy is in force for this model and key." in page
+    assert "No policy is enforced for this model and key." in page
     assert "the same" in page
     assert f"replay/{stream.pk}" in page
 
@@ -39,14 +39,14 @@ def test_what_a_policy_would_change_now_stands_beside_what_the_client_got(cast: 
     parameters = {"patterns": [SECRET_WORD], "action": "replace"}
     Policy(name="quiet", kind="text_rule", mode="enforce", parameters=parameters).save()
     page = replayed(cast, stream)
-    assert "The client would get something else now." in page
+    assert "The client would now get a different response." in page
     assert page.count(f"The word is {SECRET_WORD}.") == page.count("The word is [removed].") == 1
 
 
 def test_a_policy_of_other_models_does_not_count(cast: Cast, stream: Stream) -> None:
     parameters = {"patterns": [SECRET_WORD]}
     Policy(name="quiet", kind="text_rule", mode="enforce", models_scope="gpt-*", parameters=parameters).save()
-    assert "No policy is in force for this model and key." in replayed(cast, stream)
+    assert "No policy is enforced for this model and key." in replayed(cast, stream)
 
 
 def test_what_cannot_be_run_again_says_why(cast: Cast) -> None:

@@ -141,7 +141,7 @@ def test_a_turn_is_played_again_and_its_tapes_are_compared(run: Run, chromium: B
         chunks = page.locator("#transport").get_attribute("data-chunks")
         expect(page).to_have_url(re.compile(rf"\?at={chunks}$"))
         page.locator("#b0-text").evaluate(SELECT_ITS_TEXT)
-        page.get_by_role("link", name="Chunks of the selection").click()
+        page.get_by_role("link", name="Chunks of the selected text").click()
         expect(page.locator(".tape-row.is-current")).to_be_visible()
         page.keyboard.press("n")
         expect(page.locator(".is-current .tape-what")).to_have_text("dropped")

@@ -83,7 +83,7 @@ def test_a_person_allows(proxied: Proxied, alice: Visitor) -> None:
     ask_a_person(proxied, 90)
     call = held_call(proxied, alice)
     expect(alice.page.locator("#hold-list")).to_contain_text(GUARD)
-    expect(alice.page.locator("#hold-list")).to_contain_text(re.compile(r"At 0:00 it is denied"))
+    expect(alice.page.locator("#hold-list")).to_contain_text(re.compile(r"If nobody decides in time, it is denied"))
     assert call.arguments == {}
     raw = alice.page.locator("#b1-text")
     alice.page.get_by_role("button", name="Raw").click()
@@ -149,7 +149,7 @@ def test_a_viewer_sees_what_is_held_and_is_asked_nothing(chromium: Browser, prox
         page.get_by_label("Password").fill("a viewer's password")
         page.get_by_role("button", name="Sign in").click()
         page.goto(alice.page.url)
-        expect(page.locator("#hold-list")).to_contain_text("At 0:00 it is denied")
+        expect(page.locator("#hold-list")).to_contain_text("If nobody decides in time, it is denied")
         expect(button(charlie, "Allow")).to_be_hidden()
         expect(button(charlie, "Deny")).to_be_hidden()
         expect(page.get_by_text("Cancel stream")).to_have_count(0)

@@ -134,7 +134,7 @@ def unfolded(page: Page) -> Page:
 def replayed(page: Page) -> Page:
     """What the policies in force would make of a stream."""
     page.get_by_role("button", name="Replay").click()
-    expect(page.get_by_role("heading", name="Replayed with the policies in force")).to_be_visible()
+    expect(page.get_by_role("heading", name="Replayed with the enforced policies")).to_be_visible()
     return page
 
 

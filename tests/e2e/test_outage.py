@@ -120,7 +120,7 @@ def test_probes_say_what_is_wrong(machine: Machine, server: EmbeddedPostgres) ->
         return ask("/readyz") == (200, fine)
 
     machine.start_server()
-    nobody = "nobody moves it into the database: start `manage.py write`"
+    nobody = "no writer is running; start `manage.py write`"
     assert ask("/readyz") == (200, fine | {"state": "degraded: journal", "journal": nobody})
     machine.start_writer()
     until(is_fine)
@@ -187,12 +187,12 @@ def processes_of(server: EmbeddedPostgres) -> list[psutil.Process]:
     return [postmaster, *postmaster.children(recursive=True)]
 
 
-SILENT = "the writer has said nothing for"
+SILENT = "the writer has not responded for"
 FAULTS: dict[str, tuple[Callable[[Machine, EmbeddedPostgres], AbstractContextManager[None]], str]] = {
     "a lock on the tables": (lambda machine, _: locked(machine), SILENT),
     "a writer that hangs": (lambda machine, _: stopped(writer_of(machine)), SILENT),
     "a Postgres that hangs": (lambda _, server: stopped(*processes_of(server)), SILENT),
-    "a writer that was killed": (lambda machine, _: killed(machine), "nobody moves it"),
+    "a writer that was killed": (lambda machine, _: killed(machine), "no writer is running"),
 }
 
 
@@ -291,7 +291,7 @@ def test_what_cannot_be_recorded_is_not_sent(full_soon: Machine) -> None:
     filler.unlink()
     ended = [tape for tape in tapes if tape.status == 200]
     assert len(ended) >= 5
-    assert all(b"cannot be recorded any more" in tape.received and tape.is_whole for tape in ended)
+    assert all(b"can no longer be recorded" in tape.received and tape.is_whole for tape in ended)
     full_soon.start_writer()
     full_soon.wait_until_stored(len(ended))
     for tape in ended:

@@ -176,7 +176,7 @@ def test_two_in_one_folder_are_refused(make_server: MakeServer) -> None:
     second.environment["VAR_DIR"] = str(first.var_dir)
     status, output = second.fail_to_start()
     assert status == 1
-    assert_one_line(output, "running already", f"process {first.pid}")
+    assert_one_line(output, "already running", f"process {first.pid}")
 
 
 def test_a_public_server_without_a_password_is_refused(make_server: MakeServer, database_url: str) -> None:

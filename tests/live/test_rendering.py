@@ -84,4 +84,4 @@ async def test_a_hold_says_what_becomes_of_it_without_an_answer(otherwise: Decis
     guard = replace(active(deny_names("rm"), name="guard"), by_hand=ByHand(60, otherwise))
     running = await Running(policies=[guard]).call("{}", "rm")
     await running.take(delta(finish="tool_calls"))
-    assert f"At 0:00 it is {word}" in rendering.holds(view_of_running(running.stream), running.now)
+    assert f"it is {word}" in rendering.holds(view_of_running(running.stream), running.now)

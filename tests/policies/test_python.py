@@ -33,9 +33,9 @@ def test_the_class_is_made_with_its_parameters() -> None:
 @pytest.mark.parametrize(
     ("path", "more", "field", "words"),
     [
-        (f"{HERE}.Nobody", {}, "path", "no subclass"),
-        (f"{HERE}.HERE", {}, "path", "no subclass"),
-        ("json.JSONDecoder", {}, "path", "no subclass"),
+        (f"{HERE}.Nobody", {}, "path", "not a subclass"),
+        (f"{HERE}.HERE", {}, "path", "not a subclass"),
+        ("json.JSONDecoder", {}, "path", "not a subclass"),
         ("no_such_module.X", {}, "path", "cannot be imported"),
         ("Mine", {}, "path", "does not match"),
         ("os; import sys.x", {}, "path", "does not match"),

@@ -113,7 +113,7 @@ async def test_a_whole_answer_that_is_cut_off_is_a_line_in_the_log(
 ) -> None:
     async def cut_off(*given: Any) -> None:
         await http.start(given[-1], 200, {})
-        raise http.CannotEnd("upstream broke off the answer")
+        raise http.CannotEnd("upstream cut off the response")
 
     monkeypatch.setitem(asgi.ENDPOINTS, FORMATS[0], ("POST", cut_off))
     sent: list[Any] = []
@@ -126,7 +126,7 @@ async def test_a_whole_answer_that_is_cut_off_is_a_line_in_the_log(
     assert [each["type"] for each in sent] == ["http.response.start"]
     [line] = [each for each in caplog.records if each.name.startswith("streamviz")]
     assert (line.levelno, line.exc_info) == (logging.WARNING, None)
-    assert "upstream broke off the answer" in line.getMessage()
+    assert "upstream cut off the response" in line.getMessage()
 
 
 @pytest.mark.parametrize("path", FORMATS)

@@ -69,7 +69,7 @@ def test_what_somebody_else_saved_is_not_overwritten_unseen(alice: Client, polic
     policy.save()
     refused = alice.post(page, form(policy, mode="enforce", why="now", seen="1"))
     told = refused.content.decode()
-    assert "it is now at v2, and this form began with v1" in told
+    assert "it is now at v2; you were editing v1" in told
     assert Policy.objects.get(pk=policy.pk).mode == "shadow"
     # Whoever saves again has been told.
     assert re.search(r'name="seen" value="2"', told)

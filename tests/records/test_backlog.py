@@ -70,14 +70,14 @@ def test_a_writer_that_hangs_is_told_from_its_silence_and_from_what_waits(tmp_pa
         ({"at": now, "caught_up_at": now}, now - 100, ""),
         ({"at": now - 5, "caught_up_at": now - 5}, now, ""),
         ({"at": now, "caught_up_at": now - 100}, now - 200, ""),  # nothing came since
-        ({"at": now, "caught_up_at": now - 100}, now, "it has waited for 100 s to be moved"),
-        ({"at": now - 100, "caught_up_at": now - 100}, now - 200, "the writer has said nothing for 100 s"),
+        ({"at": now, "caught_up_at": now - 100}, now, "data has been waiting for 100 s"),
+        ({"at": now - 100, "caught_up_at": now - 100}, now - 200, "the writer has not responded for 100 s"),
     ]
     for status, written_at, stuck in cases:
         say(tmp_path, **status)
         os.utime(segment, (written_at, written_at))
         with folder.open_locked(tmp_path / folder.WRITER_LOCK):
-            assert backlog(tmp_path, ROOM).stuck.split(":")[0] == stuck
+            assert backlog(tmp_path, ROOM).stuck.split(";")[0] == stuck
     assert backlog(tmp_path, ROOM).stuck == NOBODY
 
 

@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 default="",
                 db_default="",
-                help_text="A provider or a route: where calls of other endpoints (files, images, …) go that name none.",
+                help_text="Provider or route for calls to other endpoints (files, images, …) that do not name one.",
             ),
         ),
     ]

@@ -59,9 +59,7 @@ def _rule_fields():
         ),
         (
             "fail_open",
-            models.BooleanField(
-                default=False, help_text="When the policy itself fails or takes too long: allow. Otherwise it denies."
-            ),
+            models.BooleanField(default=False, help_text="Allow if the policy fails or times out. If off, it denies."),
         ),
         (
             "time_limit",
@@ -177,7 +175,7 @@ TABLES = [
                     blank=True,
                     db_default="",
                     default="",
-                    help_text="The models that it may call, names with * and ?, comma separated; none means all.",
+                    help_text="Models this key may call: comma-separated, * and ? are wildcards, empty means all.",
                     max_length=1000,
                     verbose_name="models",
                 ),

@@ -42,14 +42,14 @@ class ApiKey(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text="The models that it may call, names with * and ?, comma separated; none means all.",
+        help_text="Models this key may call: comma-separated, * and ? are wildcards, empty means all.",
     )
     default_provider = models.CharField(
         max_length=200,
         blank=True,
         default="",
         db_default="",
-        help_text="A provider or a route: where calls of other endpoints (files, images, …) go that name none.",
+        help_text="Provider or route for calls to other endpoints (files, images, …) that do not name one.",
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     created_by = models.ForeignKey(

@@ -50,7 +50,7 @@ class PolicyFields(models.Model):
         "tools", max_length=500, blank=True, help_text="Names of tools it applies to, with * and ?, comma separated."
     )
     fail_open = models.BooleanField(
-        default=False, help_text="When the policy itself fails or takes too long: allow. Otherwise it denies."
+        default=False, help_text="Allow if the policy fails or times out. If off, it denies."
     )
     time_limit = models.FloatField(
         default=DEFAULT_SECONDS,
@@ -120,13 +120,13 @@ class Policy(PolicyFields):
         if newest is None or (newest.kind, newest.parameters) != (self.kind, self.parameters):
             raise ValidationError({"parameters": "Only an administrator may choose the code that the server runs."})
         if newest.mode == Mode.OFF and self.mode != Mode.OFF:
-            raise ValidationError({"mode": "Only an administrator may have the server run code of your own."})
+            raise ValidationError({"mode": "Only an administrator may enable a policy that runs custom code."})
 
     def require_unchanged(self, seen: int | None, newest: "PolicyVersion | None") -> None:
         """Raises ValidationError where it has changed since version `seen`, which somebody set out from."""
         if seen is not None and newest is not None and newest.number != seen:
             raise ValidationError(
-                f"It was changed in the meantime: it is now at v{newest.number}, and this form began with v{seen}."
+                f"It was changed in the meantime: it is now at v{newest.number}; you were editing v{seen}."
             )
 
     @transaction.atomic
@@ -141,7 +141,7 @@ class Policy(PolicyFields):
         is_changed = newest is None or newest.fields() != self.fields()
         self.require_may_change(by, newest)
         if is_changed and by is not None and not reason.strip():
-            raise ValidationError({"why": "Say why: it is kept with the version that this makes."})
+            raise ValidationError({"why": "Give a reason; it is saved with the new version."})
         if is_changed:
             self.version = newest.number + 1 if newest else 1
         super().save(*args, **kwargs)

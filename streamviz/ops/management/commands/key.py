@@ -20,8 +20,12 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True)
         create = actions.add_parser("create", help="make a key and show it, once")
         create.add_argument("name")
-        create.add_argument("--models", default="", help="models that it may call (* and ?, commas); none means all")
-        create.add_argument("--provider", default="", help="where calls of other endpoints go that name none")
+        create.add_argument(
+            "--models",
+            default="",
+            help="models this key may call: comma-separated, * and ? are wildcards; default: all",
+        )
+        create.add_argument("--provider", default="", help="provider for calls to other endpoints that do not name one")
         create.add_argument("--file", type=Path, help="write the key to this new file (0600) instead of the terminal")
         actions.add_parser("list", help="all keys, without their secrets")
         actions.add_parser("revoke", help="from now on the key opens nothing").add_argument("name")
