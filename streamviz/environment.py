@@ -18,6 +18,8 @@ TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
 CONNECT_TIMEOUT_SECONDS = 5
 MOST_WORKERS = 256
+# Probes and the watch over keys and policies keep one of them.
+LEAST_POOL = 2
 PREFIX = "STREAMVIZ_"
 # Settings that are other programs' too: what is named like them may be theirs.
 SHARED_PREFIXES = ("OTEL_", "XDG_")
@@ -178,6 +180,15 @@ def postgres(name: str) -> dict[str, Any] | None:
     known = {key.upper(): str(parts.pop(key, "") or "") for key in ("user", "password", "host", "port")}
     options = {"connect_timeout": CONNECT_TIMEOUT_SECONDS} | parts
     return {"ENGINE": "django.db.backends.postgresql", "NAME": database, **known, "OPTIONS": options}
+
+
+def pooled(database: dict[str, Any], most: int) -> dict[str, Any]:
+    """Django's settings for a database whose connections are kept for the next request, at most so many a process; with
+    0, each request makes its own. One that has died in the meantime is replaced."""
+    if not most:
+        return database
+    pool = {"min_size": 0, "max_size": max(LEAST_POOL, most), "timeout": CONNECT_TIMEOUT_SECONDS, "num_workers": 1}
+    return {**database, "CONN_HEALTH_CHECKS": True, "OPTIONS": {**database["OPTIONS"], "pool": pool}}
 
 
 def data_home() -> Path:

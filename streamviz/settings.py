@@ -175,9 +175,8 @@ TEMPLATES = [
 
 EMBEDDED_POSTGRES_DIR = VAR_DIR / "postgres"
 EMBEDDED_POSTGRES = not environment.text("DATABASE_URL")
-DATABASES = {
-    "default": environment.postgres("DATABASE_URL") or embedded_postgres.django_settings(EMBEDDED_POSTGRES_DIR),
-}
+_DATABASE = environment.postgres("DATABASE_URL") or embedded_postgres.django_settings(EMBEDDED_POSTGRES_DIR)
+DATABASES = {"default": environment.pooled(_DATABASE, environment.count("DATABASE_POOL", 0))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # How many servers share the port. What `serve` tells those that it starts: its socket, and the hub between them.

@@ -7,7 +7,8 @@ _NAMES = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "hos
 
 
 def conninfo() -> str:
-    """The connection string of Django's default database."""
+    """The connection string of Django's default database, outside its pool: for what listens, or copies for long."""
     database = settings.DATABASES["default"]
     parts = {name: str(database[key]) for key, name in _NAMES.items() if database.get(key)}
-    return make_conninfo("", **parts, **database.get("OPTIONS", {}))
+    options = {name: value for name, value in database.get("OPTIONS", {}).items() if name != "pool"}
+    return make_conninfo("", **parts, **options)
