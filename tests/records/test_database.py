@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.utils import ConnectionHandler
 from psycopg.conninfo import conninfo_to_dict
 
@@ -24,7 +25,9 @@ def pooled() -> Iterator[ConnectionHandler]:
     handler = ConnectionHandler({"default": environment.pooled(dict(connection.settings_dict), MOST)})
     yield handler
     handler.close_all()
-    handler["default"].close_pool()
+    wrapper = handler["default"]
+    assert isinstance(wrapper, DatabaseWrapper)
+    wrapper.close_pool()
 
 
 def served(pooled: ConnectionHandler) -> int:
