@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import Any
 
 import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.utils import ConnectionHandler
 from psycopg.conninfo import conninfo_to_dict
 
@@ -25,8 +25,7 @@ def pooled() -> Iterator[ConnectionHandler]:
     handler = ConnectionHandler({"default": environment.pooled(dict(connection.settings_dict), MOST)})
     yield handler
     handler.close_all()
-    wrapper = handler["default"]
-    assert isinstance(wrapper, DatabaseWrapper)
+    wrapper: Any = handler["default"]  # whose stubs know no pools
     wrapper.close_pool()
 
 
