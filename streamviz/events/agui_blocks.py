@@ -1,0 +1,142 @@
+"""One block at a time as AG-UI's events: text, reasoning, a tool call, and what the protocol has no event for."""
+
+from typing import Protocol
+
+from ag_ui.core.events import (
+    BaseEvent,
+    CustomEvent,
+    ReasoningEncryptedValueEvent,
+    ReasoningEndEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    ReasoningStartEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallStartEvent,
+)
+
+from streamviz.core.events import BlockDelta, BlockStarted
+
+Events = list[BaseEvent]
+
+
+class Told(Protocol):
+    """A block that is being told. Each step gives the events for it, in order."""
+
+    def start(self) -> Events: ...
+
+    def grow(self, delta: BlockDelta) -> Events: ...
+
+    def end(self) -> Events: ...
+
+
+def custom(event: str, /, **value: object) -> CustomEvent:
+    """An event of our own."""
+    return CustomEvent(name=f"streamviz.{event}", value=value)
+
+
+class Text:
+    """Text for the reader, as a message of its own; a refusal says first that it is one."""
+
+    def __init__(self, message_id: str, *, is_refusal: bool = False) -> None:
+        self._id = message_id
+        self._is_refusal = is_refusal
+
+    def start(self) -> Events:
+        first: Events = [custom("refusal", messageId=self._id)] if self._is_refusal else []
+        return [*first, TextMessageStartEvent(message_id=self._id, role="assistant")]
+
+    def grow(self, delta: BlockDelta) -> Events:
+        return [TextMessageContentEvent(message_id=self._id, delta=delta.text)] if delta.text else []
+
+    def end(self) -> Events:
+        return [TextMessageEndEvent(message_id=self._id)]
+
+
+class Reasoning:
+    """Thinking, as a span with one message in it; its signatures come whole at its end."""
+
+    def __init__(self, message_id: str) -> None:
+        self._id = message_id
+        self._signatures: list[str] = []
+
+    def start(self) -> Events:
+        return [
+            ReasoningStartEvent(message_id=self._id),
+            ReasoningMessageStartEvent(message_id=self._id, role="reasoning"),
+        ]
+
+    def grow(self, delta: BlockDelta) -> Events:
+        if delta.signature:
+            self._signatures.append(delta.signature)
+        return [ReasoningMessageContentEvent(message_id=self._id, delta=delta.text)] if delta.text else []
+
+    def end(self) -> Events:
+        signed = "".join(self._signatures)
+        opaque = ReasoningEncryptedValueEvent(subtype="message", entity_id=self._id, encrypted_value=signed)
+        return [
+            ReasoningMessageEndEvent(message_id=self._id),
+            *([opaque] if signed else []),
+            ReasoningEndEvent(message_id=self._id),
+        ]
+
+
+class ToolCall:
+    """A tool call, within the message `parent_id`. It begins with its first argument, or with its end where it has
+    none: its id, and pieces of its name, may come until then."""
+
+    def __init__(self, started: BlockStarted, parent_id: str, taken_ids: set[str], spare_id: str) -> None:
+        self._call_id, self._name = started.id, started.name
+        self._parent_id = parent_id
+        self._taken_ids = taken_ids
+        self._spare_id = spare_id
+        self._has_begun = False
+
+    def start(self) -> Events:
+        return []
+
+    def grow(self, delta: BlockDelta) -> Events:
+        if not self._has_begun:
+            self._call_id = delta.id or self._call_id
+            self._name = delta.name or self._name
+        if not delta.text:
+            return []
+        return [*self._begin(), ToolCallArgsEvent(tool_call_id=self._call_id, delta=delta.text)]
+
+    def end(self) -> Events:
+        return [*self._begin(), ToolCallEndEvent(tool_call_id=self._call_id)]
+
+    def _begin(self) -> Events:
+        if self._has_begun:
+            return []
+        self._has_begun = True
+        if not self._call_id or self._call_id in self._taken_ids:
+            self._call_id = self._spare_id
+        self._taken_ids.add(self._call_id)
+        return [
+            ToolCallStartEvent(tool_call_id=self._call_id, tool_call_name=self._name, parent_message_id=self._parent_id)
+        ]
+
+
+class Other:
+    """What is neither: told whole, at its end."""
+
+    def __init__(self, started: BlockStarted) -> None:
+        self._started = started
+        self._pieces: list[str] = []
+
+    def start(self) -> Events:
+        return []
+
+    def grow(self, delta: BlockDelta) -> Events:
+        self._pieces.append(delta.text)
+        return []
+
+    def end(self) -> Events:
+        started = self._started
+        text = "".join(self._pieces)
+        return [custom("other", block=started.ordinal, label=started.label, name=started.name, text=text)]

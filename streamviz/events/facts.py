@@ -1,0 +1,78 @@
+"""What is told of a stream beside what its chunks add up to. Their tags are the names that JSON lines have them by."""
+
+from uuid import UUID
+
+import msgspec
+
+from streamviz.core.events import StreamEvent
+
+
+class Opened(msgspec.Struct, frozen=True, tag="opened"):
+    """A request was accepted. The stream goes on from `parent`, as `relation` says."""
+
+    stream_id: UUID
+    session_id: UUID
+    requested_model: str
+    upstream_model: str
+    provider: str
+    wire_format: str
+    parent: UUID | None = None
+    relation: str = ""
+
+
+class Asked(msgspec.Struct, frozen=True, tag="asked"):
+    """Something that the request adds to its conversation: `kind` and the rest as in `core.request_parts.Part`.
+    `number` is its place among those."""
+
+    number: int
+    kind: str
+    role: str
+    text: str = ""
+    name: str = ""
+    call_id: str = ""
+    size: int = 0
+    is_error: bool = False
+
+
+class Judged(msgspec.Struct, frozen=True, tag="verdict"):
+    """A verdict: `number` is its place among the stream's, `ordinal` the block's, None where it is about the request or
+    the whole stream, as `subject` says. `took` is in µs."""
+
+    number: int
+    ordinal: int | None
+    subject: str
+    policy: str
+    version: int
+    mode: str
+    decision: str
+    reason: str = ""
+    failure: str = ""
+    by: str = ""
+    took: int = 0
+
+
+class Held(msgspec.Struct, frozen=True, tag="hold"):
+    """A block is kept back from the client until these policies have judged it."""
+
+    ordinal: int
+    policies: tuple[str, ...] = ()
+
+
+class Closed(msgspec.Struct, frozen=True, tag="closed"):
+    """The stream ended: `outcome` says how. Counts are of tokens, `cost` is in US dollars; None is not known."""
+
+    outcome: str
+    finish_reason: str = ""
+    status: int | None = None
+    error: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_written_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost: float | None = None
+    upstream_model: str = ""
+    provider: str = ""
+
+
+Fact = Opened | Asked | StreamEvent | Judged | Held | Closed
