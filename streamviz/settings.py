@@ -78,6 +78,9 @@ STORE_PASSED_THROUGH = environment.flag("STORE_PASSED_THROUGH", default=False)
 # Sites whose pages may call models from a browser, with a key of their own; `*` for all.
 CORS_ORIGINS = frozenset(environment.words("CORS_ORIGINS"))
 
+# How many streams' events one key, or one user, may read at once from one server.
+EVENT_READERS = environment.count("EVENT_READERS", 16)
+
 # An upstream that says nothing for so long is given up.
 UPSTREAM_SILENCE_SECONDS = environment.seconds("UPSTREAM_SILENCE_SECONDS", 300.0)
 

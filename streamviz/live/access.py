@@ -17,14 +17,15 @@ VIEW_STREAMS = "records.view_stream"
 async def refusal(scope: MutableMapping[str, Any]) -> int | None:
     """The code to close a socket with, or None where its user may watch. Asks the database each time: a session may
     have ended, and a user may have been deactivated, since the socket was opened."""
-    user = await _user_now(scope)
+    user = await user_now(scope)
     if isinstance(user, AnonymousUser) or not user.is_active:
         return SIGNED_OUT
     may_view = await database_sync_to_async(user.has_perm)(VIEW_STREAMS)
     return None if may_view else FORBIDDEN
 
 
-async def _user_now(scope: MutableMapping[str, Any]) -> User | AnonymousUser:
+async def user_now(scope: MutableMapping[str, Any]) -> User | AnonymousUser:
+    """Whose the session in `scope` is, as the database has it."""
     store = import_module(settings.SESSION_ENGINE).SessionStore
     session = store(scope["session"].session_key)
     user: User | AnonymousUser = await get_user({"session": session})

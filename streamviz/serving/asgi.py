@@ -21,6 +21,8 @@ from streamviz.base_path import below
 # Django must be set up before anything that has models is imported.
 django_application = get_asgi_application()
 
+from streamviz.api.asgi import PREFIX as API
+from streamviz.api.asgi import application as api_application
 from streamviz.dashboard.database import wait_briefly
 from streamviz.live import answering
 from streamviz.live.peers import Peers
@@ -42,12 +44,14 @@ vitals = Vitals("server")
 
 
 async def http(scope: Message, receive: Receive, send: Send) -> None:
-    """The proxy's endpoints and the probes pass no middleware; every other page is Django's."""
+    """The proxy's endpoints, the API and the probes pass no middleware; every other page is Django's."""
     path = below(scope["path"])
     if path in PROBES:
         await health.application(cast(HTTPScope, {**scope, "path": path}), send)
     elif path == "/metrics":
         await metrics.application(scope, send)
+    elif path.startswith(API):
+        await api_application(cast(HTTPScope, {**scope, "path": path}), receive, send)
     elif _is_the_proxys(scope):
         await proxy_application(scope, receive, send)
     else:

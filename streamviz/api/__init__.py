@@ -1,0 +1,1 @@
+"""What programs read of streamviz itself: a stream's events."""

@@ -1,0 +1,177 @@
+"""GET /api/streams/<id>/events: a stream's events, of the record or while it runs."""
+
+import asyncio
+from asyncio import sleep
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import monotonic
+from typing import NamedTuple
+from urllib.parse import parse_qs
+
+from asgiref.typing import ASGISendCallable, HTTPScope
+
+from streamviz.api.facts import Facts
+from streamviz.api.readers import Reader
+from streamviz.core.errors import RequestError
+from streamviz.events.facts import Fact
+from streamviz.events.lines import line
+from streamviz.events.numbering import Told
+from streamviz.live.pace import Pace
+from streamviz.proxy import http
+from streamviz.records.models import Stream
+
+# Clients and proxies give up on what says nothing for longer.
+KEEP_ALIVE_SECONDS = 10.0
+# A key can be revoked and a session can end while somebody reads.
+RECHECK_SECONDS = 30.0
+PIECE_BYTES = 64 * 1024
+_FASTEST = 1000.0
+
+Write = Callable[[Told, int, Fact], Iterator[tuple[Told, bytes]]]
+
+
+class Format(NamedTuple):
+    """How events are written: `writer` makes what writes one stream's, each with its number."""
+
+    content_type: str
+    writer: Callable[[], Write]
+    keep_alive: bytes
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a request asks for: in which format, how many times as fast as it was (None: at once), and behind what."""
+
+    format: Format
+    speed: float | None
+    had: Told
+
+    @classmethod
+    def of(cls, scope: HTTPScope) -> "Wanted":
+        """Raises RequestError (400) for what cannot be meant."""
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        name = query.get("format", ["agui"])[-1]
+        if name not in FORMATS:
+            raise RequestError(400, f"`format` is one of {', '.join(FORMATS)}.", param="format")
+        last = http.header(scope, b"last-event-id")
+        had = Told.parse(last) if last else Told()
+        if had is None:
+            raise RequestError(400, "`Last-Event-ID` is none of this stream's.", param="last-event-id")
+        return cls(FORMATS[name], _speed(query.get("pace", [""])[-1]), had)
+
+
+def _speed(pace: str) -> float | None:
+    try:
+        speed = float(pace) if pace else None
+    except ValueError:
+        speed = 0.0
+    if speed is None or 0 < speed <= _FASTEST:
+        return speed
+    raise RequestError(400, f"`pace` is a number up to {_FASTEST:g}: 1 is as fast as it was.", param="pace")
+
+
+async def send_events(stream: Stream, wanted: Wanted, reader: Reader, send: ASGISendCallable) -> None:
+    """Send them until the stream is over, or the reader may read it no longer."""
+    # AG-UI's models take half a second to make.
+    write = await asyncio.to_thread(wanted.format.writer)
+    headers = {"content-type": wanted.format.content_type, "cache-control": "no-store", "x-accel-buffering": "no"}
+    await http.start(send, 200, headers)
+    await _Sending(stream, wanted, write, send).run(reader)
+    await http.body(send, b"")
+
+
+class _Sending:
+    """One stream on its way to one reader, who is sent no more than they take."""
+
+    def __init__(self, stream: Stream, wanted: Wanted, write: Write, send: ASGISendCallable) -> None:
+        self._stream = stream
+        self._wanted = wanted
+        self._write = write
+        self._send = send
+        self._told = Told()
+        self._waiting = bytearray()
+        self._sent_at = self._checked_at = monotonic()
+        self._is_paced = wanted.speed is not None and bool(stream.outcome)
+        self._latest: int | None = None
+
+    async def run(self, reader: Reader) -> None:
+        """Raises nothing for a stream that is deleted meanwhile: there is no more of it."""
+        batches = Facts(self._stream).batches()
+        try:
+            async for batch in batches:
+                await self._take(batch)
+                await self._flush()
+                if not await self._may_go_on(reader):
+                    return
+        except Stream.DoesNotExist:
+            return
+        finally:
+            await batches.aclose()
+
+    async def _take(self, batch: list[tuple[int, Fact]]) -> None:
+        pace = Pace()
+        for at, fact in batch:
+            for told, written in self._write(self._told, at, fact):
+                self._told = told
+                if self._wanted.had.includes(told, fact):
+                    continue
+                if self._is_paced:
+                    await self._wait_until(at)
+                self._waiting += written
+            if len(self._waiting) >= PIECE_BYTES:
+                await self._flush()
+            await pace.rest()
+
+    async def _wait_until(self, at: int) -> None:
+        assert self._wanted.speed is not None
+        seconds = 0.0 if self._latest is None else (at - self._latest) / 1_000_000 / self._wanted.speed
+        self._latest = at
+        if seconds > 0:
+            await self._flush()
+        while seconds > 0:
+            await sleep(min(seconds, KEEP_ALIVE_SECONDS))
+            seconds -= KEEP_ALIVE_SECONDS
+            await self._flush()
+
+    async def _flush(self) -> None:
+        """Send what waits; where nothing does, now and then a sign of life."""
+        if not self._waiting and monotonic() - self._sent_at > KEEP_ALIVE_SECONDS:
+            self._waiting += self._wanted.format.keep_alive
+        if self._waiting:
+            waiting, self._waiting = bytes(self._waiting), bytearray()
+            self._sent_at = monotonic()
+            await http.body(self._send, waiting, more=True)
+
+    async def _may_go_on(self, reader: Reader) -> bool:
+        if monotonic() - self._checked_at < RECHECK_SECONDS:
+            return True
+        self._checked_at = monotonic()
+        return await reader.may_read(self._stream)
+
+
+def _agui() -> Write:
+    # Not before somebody reads them: whoever starts streamviz is not to wait for that.
+    from streamviz.events import agui
+
+    run = agui.Run()
+
+    def write(told: Told, at: int, fact: Fact) -> Iterator[tuple[Told, bytes]]:
+        for event in run.tell(at, fact):
+            told = told.and_one(fact)
+            yield told, agui.sse(str(told), event)
+
+    return write
+
+
+def _lines() -> Write:
+    def write(told: Told, at: int, fact: Fact) -> Iterator[tuple[Told, bytes]]:
+        told = told.and_one(fact)
+        yield told, line(str(told), at, fact)
+
+    return write
+
+
+FORMATS = {
+    "agui": Format("text/event-stream; charset=utf-8", _agui, b": keep-alive\n\n"),
+    "jsonl": Format("application/x-ndjson", _lines, b""),
+}

@@ -1,0 +1,190 @@
+"""What is told of one stream of the record, from its request to its end, as it comes."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from heapq import merge
+from operator import itemgetter
+from time import monotonic
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+
+from streamviz.core.request_outline import asked_since, outline_of, parts_of
+from streamviz.core.wire import WIRE_FORMATS
+from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
+from streamviz.live.feed import feed
+from streamviz.live.pace import Pace
+from streamviz.live.publisher import publisher
+from streamviz.records.entries import Given
+from streamviz.records.following import Following, News
+from streamviz.records.models import Block, Stream
+from streamviz.records.moments import as_microseconds
+from streamviz.records.recorder import StreamClosed
+from streamviz.records.telling import Telling
+
+# How often a running stream is looked at: where its worker's journal is on this machine, and where it is not.
+LOOK_SECONDS = 0.1
+LOOK_AT_RECORD_SECONDS = 0.5
+# After so long without news Postgres is asked, which knows more where the worker is gone.
+DOUBT_SECONDS = 2.0
+
+Told = tuple[int, Fact]
+_at = itemgetter(0)
+
+
+class Facts:
+    """One stream's, for one who reads. `batches` gives them in order, each with when it was (µs since the epoch), and
+    nothing now and then while there is no news."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._following = Following(stream, settings.JOURNAL_DIR)
+        self._telling = Telling(stream.wire_format)
+        self._requested_at = as_microseconds(stream.requested_at)
+        self._has_asked = False
+        self._known_holds: list[tuple[int, Held]] = []
+        self._held: set[int] = set()
+        self._news_at = self._looked_at = monotonic()
+
+    async def batches(self) -> AsyncGenerator[list[Told]]:
+        """Raises Stream.DoesNotExist where it is deleted meanwhile."""
+        try:
+            yield [(self._requested_at, _opened(self._stream)), *await self._ask()]
+            if self._stream.outcome:
+                self._known_holds = await database_sync_to_async(_holds_of)(self._stream)
+            is_over = False
+            while not is_over:
+                news = await self._read()
+                is_over = news.closed is not None
+                yield await self._batch(news)
+                if not is_over and news.is_all:
+                    await asyncio.sleep(LOOK_SECONDS if self._following.is_live else LOOK_AT_RECORD_SECONDS)
+        finally:
+            self._following.close()
+
+    async def _read(self) -> News:
+        now = monotonic()
+        looks_again = now - max(self._news_at, self._looked_at) > DOUBT_SECONDS
+        if looks_again:
+            self._looked_at = now
+            self._known_holds += await self._holds_elsewhere()
+        news = await database_sync_to_async(self._following.read)(looks_again=looks_again)
+        if news:
+            self._news_at = monotonic()
+        return news
+
+    async def _batch(self, news: News) -> list[Told]:
+        first = await self._ask(is_settled=bool(news.chunks or news.closed)) if not self._has_asked else []
+        said: list[Told] = []
+        pace = Pace()
+        for chunk in news.chunks:
+            said += ((chunk.received_at, event) for event in self._telling.take(chunk))
+            await pace.rest()
+        verdicts: list[Told] = [(each.verdict.at, _judged(each)) for each in news.verdicts]
+        holds = self._take_holds(None if news.is_all or not news.chunks else news.chunks[-1].received_at, news.closed)
+        told = [*first, *merge(said, verdicts, holds, key=_at)]
+        if (closed := news.closed) is not None:
+            told += ((closed.ended_at, event) for event in self._telling.close(closed))
+            told.append((closed.ended_at, _closed(closed)))
+        return told
+
+    async def _ask(self, *, is_settled: bool = False) -> list[Told]:
+        """What the request adds, once. While policies take their time over it, the record does not have it."""
+        request = bytes(self._stream.request)
+        if not request and not self._stream.outcome:
+            if not is_settled:
+                return []
+            request = await database_sync_to_async(_request_of)(self._stream)
+        self._has_asked = True
+        found = await asyncio.to_thread(_asked, request, self._stream.wire_format)
+        return [(self._requested_at, each) for each in found]
+
+    def _take_holds(self, until: int | None, closed: StreamClosed | None) -> list[Told]:
+        """Those that began until then; with None all that are known."""
+        running = feed.get(self._stream.pk)
+        if running is not None:
+            context = running.context
+            self._known_holds += ((hold.since, Held(n, hold.policies)) for n, hold in context.holds.items())
+        if closed is not None:
+            held = ((block.held_at, Held(block.ordinal, tuple(block.held_by))) for block in closed.blocks)
+            self._known_holds += ((at, hold) for at, hold in held if at is not None)
+        new = {hold.ordinal: (at, hold) for at, hold in self._known_holds if hold.ordinal not in self._held}
+        due = sorted((each for each in new.values() if until is None or each[0] <= until), key=_at)
+        self._held |= {hold.ordinal for _, hold in due}
+        self._known_holds = [each for each in new.values() if each[1].ordinal not in self._held]
+        return list(due)
+
+    async def _holds_elsewhere(self) -> list[tuple[int, Held]]:
+        """Those of a stream that another worker runs, which answers for it."""
+        if self._stream.outcome or publisher.workers is None or feed.get(self._stream.pk) is not None:
+            return []
+        found = await publisher.workers.look_for(self._stream.pk)
+        blocks = () if found is None else found.view.blocks
+        return [(each.held_at, Held(each.ordinal, tuple(each.held_by))) for each in blocks if each.held_at is not None]
+
+
+def _holds_of(stream: Stream) -> list[tuple[int, Held]]:
+    rows = Block.objects.filter(stream=stream, held_at__isnull=False).values_list("held_at", "ordinal", "held_by")
+    return [(as_microseconds(at), Held(ordinal, tuple(by))) for at, ordinal, by in rows if at is not None]
+
+
+def _request_of(stream: Stream) -> bytes:
+    return bytes(Stream.objects.values_list("request", flat=True).get(pk=stream.pk))
+
+
+def _asked(request: bytes, wire_format: str) -> Iterable[Asked]:
+    if wire_format not in WIRE_FORMATS:
+        return []
+    known = WIRE_FORMATS[wire_format]
+    parts = [part for turn in asked_since(outline_of(request, known)) for part in parts_of(turn, known)]
+    return [
+        Asked(n, str(part.kind), part.role, part.text, part.name, part.call_id, part.size, part.is_error)
+        for n, part in enumerate(parts)
+    ]
+
+
+def _opened(stream: Stream) -> Opened:
+    return Opened(
+        stream_id=stream.pk,
+        session_id=stream.session_id,
+        requested_model=stream.requested_model,
+        upstream_model=stream.upstream_model,
+        provider=stream.provider,
+        wire_format=stream.wire_format,
+        parent=stream.parent,
+        relation=stream.relation,
+    )
+
+
+def _judged(given: Given) -> Judged:
+    verdict, policy, version = given
+    return Judged(
+        number=verdict.number,
+        ordinal=verdict.ordinal,
+        subject=verdict.subject,
+        policy=policy,
+        version=version,
+        mode=verdict.mode,
+        decision=verdict.decision,
+        reason=verdict.reason,
+        failure=verdict.failure,
+        by=verdict.by,
+        took=verdict.took,
+    )
+
+
+def _closed(closed: StreamClosed) -> Closed:
+    return Closed(
+        outcome=closed.outcome,
+        finish_reason=closed.finish_reason,
+        status=closed.status,
+        error=closed.error,
+        input_tokens=closed.input_tokens,
+        output_tokens=closed.output_tokens,
+        cache_read_tokens=closed.cache_read_tokens,
+        cache_written_tokens=closed.cache_written_tokens,
+        reasoning_tokens=closed.reasoning_tokens,
+        cost=None if closed.cost is None else float(closed.cost),
+        upstream_model=closed.upstream_model,
+        provider=closed.provider,
+    )

@@ -1,0 +1,166 @@
+"""A stream of the record as it grows: from Postgres, and what is not there yet from the journals of this machine."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID
+
+from streamviz.records.entries import Given
+from streamviz.records.journal import folder
+from streamviz.records.journal.tail import Tail
+from streamviz.records.models import PolicyVersion, Stream, UpstreamRun, Verdict
+from streamviz.records.moments import as_datetime
+from streamviz.records.queries import streams
+from streamviz.records.recorder import AnyEntry, ChunksReceived, StreamClosed, VerdictRecord, VerdictsGiven
+from streamviz.records.runs import StoredChunk
+from streamviz.records.tables import VERDICT
+
+# What is read at a time: some ms, and as much in memory for each who reads.
+_RUNS_AT_ONCE = 16
+_verdict = VERDICT.reader()
+
+
+@dataclass
+class News:
+    """What is new of a stream, each kind in order; `closed` once there is nothing more. `is_all` while nothing else is
+    known to be there."""
+
+    chunks: list[StoredChunk] = field(default_factory=list)
+    verdicts: list[Given] = field(default_factory=list)
+    closed: StreamClosed | None = None
+    is_all: bool = True
+
+    def __bool__(self) -> bool:
+        return bool(self.chunks or self.verdicts or self.closed)
+
+
+class Following:
+    """Reads one stream from its first chunk on; `read` gives what is new since its last call, and waits for nothing.
+
+    While it runs its worker's journal tells what is not stored yet, where that worker is on this machine; that of
+    another machine is stored some seconds later. Not for the event loop: it reads files and Postgres.
+    """
+
+    def __init__(self, stream: Stream, root: Path) -> None:
+        self._id: UUID = stream.pk
+        self._seq = self._verdict = 0
+        self._tail = None if stream.outcome else _tail_of(stream.worker, root)
+        self._waiting: list[AnyEntry] = []
+        self._is_stored = True
+        self._versions: dict[int, tuple[str, int]] = {}
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it has what its worker records at once."""
+        return self._tail is not None
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        if self._tail is not None:
+            self._tail.close()
+            self._tail = None
+
+    def read(self, *, looks_again: bool = False) -> News:
+        """What is new. Postgres is asked where more is known to be there, where there is no journal to tell, and where
+        the caller `looks_again`. Raises Stream.DoesNotExist where it was deleted."""
+        if self._is_stored or self._tail is None or looks_again:
+            news = self._read_stored()
+            self._is_stored = not news.is_all
+            if news:
+                return news
+        return self._read_journal()
+
+    def _read_stored(self) -> News:
+        # First whether it is over: what is read after that is all of it.
+        outcome = Stream.objects.values_list("outcome", flat=True).get(pk=self._id)
+        runs = list(self._runs())
+        news = News(is_all=len(runs) < _RUNS_AT_ONCE)
+        news.chunks = [chunk for run in runs for chunk in run.chunks() if chunk.seq >= self._seq]
+        until = as_datetime(news.chunks[-1].received_at) if news.chunks and not news.is_all else None
+        news.verdicts = self._stored_verdicts(until)
+        if outcome and news.is_all:
+            news.closed = streams.entries_of(streams.load(self._id), has_times=False).closed
+        self._note(news)
+        return news
+
+    def _runs(self) -> Iterable[UpstreamRun]:
+        runs = UpstreamRun.objects.filter(stream=self._id).order_by("first_seq")
+        # The next chunk may be in the middle of one.
+        begun = runs.filter(first_seq__lte=self._seq).values_list("first_seq", flat=True).last()
+        return runs.filter(first_seq__gte=begun or 0)[:_RUNS_AT_ONCE]
+
+    def _stored_verdicts(self, until: datetime | None) -> list[Given]:
+        later = Verdict.objects.filter(stream=self._id, number__gte=self._verdict).order_by("number")
+        if until is not None:
+            later = later.filter(at__lte=until)
+        return [
+            Given(VerdictRecord(**_verdict(each)), each.policy_version.policy.name, each.policy_version.number)
+            for each in later.select_related("policy_version__policy")
+        ]
+
+    def _read_journal(self) -> News:
+        news = News()
+        if self._tail is None:
+            return news
+        try:
+            entries = self._waiting or [entry for entry in self._tail.read(False) if entry.stream_id == self._id]
+            news.is_all = not self._tail.is_behind
+        except OSError:  # Its worker is gone, and all of its journal is stored.
+            self.close()
+            return news
+        self._waiting = []
+        for number, entry in enumerate(entries):
+            if self._is_ahead(entry):
+                # What lies between was stored, and is no longer in the journal.
+                self._waiting, self._is_stored, news.is_all = entries[number:], True, False
+                break
+            self._take(entry, news)
+        return news
+
+    def _is_ahead(self, entry: AnyEntry) -> bool:
+        match entry:
+            case ChunksReceived(first=first):
+                return first > self._seq
+            case VerdictsGiven(verdicts=[first, *_]):
+                return first.number > self._verdict
+            case _:
+                return False
+
+    def _take(self, entry: AnyEntry, news: News) -> None:
+        match entry:
+            case ChunksReceived():
+                news.chunks += (chunk for chunk in _chunks(entry) if chunk.seq >= self._seq)
+            case VerdictsGiven():
+                news.verdicts += self._given([each for each in entry.verdicts if each.number >= self._verdict])
+            case StreamClosed():
+                news.closed = entry
+            case _:
+                return
+        self._note(news)
+
+    def _given(self, verdicts: Sequence[VerdictRecord]) -> list[Given]:
+        unknown = {each.policy_version_id for each in verdicts} - self._versions.keys()
+        if unknown:
+            found = PolicyVersion.objects.filter(pk__in=unknown).values_list("pk", "policy__name", "number")
+            self._versions |= {pk: (name, number) for pk, name, number in found}
+        return [Given(each, *self._versions.get(each.policy_version_id, ("", 0))) for each in verdicts]
+
+    def _note(self, news: News) -> None:
+        if news.chunks:
+            self._seq = news.chunks[-1].seq + 1
+        if news.verdicts:
+            self._verdict = news.verdicts[-1].verdict.number + 1
+
+
+def _tail_of(worker: UUID | None, root: Path) -> Tail | None:
+    """That of a worker's journal, where it is on this machine."""
+    journal = root / str(worker)
+    return Tail(journal) if worker is not None and (journal / folder.LOCK).is_file() else None
+
+
+def _chunks(entry: ChunksReceived) -> Iterable[StoredChunk]:
+    sizes = entry.sizes or [len(raw) for raw in entry.raws]
+    raws: Sequence[bytes | None] = entry.raws or [None] * len(sizes)
+    for n, (size, raw) in enumerate(zip(sizes, raws, strict=True)):
+        yield StoredChunk(entry.first + n, entry.received_at, size, raw)

@@ -1,0 +1,77 @@
+"""What stored chunks say, as events, each when it came; and of a stream whose chunks are not all kept, what its blocks
+say in the end."""
+
+from collections.abc import Iterator
+
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.events import (
+    MALFORMED_CHUNK,
+    BlockCompleted,
+    BlockDelta,
+    BlockKind,
+    BlockSealed,
+    BlockStarted,
+    StreamEvent,
+    StreamFinished,
+    UsageUpdated,
+)
+from streamviz.core.json_value import as_object, decode
+from streamviz.core.wire import AGGREGATORS
+from streamviz.records.aggregation import events_of
+from streamviz.records.recorder import BlockRecord, StreamClosed
+from streamviz.records.runs import StoredChunk
+
+
+class Telling:
+    """One stream: its chunks in order, then its end. Where a policy masks, or content is not kept, a chunk is without
+    its bytes: from there on nothing is told until the end, which has the blocks as they may be known."""
+
+    def __init__(self, wire_format: str) -> None:
+        self._aggregator = AGGREGATORS[wire_format]()
+        self._has_lost = self._is_broken = False
+
+    def take(self, chunk: StoredChunk) -> list[StreamEvent]:
+        """What a chunk says; nothing that comes behind one that cannot be read counts."""
+        self._has_lost = self._has_lost or chunk.raw is None
+        if self._has_lost or self._is_broken:
+            return []
+        events = [event for each in events_of(chunk) for event in self._aggregator.aggregate(each)]
+        failure = self._aggregator.state.failure
+        self._is_broken = failure is not None and failure.kind == MALFORMED_CHUNK
+        return events
+
+    def close(self, closed: StreamClosed) -> list[StreamEvent]:
+        """What the end of it says."""
+        return [*self._rest_of(closed)] if self._has_lost else self._aggregator.close()
+
+    def _rest_of(self, closed: StreamClosed) -> Iterator[StreamEvent]:
+        told = self._aggregator.state.blocks
+        for record in closed.blocks:
+            if record.ordinal < len(told):
+                yield from _rest(told[record.ordinal], record)
+            else:
+                yield from _whole(record)
+        if closed.usage:
+            yield UsageUpdated(as_object(decode(closed.usage)))
+        if closed.finish_reason:
+            yield StreamFinished(closed.finish_reason)
+
+
+def _rest(block: StreamBlock, record: BlockRecord) -> Iterator[StreamEvent]:
+    """What was not told of a block yet."""
+    if block.is_sealed:
+        return
+    if rest := record.text[block.length :] if record.text.startswith(block.text) else "":
+        yield BlockDelta(block.ordinal, rest)
+    if rest or not block.is_complete:
+        yield BlockCompleted(block.ordinal, record.is_truncated)
+    yield BlockSealed(block.ordinal)
+
+
+def _whole(record: BlockRecord) -> Iterator[StreamEvent]:
+    place = (record.choice, record.index, record.upstream_id, record.name, record.label)
+    yield BlockStarted(record.ordinal, BlockKind(record.kind), *place)
+    if record.text:
+        yield BlockDelta(record.ordinal, record.text)
+    yield BlockCompleted(record.ordinal, record.is_truncated)
+    yield BlockSealed(record.ordinal)

@@ -1,0 +1,299 @@
+"""GET /api/streams/<id>/events: who gets what of a stream, of the record and while it runs."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
+from django.conf import LazySettings
+from django.db import connections
+
+from streamviz.api import events as events_module
+from streamviz.api import readers
+from streamviz.api.asgi import application
+from streamviz.core.json_value import encode
+from streamviz.proxy.worker import worker
+from streamviz.records.configuration import KnownKey
+from streamviz.records.ids import uuid7
+from streamviz.records.journal.journal import Journal
+from streamviz.records.models import ApiKey, Policy
+from streamviz.records.models.access import digest
+from tests.events.rules import messages, verify
+from tests.live.test_consumers import cookie
+from tests.records.support import NOON, block, closed, journal_of, judged, move, opened, received, verdict
+
+REQUEST = encode({"messages": [{"role": "user", "content": "Say hello."}]})
+MINE, THEIRS = "sv-mine", "sv-theirs"
+
+
+def chunk(**delta: object) -> bytes:
+    return b"data: " + encode({"id": "x", "choices": [{"index": 0, "delta": delta}]}) + b"\n\n"
+
+
+class Recorder:
+    """A worker that records streams of the key `MINE`."""
+
+    def __init__(self, root: Path, key_id: int, version_id: int) -> None:
+        self.root = root
+        self.version_id = version_id
+        self.id = uuid7()
+        self.journal: Journal = journal_of(root, [opened(self.id, key_id=key_id, request=REQUEST)])
+
+    def add(self, *entries: Any) -> None:
+        for entry in entries:
+            self.journal.append(entry)
+        self.journal.flush()
+
+    def say(self, first: int, *texts: str) -> None:
+        self.add(received(self.id, [chunk(content=text) for text in texts], first))
+
+    def end(self, **changes: Any) -> None:
+        self.add(closed(self.id, **changes))
+
+    async def move(self) -> None:
+        """What is in the journal is in Postgres."""
+        await asyncio.to_thread(move, self.root)
+
+
+@pytest.fixture
+async def recorder(
+    transactional_db: None, tmp_path: Path, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Recorder]:
+    settings.JOURNAL_DIR = tmp_path
+
+    def made() -> tuple[int, int, int]:
+        mine, theirs = (ApiKey.objects.create(name=name, digest=digest(name)) for name in (MINE, THEIRS))
+        policy = Policy(name="guard", kind="tool_rule", parameters={"names": ["x"]})
+        policy.save()
+        return mine.pk, theirs.pk, policy.versions.get().pk
+
+    mine, theirs, version = await database_sync_to_async(made)()
+    monkeypatch.setattr(worker.configuration, "keys", {digest(MINE): KnownKey(mine, MINE),
+                                                       digest(THEIRS): KnownKey(theirs, THEIRS)})  # fmt: skip
+    monkeypatch.setattr(worker.configuration, "key_ids", frozenset({mine, theirs}))
+    found = Recorder(tmp_path, mine, version)
+    await found.move()
+    yield found
+    found.journal.close()
+    for run in (database_sync_to_async, sync_to_async):
+        await run(connections.close_all)()
+
+
+class Call:
+    """One who reads: what they were answered, as it comes."""
+
+    def __init__(self, path: str, query: str = "", method: str = "GET", **headers: str) -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.body = b""
+        self.is_over = False
+        self.takes, self.stuck = asyncio.Event(), asyncio.Event()
+        self.takes.set()
+        self._news = asyncio.Condition()
+        self._gone = asyncio.Event()
+        scope: Any = {
+            "type": "http", "method": method, "path": path, "query_string": query.encode(),
+            "headers": [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()],
+        }  # fmt: skip
+        self.task = asyncio.ensure_future(application(scope, self._receive, self._send))
+
+    async def _receive(self) -> Any:
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Any) -> None:
+        if not self.takes.is_set():
+            self.stuck.set()
+            await self.takes.wait()
+        async with self._news:
+            if message["type"] == "http.response.start":
+                self.status = message["status"]
+                self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
+            else:
+                self.body += message["body"]
+                self.is_over = not message["more_body"]
+            self._news.notify_all()
+
+    async def until(self, is_so: Callable[[], Any]) -> None:
+        async with asyncio.timeout(60), self._news:
+            await self._news.wait_for(is_so)
+
+    async def whole(self) -> "Call":
+        await self.until(lambda: self.is_over)
+        await self.task
+        return self
+
+    async def leave(self) -> None:
+        self._gone.set()
+        await self.task
+
+    @property
+    def numbered(self) -> list[tuple[str, dict[str, Any]]]:
+        """The events that came, each with its id."""
+        found = []
+        for event in self.body.decode().split("\n\n")[:-1]:
+            if not event.startswith(":"):
+                id, data = event.split("\n")
+                found.append((id.removeprefix("id: "), json.loads(data.removeprefix("data: "))))
+        return found
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [event for _, event in self.numbered]
+
+
+def read(recorder: Recorder, query: str = "", key: str = MINE, **headers: str) -> Call:
+    return Call(f"/api/streams/{recorder.id}/events", query, authorization=f"Bearer {key}", **headers)
+
+
+async def test_a_recorded_stream_is_read_whole(recorder: Recorder) -> None:
+    recorder.say(0, "Hel", "lo")
+    recorder.add(judged(recorder.id, verdict(recorder.version_id, at=NOON)))
+    recorder.end(blocks=[block(0, held_at=NOON, held_by=("guard",))])
+    await recorder.move()
+    call = await read(recorder).whole()
+    assert (call.status, call.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+    verify(call.events)
+    assert messages(call.events)["texts"] == ["Hello"]
+    assert next(event["delta"] for event in call.events if "delta" in event) == "Say hello."
+    assert {event["name"] for event in call.events if event["type"] == "CUSTOM"} == {
+        "streamviz.verdict", "streamviz.hold"
+    }  # fmt: skip
+
+
+async def test_a_running_stream_is_read_from_its_start_and_then_as_it_comes(recorder: Recorder) -> None:
+    recorder.say(0, "Hel")
+    live = read(recorder)
+    await live.until(lambda: b"Hel" in live.body)
+    recorder.say(1, "lo")
+    await live.until(lambda: b'"lo"' in live.body)
+    assert not live.is_over
+    recorder.add(judged(recorder.id, verdict(recorder.version_id, at=NOON + 1)))
+    recorder.end()
+    await live.whole()
+    verify(live.events)
+    await recorder.move()
+    assert (await read(recorder).whole()).numbered == live.numbered
+
+
+async def test_who_comes_back_gets_what_they_lack(recorder: Recorder) -> None:
+    recorder.say(0, "Hel", "lo")
+    recorder.end()
+    whole = (await read(recorder).whole()).numbered
+    rest = await read(recorder, last_event_id=whole[4][0]).whole()
+    assert rest.numbered == whole[5:]
+
+
+async def test_lines_of_json_have_our_own_names(recorder: Recorder) -> None:
+    recorder.say(0, "Hello")
+    recorder.end()
+    call = await read(recorder, "format=jsonl").whole()
+    assert call.headers["content-type"] == "application/x-ndjson"
+    lines = [json.loads(line) for line in call.body.splitlines()]
+    assert [line["type"] for line in lines] == [
+        "opened", "asked", "block_started", "block_delta", "block_completed", "block_sealed", "closed"
+    ]  # fmt: skip
+    assert [line["event_id"] for line in lines] == [f"{n}.0.0" for n in range(1, 8)]
+    assert lines[3]["text"] == "Hello"
+
+
+async def test_a_recorded_stream_can_be_read_at_its_pace(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder.say(0, "Hel")
+    recorder.add(received(recorder.id, [chunk(content="lo")], 3_000_000))
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    recorder.end(ended_at=NOON + 3_000_000)
+    await recorder.move()
+    monkeypatch.setattr(events_module, "sleep", sleep)
+    call = await read(recorder, "pace=2").whole()
+    assert messages(call.events)["texts"] == ["Hello"]
+    assert sum(slept) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("key", "status"), [(MINE, 200), (THEIRS, 404), ("sv-unknown", 401)], ids=["its key", "another key", "no key"]
+)
+async def test_a_key_reads_the_streams_that_it_made(recorder: Recorder, key: str, status: int) -> None:
+    recorder.end()
+    assert (await read(recorder, key=key).whole()).status == status
+
+
+@pytest.mark.parametrize(
+    ("who", "status"), [("bob", 200), ("alice", 200), ("administrator", 200), ("charlie", 404), ("stranger", 401)]
+)
+async def test_a_browser_reads_what_its_user_may_see(recorder: Recorder, who: str, status: int) -> None:
+    recorder.end()
+    session = await database_sync_to_async(cookie)(who)
+    call = Call(f"/api/streams/{recorder.id}/events", cookie=f"sessionid={session}")
+    assert (await call.whole()).status == status
+
+
+async def test_a_reader_who_leaves_is_noticed_and_makes_room(recorder: Recorder, settings: LazySettings) -> None:
+    settings.EVENT_READERS = 1
+    first = read(recorder)
+    await first.until(lambda: first.body)
+    assert (await read(recorder).whole()).status == 429
+    await first.leave()
+    recorder.end()
+    assert (await read(recorder).whole()).status == 200
+
+
+async def test_a_key_that_is_revoked_reads_no_further(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events_module, "RECHECK_SECONDS", 0.0)
+    call = read(recorder)
+    await call.until(lambda: call.body)
+    monkeypatch.setattr(worker.configuration, "key_ids", frozenset())
+    assert "RUN_FINISHED" not in [event["type"] for event in (await call.whole()).events]
+
+
+async def test_a_slow_reader_is_sent_no_more_than_they_take_and_catches_up(recorder: Recorder) -> None:
+    """What was not taken lies in the record, not in memory."""
+    call = read(recorder)
+    await call.until(lambda: call.body)
+    call.takes.clear()
+    recorder.say(0, *["x" * 1000] * 2000)
+    await call.stuck.wait()
+    recorder.say(2000, "and the rest")
+    recorder.end()
+    await recorder.move()
+    assert len(call.body) < 2 * events_module.PIECE_BYTES
+    call.takes.set()
+    assert messages((await call.whole()).events)["texts"] == ["x" * 2_000_000 + "and the rest"]
+
+
+@pytest.mark.parametrize(
+    ("query", "last", "status"),
+    [("format=xml", "", 400), ("pace=fast", "", 400), ("pace=-1", "", 400), ("pace=nan", "", 400), ("", "7", 400)],
+)
+async def test_what_cannot_be_meant_is_refused(recorder: Recorder, query: str, last: str, status: int) -> None:
+    headers = {"last_event_id": last} if last else {}
+    assert (await read(recorder, query, **headers).whole()).status == status
+
+
+async def test_other_methods_and_places_are_refused_and_sites_are_named(
+    recorder: Recorder, settings: LazySettings
+) -> None:
+    settings.CORS_ORIGINS = frozenset({"https://agents.example"})
+    path = f"/api/streams/{recorder.id}/events"
+    assert (await Call(path, method="POST").whole()).status == 405
+    assert (await Call("/api/streams/").whole()).status == 404
+    unknown = await Call(f"/api/streams/{uuid.uuid4()}/events", authorization=f"Bearer {MINE}",
+                         origin="https://agents.example").whole()  # fmt: skip
+    assert (unknown.status, unknown.headers["access-control-allow-origin"]) == (404, "https://agents.example")
+
+
+async def test_a_stream_that_has_just_begun_is_waited_for(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "LOOKS", 1000)
+    new = recorder.id = uuid7()
+    call = read(recorder)
+    recorder.add(opened(new, key_id=next(iter(worker.configuration.keys.values())).id), closed(new))
+    await recorder.move()
+    assert (await call.whole()).status == 200

@@ -1,0 +1,55 @@
+"""What stored chunks say; of a stream whose chunks are not all kept, what its blocks say in the end."""
+
+import uuid
+
+from streamviz.core.blocks import StreamState
+from streamviz.core.events import StreamEvent, StreamFinished, UsageUpdated
+from streamviz.core.json_value import encode
+from streamviz.records.runs import StoredChunk
+from streamviz.records.telling import Telling
+from tests.records.support import block, closed
+
+STREAM = uuid.uuid4()
+
+
+def chunk(seq: int, said: str | None) -> StoredChunk:
+    raw = (
+        None if said is None else b"data: " + encode({"choices": [{"index": 0, "delta": {"content": said}}]}) + b"\n\n"
+    )
+    return StoredChunk(seq, seq, 0, raw)
+
+
+def added_up(events: list[StreamEvent]) -> StreamState:
+    state = StreamState()
+    for event in events:
+        state.apply(event)
+    return state
+
+
+def test_chunks_are_told_as_they_come_and_blocks_end_with_them() -> None:
+    telling = Telling("openai_chat")
+    events = [*telling.take(chunk(0, "Hel")), *telling.take(chunk(1, "lo")), *telling.close(closed(STREAM))]
+    [told] = added_up(events).blocks
+    assert (told.text, told.is_sealed) == ("Hello", True)
+
+
+def test_where_a_chunk_is_not_kept_the_end_tells_what_blocks_may_say() -> None:
+    telling = Telling("openai_chat")
+    first = telling.take(chunk(0, "Mail "))
+    assert telling.take(chunk(1, None)) == telling.take(chunk(2, " now")) == []
+    last = telling.close(closed(STREAM, blocks=[block(0, text="Mail [masked] now"), block(1, text="Bye")]))
+    assert [told.text for told in added_up([*first, *last]).blocks] == ["Mail [masked] now", "Bye"]
+    assert last[-2:] == [UsageUpdated({"prompt_tokens": 1, "completion_tokens": 2}), StreamFinished("stop")]
+
+
+def test_where_no_content_is_kept_there_are_blocks_without() -> None:
+    telling = Telling("openai_chat")
+    telling.take(chunk(0, None))
+    [told] = added_up(telling.close(closed(STREAM, blocks=[block(0, text="")]))).blocks
+    assert (told.text, told.is_sealed) == ("", True)
+
+
+def test_nothing_counts_behind_what_cannot_be_read() -> None:
+    telling = Telling("openai_chat")
+    telling.take(StoredChunk(0, 0, 0, b"data: {\n\n"))
+    assert telling.take(chunk(1, "Hello")) == []
