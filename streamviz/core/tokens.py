@@ -67,8 +67,8 @@ def tokens_of(usage: JsonObject | None, tier: str = "") -> Tokens:
     else:
         tokens = _of_openai(usage)
     told = next((name for key in ("service_tier", "serviceTier", "trafficType") if (name := usage.get(key))), tier)
-    name = as_text(told).lower()
-    return tokens._replace(tier=_TIERS.get(name, name), told_cost=_dollars(usage.get("cost")))
+    name, cost = as_text(told).lower(), _dollars(usage.get("cost"))
+    return tokens if not name and cost is None else tokens._replace(tier=_TIERS.get(name, name), told_cost=cost)
 
 
 def _of_openai(usage: JsonObject) -> Tokens:

@@ -170,10 +170,11 @@ class Conversations:
         another model there it has to go on from something: many models are asked the same to begin with."""
         for mark in (one.marks.request, one.marks.request_of_any):
             for other in reversed(self._by_mark.get(mark, ())):
-                is_open = other.has_failed and not other.is_retried
+                if not other.has_failed or other.is_retried:
+                    continue
                 is_here = (other.port, other.client) == (one.port, one.client)
                 is_proof = mark == one.marks.request or other.parent is not None
-                if is_open and (is_here and is_proof if session is None else other.session == session):
+                if is_here and is_proof if session is None else other.session == session:
                     return other.as_candidate()
         return None
 

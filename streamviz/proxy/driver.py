@@ -131,7 +131,6 @@ class Driver:
         else:
             exchange.ended()
         await self._advance_slowly()
-        await self.carry_out()
 
     async def _advance_slowly(self) -> None:
         """Have the policies see what came, with keep-alives where one of them may wait; it is recorded before."""

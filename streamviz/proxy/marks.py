@@ -8,9 +8,8 @@ proves nothing: many answer OK.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
 from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
@@ -38,7 +37,8 @@ class _Said(NamedTuple):
 
     digest: bytes
     weight: int
-    ids: tuple[str, ...]
+    ids: Sequence[str]
+    texts: Sequence[str]
     is_answer: bool
     is_by_id: bool
 
@@ -51,8 +51,7 @@ class Marks:
         self._hash = hashlib.blake2b(owner.encode("utf-8", "replace"), digest_size=16, key=secret)
         self._fields = fields
         self._agent = agent
-        self._turns = fields.get(turns)
-        self._reading = turns_backwards(self._turns)
+        self._reading = turns_backwards(fields.get(turns))
         self._read: list[_Said] = []
         self._is_whole = False
         # What came before the turns is at the provider.
@@ -110,9 +109,9 @@ class Marks:
     def let_go(self) -> None:
         """Keep no more of the request than what its answer's marks are made of."""
         self._has(_LAST_STEP)
-        self._read = [said._replace(ids=()) for said in self._read[: _LAST_STEP + 1]]
+        self._read = [said._replace(ids=(), texts=()) for said in self._read[: _LAST_STEP + 1]]
         self._reading = iter(())
-        self._fields, self._turns = {}, None
+        self._fields = {}
 
     @property
     def is_beginning(self) -> bool:
@@ -165,10 +164,10 @@ class Marks:
     def _errands(self) -> Iterator[int]:
         """What this agent was told, which may be what another's call says."""
         texts: list[str] = []
-        for turn in islice(turns_backwards(self._turns), _MOST_TURNS):
-            texts += turn.texts[:_MOST_ERRANDS]
-            if len(texts) >= _MOST_ERRANDS:
+        for at in range(_MOST_TURNS):
+            if len(texts) >= _MOST_ERRANDS or not self._has(at):
                 break
+            texts += self._read[at].texts[:_MOST_ERRANDS]
         return (self._errand(text) for text in texts[:_MOST_ERRANDS] if len(text.strip()) >= TELLING_ERRAND)
 
     def _errand(self, text: str) -> int:
@@ -190,7 +189,7 @@ class Marks:
 
     def _said(self, turn: Turn) -> _Said:
         digest = self._digest(b"answer" if turn.is_answer else b"", turn.said)
-        return _Said(digest, turn.weight, tuple(turn.ids), turn.is_answer, any(map(looks_random, turn.call_ids)))
+        return _Said(digest, turn.weight, turn.ids, turn.texts, turn.is_answer, any(map(looks_random, turn.call_ids)))
 
     def _digest(self, *parts: bytes) -> bytes:
         hash = self._hash.copy()

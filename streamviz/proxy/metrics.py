@@ -8,6 +8,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache, partial
 from operator import sub
 
 from prometheus_client import Histogram
@@ -20,26 +21,28 @@ _SECOND = 1_000_000
 _FIRST = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120)
 _LONG = (0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800)
 _GAPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60)
+_GAPS_US = [bound * _SECOND for bound in _GAPS]
 # Of a longer stream the newest chunks, so that its end holds up no other.
 _MOST_GAPS = 10_000
 # Models that are told apart, besides routes.
 _MOST_MODELS = 100
 OTHER = "other"
 
-_begun = counter("requests", "Requests that became streams", "format")
-_refused = counter("requests_refused", "Requests that became no stream, by what was answered", "status")
-_running = gauge("streams_running", "Streams under way", "format", "state")
+# With labels, of which there are few: to look one up takes longer than to count does.
+_begun = cache(counter("requests", "Requests that became streams", "format").labels)
+_refused = cache(counter("requests_refused", "Requests that became no stream, by what was answered", "status").labels)
+_running = cache(gauge("streams_running", "Streams under way", "format", "state").labels)
 _held = gauge("blocks_held", "Blocks that are kept back")
 _asking = gauge("streams_needing_a_person", "Streams that wait for a person")
-_ended = counter("streams", "Streams that ended", "format", "provider", "model", "outcome")
-_seconds = histogram("stream_seconds", "From the request to the end", _LONG, "format")
-_first = histogram("first_chunk_seconds", "From the request to the first delta", _FIRST, "tape")
-_gaps = histogram("chunk_gap_seconds", "Between chunks", _GAPS, "tape")
-_chunks = counter("chunks", "Chunks of upstream's, and frames to clients", "tape")
+_ended = cache(counter("streams", "Streams that ended", "format", "provider", "model", "outcome").labels)
+_seconds = cache(histogram("stream_seconds", "From the request to the end", _LONG, "format").labels)
+_first = cache(histogram("first_chunk_seconds", "From the request to the first delta", _FIRST, "tape").labels)
+_gaps = cache(histogram("chunk_gap_seconds", "Between chunks", _GAPS, "tape").labels)
+_chunks = cache(counter("chunks", "Chunks of upstream's, and frames to clients", "tape").labels)
 _holds = histogram("hold_seconds", "How long blocks were held", _LONG)
-_verdicts = counter("verdicts", "Verdicts of policies", "policy", "mode", "decision")
-_tokens = counter("tokens", "Tokens, as providers tell or as estimated", "provider", "model", "kind")
-_cost = counter("cost_dollars", "Cost of streams in US dollars", "provider", "model")
+_verdicts = cache(counter("verdicts", "Verdicts of policies", "policy", "mode", "decision").labels)
+_tokens = cache(counter("tokens", "Tokens, as providers tell or as estimated", "provider", "model", "kind").labels)
+_cost = cache(counter("cost_dollars", "Cost of streams in US dollars", "provider", "model").labels)
 
 _models: set[str] = set()
 # Of which formats and states some figure was told.
@@ -48,21 +51,21 @@ _told: set[tuple[str, State]] = set()
 
 def opened(stream: LiveStream) -> None:
     """A stream has begun."""
-    _begun.labels(stream.wire_format).inc()
+    _begun(stream.wire_format).inc()
 
 
 def refused(status: int) -> None:
     """A request became no stream."""
-    _refused.labels(str(status)).inc()
+    _refused(str(status)).inc()
 
 
 def look(streams: Sequence[LiveStream]) -> None:
     """Note how it is with all streams that run here."""
     states = Counter((stream.wire_format, stream.life.state) for stream in streams)
     for format, state in _told.difference(states):
-        _running.labels(format, state.name.lower()).set(0)
+        _running(format, state.name.lower()).set(0)
     for (format, state), number in states.items():
-        _running.labels(format, state.name.lower()).set(number)
+        _running(format, state.name.lower()).set(number)
     _told.update(states)
     holds = [stream.context.holds for stream in streams if stream.context.holds]
     held = [[hold for hold in each.values() if hold.ended_at is None] for each in holds]
@@ -73,23 +76,23 @@ def look(streams: Sequence[LiveStream]) -> None:
 def closed(stream: LiveStream, is_route: bool) -> None:
     """A stream that was opened is over: all is known of it. `is_route`: an operator gave its model the name."""
     provider, model = stream.provider, _model_of(stream, is_route)
-    _ended.labels(stream.wire_format, provider, model, stream.outcome).inc()
+    _ended(stream.wire_format, provider, model, stream.outcome).inc()
     ended_at = stream.ended_at or stream.requested_at
-    _seconds.labels(stream.wire_format).observe(max(0, ended_at - stream.requested_at) / _SECOND)
+    _seconds(stream.wire_format).observe(max(0, ended_at - stream.requested_at) / _SECOND)
     for tape, first, times in (
         ("upstream", stream.upstream_first_at, stream.received_at),
         ("client", stream.client_first_at, stream.passed_at),
     ):
         if first is not None:
-            _first.labels(tape).observe(max(0, first - stream.requested_at) / _SECOND)
-        _observe_gaps(_gaps.labels(tape), times)
-    _chunks.labels("upstream").inc(len(stream.received_at))
-    _chunks.labels("client").inc(stream.frame_count)
+            _first(tape).observe(max(0, first - stream.requested_at) / _SECOND)
+        _observe_gaps(_gaps(tape), times)
+    _chunks("upstream").inc(len(stream.received_at))
+    _chunks("client").inc(stream.frame_count)
     for hold in stream.context.holds.values():
         _holds.observe(max(0, (hold.ended_at or ended_at) - hold.since) / _SECOND)
     for judgement in stream.context.judgements:
         policy = judgement.policy
-        _verdicts.labels(policy.name, policy.mode, judgement.verdict.decision).inc()
+        _verdicts(policy.name, policy.mode, judgement.verdict.decision).inc()
     _count_tokens(stream, provider, model)
 
 
@@ -114,9 +117,9 @@ def _count_tokens(stream: LiveStream, provider: str, model: str) -> None:
     }
     for kind, number in kinds.items():
         if number:
-            _tokens.labels(provider, model, kind).inc(number)
+            _tokens(provider, model, kind).inc(number)
     if stream.cost:
-        _cost.labels(provider, model).inc(stream.cost)
+        _cost(provider, model).inc(stream.cost)
 
 
 def _observe_gaps(histogram: Histogram, times: "array[int]") -> None:
@@ -124,11 +127,7 @@ def _observe_gaps(histogram: Histogram, times: "array[int]") -> None:
     newest = times[-_MOST_GAPS:]
     if len(newest) < 2:
         return
-    counts = [0] * len(histogram._buckets)
-    bounds = [bound * _SECOND for bound in _GAPS]
-    for gap in map(sub, newest[1:], newest):
-        counts[bisect_left(bounds, gap)] += 1
-    for bucket, count in zip(histogram._buckets, counts, strict=True):
-        if count:
-            bucket.inc(count)
+    gaps = map(sub, newest[1:], newest)
+    for at, count in Counter(map(partial(bisect_left, _GAPS_US), gaps)).items():
+        histogram._buckets[at].inc(count)
     histogram._sum.inc(max(0, newest[-1] - newest[0]) / _SECOND)

@@ -31,13 +31,17 @@ class BoundedAnswer:
         self.status = answer.status
         self.headers = answer.headers
         self.left_out = answer.left_out
+        self._pieces = aiter(answer)
+        self._received = 0
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        received = 0
-        async for piece in self._answer:
-            received += len(piece)
-            yield piece
-            self._bounds.require_bytes(received)
+    def __aiter__(self) -> "BoundedAnswer":
+        return self
+
+    async def __anext__(self) -> bytes:
+        self._bounds.require_bytes(self._received)
+        piece = await anext(self._pieces)
+        self._received += len(piece)
+        return piece
 
     def close(self) -> None:
         self._answer.close()

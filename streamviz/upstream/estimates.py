@@ -48,15 +48,15 @@ def tokens_of(state: StreamState, call: ModelCall) -> Tokens:
     told = state.tokens
     if not state.blocks and state.usage is None:
         return told
-    # A client's SDK wants a number before anybody knows one, and gets a 0: no request is nothing.
-    asked, said = told.input or None, told.output
+    asked, said = told.input, told.output
     # Anthropic's format gives a number at first, too.
     is_told = said is not None and bool(state.finish_reasons)
-    if asked is None:
-        asked = _asked_tokens(call)
+    # A client's SDK wants a number before anybody knows one, and gets a 0: no request is nothing.
+    if asked and is_told:
+        return told
     if not is_told:
         said = max(said or 0, estimate_tokens(_said_texts(state)))
-    return told._replace(input=asked, output=said, is_estimated=not told.input or not is_told)
+    return told._replace(input=asked or _asked_tokens(call), output=said, is_estimated=True)
 
 
 def _asked_tokens(call: ModelCall) -> int:

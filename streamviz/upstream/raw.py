@@ -1,7 +1,7 @@
 """The raw lane: a provider's own bytes, carried by aiohttp."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 
 import aiohttp
 
@@ -52,22 +52,21 @@ class RawAnswer:
             # aiohttp makes a new timer at each read, which costs a lone chunk a twentieth of its whole way.
             response.connection.protocol.read_timeout = None
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        content = self._response.content
+    def __aiter__(self) -> "RawAnswer":
+        return self
+
+    async def __anext__(self) -> bytes:
+        self._waits_since = self._loop.time()
         try:
-            while True:
-                self._waits_since = self._loop.time()
-                data = await content.readany()
-                self._waits_since = None
-                if not data:
-                    return
-                yield data
+            data = await self._response.content.readany()
         except TimeoutError as error:
             raise UpstreamError(504, "upstream was silent for too long") from error
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamError(502, f"upstream cut off the response: {_words(error)}") from error
-        finally:
-            self._watch.cancel()
+        self._waits_since = None
+        if not data:
+            raise StopAsyncIteration
+        return data
 
     def close(self) -> None:
         self._watch.cancel()

@@ -25,6 +25,7 @@ _USUAL = frozenset(
 # What names something, or cannot be read.
 _NAMES = frozenset({"id", "name", "call_id", "server_name", "signature", "data"})
 _OPAQUE = frozenset({"encrypted_content"})
+_NAMES_AND_OPAQUE = _NAMES | _OPAQUE
 Part = tuple[object, frozenset[str]]
 
 
@@ -67,7 +68,7 @@ def says_beside(part: object, known: frozenset[str]) -> bool:
         return has_text(part)
     for name, value in part.items():
         if name in known:
-            if _is_no_name(name, value):
+            if name in _NAMES_AND_OPAQUE and _is_no_name(name, value):
                 return True
         elif _says(name, value, part, known):
             return True
@@ -75,13 +76,13 @@ def says_beside(part: object, known: frozenset[str]) -> bool:
 
 
 def _is_no_name(name: str, value: object) -> bool:
-    """Whether what names something is more than a name, or what is opaque can be read.
+    """Whether what names something (`_NAMES`) is more than a name, or what is opaque (`_OPAQUE`) can be read.
 
     Of a signature that holds for a text nobody asks that it be one word.
     """
     if name in _OPAQUE:
         return has_text(value)
-    return isinstance(value, dict | list) and name in _NAMES and has_text(value)
+    return isinstance(value, dict | list) and has_text(value)
 
 
 def _says(name: str, value: object, part: JsonObject, known: frozenset[str]) -> bool:

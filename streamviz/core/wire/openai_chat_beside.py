@@ -1,6 +1,7 @@
 """What a chat chunk or completion says where its reader does not look (`beside.py`)."""
 
 from collections.abc import Iterator
+from types import NoneType
 
 from streamviz.core.calls import CARRIERS
 from streamviz.core.json_value import JsonObject, as_list, as_object
@@ -8,6 +9,7 @@ from streamviz.core.wire.beside import TOKEN, Part, any_beside, has_text, is_odd
 
 # Of what nearly every delta is made.
 _TEXTS = member_names("role content refusal reasoning_content reasoning")
+_TEXT_TYPES = frozenset((str, NoneType))
 _CHOICE = member_names("delta message logprobs error content_filter_results content_filter_offsets")
 _CHOICE_AGAIN = _CHOICE | {"text"}
 _DELTA = member_names(
@@ -35,7 +37,8 @@ _PARTS = frozenset({"text", "output_text", "refusal"})
 
 def chat_says_beside(payload: JsonObject) -> bool:
     """Whether a chunk, or a whole completion, says anything where nobody reads it."""
-    return is_odd(payload, "choices", list) or any(map(_choice_says_beside, as_list(payload.get("choices"))))
+    choices = payload.get("choices")
+    return any(map(_choice_says_beside, choices)) if isinstance(choices, list) else has_text(choices)
 
 
 def _choice_says_beside(choice: object) -> bool:
@@ -55,7 +58,7 @@ def _is_text_again(choice: JsonObject) -> bool:
 
 def _delta_says_beside(delta: object) -> bool:
     members = as_object(delta)
-    if members and all(name in _TEXTS and isinstance(value, str | None) for name, value in members.items()):
+    if members and _TEXTS.issuperset(members) and _TEXT_TYPES.issuperset(map(type, members.values())):
         return "role" in members and has_text(members["role"])
     if says_beside(delta, _DELTA) or is_odd(members, "provider_specific_fields", dict):
         return True
