@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from streamviz.base_path import below
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, WIRE_FORMATS
@@ -18,8 +19,11 @@ _UNVERSIONED = re.compile(
     r"/(?:chat/completions|completions|messages|responses|embeddings|models|files|uploads|batches|images|audio|videos"
     r"|moderations|fine_tuning|assistants|threads|vector_stores|containers|conversations|evals|skills)(?:/|$)"
 )
+# A client may ask for any, and a path may be long.
+_KEPT = 100
 
 
+@lru_cache(_KEPT)
 def canonical(path: str) -> str:
     """A path with its version once, and below BASE_PATH: base URLs are written with it and without."""
     path = below(_SERVER.sub("", path, count=1) if path[:1] != "/" else path)
@@ -52,6 +56,7 @@ def is_gemini(path: str) -> bool:
     return path.startswith(VERSIONS[1:]) or is_gemini_call(path)
 
 
+@lru_cache(_KEPT)
 def is_gemini_call(path: str) -> bool:
     """Whether a path names a model and what Gemini's format has it do."""
     found = GEMINI_CALL.fullmatch(path)

@@ -95,7 +95,7 @@ class Kept:
 
 TEXT = Kept(to_sql=clean)
 MOMENT = Kept(to_sql=as_datetime, to_line=as_microseconds)
-JSON = Kept(to_sql=lambda value: Jsonb(clean_json(value)))
+JSON = Kept(to_sql=lambda value: Jsonb(clean_json(value), encode))
 
 Texts = Annotated[tuple[str, ...], Kept(to_sql=lambda texts: [clean(text) for text in texts], from_line=tuple)]
 # What is in an index.
@@ -108,6 +108,8 @@ Choice = Annotated[int, Kept(to_sql=lambda number: _within(number, _MOST_INT) or
 Cost = Annotated[float, Kept(to_sql=lambda cost: cost if 0 <= cost < _MOST_COST else None, to_line=float)]
 # µs since the epoch.
 Moment = Annotated[int, MOMENT]
+# As Postgres writes them: psycopg asks each number for its type.
+Numbers = Annotated[list[int], Kept(to_sql=lambda numbers: f"{{{','.join(map(str, numbers))}}}")]
 # What others wrote.
 Content = Annotated[str, replace(TEXT, is_content=True)]
 RawContent = Annotated[bytes, Kept(to_line=bytes_to_line, from_line=bytes_from_line, is_content=True)]
@@ -115,7 +117,7 @@ JsonContent = Annotated[dict[str, object], replace(JSON, is_content=True)]
 JsonObjects = Annotated[list[dict[str, object]], JSON]
 TextsByName = Annotated[dict[str, str], JSON]
 Spans = Annotated[list[tuple[int, int]], replace(JSON, from_line=lambda spans: [*map(tuple, spans)])]
-JsonText = Annotated[bytes, Kept(to_sql=lambda text: Jsonb(clean_json(decode(text))), from_line=encode)]
+JsonText = Annotated[bytes, Kept(to_sql=lambda text: Jsonb(clean_json(decode(text)), encode), from_line=encode)]
 # What an export names otherwise, as other installations have other ids.
 Id = Annotated[int, Kept(is_exported=False)]
 SessionId = Annotated[UUID, Kept(is_exported=False)]

@@ -26,6 +26,7 @@ from streamviz.records.columns import (
     Kept,
     Moment,
     Name,
+    Numbers,
     Provider,
     RawContent,
     SessionId,
@@ -72,7 +73,7 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     not_run: JsonObjects = []
     parent: UUID | None = None
     relation: str = ""
-    asked: list[int] = []
+    asked: Numbers = []
     is_named: bool = False
     session_name: str = ""
     request_headers: TextsByName = {}
@@ -251,7 +252,7 @@ class StreamClosed(Entry, frozen=True, tag="closed"):
     reasoning_tokens: Tokens | None = None
     is_estimated: bool = False
     hides_usage: bool = False
-    marks: list[int] = []
+    marks: Numbers = []
     left_out: Content = ""
 
 

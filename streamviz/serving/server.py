@@ -25,7 +25,7 @@ from twisted.logger import STDLibLogObserver, globalLogBeginner
 from streamviz.asgi_types import WHY, Application
 from streamviz.faults import Fault
 from streamviz.serving import access
-from streamviz.serving.connections import Brake, Port
+from streamviz.serving.connections import Brake, Port, Timer
 from streamviz.serving.forwarding import Networks, forwarded
 from streamviz.serving.gate import Gate, GatedRequest
 from streamviz.serving.lifespan import Lifespan
@@ -122,6 +122,7 @@ class Factory(HTTPFactory):
         """One connection's protocol, which makes our requests."""
         protocol = super().buildProtocol(address)
         protocol.requestFactory = Request
+        protocol.callLater = Timer
         return protocol
 
     def log(self, request: Any) -> None:
@@ -224,7 +225,7 @@ class Server(DaphneServer, ABC):
             _close_after(protocol)
             message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
         if message["type"] == "http.response.body" and protocol._response_started:
-            protocol.write(message.get("body", b""))  # as Daphne does in the end
+            _write(protocol, message.get("body", b""))  # as Daphne does in the end
         else:
             await super().handle_reply(protocol, message)
         if brake.is_full and not await brake.wait_for_room(self.limits.silence_seconds) and not self._is_gone(protocol):
@@ -323,6 +324,15 @@ def _close(listener: Port) -> None:
     """Whoever is connected already, as far as the system can tell, is served."""
     listener.doRead()
     listener.stopListening()
+
+
+def _write(protocol: Any, data: bytes) -> None:
+    """Write a piece of a response; the head, which Twisted writes by itself, goes with the first of them."""
+    if protocol.startedWriting or protocol.finished:
+        protocol.write(data)
+    else:
+        with protocol.channel.transport.at_once():
+            protocol.write(data)
 
 
 def _close_after(protocol: Any) -> None:

@@ -1,6 +1,8 @@
 """Noting what upstream sent that its format does not allow, and what a stream waited for, once it is stored."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 import psycopg
@@ -13,17 +15,31 @@ from streamviz.records.runs import RUN, StoredChunk, chunks_in
 from streamviz.records.writer.pending import Batch
 from streamviz.records.writer.stalling import INSERT as INSERT_STALL
 from streamviz.records.writer.stalling import stall_rows
-from streamviz.records.writer.statements import UPSTREAM_RUNS
 
 # Of longer streams the beginning is read: storing waits meanwhile.
 MOST_CHUNKS = 20_000
 ENDED = """
-SELECT id, wire_format, outcome, chunk_count, requested_at FROM records_stream WHERE id = ANY(%s) AND outcome <> ''
+SELECT id, wire_format, outcome, chunk_count, requested_at FROM records_stream
+WHERE id = ANY(%s) AND outcome <> '' AND wire_format = ANY(%s)
+"""
+RUNS = """
+SELECT stream_id, first_seq, first_at, offsets, lengths, payload FROM records_upstreamrun
+WHERE stream_id = ANY(%s) ORDER BY stream_id, first_seq LIMIT %s
 """
 INSERT = """
 INSERT INTO records_lintnote (stream_id, rule, seq, times, at, provider, model)
 SELECT id, %s, %s, %s, requested_at, provider, requested_model FROM records_stream WHERE id = %s ON CONFLICT DO NOTHING
 """
+
+
+class _Ended(NamedTuple):
+    """A row of ENDED."""
+
+    id: UUID
+    wire_format: str
+    outcome: str
+    chunk_count: int
+    requested_at: datetime
 
 
 def write_lint_notes(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
@@ -32,19 +48,38 @@ def write_lint_notes(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     if not closed:
         return
     rows, waits = [], []
-    for stream_id, wire_format, outcome, chunk_count, requested_at in cursor.execute(ENDED, [list(closed)]).fetchall():
-        if wire_format in LINTERS:
-            chunks = list(_chunks(cursor, stream_id))
-            is_whole = outcome == Outcome.COMPLETED and chunk_count <= MOST_CHUNKS
-            notes = lint(wire_format, chunks, is_whole)
-            rows += [(note.rule, note.seq, note.times, stream_id) for note in notes]
+    ended = [_Ended(*row) for row in cursor.execute(ENDED, [list(closed), list(LINTERS)]).fetchall()]
+    for streams in _together(ended):
+        stored = _chunks(cursor, streams)
+        for stream in streams:
+            chunks = stored[stream.id]
+            is_whole = stream.outcome == Outcome.COMPLETED and stream.chunk_count <= MOST_CHUNKS
+            notes = lint(stream.wire_format, chunks, is_whole)
+            rows += [(note.rule, note.seq, note.times, stream.id) for note in notes]
             times = [chunk.received_at for chunk in chunks]
-            waits += stall_rows(closed[stream_id], as_microseconds(requested_at), times)
+            waits += stall_rows(closed[stream.id], as_microseconds(stream.requested_at), times)
     for statement, values in ((INSERT, rows), (INSERT_STALL, waits)):
         if values:
             cursor.executemany(statement, values)
 
 
-def _chunks(cursor: psycopg.Cursor, stream_id: UUID) -> Iterator[StoredChunk]:
-    for run in cursor.execute(f"{UPSTREAM_RUNS} LIMIT {MOST_CHUNKS // RUN}", [stream_id]).fetchall():
-        yield from chunks_in(*run)
+def _together(ended: Sequence[_Ended]) -> Iterator[list[_Ended]]:
+    """Streams whose chunks are read at once: as many as have MOST_CHUNKS between them, or a longer one alone."""
+    streams: list[_Ended] = []
+    chunks = 0
+    for stream in ended:
+        chunks += stream.chunk_count
+        if streams and chunks > MOST_CHUNKS:
+            yield streams
+            streams, chunks = [], stream.chunk_count
+        streams.append(stream)
+    if streams:
+        yield streams
+
+
+def _chunks(cursor: psycopg.Cursor, streams: Sequence[_Ended]) -> dict[UUID, list[StoredChunk]]:
+    chunks: dict[UUID, list[StoredChunk]] = {stream.id: [] for stream in streams}
+    most = MOST_CHUNKS // RUN if len(streams) == 1 else MOST_CHUNKS
+    for stream_id, *run in cursor.execute(RUNS, [list(chunks), most], binary=True).fetchall():
+        chunks[stream_id] += chunks_in(*run)
+    return chunks
