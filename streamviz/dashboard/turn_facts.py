@@ -56,7 +56,7 @@ def _streaming(turns: Turns) -> int:
 
 def _branches(turns: Turns, totals: SessionRow) -> str:
     notes = []
-    for kind, words in (("subagent", "by sub-agents"), ("fork", "in forks")):
+    for kind, words in (("subagent", "by sub-agents"), ("fork", "in forks"), ("step", "of runs")):
         if number := sum(len(line.turns) for line in turns.lines if line.kind == kind):
             notes.append(f"{number} {words}")
     if attempts := sum(len(turn.attempts) for turn in turns.all):

@@ -41,6 +41,8 @@ def opened(stream: LiveStream) -> StreamOpened:
         asked=stream.place.asked,
         is_named=stream.place.is_named,
         request_headers=stream.request_headers,
+        executor=stream.executor,
+        part=stream.part,
     )
 
 

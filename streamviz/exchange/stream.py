@@ -45,6 +45,8 @@ class LiveStream:
     `tokens` and `cost` (US dollars) are what it came to, once it is over. `hides_usage`: upstream was asked for usage,
     which the client did not want. `left_out` names what its provider could not take of the request. `reserved` is under
     which tally each of its reservations is: its key's by their period, its session's by "".
+    `executor` is what answers it with calls of its own, which makes it a run, `part` what a call of a run is for.
+    `calls_model` is false where no model answers it itself: then it takes no tokens.
     `ended_at` is when the client had all that it gets. `state` and `context` are those that the core works on, not
     copies.
     """
@@ -87,6 +89,9 @@ class LiveStream:
     client_waits: list[tuple[int, int]] = field(default_factory=list)
     reserved: dict[str, uuid.UUID] = field(default_factory=dict)
     place: Place = field(default_factory=Place)
+    executor: str = ""
+    part: str = ""
+    calls_model: bool = True
     cancel: Callable[[str], bool] | None = None
     decide: Callable[[int, Decision, str], bool] | None = None
     life: Life = field(default_factory=Life)

@@ -31,4 +31,5 @@ def issue_first_key(file: Path) -> HandedOver | None:
     """A new API key when there was none; it is kept nowhere but in `file`, where there is no terminal to show it on."""
     if ApiKey.objects.exists():
         return None
-    return hand_over(ApiKey.objects.issue(name=KEY_NAME)[1], file)
+    _, secret = ApiKey.objects.issue(name=KEY_NAME, may_choose_executor=True)
+    return hand_over(secret, file)

@@ -52,8 +52,12 @@ async def open_counted(
 
 def _hid_usage(target: Target, request: ModelRequest) -> bool:
     """Whether what is replayed has usage that its client did not ask for, and this one does not either."""
-    asks = as_object(request.fields.get("stream_options")).get("include_usage") is True
-    return target.replay is not None and target.replay.hides_usage and not asks
+    return target.replay is not None and target.replay.hides_usage and not asks_for_usage(request.fields)
+
+
+def asks_for_usage(fields: JsonObject) -> bool:
+    """Whether the client of a chat stream wants to know what it took; a whole answer says so anyway."""
+    return not fields.get("stream") or as_object(fields.get("stream_options")).get("include_usage") is True
 
 
 async def _opened(worker: Worker, request: ModelRequest, target: Target, client_headers: Mapping[str, str]) -> Answer:

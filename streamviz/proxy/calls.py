@@ -1,6 +1,5 @@
 """Model calls: POST /v1/chat/completions, /v1/messages and /v1/responses."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -8,56 +7,52 @@ from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.conf import settings
 
 from streamviz.bounded import rest, within
-from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.context import SessionCounts
-from streamviz.core.errors import ClientFacingError, RequestError
-from streamviz.core.json_value import JsonObject
-from streamviz.core.judgements import ChainContext, Subject
+from streamviz.core.errors import ClientFacingError
+from streamviz.core.judgements import Subject
 from streamviz.core.masking import kept_values, mask_all
 from streamviz.core.outcome import Outcome
-from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import Decision
+from streamviz.core.wire import OPENAI_CHAT
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange import recording
 from streamviz.exchange.exchange import Exchange
 from streamviz.exchange.reading import Means
 from streamviz.exchange.stream import LiveStream
-from streamviz.logs import about_stream
 from streamviz.proxy import http, limiting
-from streamviz.proxy.answers import helpers, open_counted
+from streamviz.proxy.answers import asks_for_usage, helpers, open_counted
+from streamviz.proxy.beginning import Caller, new_stream
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.leaving import until_over
 from streamviz.proxy.passing import end_to_end
-from streamviz.proxy.replays import is_replay, replay_target
 from streamviz.proxy.requests import ModelRequest, read_request
-from streamviz.proxy.said import Said, said_of
+from streamviz.proxy.runs import RunningCall
+from streamviz.proxy.said import Said
 from streamviz.proxy.spending import add_up, amounts_of, spent_by
 from streamviz.proxy.worker import Worker
-from streamviz.records.configuration import KnownKey
-from streamviz.records.ids import uuid7
 from streamviz.records.masked import Masked
-from streamviz.upstream.other_models import require_one_model
+from streamviz.upstream.answer import Answer
 from streamviz.upstream.prices import price
-from streamviz.upstream.targets import Lane, Target
+from streamviz.upstream.targets import Target
 
 # To read so much takes some ms, and so does each step after it.
 LONG_BODY_BYTES = 100_000
-
-FindTarget = Callable[[ModelRequest], Awaitable[Target]]
 
 
 @dataclass(frozen=True, eq=False)
 class _Call:
     """One call: what was asked, and what carries it out."""
 
-    worker: Worker
+    caller: Caller
     driver: Driver
     said: Said
     asked: ModelRequest
-    find: FindTarget
-    client_headers: Mapping[str, str]
+
+    @property
+    def worker(self) -> Worker:
+        return self.caller.worker
 
     @property
     def exchange(self) -> Exchange:
@@ -81,15 +76,22 @@ async def model_call(
     request = read_request(body, wire_format)
     if len(body) > LONG_BODY_BYTES:
         await rest()
-    find = partial(target_of, worker, wire_format, scope, key)
-    target = await find(request)
+    await serve(Caller(worker, wire_format, scope, key, clock, requested_at), request, receive, send)
+
+
+async def serve(caller: Caller, request: ModelRequest, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    """Serve a call, of a client or of a run, from its request to its last word. Raises as above."""
+    worker, wire_format = caller.worker, caller.wire_format
+    executor = caller.executor(request.model)
+    target = await caller.find(request)
     aggregator = wire_format.new_aggregator(settings.ANSWER_BOUNDS)
-    said = said_of(wire_format, scope, request)
-    stream = _new_stream(worker, said, scope, request, key, aggregator, clock, requested_at)
+    said = caller.says(request)
+    stream = new_stream(caller, said, request, aggregator)
+    stream.executor, stream.calls_model = executor.shown, executor.calls_model
     exchange = Exchange(stream, wire_format, aggregator, (), Means(settings.ANSWER_BOUNDS, within, rest))
     send = http.adding(send, {"x-streamviz-stream": str(stream.id)})
     driver = Driver(exchange, worker.observers, helpers(worker), send, worker.floods)
-    call = _Call(worker, driver, said, request, find, end_to_end(scope))
+    call = _Call(caller, driver, said, request)
     try:
         await _open(call, target)
     except BaseException:
@@ -137,69 +139,6 @@ def _keep(call: _Call, request: ModelRequest) -> None:
     stream.session_label = call.worker.sessions.label(stream.session_id, stream.session_label)
 
 
-async def target_of(
-    worker: Worker, wire_format: WireFormat, scope: HTTPScope, key: KnownKey, request: ModelRequest
-) -> Target:
-    """Where a request goes, with the credential that it goes with. Raises RequestError where it cannot or may not."""
-    if is_replay(worker, request.model):
-        return await replay_target(request, wire_format, key)
-    target = await worker.target_for(request.model, wire_format.name)
-    if not key.may_call(request.model, target.provider, target.model):
-        message = f"The API key {key.name} may not use the model `{request.model}`. See GET /v1/models."
-        raise RequestError(403, message, kind="permission_error", code="model_not_allowed", param="model")
-    if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
-        target = target.with_key(*credentials[0])
-    target.require_key()
-    require_one_model(request.fields)
-    if target.lane is Lane.TRANSLATED:
-        from streamviz.upstream.translated import require_translatable  # loaded where it is needed
-
-        require_translatable(target, request.fields)
-    return target
-
-
-def _new_stream(
-    worker: Worker,
-    said: Said,
-    scope: HTTPScope,
-    request: ModelRequest,
-    key: KnownKey,
-    aggregator: Aggregator[Chunk, JsonObject],
-    clock: Clock,
-    requested_at: int,
-) -> LiveStream:
-    wire_format = said.wire_format
-    client = scope["client"]
-    stream_id = uuid7()
-    about_stream(stream_id)
-    session_id, place = worker.sessions.begin(stream_id, said, request.fields, key.name, requested_at, aggregator)
-    state = aggregator.state
-    return LiveStream(
-        id=stream_id,
-        session_id=session_id,
-        session_label="",
-        key_id=key.id,
-        key_name=key.name,
-        endpoint=wire_format.path,
-        wire_format=wire_format.name,
-        is_streaming=request.is_streaming,
-        requested_model=request.model,
-        requested_at=requested_at,
-        state=state,
-        context=ChainContext(
-            str(stream_id),
-            clock.now,
-            ModelCall(wire_format.name, request.fields, len(request.body)),
-            worker.sessions.counts(session_id, requested_at),
-            state,
-            began_at=requested_at,
-            owner=str(key.id or session_id),
-        ),
-        client=client[0] if client else "",
-        place=place,
-    )
-
-
 async def _carry(call: _Call) -> None:
     """Have the request judged to its end, send it where it goes, and carry the answer."""
     exchange, life = call.exchange, call.stream.life
@@ -210,8 +149,7 @@ async def _carry(call: _Call) -> None:
             await call.driver.carry_out()
             return
         exchange.forwarded()
-        headers = kept_values(call.client_headers, exchange.policies)
-        answer = await open_counted(call.worker, call.stream, request, target, headers)
+        answer = await _answer(call, request, target)
     except ClientFacingError as error:
         _record_settled(call)
         if not life.is_ending:
@@ -219,6 +157,20 @@ async def _carry(call: _Call) -> None:
         await call.driver.carry_out()
     else:
         await call.driver.carry(answer)
+
+
+async def _answer(call: _Call, request: ModelRequest, target: Target) -> Answer:
+    """What the call's executor answers. Raises ClientFacingError where that is nothing."""
+    caller = call.caller
+    # What a run asks is in another format than its client's, for which those headers were meant.
+    headers = kept_values(end_to_end(caller.scope), call.exchange.policies) if caller.part is None else {}
+    passed = partial(open_counted, call.worker, call.stream, request, target, headers)
+    running = RunningCall(caller, call.stream, call.said, request, target, passed, serve)
+    answer = await caller.executor(request.model).open(running)
+    if not call.stream.calls_model:
+        call.stream.left_out = answer.left_out
+        call.stream.hides_usage = caller.wire_format is OPENAI_CHAT and not asks_for_usage(request.fields)
+    return answer
 
 
 def _record_settled(call: _Call) -> ModelRequest:
@@ -242,7 +194,7 @@ async def _settle(call: _Call) -> Target | None:
         await call.driver.settle()
         if call.stream.life.is_ending or not call.exchange.judged():
             return None
-        target = await call.find(call.asked.replaced_by(context.request))
+        target = await call.caller.find(call.asked.replaced_by(context.request))
         if context.request.model == model:
             return target
         model = context.request.model

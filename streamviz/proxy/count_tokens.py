@@ -18,7 +18,7 @@ from streamviz.exchange.errors import denial
 from streamviz.proxy import http
 from streamviz.proxy.answers import helpers
 from streamviz.proxy.asking import asked as answer_to
-from streamviz.proxy.calls import FindTarget, target_of
+from streamviz.proxy.beginning import FindTarget, target_of
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.passing import end_to_end
 from streamviz.proxy.requests import ModelRequest, gemini_path, read_request

@@ -23,7 +23,11 @@ def amounts_of(call: ModelCall, model: str, provider: str) -> Amounts:
 
 
 def add_up(stream: LiveStream) -> None:
-    """Set the tokens and the cost of a stream that ended: as the provider told them, else estimated."""
+    """Set the tokens and the cost of a stream that ended: as the provider told them, else estimated. One that called no
+    model took none: those of a run are its calls', each of which is a stream."""
+    if not stream.calls_model:
+        stream.tokens, stream.cost = Tokens(0, 0), 0.0
+        return
     stream.tokens = tokens_of(stream.state, stream.context.request)
     stream.cost = price(stream.upstream_model, stream.provider, stream.tokens)
 

@@ -17,7 +17,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from streamviz.core.verdicts import Mode
 from streamviz.records import policy_changes
-from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
+from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route, RouteVersion
 
 MODE_COLOURS = {Mode.OFF.value: "info", Mode.SHADOW.value: "warning", Mode.ENFORCE.value: "success"}
 
@@ -80,11 +80,9 @@ class PolicyForm(forms.ModelForm):
         fields = "__all__"  # all of a policy is an operator's to set
 
 
-class VersionInline(TabularInline):
-    """Every version a policy has had."""
+class Versions(TabularInline):
+    """Every version that something has had."""
 
-    model = PolicyVersion
-    fields = readonly_fields = ("number", "mode", "changed_at", "changed_by", "reason", "parameters")
     extra = 0
     tab = True
     verbose_name_plural = "versions"
@@ -97,6 +95,13 @@ class VersionInline(TabularInline):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+class VersionInline(Versions):
+    """Every version a policy has had."""
+
+    model = PolicyVersion
+    fields = readonly_fields = ("number", "mode", "changed_at", "changed_by", "reason", "parameters")
 
 
 @admin.register(Policy)
@@ -182,8 +187,9 @@ class ApiKeyAdmin(NoDeletion, ModelAdmin):
 
     list_display = ("name", "shown_prefix", "created_at", "created_by", "revoked_at")
     search_fields = ("name", "prefix")
-    fields = ("name", "models_scope", "default_provider", "prefix", "created_at", "created_by", "revoked_at")
+    settable = ("name", "models_scope", "default_provider", "may_choose_executor")
     readonly_fields = ("prefix", "created_at", "created_by", "revoked_at")
+    fields = (*settable, *readonly_fields)
     actions = ("revoke",)
 
     @display(description="key")
@@ -191,14 +197,18 @@ class ApiKeyAdmin(NoDeletion, ModelAdmin):
         return f"{key.prefix}…"
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        return self.fields if obj else ("name", "models_scope", "default_provider")
+        return self.fields if obj else self.settable
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
         if change:
-            obj.save(update_fields=["name", "models_scope", "default_provider"])
+            obj.save(update_fields=self.settable)
             return
         key, secret = ApiKey.objects.issue(
-            obj.name, by=_signed_in(request), models=obj.models_scope, provider=obj.default_provider
+            obj.name,
+            by=_signed_in(request),
+            models=obj.models_scope,
+            provider=obj.default_provider,
+            may_choose_executor=obj.may_choose_executor,
         )
         obj.pk = key.pk
         messages.warning(request, f"The key is shown this once, copy it now: {secret}")
@@ -213,12 +223,45 @@ class ApiKeyAdmin(NoDeletion, ModelAdmin):
         messages.success(request, f"{len(keys)} revoked.")
 
 
+class RouteForm(forms.ModelForm):
+    """A route's fields, and why they are changed."""
+
+    why = forms.CharField(
+        label="Why",
+        max_length=500,
+        required=False,
+        help_text="Saved with the new version.",
+        widget=UnfoldAdminTextInputWidget(),
+    )
+
+    class Meta:
+        model = Route
+        fields = "__all__"  # all of a route is an operator's to set
+
+
+class RouteVersionInline(Versions):
+    """Every version a route has had."""
+
+    model = RouteVersion
+    fields = readonly_fields = ("number", "changed_at", "changed_by", "reason", "target", "executor", "parameters")
+
+
 @admin.register(Route)
 class RouteAdmin(ModelAdmin):
-    """Routes from the model names that clients ask for to what LiteLLM calls them."""
+    """Routes: what LiteLLM is to make of the model names that clients ask for, and what answers their calls."""
 
-    list_display = ("name", "target", "base_url", "credential")
+    form = RouteForm
+    inlines = (RouteVersionInline,)
+    list_display = ("name", "target", "executor", "base_url", "credential")
     search_fields = ("name", "target")
+    fieldsets = (
+        (None, {"fields": ("name", "why")}),
+        ("Model", {"fields": ("target", "base_url", "credential")}),
+        ("Executor", {"fields": ("executor", "parameters")}),
+    )
+
+    def save_model(self, request: HttpRequest, obj: Route, form: Any, change: bool) -> None:
+        obj.save(by=_signed_in(request), reason=form.cleaned_data["why"])
 
 
 admin.site.unregister((User, Group))

@@ -26,6 +26,8 @@ from streamviz.core.judgements import NotRun
 from streamviz.core.model_names import REPLAY_PREFIX, matching
 from streamviz.core.policy import ActivePolicy, BlockScope, ByHand
 from streamviz.core.verdicts import Decision, Mode
+from streamviz.executors.executor import Executor, ExecutorError
+from streamviz.executors.registry import PASSTHROUGH, Unusable, build
 from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
 from streamviz.records.models.access import digest
 from streamviz.records.models.policies import PolicyFields, words
@@ -50,12 +52,14 @@ DELETE FROM records_worker WHERE id <> %s AND started_at < now() - interval '1 m
 
 @dataclass(frozen=True, slots=True)
 class KnownKey:
-    """A key that opens the proxy. What is passed through and names no provider goes to `default_provider`."""
+    """A key that opens the proxy. What is passed through and names no provider goes to `default_provider`; with
+    `may_choose_executor` a request can say what answers it."""
 
     id: int
     name: str
     models: tuple[str, ...] = ()
     default_provider: str = ""
+    may_choose_executor: bool = False
 
     def may_call(self, asked: str, provider: str, model: str) -> bool:
         """Whether it opens the model that a client asked for and that is called: by the name asked for, or by that of
@@ -75,6 +79,7 @@ class KnownRoute:
     target: str
     base_url: str
     credential: str
+    executor: Executor = PASSTHROUGH
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +220,23 @@ def _read() -> Read:
     # First, so that what is acknowledged is never newer than what is in force.
     versions = dict(Policy.objects.values_list("name", "version"))
     keys = {
-        key.digest: KnownKey(key.pk, key.name, words(key.models_scope), key.default_provider)
+        key.digest: KnownKey(key.pk, key.name, words(key.models_scope), key.default_provider, key.may_choose_executor)
         for key in ApiKey.objects.filter(revoked_at=None)
     }
-    routes = {route.name: KnownRoute(route.target, route.base_url, route.credential) for route in Route.objects.all()}
+    routes = {
+        route.name: KnownRoute(route.target, route.base_url, route.credential, _executor(route))
+        for route in Route.objects.all()
+    }
     return keys, routes, policies_in_force(), versions
+
+
+def _executor(route: Route) -> Executor:
+    try:
+        return build(route.executor, route.parameters)
+    except ExecutorError as error:
+        # It was checked when it was saved; a newer release may still refuse it. Nothing else may answer in its place.
+        log.error("route %s: %s", route.name, error)
+        return Unusable(str(error))
 
 
 def policies_in_force() -> tuple[ScopedPolicy, ...]:

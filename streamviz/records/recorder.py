@@ -54,7 +54,8 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     `not_run` are the policies that do not judge it, and why. Where a policy takes its time over the request, `request`
     is empty at first and the entry comes once more. The stream goes on from `parent`, as `relation` says; where that is
     not known, from one that left something that was `asked` for. `is_named` says that its client named the session, as
-    `session_name`; `session_label` says what that is about. `request_headers` are those that are kept.
+    `session_name`; `session_label` says what that is about. `request_headers` are those that are kept; `executor`
+    answers it with calls of its own, `part` is what such a call is for.
     """
 
     session_id: SessionId
@@ -77,6 +78,8 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     is_named: bool = False
     session_name: str = ""
     request_headers: TextsByName = {}
+    executor: str = ""
+    part: str = ""
 
 
 class ChunksReceived(Entry, frozen=True, tag="chunks"):

@@ -26,6 +26,8 @@ class Asked(msgspec.Struct, frozen=True):
     """How long the scenario's pause lasts, exact whatever the speed."""
     score: float | None = None
     """What `judge` says."""
+    steps: int | None = None
+    """How many steps the plan of `reasoner` has."""
 
 
 class AskedReplay(msgspec.Struct, frozen=True):

@@ -51,10 +51,13 @@ class Pacing:
 
 class Author:
     """Collects the steps of one answer. `rng` makes every choice of words, so that a seed says all at any speed.
-    `turn` is how many answers the request has already."""
+    `turn` is how many answers the request has already, `as_json` whether it asks for JSON."""
 
-    def __init__(self, asked: Asked, seed: int, server_speed: float, turn: int = 0) -> None:
+    def __init__(self, asked: Asked, seed: int, server_speed: float, turn: int = 0, *, as_json: bool = False) -> None:
         self.turn = turn
+        self.as_json = as_json
+        self.seconds = asked.seconds
+        self.plan_steps = asked.steps
         self.rng = Random(f"words {asked.scenario} {seed}")
         self.pacing = Pacing(Random(f"pace {asked.scenario} {seed}"), asked, server_speed)
         self.chunks = asked.chunks

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from aiohttp import web
@@ -14,7 +15,7 @@ from streamviz.simulator.errors import ProviderError
 from streamviz.simulator.ledger import Exchange, Ledger
 from streamviz.simulator.replay import recording, replay_frames
 from streamviz.simulator.reply import GARBAGE, Frame, JsonObject, Reply, encode
-from streamviz.simulator.request import answers_in, input_tokens, read_request, seed_of
+from streamviz.simulator.request import answers_in, asks_for_json, input_tokens, read_request, seed_of
 from streamviz.simulator.scenarios import write_script
 from streamviz.simulator.sending import MOST_JOINED, Sender
 from streamviz.simulator.steps import ConnectionCut, Cut, Fail, Garbage, Script
@@ -90,16 +91,17 @@ class Provider:
         seed = seed_of(request) if asked.seed is None else asked.seed
         # With a seed in its name a model answers in the same bytes whatever the prompt, its token count too.
         prompt_tokens = input_tokens(request) if asked.seed is None else 20 + seed % 400
-        reply = Reply(await self._script(asked, seed, prompt_tokens, answers_in(request)), model, seed, request)
+        reply = Reply(await self._script(asked, seed, prompt_tokens, request), model, seed, request)
         if streaming:
             return await talk.send(200, EVENT_STREAM, talk.endpoint.frames(reply))
         return await talk.send_whole(reply)
 
-    async def _script(self, asked: Asked, seed: int, prompt_tokens: int, turn: int) -> Script:
+    async def _script(self, asked: Asked, seed: int, prompt_tokens: int, request: JsonObject) -> Script:
+        given = (asked, seed, prompt_tokens, self._speed, answers_in(request))
+        write = partial(write_script, *given, as_json=asks_for_json(request))
         if (asked.chunks or 0) <= LONG_CHUNKS:
-            return write_script(asked, seed, prompt_tokens, self._speed, turn)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._writing, write_script, asked, seed, prompt_tokens, self._speed, turn)
+            return write()
+        return await asyncio.get_running_loop().run_in_executor(self._writing, write)
 
     async def _replay(self, talk: "_Talk", asked: AskedReplay, *, streaming: bool) -> web.StreamResponse:
         data = recording(self._replay_dir, talk.endpoint.wire_format, asked)

@@ -11,11 +11,10 @@ from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Chunk
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, decode, encode, objects
-from streamviz.core.sse import SSEParser
-from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
+from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.core.wire.gemini_as_chat import as_chat
 from streamviz.core.wire.signed_thinking import marked, signed_blocks
-from streamviz.core.wire.translator import Translator
+from streamviz.core.wire.translator import Translator, collected
 from streamviz.upstream.chat_requests import as_chat_request, speaks_messages, speaks_responses, without_thinking
 from streamviz.upstream.chat_stream import ChatChunk, ChatStream
 from streamviz.upstream.fitting import fit
@@ -239,12 +238,7 @@ def _with_seals(chunk: ChatChunk) -> ChatChunk:
 
 
 async def _collected(written: AsyncIterator[bytes], wire_format: str) -> AsyncIterator[bytes]:
-    """A stream as the one answer that it adds up to."""
-    parser, aggregator = SSEParser(), WIRE_FORMATS[wire_format].aggregator()
-    data = b"".join([piece async for piece in written])
-    for event in (*parser.feed(data), *parser.close()):
-        aggregator.aggregate(Chunk(0, 0, event.raw, event.data, event.name))
-    yield encode(aggregator.build())
+    yield collected(b"".join([piece async for piece in written]), wire_format)
 
 
 def _as_json(value: object) -> bytes:

@@ -14,6 +14,17 @@ from streamviz.records.models.access import digest
 POLICIES = "/admin/records/policy/"
 KEYS = "/admin/records/apikey/"
 ROUTES = "/admin/records/route/"
+ROUTE = {
+    "name": "fast",
+    "target": "openai/gpt-4.1",
+    "base_url": "",
+    "credential": "MY_KEY",
+    "executor": "passthrough",
+    "parameters": "{}",
+    "why": "",
+    "versions-TOTAL_FORMS": "0",
+    "versions-INITIAL_FORMS": "0",
+}
 
 
 def signed_in(name: str, **fields: bool) -> Client:
@@ -162,9 +173,29 @@ def test_nobody_can_delete_what_the_record_points_to(alice: Client, policy: Poli
 
 
 def test_a_route_can_be_made(alice: Client) -> None:
-    fields = {"name": "fast", "target": "openai/gpt-4.1", "base_url": "", "credential": "MY_KEY"}
-    assert alice.post(f"{ROUTES}add/", fields).status_code == 302
+    assert alice.post(f"{ROUTES}add/", ROUTE).status_code == 302
     assert Route.objects.get().target == "openai/gpt-4.1"
+
+
+def test_each_change_of_a_route_makes_a_version_that_says_who_and_why(alice: Client) -> None:
+    alice.post(f"{ROUTES}add/", ROUTE)
+    page = f"{ROUTES}{Route.objects.get().pk}/change/"
+    changed = {**ROUTE, "executor": "reasoning", "parameters": '{"steps": 3}', "why": "It plans."}
+    assert alice.post(page, changed).status_code == 302
+    assert alice.post(page, {**changed, "why": "Nothing changes."}).status_code == 302
+    route = Route.objects.get()
+    versions = [(each.number, each.executor, each.parameters, each.reason) for each in route.versions.all()]
+    assert versions == [(2, "reasoning", {"steps": 3}, "It plans."), (1, "passthrough", {}, "")]
+    assert {str(each.changed_by) for each in route.versions.all()} == {"alice"}
+    assert "It plans." in alice.get(page).content.decode()
+
+
+@pytest.mark.parametrize("wrong", [{"executor": "other"}, {"parameters": '{"steps": 3}'}, {"parameters": "[]"}])
+def test_it_rejects_an_executor_that_there_is_not_and_parameters_that_it_does_not_take(
+    alice: Client, wrong: dict[str, str]
+) -> None:
+    assert alice.post(f"{ROUTES}add/", {**ROUTE, **wrong}).status_code == 200
+    assert not Route.objects.exists()
 
 
 def in_role(name: str, role: str) -> Client:

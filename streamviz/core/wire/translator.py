@@ -9,7 +9,8 @@ from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.composer import Composer
 from streamviz.core.events import CONTRADICTION, BlockDelta, BlockStarted, StreamEvent, StreamFailed
-from streamviz.core.json_value import JsonObject
+from streamviz.core.json_value import JsonObject, encode
+from streamviz.core.sse import SSEParser
 from streamviz.core.wire import AGGREGATORS, WIRE_FORMATS
 from streamviz.core.wire.translation import OPENAI_RESPONSES
 
@@ -76,6 +77,14 @@ class Translator:
             else event
             for event in events
         ]
+
+
+def collected(stream: bytes, wire_format: str) -> bytes:
+    """A whole stream as the one answer that it adds up to."""
+    parser, aggregator = SSEParser(), WIRE_FORMATS[wire_format].aggregator()
+    for event in (*parser.feed(stream), *parser.close()):
+        aggregator.aggregate(Chunk(0, 0, event.raw, event.data, event.name))
+    return encode(aggregator.build())
 
 
 def _is_contradiction(event: StreamEvent) -> bool:

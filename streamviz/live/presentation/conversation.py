@@ -128,7 +128,10 @@ def took(stream: StreamView) -> str:
 
 
 def title_for(stream: StreamView) -> str:
-    """What a turn came to, in a word: the tools that it called, the answer, or how it failed."""
+    """What a turn came to, in a word: the tools that it called, the answer, or how it failed; of a call of a run, what
+    that was for."""
+    if stream.part:
+        return one_line(stream.part, _HEAD)
     names = [block.title for block in stream.blocks if block.is_tool_call]
     if not names:
         return "answer" if stream.blocks else stream.outcome.replace("_", " ") or "running"

@@ -35,6 +35,8 @@ def facts_of(stream: StreamView, now: int) -> list[Fact]:
         *_tokens(stream),
         _cost(stream),
         *_finish(stream),
+        *([Fact("Executor", one_line(stream.executor, 60))] if stream.executor else ()),
+        *([Fact("Part", one_line(stream.part, 60), "of a run")] if stream.part else ()),
         *([Fact("Left out", stream.left_out, "of the request")] if stream.left_out else ()),
     ]
 

@@ -80,6 +80,9 @@ def view_of(entries: StreamEntries) -> StreamView:
         sending_since=entries.sending_since,
         not_run=msgspec.convert(opened.not_run, list[NotRun]),
         left_out=closed.left_out,
+        executor=opened.executor,
+        part=opened.part,
+        parent=opened.parent,
         awaited=entries.awaited,
     )
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from streamviz.live.presentation.conversation import title_for, took
 from streamviz.live.presentation.rows import GRAVEST_FIRST
+from streamviz.live.presentation.text import plural
 from streamviz.live.presentation.turn_tree import Line, Turn
 from streamviz.live.presentation.views import StreamView
 
@@ -27,7 +28,7 @@ class Item(NamedTuple):
         return range(self.closes)
 
 
-_NAMES = {"fork": ("fork", "fork"), "subagent": ("agent", "sub-agent")}
+_NAMES = {"fork": ("fork", "fork"), "subagent": ("agent", "sub-agent"), "step": ("agent", "calls of the run")}
 
 
 def outline_of_lines(main: Line, streams: Mapping[UUID, StreamView]) -> list[Item]:
@@ -60,7 +61,9 @@ def _attempts(turn: Turn, streams: Mapping[UUID, StreamView]) -> Iterator[Item]:
 def _branch(line: Line, streams: Mapping[UUID, StreamView]) -> Iterator[Item]:
     icon, name = _NAMES[line.kind]
     below = list(_of_line(line, streams))
-    yield Item(line.turns[0], name, f"{len(line.turns)} turn{'s' if len(line.turns) > 1 else ''}", icon, opens=True)
+    yield Item(
+        line.turns[0], name, plural(len(line.turns), "call" if line.kind == "step" else "turn"), icon, opens=True
+    )
     yield from below[:-1]
     yield below[-1]._replace(closes=below[-1].closes + 1)
 

@@ -1,4 +1,5 @@
-"""The turns of a session as a tree: a main line, and what hangs from its turns: retries, forks and sub-agents."""
+"""The turns of a session as a tree: a main line, and what hangs from its turns: retries, forks, sub-agents and the
+calls of runs."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,11 +9,16 @@ from uuid import UUID
 
 
 class Link(NamedTuple):
-    """A stream and how it goes on from its `parent`: turn, retry, fork, subagent, or "" where nobody knows."""
+    """A stream and how it goes on from its `parent`: turn, retry, fork, subagent, step, or "" where nobody knows."""
 
     stream: UUID
     parent: UUID | None = None
     relation: str = ""
+
+
+# What a turn called: it does not go on from the turn's answer.
+_WITHIN = ("subagent", "step")
+_TITLES = {"subagent": "sub-agent", "fork": "fork", "step": "calls"}
 
 
 @dataclass(eq=False, slots=True)
@@ -35,7 +41,8 @@ class Turn:
 
 @dataclass(eq=False, slots=True)
 class Line:
-    """Turns that follow one another. All but the main one hang from `origin`, as a fork or a sub-agent (`kind`)."""
+    """Turns that follow one another. All but the main one hang from `origin`, as a fork, a sub-agent or the calls of a
+    run (`kind`)."""
 
     kind: str = "main"
     origin: Turn | None = None
@@ -48,7 +55,7 @@ class Line:
         """What it is called."""
         if self.origin is None:
             return "main line" if self.kind == "main" else "sub-agent"
-        return f"{'sub-agent' if self.kind == 'subagent' else 'fork'} of {self.origin.number}"
+        return f"{_TITLES[self.kind]} of {self.origin.number}"
 
 
 def lines_of(links: Iterable[Link]) -> list[Line]:
@@ -87,6 +94,9 @@ class _Tree:
             return self.lines[0]
         if link.relation == "subagent":
             return self._branch(parent, Line("subagent", parent, f"{parent.number}."))
+        if link.relation == "step":
+            known = next((line for line in parent.branches if line.kind == "step"), None)
+            return known or self._branch(parent, Line("step", parent, f"{parent.number}."))
         if link.relation == "fork" or parent.line.turns[-1] is not parent:
             self._forks[parent.line.prefix] += 1
             letter = _letter(self._forks[parent.line.prefix])
@@ -99,8 +109,8 @@ class _Tree:
         return line
 
     def _next_of(self, line: Line, link: Link) -> Turn:
-        if line.kind == "subagent" and line.origin is not None:
-            # Several agents of one turn count on, so that each number is one turn's.
+        if line.kind in _WITHIN and line.origin is not None:
+            # What one turn called counts on, so that each number is one turn's.
             line.origin.helpers += 1
             ordinal = line.origin.helpers
         elif line.turns:
@@ -111,7 +121,7 @@ class _Tree:
 
     def _before(self, link: Link, parent: Turn | None, line: Line) -> UUID | None:
         if parent is not None:
-            return None if link.relation == "subagent" else link.parent
+            return None if link.relation in _WITHIN else link.parent
         return line.turns[-1].stream if line.turns and not link.parent else None
 
 

@@ -66,6 +66,12 @@ class StreamView(msgspec.Struct, frozen=True, dict=True):
     """What its provider could not take of the request, by name."""
     request_headers: dict[str, str] = {}
     """Those that are kept, but for the user agent."""
+    executor: str = ""
+    """What answers it with calls of its own; then it is a run."""
+    part: str = ""
+    """What a call of a run is for."""
+    parent: uuid.UUID | None = None
+    """The stream that it goes on from, or the run that it is a call of."""
     status: int | None = None
     """Of the answer that the client got, as HTTP has it."""
     client_finish: str | None = None

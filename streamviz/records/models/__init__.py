@@ -1,11 +1,12 @@
 """The tables of the record, and of what an operator sets up: keys, routes and policies."""
 
-from streamviz.records.models.access import ApiKey, Route, SignInAttempt
+from streamviz.records.models.access import ApiKey, SignInAttempt
 from streamviz.records.models.annotations import Annotation
 from streamviz.records.models.backtests import Backtest, BacktestState
 from streamviz.records.models.exports import Download
 from streamviz.records.models.half_hours import HalfHour
 from streamviz.records.models.policies import Policy, PolicyVersion
+from streamviz.records.models.routes import Route, RouteVersion
 from streamviz.records.models.sharing import PublicLink
 from streamviz.records.models.streams import (
     Block,
@@ -44,6 +45,7 @@ __all__ = [
     "Reservation",
     "RetentionRun",
     "Route",
+    "RouteVersion",
     "SavedView",
     "Session",
     "SessionTally",

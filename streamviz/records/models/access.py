@@ -1,4 +1,4 @@
-"""Who may call, and where their calls go."""
+"""Who may call, and who tried to sign in."""
 
 import hashlib
 import secrets
@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils import timezone
 
-from streamviz.core.base_urls import wrong_with_url
+from streamviz.records.models.routes import Route
 from streamviz.upstream.providers import PROVIDERS
 
 _SHOWN = 8
@@ -21,12 +21,27 @@ def digest(secret: str) -> str:
 
 
 class ApiKeyManager(models.Manager["ApiKey"]):
-    def issue(self, name: str, by: User | None = None, models: str = "", provider: str = "") -> tuple["ApiKey", str]:
+    def issue(
+        self,
+        name: str,
+        by: User | None = None,
+        models: str = "",
+        provider: str = "",
+        *,
+        may_choose_executor: bool = False,
+    ) -> tuple["ApiKey", str]:
         """A new key and its secret, which is nowhere kept and cannot be shown again. `models` are those it is for,
         `provider` is whom its calls that are passed through go to."""
         secret = f"sv-{secrets.token_urlsafe(32)}"
-        told = {"created_by": by, "models_scope": models, "default_provider": provider}
-        key = self.create(name=name, prefix=secret[:_SHOWN], digest=digest(secret), **told)
+        key = self.create(
+            name=name,
+            prefix=secret[:_SHOWN],
+            digest=digest(secret),
+            created_by=by,
+            models_scope=models,
+            default_provider=provider,
+            may_choose_executor=may_choose_executor,
+        )
         return key, secret
 
 
@@ -50,6 +65,11 @@ class ApiKey(models.Model):
         default="",
         db_default="",
         help_text="Provider or route for calls to other endpoints (files, images, …) that do not name one.",
+    )
+    may_choose_executor = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Its requests may say what answers them (x-streamviz-executor), whatever their route says.",
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     created_by = models.ForeignKey(
@@ -81,32 +101,6 @@ class ApiKey(models.Model):
         if self.revoked_at is None:
             self.revoked_at = timezone.now()
             self.save(update_fields=["revoked_at"])
-
-
-class Route(models.Model):
-    """A model name that clients ask for, and what LiteLLM is to make of it.
-
-    `target` is a model as LiteLLM names it (`openai/gpt-4.1`), `credential` the name of an environment variable:
-    the credential itself is never stored.
-    """
-
-    name = models.CharField(max_length=200, unique=True, help_text="The model name that clients ask for.")
-    target = models.CharField(max_length=200, help_text="The model as LiteLLM names it, such as openai/gpt-4.1.")
-    base_url = models.CharField(max_length=500, blank=True, help_text="Where it is served, if not at its provider's.")
-    credential = models.CharField(
-        max_length=100, blank=True, help_text="The environment variable that holds the credential."
-    )
-
-    class Meta:
-        ordering = ["name"]
-
-    def __str__(self) -> str:
-        return self.name
-
-    def clean(self) -> None:
-        """Raises ValidationError for a base URL that calls cannot be made to."""
-        if self.base_url and (why := wrong_with_url(self.base_url)):
-            raise ValidationError({"base_url": f"It {why}."})
 
 
 class SignInAttempt(models.Model):

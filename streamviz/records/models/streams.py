@@ -25,13 +25,14 @@ OUTCOMES = [(each.value, each.name.replace("_", " ").title()) for each in Outcom
 
 
 class Relation(models.TextChoices):
-    """How a stream goes on from its parent: with its answer, once more, beside another stream that does so already, or
-    as another agent that it called."""
+    """How a stream goes on from its parent: with its answer, once more, beside another stream that does so already, as
+    another agent that it called, or as a call that an executor made for its answer."""
 
     TURN = "turn"
     RETRY = "retry"
     FORK = "fork"
     SUBAGENT = "subagent"
+    STEP = "step"
 
 
 class Session(models.Model):
@@ -128,6 +129,10 @@ class Stream(models.Model):
     request_headers = models.JSONField(
         default=dict, blank=True, help_text="Those of its request's headers that are kept."
     )
+    executor = models.TextField(
+        default="", db_default="", blank=True, help_text="What answered it with calls of its own: then it is a run."
+    )
+    part = models.TextField(default="", db_default="", blank=True, help_text="What a call of a run was for.")
 
     class Meta:
         ordering = ["-requested_at", "-id"]

@@ -1,0 +1,1 @@
+"""What answers a client's call: an executor, named by its route or in the request."""

@@ -1,0 +1,106 @@
+"""A run as an answer: bytes in the client's format, which come as the run goes on."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from time import time
+from typing import Protocol
+
+from streamviz.core import sse
+from streamviz.core.aggregator import DONE, Chunk
+from streamviz.core.json_value import JsonObject, encode
+from streamviz.core.wire import OPENAI_CHAT
+from streamviz.core.wire.translator import Translator, collected
+from streamviz.executors.executor import Asked
+from streamviz.executors.reasoning.run import Run
+from streamviz.executors.reasoning.speaking import Speaker
+
+# A client that gets nothing for longer may take its connection for dead.
+KEEP_ALIVE_SECONDS = 5.0
+# Chunks that nobody has taken: a run waits for a client that reads slowly.
+_MOST_WAITING = 16
+
+
+class _Writer(Protocol):
+    """Writes chat chunks in some format."""
+
+    def take(self, chunk: Chunk) -> bytes: ...
+    def end(self) -> bytes: ...
+    def keep_alive(self) -> bytes: ...
+
+
+class _ChatWriter:
+    """Writes them as they are."""
+
+    def take(self, chunk: Chunk) -> bytes:
+        return sse.write_event(chunk.raw)
+
+    def end(self) -> bytes:
+        return sse.write_event(DONE)
+
+    def keep_alive(self) -> bytes:
+        return sse.write_comment("keep-alive")
+
+
+class RunAnswer:
+    """Carries a run out in a task of its own, which ends with it."""
+
+    status = 200
+
+    def __init__(self, asked: Asked, run: Run) -> None:
+        self._asked = asked
+        self._run = run
+        self._chunks: asyncio.Queue[JsonObject | None] = asyncio.Queue(_MOST_WAITING)
+        self._first: JsonObject | None = None
+        self.left_out = run.requests.left_out
+        kind = "text/event-stream; charset=utf-8" if asked.is_streaming else "application/json"
+        self.headers: Mapping[str, str] = {"content-type": kind}
+        head: JsonObject = {"id": asked.id, "created": int(time()), "model": asked.model}
+        self._speaker = Speaker(head, self._chunks.put, tells_events=asked.wants_events)
+        self._task = asyncio.ensure_future(self._carry_out())
+
+    async def begin(self) -> None:
+        """Return once there is something to send. Raises ClientFacingError where the run fails before that."""
+        try:
+            self._first = await self._chunks.get()
+            if self._first is None:
+                await self._task
+        except BaseException:
+            self.close()
+            raise
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        is_chat = self._asked.wire_format == OPENAI_CHAT.name
+        writer: _Writer = _ChatWriter() if is_chat else Translator(OPENAI_CHAT.name, self._asked.wire_format)
+        written = self._written(writer)
+        if self._asked.is_streaming:
+            async for piece in written:
+                yield piece
+        else:
+            yield collected(b"".join([piece async for piece in written]), self._asked.wire_format)
+
+    def close(self) -> None:
+        """The run ends at once, with all its calls and tools."""
+        self._task.cancel()
+
+    async def _written(self, writer: _Writer) -> AsyncIterator[bytes]:
+        payload = self._first
+        while payload is not None:
+            data = encode(payload)
+            if piece := writer.take(Chunk(0, 0, data, data)):
+                yield piece
+            getting = asyncio.ensure_future(self._chunks.get())
+            try:
+                while not (await asyncio.wait((getting,), timeout=KEEP_ALIVE_SECONDS))[0]:
+                    yield writer.keep_alive()
+                payload = getting.result()
+            finally:
+                getting.cancel()
+        await self._task  # for what it raised
+        yield writer.end()
+
+    async def _carry_out(self) -> None:
+        try:
+            await self._run.carry_out(self._speaker)
+            await self._speaker.end(self._run.budget.usage)
+        finally:
+            await self._chunks.put(None)

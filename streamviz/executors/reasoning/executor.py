@@ -1,0 +1,57 @@
+"""The executor as a route names it."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from streamviz.executors.executor import Call, Executor
+from streamviz.executors.reasoning.answer import RunAnswer
+from streamviz.executors.reasoning.limits import Limits
+from streamviz.executors.reasoning.prompts import prompts_in
+from streamviz.executors.reasoning.run import Run
+from streamviz.upstream.answer import Answer
+
+_Count = Annotated[int, msgspec.Meta(ge=1, le=100)]
+_Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
+
+
+class ReasoningParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What bounds a run before it writes its answer, and what it may use.
+
+    `tools` are globs of names, `tool_seconds` is for each call of one; `dollars` are US dollars. `prompts` is a folder
+    with files in place of the ones that come with streamviz.
+    """
+
+    steps: _Count = 10
+    tool_calls: _Count = 20
+    seconds: _Seconds = 300.0
+    tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    dollars: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    tools: tuple[str, ...] = ("count_words", "wait")
+    tool_seconds: _Seconds = 30.0
+    prompts: str = ""
+
+    @property
+    def limits(self) -> Limits:
+        """As a run has them."""
+        return Limits(self.steps, self.tool_calls, self.seconds, self.tokens, self.dollars)
+
+
+class Reasoning(Executor):
+    """The model plans in steps, uses tools, and then writes the answer."""
+
+    name = "reasoning"
+    calls_model = False
+    Parameters = ReasoningParameters
+    parameters: ReasoningParameters
+
+    async def open(self, call: Call) -> Answer:
+        given = self.parameters
+        prompts = await asyncio.to_thread(prompts_in, Path(given.prompts) if given.prompts else None)
+        toolbox = call.tools(given.tools, given.tool_seconds)
+        run = Run(call, given.limits, prompts, toolbox, await call.as_chat())
+        answer = RunAnswer(call.asked, run)
+        await answer.begin()
+        return answer

@@ -1,0 +1,62 @@
+"""What a run may come to before it writes its answer, and what it has come to."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from streamviz.core.json_value import JsonObject
+from streamviz.core.tokens import tokens_of
+from streamviz.executors.executor import Spent
+from streamviz.executors.reasoning.usage import added
+
+
+class Limits(NamedTuple):
+    """`seconds` since the run began; None is no limit."""
+
+    steps: int
+    tool_calls: int
+    seconds: float
+    tokens: int | None = None
+    dollars: float | None = None
+
+
+@dataclass(slots=True)
+class Budget:
+    """What is left of the limits. What a call came to that nobody tells counts as nothing."""
+
+    limits: Limits
+    tool_calls: int = 0
+    dollars: float = 0.0
+    tokens: int = 0
+    # The sum over all calls; None once one of them did not tell.
+    usage: JsonObject | None = field(default_factory=dict)
+    ends_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.ends_at = asyncio.get_running_loop().time() + self.limits.seconds
+
+    @property
+    def calls_left(self) -> int:
+        """How many more tools may be called."""
+        return max(0, self.limits.tool_calls - self.tool_calls)
+
+    @property
+    def tokens_left(self) -> int | None:
+        """How many more tokens there may be; None is any number."""
+        return None if self.limits.tokens is None else max(0, self.limits.tokens - self.tokens)
+
+    def why_over(self) -> str:
+        """Which limit is reached, by its name; empty where none is."""
+        limits = self.limits
+        if asyncio.get_running_loop().time() >= self.ends_at:
+            return "seconds"
+        if limits.tokens is not None and self.tokens >= limits.tokens:
+            return "tokens"
+        return "dollars" if limits.dollars is not None and self.dollars >= limits.dollars else ""
+
+    def spend(self, spent: Spent) -> None:
+        """A call came to this."""
+        tokens = tokens_of(spent.usage)
+        self.tokens += (tokens.input or 0) + (tokens.output or 0)
+        self.dollars += spent.cost or 0.0
+        self.usage = None if self.usage is None or spent.usage is None else added(self.usage, spent.usage)

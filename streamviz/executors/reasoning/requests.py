@@ -1,0 +1,66 @@
+"""The chat requests that a run makes, from the client's."""
+
+from collections.abc import Sequence
+
+from streamviz.core.json_value import JsonObject, encode, objects
+from streamviz.executors.reasoning.plan import PLAN_SCHEMA
+from streamviz.executors.reasoning.prompts import Prompts
+from streamviz.executors.tools import Tool
+from streamviz.upstream.structured import Structure
+
+# What of the client's request is meant for planning too; its bounds and its format are the answer's.
+_PLANNING = frozenset("temperature top_p seed reasoning_effort thinking user".split())
+# What has no place in an answer that is written from what was found.
+NOT_ANSWERED = ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "n")
+
+
+class Requests:
+    """`asked` is the client's request, as one of chat; `said` what the run has said and heard since."""
+
+    def __init__(self, model: str, asked: JsonObject, prompts: Prompts) -> None:
+        self.said: list[JsonObject] = []
+        self._asked = asked
+        self._prompts = prompts
+        self._always: JsonObject = {"model": model, "stream": True, "stream_options": {"include_usage": True}}
+        self._planning: JsonObject = {}
+        self._told = ""
+
+    def plan_with(self, tools: Sequence[Tool], structure: Structure) -> None:
+        """From now on plans can use these tools, and are asked for so."""
+        self._planning = {name: value for name, value in self._asked.items() if name in _PLANNING}
+        if structure is Structure.SCHEMA:
+            schema = {"name": "plan", "strict": True, "schema": PLAN_SCHEMA}
+            self._planning["response_format"] = {"type": "json_schema", "json_schema": schema}
+        elif structure is Structure.JSON:
+            self._planning["response_format"] = {"type": "json_object"}
+        schema_told = "" if structure is Structure.SCHEMA else encode(PLAN_SCHEMA).decode()
+        self._told = self._prompts.planning("\n".join(map(_described, tools)) or "none", schema_told)
+
+    def hears(self, text: str, role: str = "user") -> None:
+        """The conversation goes on with this."""
+        self.said.append({"role": role, "content": text})
+
+    def plan(self, tokens: int | None) -> JsonObject:
+        """The request for the next step, of at most so many tokens."""
+        most: JsonObject = {} if tokens is None else {"max_tokens": tokens}
+        standing = {"role": "system", "content": self._told}
+        return {**self._planning, **most, "messages": [standing, *self._messages, *self.said], **self._always}
+
+    def answer(self) -> JsonObject:
+        """The request for what the client gets."""
+        fields = {name: value for name, value in self._asked.items() if name not in NOT_ANSWERED}
+        closing = {"role": "user", "content": self._prompts.answer}
+        return {**fields, "messages": [*self._messages, *self.said, closing], **self._always}
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What of the client's request has no place in any of them."""
+        return tuple(name for name in NOT_ANSWERED if name in self._asked)
+
+    @property
+    def _messages(self) -> list[JsonObject]:
+        return objects(self._asked.get("messages"))
+
+
+def _described(tool: Tool) -> str:
+    return f"- {tool.name}: {tool.description} Arguments: {encode(tool.parameters).decode()}"

@@ -1,0 +1,143 @@
+"""A run: steps of a plan, the tools that they use, and the answer."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from streamviz.core.errors import ClientFacingError
+from streamviz.core.json_value import JsonObject, as_object, as_text, objects
+from streamviz.executors.executor import Call, Child, Proposed
+from streamviz.executors.reasoning.limits import Budget, Limits
+from streamviz.executors.reasoning.plan import NoPlan, Plan, read_plan
+from streamviz.executors.reasoning.prompts import Prompts
+from streamviz.executors.reasoning.requests import Requests
+from streamviz.executors.reasoning.speaking import Speaker
+from streamviz.executors.reasoning.tool_use import DENIED, ProposedCalls, run_all, told
+from streamviz.executors.tools import Result, Toolbox, shortened
+
+
+class Run:
+    """One run. Its own task carries it out; to cancel that ends its calls and its tools."""
+
+    def __init__(self, call: Call, limits: Limits, prompts: Prompts, toolbox: Toolbox, asked: JsonObject) -> None:
+        self._call = call
+        self._toolbox = toolbox
+        self.budget = Budget(limits)
+        self.requests = Requests(call.asked.model, asked, prompts)
+
+    async def carry_out(self, speaker: Speaker) -> None:
+        """From the first step to the end of the answer. Raises ClientFacingError where it cannot go on."""
+        self._speaker = speaker
+        try:
+            async with self._toolbox:
+                await self._think()
+            await speaker.event("reasoning_complete")
+            await self._answer()
+        except ClientFacingError as error:
+            await speaker.event("error", status=error.status)
+            raise
+
+    async def _think(self) -> None:
+        """Steps, until the plan is finished or a limit is reached."""
+        self.requests.plan_with(self._toolbox.tools, await self._call.structure())
+        for failure in self._toolbox.failures:
+            await self._speaker.event("error", f"Some tools cannot be used: {failure}\n\n")
+        try:
+            async with asyncio.timeout_at(self.budget.ends_at):
+                for step in range(1, self.budget.limits.steps + 1):
+                    if limit := self.budget.why_over():
+                        await self._speaker.event("error", step=step, limit=limit)
+                        return
+                    if await self._take_step(step):
+                        return
+        except TimeoutError:
+            await self._speaker.event("error", limit="seconds")
+
+    async def _take_step(self, step: int) -> bool:
+        """Whether the plan is finished with this one."""
+        await self._speaker.event("iteration_start", step=step)
+        try:
+            plan = await self._plan(step)
+        except NoPlan as error:
+            self.requests.hears(f"That was no plan: {error}. Answer with one JSON object, as you were told.")
+            await self._speaker.event("error", step=step)
+            return False
+        await self._speaker.event("planning", _paragraph(plan.thought), step=step, next_action=plan.next_action)
+        if plan.next_action == "use_tools":
+            self.requests.hears(await self._use_tools(step, plan))
+        elif plan.next_action == "continue_thinking":
+            self.requests.hears("Go on.")
+        await self._speaker.event("iteration_complete", step=step)
+        return plan.next_action == "finished"
+
+    async def _plan(self, step: int) -> Plan:
+        """The model's next step. Its own thinking goes to the client as it comes."""
+        pieces: list[str] = []
+        has_thought = False
+        async with self._counted(self._call.ask(f"plan {step}", self.requests.plan(self.budget.tokens_left))) as child:
+            async for payload in child:
+                for delta in _deltas(payload):
+                    pieces.append(as_text(delta.get("content")))
+                    if thinking := as_text(delta.get("reasoning_content") or delta.get("reasoning")):
+                        has_thought = True
+                        await self._speaker.event("external_reasoning", thinking, step=step)
+        if has_thought:
+            await self._speaker.event("external_reasoning", "\n\n", step=step)
+        text = "".join(pieces)
+        self.requests.hears(text or "{}", role="assistant")
+        return read_plan(text)
+
+    async def _use_tools(self, step: int, plan: Plan) -> str:
+        """What the model is told of the tools that this step wants used."""
+        wanted = [
+            Proposed(f"call_{step}_{number}", use.name, use.arguments_text)
+            for number, use in enumerate(plan.tools_to_use, 1)
+        ][: 2 * self.budget.limits.tool_calls]
+        results = {each.id: self._refused(each) for each in wanted}
+        able = [each for each in wanted if each.name in self._toolbox][: self.budget.calls_left]
+        self.budget.tool_calls += len(able)
+        if able:
+            results |= {each.id: DENIED for each in able}
+            allowed = await self._allowed(step, able)
+            results |= await run_all(
+                allowed, self._toolbox, self._speaker, step, side_by_side=plan.concurrent_execution
+            )
+        return told(wanted, results)
+
+    def _refused(self, call: Proposed) -> Result:
+        """What becomes of a call that may not run."""
+        if call.name in self._toolbox:
+            return Result("No more tools may be used.", is_error=True)
+        return Result(f"There is no tool called {shortened(call.name, 100)}.", is_error=True)
+
+    async def _allowed(self, step: int, wanted: list[Proposed]) -> list[Proposed]:
+        """The calls that policies, and people, let run, as they are to run."""
+        calls = ProposedCalls()
+        async with self._counted(self._call.propose(f"tools {step}", wanted)) as child:
+            async for payload in child:
+                calls.take(payload)
+        asked = {each.id for each in wanted}
+        return [each for each in calls.calls if each.id in asked]
+
+    async def _answer(self) -> None:
+        """The call whose answer is the client's."""
+        async with self._counted(self._call.ask("answer", self.requests.answer())) as child:
+            async for payload in child:
+                await self._speaker.pass_on(payload)
+
+    @asynccontextmanager
+    async def _counted(self, child: Child) -> AsyncIterator[Child]:
+        """A call that ends with this, however that is, and what it came to."""
+        try:
+            yield child
+        finally:
+            await child.close()
+            self.budget.spend(child.spent)
+
+
+def _deltas(payload: JsonObject) -> list[JsonObject]:
+    return [as_object(choice.get("delta")) for choice in objects(payload.get("choices"))]
+
+
+def _paragraph(text: str) -> str:
+    return f"{stripped}\n\n" if (stripped := text.strip()) else ""

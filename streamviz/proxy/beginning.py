@@ -1,0 +1,148 @@
+"""How a call begins: who calls, where that goes, what answers it, and the stream that it becomes."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from asgiref.typing import HTTPScope
+from django.conf import settings
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.errors import RequestError
+from streamviz.core.json_value import JsonObject
+from streamviz.core.judgements import ChainContext
+from streamviz.core.request import ModelCall
+from streamviz.core.wire_format import WireFormat
+from streamviz.exchange.stream import LiveStream, Place
+from streamviz.executors.executor import Executor, ExecutorError
+from streamviz.executors.registry import PASSTHROUGH, build
+from streamviz.logs import about_stream
+from streamviz.proxy import http
+from streamviz.proxy.clock import Clock
+from streamviz.proxy.replays import is_replay, replay_target
+from streamviz.proxy.requests import ModelRequest
+from streamviz.proxy.said import Said, said_of
+from streamviz.proxy.worker import Worker
+from streamviz.records.configuration import KnownKey
+from streamviz.records.ids import uuid7
+from streamviz.records.models.streams import Relation
+from streamviz.upstream.other_models import require_one_model
+from streamviz.upstream.targets import Lane, Target
+
+EXECUTOR = b"x-streamviz-executor"
+FindTarget = Callable[[ModelRequest], Awaitable[Target]]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a call of a run is for, and what answers it. `run` is the run's stream, `said` what its client said."""
+
+    name: str
+    run: LiveStream
+    said: Said
+    executor: Executor
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, when, and in which format; `part` where that is a run."""
+
+    worker: Worker
+    wire_format: WireFormat
+    scope: HTTPScope
+    key: KnownKey
+    clock: Clock
+    requested_at: int
+    part: Part | None = None
+
+    def find(self, request: ModelRequest) -> Awaitable[Target]:
+        """Where a request goes. Raises RequestError where it cannot or may not."""
+        return target_of(self.worker, self.wire_format, self.scope, self.key, request)
+
+    def says(self, request: ModelRequest) -> Said:
+        """What its request says beside what goes upstream; calls of a run say what its client did."""
+        return said_of(self.wire_format, self.scope, request) if self.part is None else self.part.said
+
+    def executor(self, model: str) -> Executor:
+        """What answers its calls of a model. Raises RequestError where it names what there is not, or may not."""
+        if self.part is not None:
+            return self.part.executor
+        route = self.worker.configuration.routes.get(model)
+        asked = http.header(self.scope, EXECUTOR).strip()
+        if not asked or (route is not None and route.executor.name == asked):
+            return route.executor if route is not None else PASSTHROUGH
+        if not self.key.may_choose_executor:
+            message = f"The API key {self.key.name} may not choose what answers its calls ({EXECUTOR.decode()})."
+            raise RequestError(403, message, kind="permission_error", code="executor_not_allowed")
+        try:
+            return build(asked, {})
+        except ExecutorError as error:
+            raise RequestError(400, f"{EXECUTOR.decode()}: {error}.", code="unknown_executor") from error
+
+
+async def target_of(
+    worker: Worker, wire_format: WireFormat, scope: HTTPScope, key: KnownKey, request: ModelRequest
+) -> Target:
+    """Where a request goes, with the credential that it goes with. Raises RequestError where it cannot or may not."""
+    if is_replay(worker, request.model):
+        return await replay_target(request, wire_format, key)
+    target = await worker.target_for(request.model, wire_format.name)
+    if not key.may_call(request.model, target.provider, target.model):
+        message = f"The API key {key.name} may not use the model `{request.model}`. See GET /v1/models."
+        raise RequestError(403, message, kind="permission_error", code="model_not_allowed", param="model")
+    if settings.CLIENT_CREDENTIALS and (credentials := http.credentials(scope)):
+        target = target.with_key(*credentials[0])
+    target.require_key()
+    require_one_model(request.fields)
+    if target.lane is Lane.TRANSLATED:
+        from streamviz.upstream.translated import require_translatable  # loaded where it is needed
+
+        require_translatable(target, request.fields)
+    return target
+
+
+def new_stream(
+    caller: Caller, said: Said, request: ModelRequest, aggregator: Aggregator[Chunk, JsonObject]
+) -> LiveStream:
+    """The stream that a call becomes, in its session."""
+    wire_format, key, requested_at = caller.wire_format, caller.key, caller.requested_at
+    client = caller.scope["client"]
+    stream_id = uuid7()
+    about_stream(stream_id)
+    session_id, place = _place_of(stream_id, caller, said, request, aggregator)
+    state = aggregator.state
+    return LiveStream(
+        id=stream_id,
+        session_id=session_id,
+        session_label="",
+        key_id=key.id,
+        key_name=key.name,
+        endpoint=wire_format.path,
+        wire_format=wire_format.name,
+        is_streaming=request.is_streaming,
+        requested_model=request.model,
+        requested_at=requested_at,
+        state=state,
+        context=ChainContext(
+            str(stream_id),
+            caller.clock.now,
+            ModelCall(wire_format.name, request.fields, len(request.body)),
+            caller.worker.sessions.counts(session_id, requested_at),
+            state,
+            began_at=requested_at,
+            owner=str(key.id or session_id),
+        ),
+        client=client[0] if client else "",
+        place=place,
+        part="" if caller.part is None else caller.part.name,
+    )
+
+
+def _place_of(
+    stream_id: UUID, caller: Caller, said: Said, request: ModelRequest, aggregator: Aggregator[Chunk, JsonObject]
+) -> tuple[UUID, Place]:
+    """The session of a stream, and where it stands there: what a run calls stands below it."""
+    if (part := caller.part) is not None:
+        return part.run.session_id, Place(part.run.id, Relation.STEP, part.run.place.is_named)
+    sessions = caller.worker.sessions
+    return sessions.begin(stream_id, said, request.fields, caller.key.name, caller.requested_at, aggregator)

@@ -1,0 +1,111 @@
+"""A call that a run makes. It is served as any client's is: the same code records, judges, counts and ends it, with the
+run as the client that reads it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from asgiref.typing import ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, ASGISendEvent
+
+from streamviz.core.errors import ClientFacingError, InternalError, UpstreamError
+from streamviz.core.json_value import JsonObject, as_object, as_text, decode
+from streamviz.core.sse import SSEEvent, SSEParser
+from streamviz.executors.executor import Spent
+from streamviz.proxy import http
+
+log = logging.getLogger(__name__)
+
+# Pieces that the run has not read: the call waits for it, as it does for any client.
+_MOST_WAITING = 16
+# What a call gets to end when its run does.
+_CLOSE_SECONDS = 0.8
+
+
+class ChildCall:
+    """Runs in a task of its own. `cost` gives US dollars for what it used."""
+
+    def __init__(
+        self,
+        serve: Callable[[ASGIReceiveCallable, ASGISendCallable], Awaitable[None]],
+        cost: Callable[[JsonObject | None], float | None],
+    ) -> None:
+        self._cost = cost
+        self._usage: JsonObject | None = None
+        self._status = 200
+        self._error: ClientFacingError | None = None
+        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue(_MOST_WAITING)
+        self._has_left = asyncio.Event()
+        self._task = asyncio.ensure_future(self._run(serve))
+
+    @property
+    def spent(self) -> Spent:
+        return Spent(self._usage, self._cost(self._usage))
+
+    async def __aiter__(self) -> AsyncIterator[JsonObject]:
+        parser, refusal = SSEParser(), b""
+        while (piece := await self._pieces.get()) is not None:
+            if self._status >= 300:
+                refusal += piece
+                continue
+            for event in parser.feed(piece):
+                if payload := self._payload(event):
+                    yield payload
+        if self._error is not None:
+            raise self._error
+        if self._status >= 300:
+            raise _refused(self._status, refusal)
+
+    async def close(self) -> None:
+        self._has_left.set()
+        while not self._pieces.empty():
+            self._pieces.get_nowait()  # it may wait to put one more
+        await asyncio.wait((self._task,), timeout=_CLOSE_SECONDS)
+        self._task.cancel()
+
+    def _payload(self, event: SSEEvent) -> JsonObject:
+        """What a chunk says; nothing where it is none. Raises UpstreamError for one that tells of an error."""
+        try:
+            payload = as_object(decode(event.data or b"{}"))
+        except ValueError:
+            return {}
+        if error := as_object(payload.get("error")):
+            raise UpstreamError(502, as_text(error.get("message")) or "the call broke off")
+        self._usage = as_object(payload.get("usage")) or self._usage
+        return payload
+
+    async def _run(self, serve: Callable[[ASGIReceiveCallable, ASGISendCallable], Awaitable[None]]) -> None:
+        try:
+            await serve(self._receive, self._send)
+        except ClientFacingError as error:
+            self._error = UpstreamError(error.status, error.message, kind=error.kind)
+        except http.CannotEnd as error:
+            self._error = UpstreamError(502, str(error))
+        except Exception:
+            log.exception("a call of a run failed")
+            self._error = InternalError()
+        finally:
+            await self._put(None)
+
+    async def _receive(self) -> ASGIReceiveEvent:
+        await self._has_left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, event: ASGISendEvent) -> None:
+        if event["type"] == "http.response.start":
+            self._status = event["status"]
+        elif event["type"] == "http.response.body" and event["body"]:
+            await self._put(event["body"])
+
+    async def _put(self, piece: bytes | None) -> None:
+        if not self._has_left.is_set():
+            await self._pieces.put(piece)
+
+
+def _refused(status: int, body: bytes) -> UpstreamError:
+    """Why it was not answered, in a format-free error: its client may speak another one."""
+    try:
+        told = as_object(as_object(decode(body)).get("error"))
+    except ValueError:
+        told = {}
+    kind = as_text(told.get("type")) or "upstream_error"
+    return UpstreamError(status, as_text(told.get("message")) or f"the call was answered {status}", kind=kind)

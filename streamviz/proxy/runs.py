@@ -1,0 +1,139 @@
+"""What an executor has of a call: its way upstream, calls of its own, and tools."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from asgiref.typing import ASGIReceiveCallable, ASGISendCallable
+
+from streamviz.core import sse
+from streamviz.core.aggregator import DONE
+from streamviz.core.json_value import JsonObject, as_text, encode
+from streamviz.core.tokens import tokens_of
+from streamviz.core.wire import OPENAI_CHAT
+from streamviz.exchange.stream import LiveStream
+from streamviz.executors.builtin_tools import BuiltIn
+from streamviz.executors.executor import Asked, Call, Executor, Proposed
+from streamviz.executors.passthrough import NoParameters
+from streamviz.executors.registry import PASSTHROUGH
+from streamviz.executors.tools import Toolbox
+from streamviz.proxy import http
+from streamviz.proxy.beginning import Caller, Part
+from streamviz.proxy.child_call import ChildCall
+from streamviz.proxy.clock import Clock
+from streamviz.proxy.requests import ModelRequest
+from streamviz.proxy.said import Said
+from streamviz.upstream.answer import Answer
+from streamviz.upstream.loading import load
+from streamviz.upstream.prices import price
+from streamviz.upstream.structured import Structure, structure_of
+from streamviz.upstream.targets import Target
+
+EVENTS = b"x-streamviz-events"
+Serve = Callable[[Caller, ModelRequest, ASGIReceiveCallable, ASGISendCallable], Awaitable[None]]
+
+
+@dataclass(frozen=True, eq=False)
+class RunningCall:
+    """A client's call, as an executor has it. `passed` sends the request where it goes, `serve` serves a call."""
+
+    caller: Caller
+    stream: LiveStream
+    said: Said
+    request: ModelRequest
+    target: Target
+    passed: Callable[[], Awaitable[Answer]]
+    serve: Serve
+
+    @property
+    def asked(self) -> Asked:
+        request, wants = self.request, http.header(self.caller.scope, EVENTS).strip()
+        wire_format, tells_events = self.caller.wire_format.name, wants == "reasoning"
+        return Asked(
+            f"run-{self.stream.id}", wire_format, request.model, request.fields, request.is_streaming, tells_events
+        )
+
+    async def pass_through(self) -> Answer:
+        return await self.passed()
+
+    async def as_chat(self) -> JsonObject:
+        wire_format, fields = self.caller.wire_format.name, self.request.fields
+        if wire_format == OPENAI_CHAT.name:
+            return fields
+        return await asyncio.to_thread(_as_chat, wire_format, fields, self.target)
+
+    async def structure(self) -> Structure:
+        return await structure_of(self.target)
+
+    def ask(self, part: str, request: JsonObject) -> ChildCall:
+        return self._child(part, request, PASSTHROUGH)
+
+    def propose(self, part: str, calls: Sequence[Proposed]) -> ChildCall:
+        content = "\n".join(f"{call.name}({call.arguments})" for call in calls)
+        fields: JsonObject = {"messages": [{"role": "user", "content": content}], "stream": True}
+        usage: JsonObject = {"stream_options": {"include_usage": True}}
+        return self._child(part, {"model": self.request.model, **fields, **usage}, Proposing(calls))
+
+    def tools(self, names: Sequence[str], seconds: float) -> Toolbox:
+        return Toolbox((BuiltIn(),), names, seconds)
+
+    def _child(self, name: str, fields: JsonObject, executor: Executor) -> ChildCall:
+        clock = Clock()
+        part = Part(name, self.stream, self.said, executor)
+        caller = replace(self.caller, wire_format=OPENAI_CHAT, clock=clock, requested_at=clock.now(), part=part)
+        request = ModelRequest(encode(fields), fields, as_text(fields["model"]), is_streaming=True)
+        return ChildCall(partial(self.serve, caller, request), self._cost)
+
+    def _cost(self, usage: JsonObject | None) -> float | None:
+        return price(self.target.model, self.target.provider, tokens_of(usage))
+
+
+class Proposing(Executor):
+    """Answers with the tool calls of a plan, as if a model had made them: so policies judge them, and people."""
+
+    name = ""
+    calls_model = False
+    Parameters = NoParameters
+
+    def __init__(self, calls: Sequence[Proposed]) -> None:
+        super().__init__(NoParameters())
+        self._calls = calls
+
+    async def open(self, call: Call) -> Answer:
+        return _Said(call.asked, self._calls)
+
+
+class _Said:
+    """The answer with these calls. It took no tokens."""
+
+    status = 200
+    headers: Mapping[str, str] = {"content-type": "text/event-stream; charset=utf-8"}
+    left_out: tuple[str, ...] = ()
+
+    def __init__(self, asked: Asked, calls: Sequence[Proposed]) -> None:
+        self._head = {"id": asked.id, "object": "chat.completion.chunk", "created": 0, "model": asked.model}
+        self._calls = calls
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for index, call in enumerate(self._calls):
+            function = {"name": call.name, "arguments": call.arguments}
+            piece = {"index": index, "id": call.id, "type": "function", "function": function}
+            yield self._chunk({"role": "assistant", "tool_calls": [piece]})
+        yield self._chunk({}, "tool_calls")
+        usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+        yield sse.write_event(encode({**self._head, "choices": [], "usage": usage})) + sse.write_event(DONE)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _chunk(self, delta: JsonObject, finish_reason: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+        return sse.write_event(encode({**self._head, "choices": [choice]}))
+
+
+def _as_chat(wire_format: str, fields: JsonObject, target: Target) -> JsonObject:
+    load()
+    from streamviz.upstream.chat_requests import chat_of  # loaded where it is needed: upstream/loading.py
+
+    return chat_of(wire_format, fields, target.model, target.provider)

@@ -1,0 +1,100 @@
+"""Where the calls of a model go, and what answers them; and every version that a route has had."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import models, transaction
+from django.utils import timezone
+
+from streamviz.core.base_urls import wrong_with_url
+from streamviz.executors import registry
+from streamviz.executors.executor import ExecutorError
+
+
+class RouteFields(models.Model):
+    """What a route is, now or in one of its versions.
+
+    `target` is a model as LiteLLM names it (`openai/gpt-4.1`), `credential` the name of an environment variable:
+    the credential itself is never stored.
+    """
+
+    target = models.CharField(max_length=200, help_text="The model as LiteLLM names it, such as openai/gpt-4.1.")
+    base_url = models.CharField(max_length=500, blank=True, help_text="Where it is served, if not at its provider's.")
+    credential = models.CharField(
+        max_length=100, blank=True, help_text="The environment variable that holds the credential."
+    )
+    executor = models.CharField(
+        max_length=50,
+        choices=registry.names,
+        default="passthrough",
+        db_default="passthrough",
+        help_text="What answers its calls.",
+    )
+    parameters = models.JSONField(
+        default=dict,
+        db_default=models.Value({}, models.JSONField()),
+        blank=True,
+        help_text="The executor's; none means its defaults.",
+    )
+
+    class Meta:
+        abstract = True
+
+    def fields(self) -> dict[str, Any]:
+        """All of the above, by name."""
+        return {field.name: getattr(self, field.name) for field in RouteFields._meta.local_fields}
+
+
+class Route(RouteFields):
+    """A model name that clients ask for, and what LiteLLM is to make of it. `save` makes a version of every change."""
+
+    name = models.CharField(max_length=200, unique=True, help_text="The model name that clients ask for.")
+    version = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """Raises ValidationError for a base URL that calls cannot be made to, and for parameters that the executor does
+        not take."""
+        if self.base_url and (why := wrong_with_url(self.base_url)):
+            raise ValidationError({"base_url": f"It {why}."})
+        try:
+            registry.build(self.executor, self.parameters)
+        except ExecutorError as error:
+            told = ValidationError("%(problem)s", params={"problem": str(error)})
+            raise ValidationError({"parameters": [told]}) from error
+
+    @transaction.atomic
+    def save(self, *args: Any, by: User | None = None, reason: str = "", **kwargs: Any) -> None:
+        # The row is locked until the end, so that two changes at once cannot take one number.
+        Route.objects.select_for_update().filter(pk=self.pk).first()
+        newest = RouteVersion.objects.filter(route=self.pk).first() if self.pk else None
+        is_changed = newest is None or newest.fields() != self.fields()
+        if is_changed:
+            self.version = newest.number + 1 if newest else 1
+        super().save(*args, **kwargs)
+        if is_changed:
+            self.versions.create(number=self.version, changed_by=by, reason=reason, **self.fields())
+
+
+class RouteVersion(RouteFields):
+    """A route as it was from `changed_at` on. Never changed once made."""
+
+    route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    changed_at = models.DateTimeField(default=timezone.now)
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    reason = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [models.UniqueConstraint(fields=["route", "number"], name="route_version_number")]
+
+    def __str__(self) -> str:
+        return f"{self.route.name} v{self.number}"

@@ -1,0 +1,42 @@
+"""The scenario `reasoner`: where it is asked for a plan it answers with the next step of one, else with a text."""
+
+from streamviz.simulator.author import Author, arguments_json
+from streamviz.simulator.reply import JsonObject
+
+DEFAULT_STEPS = 3
+_THOUGHTS = (
+    "The question asks for figures, so I should count before I answer.",
+    "The first count is there. I'll check it against the whole text.",
+    "Both counts agree. Nothing else in the question needs a tool.",
+)
+_ANSWER = "I counted the words twice, once by sentence and once as a whole, and both counts agree."
+
+
+def write(author: Author) -> None:
+    """A step of a plan: all but the last use two tools side by side."""
+    if not author.as_json:
+        author.say_text(_ANSWER)
+    else:
+        author.say_text(arguments_json(_step(author)))
+    author.finish("stop")
+
+
+def _step(author: Author) -> JsonObject:
+    steps = author.plan_steps or DEFAULT_STEPS
+    is_last = author.turn + 1 >= steps
+    thought = _THOUGHTS[-1] if is_last else _THOUGHTS[author.turn % (len(_THOUGHTS) - 1)]
+    return {
+        "thought": thought,
+        "next_action": "finished" if is_last else "use_tools",
+        "tools_to_use": [] if is_last else [_count("The quick brown fox"), _wait(author)],
+        "concurrent_execution": True,
+    }
+
+
+def _count(text: str) -> JsonObject:
+    return {"name": "count_words", "arguments": arguments_json({"text": text}), "reason": "To know how many."}
+
+
+def _wait(author: Author) -> JsonObject:
+    seconds = 0.2 if author.seconds is None else author.seconds
+    return {"name": "wait", "arguments": arguments_json({"seconds": seconds}), "reason": "The counter needs a moment."}
