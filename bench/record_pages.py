@@ -24,9 +24,9 @@ def pages(client: Any) -> dict[str, Ask]:
             pass
         assert answer.status_code == 200, answer.status_code
 
-    def first(query: Callable[[], str]) -> None:
+    def first(query: Callable[[], str], waits: str = "") -> None:
         playback._kept.clear()
-        ask(query)
+        ask(lambda: query() + waits)
 
     found: dict[str, Ask] = {}
     for name, query in _lists().items():
@@ -37,7 +37,8 @@ def pages(client: Any) -> dict[str, Ask]:
     found |= {f"page: {name}": partial(ask, query) for name, query in paths.items()}
     moments = {name: query for name, query in _stream_pages().items() if name.startswith("a moment")}
     found |= {f"step: {name}": partial(ask, query, "", _HTMX) for name, query in moments.items()}
-    return found | {f"first look: {name}": partial(first, query) for name, query in moments.items()}
+    found |= {f"first look: {name}": partial(first, query) for name, query in moments.items()}
+    return found | {f"made ready: {name}": partial(first, query, "&wait=1") for name, query in moments.items()}
 
 
 def stream_of(chunks: int) -> Stream:

@@ -36,6 +36,8 @@ from streamviz.records.runs import StoredChunk, StoredFrame
 # Of one stream: longer ones are not made ready, as that would take too long and too much.
 MOST_CHUNKS = 300_000
 MOST_BYTES = 100_000_000
+# What is longer takes some time, in which a page is to say so.
+_MOST_AT_ONCE = 10_000
 # Of all that are kept.
 _MOST_KEPT = 600_000
 _RUNS_AT_ONCE = 40
@@ -142,6 +144,12 @@ async def playback_of(stream_id: UUID) -> Playback | None:
             _let_go()
         _kept.move_to_end(stream_id)
         return _kept[stream_id]
+
+
+def takes_long(view: StreamView) -> bool:
+    """Whether a stream is so long, and was not looked at lately, that to make it ready takes a second or more."""
+    is_long = _MOST_AT_ONCE < view.chunk_count <= MOST_CHUNKS
+    return is_long and not view.is_running and view.id not in _kept
 
 
 async def compared(played: Playback) -> Compared:

@@ -23,6 +23,7 @@ RAWS = [*(sse(delta(content=word)) for word in WORDS), sse(delta(finish="stop"))
 
 @pytest.fixture
 def stream(transactional_db: None) -> uuid.UUID:
+    playback._kept.clear()
     stream_id, entries = story(NOW, RAWS, session="moments")
     write(entries)
     return stream_id
@@ -50,7 +51,6 @@ def test_each_moment_has_what_had_come(cast: Cast, stream: uuid.UUID) -> None:
 def test_what_was_asked_stands_beside_the_answer(cast: Cast, stream: uuid.UUID) -> None:
     request = b'{"messages": [{"role": "user", "content": "Why <i>now</i>?"}]}'
     Stream.objects.update(request=request, request_headers={"openai-beta": "one"}, user_agent="agent/2")
-    playback._kept.clear()
     for url in (f"/streams/{stream}/", f"/streams/{stream}/?at=1"):
         asked = shown(cast, url).split('id="asked"')[1].split('id="block-cards"')[0]
         assert "Why &lt;i&gt;now&lt;/i&gt;?" in asked
@@ -61,6 +61,23 @@ def test_what_was_asked_stands_beside_the_answer(cast: Cast, stream: uuid.UUID) 
     tab = shown(cast, f"/streams/{stream}/request/")
     assert ">openai-beta<" in tab
     assert "agent/2" in tab
+
+
+@pytest.mark.parametrize("page", ["?at=2", "tapes/?row=1"])
+def test_the_first_look_at_a_long_stream_says_that_it_takes_a_moment(
+    cast: Cast, stream: uuid.UUID, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    monkeypatch.setattr(playback, "_MOST_AT_ONCE", 3)
+    answer = cast["bob"].get(f"/streams/{stream}/{page}")
+    assert "Reading 7 chunks" in answer.content.decode()
+    assert stream not in playback._kept
+    again = answer["Refresh"].removeprefix("0; url=")
+    path, _, asked = f"/streams/{stream}/{page}".partition("?")
+    assert again == f"{path}?{asked}&wait=1"
+    whole = shown(cast, again)
+    assert stream in playback._kept
+    assert "Reading 7 chunks" not in whole
+    assert "Reading 7 chunks" not in shown(cast, f"/streams/{stream}/{page}")
 
 
 def test_a_part_of_the_page_is_enough_for_the_next_moment(cast: Cast, stream: uuid.UUID) -> None:

@@ -19,7 +19,7 @@ from msgspec import structs
 from streamviz.core.verdicts import Decision
 from streamviz.dashboard import chunk_text, queries, roles, tryout
 from streamviz.dashboard.pages import NotFoundHere, needs, render_page
-from streamviz.dashboard.playback import Asked, is_played, playback_of
+from streamviz.dashboard.playback import Asked, is_played, playback_of, takes_long
 from streamviz.live import actions, messages, rendering
 from streamviz.live.feed import feed, now_us
 from streamviz.live.pace import Pace
@@ -45,6 +45,8 @@ _MOST_READ = 4_000
 async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The blocks of a stream, its verdicts and its waterfall; of one that is over also as it was at any moment."""
     asked, is_part = Asked.of(request), bool(getattr(request, "htmx", False))
+    if (asked.is_moment or asked.step) and not is_part and (first := await first_look(request, stream_id)):
+        return first
     played = await playback_of(stream_id) if asked.is_moment or asked.step else None
     if asked.step is not None:
         asked = asked.stepped(played)
@@ -63,6 +65,19 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     # A socket shows the newest blocks.
     context["is_watchable"] = found.is_watchable and window_of(found.view, first).is_newest
     return await render_page(request, "dashboard/stream.html", context)
+
+
+async def first_look(request: HttpRequest, stream_id: uuid.UUID, tab: str = "stream") -> HttpResponse | None:
+    """For a page that shows a stream played: where to make it ready takes long, a page that says so and asks for the
+    same again, to wait for it; else None."""
+    if "wait" in request.GET or not takes_long((found := await find_stream(stream_id)).view):
+        return None
+    asked = request.GET.copy()
+    asked["wait"] = "1"
+    context = found.context(tab) | {"again": f"?{asked.urlencode()}", "chunks": found.view.chunk_count}
+    answer = await render_page(request, "dashboard/first_look.html", context)
+    answer["Refresh"] = f"0; url={request.path}?{asked.urlencode()}"
+    return answer
 
 
 async def _asked(view: StreamView, body: bytes) -> str:

@@ -18,7 +18,7 @@ from streamviz.dashboard import queries, roles
 from streamviz.dashboard.chunk_text import decoded
 from streamviz.dashboard.pages import needs, render_page
 from streamviz.dashboard.playback import Playback, compared, number_in, playback_of
-from streamviz.dashboard.views.streams import Found, find_stream
+from streamviz.dashboard.views.streams import Found, find_stream, first_look
 from streamviz.live.presentation.cutting import Cut, cut
 from streamviz.live.presentation.tape_rows import FATES, ROWS_A_PAGE, Rows, counted, told_apart
 
@@ -30,6 +30,8 @@ _RAW_BYTES = 4_000
 @require_safe
 async def tapes(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """What upstream sent beside what the client got."""
+    if first := await first_look(request, stream_id, "tapes"):
+        return first
     played = await playback_of(stream_id)
     if played is None:
         found = await find_stream(stream_id)
