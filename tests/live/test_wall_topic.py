@@ -314,6 +314,33 @@ async def test_of_very_many_rows_the_first_are_there_and_it_says_how_many_more()
     assert rows(await walls.open("model:m-0")) == {"running": ["0"]}
 
 
+async def test_a_filter_finds_its_rows_among_a_thousand_at_once() -> None:
+    walls = Walls()
+    long = "<&>" * 2_000
+    for n in range(1_000):
+        running = walls.run(session_label=f"agent {n}", requested_model=f"m-{n % 10}", key_name=f"team-{n % 250:03d}")
+        await running.say(long)
+        if n % 100 == 7:
+            await running.call('{"path": "a"}', "read_file")
+    found = {
+        "": [f"agent {n}" for n in range(999, 899, -1)],
+        "model:m-3": [f"agent {n}" for n in range(993, -1, -10)],
+        "key:team-007": [f"agent {n}" for n in (757, 507, 257, 7)],
+        "tool:read_file -model:m-3": [f"agent {n}" for n in range(907, -1, -100)],
+        "model:none": [],
+    }
+    for wanted, labels in found.items():
+        page = await walls.open(wanted)
+        group = page.root.find("group-running")
+        assert group is not None
+        shown = [row for row in group.children if isinstance(row, Element)]
+        assert [_label(row) for row in shown] == labels, wanted
+        # No row waits for anything: each has its strip and the end of its text.
+        assert all("strip" in str([each.attributes.get("class") for each in row.walk()]) for row in shown)
+        assert all("<&>" in row.text or "path" in row.text for row in shown)
+        assert len((await walls.pages[-1][0].html(Pace())).encode()) < 2_000_000
+
+
 @pytest.mark.parametrize("seed", range(5))
 async def test_what_is_shown_of_very_many_is_what_a_page_opened_now_shows(seed: int, monkeypatch: Any) -> None:
     monkeypatch.setattr("streamviz.live.wall_topic.MOST_ROWS", 3)
