@@ -1,7 +1,7 @@
-"""How far downloads of long lists are: the page that began one asks."""
+"""How far downloads of many streams are: the page that began one asks."""
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
 from django.contrib.auth.models import User
@@ -19,8 +19,10 @@ _FORGOTTEN_AFTER = timedelta(days=1)
 STOPPED_AFTER = timedelta(minutes=1)
 
 
-def counted(streams: Iterable[Stream], filters: Filters, download_id: uuid.UUID, user: User) -> Iterator[Stream]:
-    """The same streams, those that these filters ask for; how many were written so far is noted."""
+def counted(
+    streams: Iterable[Stream], number_of: Callable[[], int | None], download_id: uuid.UUID, user: User
+) -> Iterator[Stream]:
+    """The same streams; how many were written so far is noted, and of how many, as far as `number_of` knows."""
     now = timezone.now()
     Download.objects.filter(updated_at__lt=now - _FORGOTTEN_AFTER).delete()
     _, is_new = Download.objects.get_or_create(id=download_id, defaults={"user": user})
@@ -28,7 +30,7 @@ def counted(streams: Iterable[Stream], filters: Filters, download_id: uuid.UUID,
         yield from streams
         return
     this = Download.objects.filter(pk=download_id)
-    this.update(total=_number(filters))
+    this.update(total=number_of())
     number = 0
     for number, stream in enumerate(streams, 1):
         yield stream
@@ -37,7 +39,8 @@ def counted(streams: Iterable[Stream], filters: Filters, download_id: uuid.UUID,
     this.update(streams=number, is_whole=True, updated_at=timezone.now())
 
 
-def _number(filters: Filters) -> int | None:
+def number_of(filters: Filters) -> int | None:
+    """About how many streams these filters ask for; None where that takes too long to tell."""
     try:
         with limited():
             found = by_time(filters, timedelta(days=7), has_times=False, may_estimate=True)

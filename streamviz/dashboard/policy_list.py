@@ -32,12 +32,14 @@ class Counts(NamedTuple):
 
 
 class PolicyRow(NamedTuple):
-    """A policy with its last day. `hold` is the p95 of how long blocks that it held waited (µs, None: it held none)."""
+    """A policy with its last day. `hold` is the p95 of how long blocks that it held waited (µs, None: it held none).
+    `asking` is for how many blocks it waits for a person now."""
 
     policy: Policy
     version: PolicyVersion
     counts: Counts
     hold: int | None
+    asking: int
     chart: charts.Chart
 
 
@@ -84,8 +86,9 @@ _COUNTED = {
 }
 
 
-def policy_list(sorting: Sorting) -> PolicyList:
-    """All policies with their last day, beside the day before; in seven queries."""
+def policy_list(sorting: Sorting, asking: Mapping[str, int]) -> PolicyList:
+    """All policies with their last day, beside the day before; in seven queries. `asking` is for how many blocks each
+    waits for a person."""
     now = timezone.now()
     versions = PolicyVersion.objects.select_related("changed_by")
     policies = Policy.objects.prefetch_related(Prefetch("versions", versions))
@@ -98,6 +101,7 @@ def policy_list(sorting: Sorting) -> PolicyList:
             version=each.versions.all()[0],
             counts=counts.get(each.pk, Counts()),
             hold=int(waits[each.name].p95) if each.name in waits else None,
+            asking=asking.get(each.name, 0),
             chart=drawn.get(each.name, charts.Chart([], "")),
         )
         for each in policies

@@ -10,7 +10,8 @@ from streamviz.live.filters import Facts
 class Entry(msgspec.Struct, frozen=True):
     """A row: its place (`group`, then `order`, ascending), what filters ask, and its parts as HTML.
 
-    `order` and `ended_at` are µs since the epoch, `order` negative where the newest is on top.
+    `order` and `ended_at` are µs since the epoch, `order` negative where the newest is on top. `asked_by` are the
+    policies that ask a person, once for each block.
     """
 
     id: uuid.UUID
@@ -19,3 +20,4 @@ class Entry(msgspec.Struct, frozen=True):
     ended_at: int | None
     facts: Facts
     parts: dict[str, str]
+    asked_by: tuple[str, ...] = ()

@@ -44,6 +44,7 @@ class Painter:
             ended_at=row.stream.ended_at,
             facts=_facts(row),
             parts=self._entry.parts | changed if self._entry else changed,
+            asked_by=tuple(block.asked_by for block in row.stream.asking),
         )
         return self._entry
 

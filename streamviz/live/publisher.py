@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Protocol
@@ -189,6 +190,11 @@ class Publisher:
     def count_asking(self) -> int:
         """How many running streams wait for a person, here and at the other workers."""
         return count_asking(self.feed) + (self.peers.asking if self.peers else 0)
+
+    async def asked_by(self) -> Counter[str]:
+        """For how many blocks each policy waits for a person, here and at the other workers."""
+        await self.catch_up()
+        return Counter(name for entry in self.wall.entries.values() for name in entry.asked_by)
 
     def asking_shown(self) -> dict[str, object]:
         """The same for the navigation, which says whether others are missing in it."""

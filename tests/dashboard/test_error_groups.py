@@ -1,5 +1,6 @@
 """Errors by what they say."""
 
+import csv
 import re
 from html import unescape
 
@@ -52,3 +53,15 @@ def test_filters_and_time_are_those_of_sessions(cast: Cast) -> None:
     assert "broken" in shown(cast, "range=all&q=model:a")
     assert "No errors" in shown(cast, "range=all&q=model:coder-large")
     assert "No errors" in shown(cast, "since=2026-09-22T00:00:00Z&until=2026-09-23T00:00:00Z")
+
+
+def test_the_table_is_csv(cast: Cast) -> None:
+    failed("=cmd() 1", 1, requested_model="a")
+    newest = failed("=cmd() 2", 2, requested_model="b")
+    answer = cast["bob"].get("/errors/?range=all&q=model:a+model:b&csv=1")
+    assert answer["Content-Type"].startswith("text/csv")
+    [line] = csv.DictReader(answer.content.decode().splitlines())
+    assert line["error"] == "'=cmd() N"  # no formula
+    assert (line["streams"], line["models"], line["keys"]) == ("2", "a, b", "–")
+    assert line["newest_stream"] == str(newest)
+    assert "csv=1" in shown(cast)

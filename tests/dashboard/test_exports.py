@@ -18,7 +18,6 @@ from streamviz.dashboard import downloads
 from streamviz.dashboard.exports import FORMS
 from streamviz.records.ids import uuid7
 from streamviz.records.models import ApiKey, ClientRun, Download, Session, Stream
-from streamviz.records.queries.filters import Filters
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
 SAID = "it's `$HOME` <script>alert(1)</script> ![x](http://elsewhere/x.png)"
@@ -159,7 +158,7 @@ def test_how_far_a_list_is_can_be_asked_by_whoever_has_it_downloaded(
 
     assert told() == "Export begins…"
     pieces: Any = cast["bob"].get("/sessions/export/", asked)
-    streams = downloads.counted(Stream.objects.filter(requested_model="a"), Filters(models=("a",)), *_named(asked))
+    streams = downloads.counted(Stream.objects.filter(requested_model="a"), lambda: 2, *_named(asked))
     next(streams)
     next(streams)
     assert told() == "Exporting: 1 of 2 streams"
@@ -176,9 +175,11 @@ def _named(asked: dict[str, str]) -> tuple[UUID, User]:
     return UUID(asked["progress"]), User.objects.get(username="bob")
 
 
-def test_a_download_is_counted_as_it_is_had(cast: Cast) -> None:
-    recorded()
+@pytest.mark.parametrize("path", ["/sessions/export/?range=all&", "/sessions/{}/export/?"], ids=["list", "session"])
+def test_a_download_is_counted_as_it_is_had(cast: Cast, path: str) -> None:
+    session = recorded().session_id
+    recorded(session=Session.objects.get(), outcome="")
     download_id = uuid7()
-    answer: Any = cast["bob"].get(f"/sessions/export/?range=all&progress={download_id}")
+    answer: Any = cast["bob"].get(f"{path.format(session)}progress={download_id}")
     async_to_sync(_whole)(answer.streaming_content)
     assert list(Download.objects.values_list("id", "streams", "total", "is_whole")) == [(download_id, 1, 1, True)]

@@ -3,8 +3,11 @@
 import json
 import re
 import sys
+from collections import Counter
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,6 +15,8 @@ from django.test import Client
 from django.utils import timezone
 
 from streamviz.dashboard.forms import PolicyForm
+from streamviz.live.filters import parse_filter
+from streamviz.live.publisher import publisher
 from streamviz.policies.registry import REGISTRY
 from streamviz.records.backtests.jobs import STARTING, cancel, run_job
 from streamviz.records.models import Backtest, Policy
@@ -73,6 +78,20 @@ def test_policies_are_listed_by_mode_and_in_their_order_or_another(alice: Client
     ]
     page = text(alice.get("/policies/?sort=policy")).split("<tbody", 1)[1]
     assert page.index("<b>early</b>") < page.index("<b>first</b>") < page.index("<b>late</b>")
+
+
+def test_a_policy_that_asks_a_person_leads_to_what_it_asks(
+    alice: Client, guard: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def asked_by() -> Counter[str]:
+        return Counter({"guard": 2})
+
+    monkeypatch.setattr(publisher, "asked_by", asked_by)
+    page = alice.get("/policies/").content.decode()
+    [(href, words)] = re.findall(r'<a class="asks-pill" href="([^"]+)">(.*?)</a>', page, re.DOTALL)
+    assert re.sub("<[^>]*>", "", words).strip() == "2 waiting"
+    wanted = parse_filter(parse_qs(urlsplit(unescape(href)).query)["q"][0])
+    assert [(term.field, term.value) for term in wanted.terms] == [("state", "needs you"), ("policy", "guard")]
 
 
 CHANGES = ["/policies/guard/", "/policies/guard/mode/", "/policies/guard/try-out/", "/policies/guard/roll-back/1/",

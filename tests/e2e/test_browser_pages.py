@@ -18,6 +18,8 @@ from tests.services import Serving
 
 STREAM = "SELECT s.id, session_id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
 
+ENDS = "UPDATE records_publiclink SET expires_at = now() WHERE id = (SELECT max(id) FROM records_publiclink)"
+
 
 class Site:
     """A streamviz with something on every page, and the administrator's session."""
@@ -55,10 +57,14 @@ class Site:
             page.locator(".menu-views summary").click()
             page.get_by_placeholder("Save this view as").fill("of the past")
             page.get_by_role("button", name="Save", exact=True).click()
-            page = visitor.open(f"/sessions/{self.session_id}/")
-            page.locator(".menu-share summary").click()
-            page.get_by_role("button", name="Make link").click()
-            return urlsplit(page.locator("#secret").inner_text()).path
+            return self.make_link(visitor)
+
+    def make_link(self, visitor: Visitor) -> str:
+        """The path of a new public link to the session."""
+        page = visitor.open(f"/sessions/{self.session_id}/")
+        page.locator(".menu-share summary").click()
+        page.get_by_role("button", name="Make link").click()
+        return urlsplit(page.locator("#secret").inner_text()).path
 
     def find(self, label: str) -> tuple[Any, Any]:
         """The one stream of a session, and the session."""
@@ -338,3 +344,18 @@ def test_without_scripts_a_link_leads_to_the_histogram(site: Site) -> None:
         page.get_by_role("link", name="Streams by time").click()
         expect(page.locator(".histogram .chart-head b")).to_have_text("1 stream")
         expect(page.locator(".histogram .bars a")).to_have_count(1)
+
+
+def test_a_public_link_is_read_by_strangers_until_it_ends(site: Site) -> None:
+    with site.visit() as alice, site.visit(signed_in=False) as stranger:
+        path = site.make_link(alice)
+        page = stranger.open(path)
+        expect(page.locator(".turn")).to_contain_text("run_shell")
+        expect(page.locator("a[href^='/']")).to_have_count(0)
+        # Its time passes.
+        site.proxied.query(ENDS)
+        expect(alice.open("/public-links/").locator("tr[data-row]").first).to_contain_text("expired")
+        answer = page.reload()
+        assert answer is not None
+        assert answer.status == 404
+        expect(page.get_by_role("heading")).to_have_text("Page not found")

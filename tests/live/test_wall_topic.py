@@ -236,6 +236,7 @@ async def test_what_needs_a_person_is_apart_and_says_who_asks_what_and_why() -> 
     row = page.text(f"r-{running.id.hex}")
     assert 'rm path: "a.py", 16 B' in row
     assert "guard would deny it: listed" in row
+    assert walls.wall.entries[running.id].asked_by == ("guard",)
     assert "other" not in row
     assert "1:00" in row
     assert page.text("nav-asks") == "Needs you 1"

@@ -1,5 +1,6 @@
 """Errors by what they say."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -10,15 +11,18 @@ from streamviz.dashboard import roles
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.pages import needs
 from streamviz.dashboard.sorting import Sorting
+from streamviz.dashboard.stats_csv import csv_of
 from streamviz.dashboard.views.sessions import asked_of, choices
-from streamviz.records.queries.errors import SORTED, error_groups
+from streamviz.live.presentation.text import UNKNOWN
+from streamviz.records.queries.errors import SORTED, ErrorGroup, error_groups
 from streamviz.records.queries.rows import SearchTooBroad
 
 
 @needs(roles.VIEW)
 @require_safe
 def errors(request: HttpRequest) -> HttpResponse:
-    """How often which error came, first and last, of the streams that the Sessions page would find."""
+    """How often which error came, first and last, of the streams that the Sessions page would find; `?csv=1` has the
+    table as CSV."""
     asked = asked_of(request)
     sorting = Sorting.asked(request.GET, {name: name != "says" for name in SORTED})
     context: dict[str, Any] = choices(asked.written, asked.span, "errors", sorting.written)
@@ -29,8 +33,23 @@ def errors(request: HttpRequest) -> HttpResponse:
         )
     except SearchTooBroad:
         return render(request, "dashboard/errors.html", context | {"is_too_broad": True})
+    if "csv" in request.GET:
+        headers = {"Content-Disposition": 'attachment; filename="errors.csv"'}
+        return HttpResponse(csv_of(_lines(groups)), content_type="text/csv; charset=utf-8", headers=headers)
     written = asked.written.text
     context["groups"] = [
         (each, sessions_url(asked.span.query, f"{written} {term('error', each.says)}".strip())) for each in groups
     ]
     return render(request, "dashboard/errors.html", context)
+
+
+def _lines(groups: Iterable[ErrorGroup]) -> Iterator[list[object]]:
+    """Times in UTC; of models and keys the first few."""
+    yield ["error", "streams", "first", "last", "newest_stream", "models", "keys"]
+    for each in groups:
+        names = (", ".join(_named(*told)) for told in ((each.models, each.more_models), (each.keys, each.more_keys)))
+        yield [each.says, each.streams, each.first.isoformat(), each.last.isoformat(), str(each.newest), *names]
+
+
+def _named(names: Iterable[str], more: int) -> list[str]:
+    return [*(name or UNKNOWN for name in names), *([f"and {more} more"] if more else ())]

@@ -1,7 +1,7 @@
 """Streams, sessions and filtered lists as files."""
 
 import uuid
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 
@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from streamviz.dashboard import roles
-from streamviz.dashboard.downloads import STOPPED_AFTER, counted
+from streamviz.dashboard.downloads import STOPPED_AFTER, counted, number_of
 from streamviz.dashboard.exports import FORMS
 from streamviz.dashboard.pages import base_url, needs, signed_in_user
 from streamviz.dashboard.views.sessions import asked_filters
@@ -36,10 +36,11 @@ def export_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponseBas
 @needs(roles.VIEW)
 @require_safe
 def export_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponseBase:
-    """A session's streams in their order, but those that still run."""
+    """A session's streams in their order, but those that still run; with `?progress=` as for lists."""
     session = get_object_or_404(Session, pk=session_id)
     streams = session.streams.exclude(outcome="").select_related("session", "key").order_by("requested_at", "id")
-    return _file(request, f"session-{session_id}", streams.iterator(chunk_size=_STREAMS_AT_ONCE))
+    each = streams.iterator(chunk_size=_STREAMS_AT_ONCE)
+    return _file(request, f"session-{session_id}", _with_progress(request, each, streams.count))
 
 
 @needs(roles.VIEW)
@@ -48,10 +49,7 @@ def export_list(request: HttpRequest) -> HttpResponseBase:
     """All streams that `?q=` asks for in a stretch of time, the newest first. How far it is can be asked by the id
     that `?progress=` gives it."""
     filters = asked_filters(request)
-    streams = _listed(filters)
-    if (download_id := as_id(request.GET.get("progress", ""))) is not None:
-        streams = counted(streams, filters, download_id, signed_in_user(request))
-    return _file(request, "streams", streams)
+    return _file(request, "streams", _with_progress(request, _listed(filters), partial(number_of, filters)))
 
 
 @needs(roles.VIEW)
@@ -62,6 +60,13 @@ def export_progress(request: HttpRequest, download_id: uuid.UUID) -> HttpRespons
     is_stopped = found is not None and not found.is_whole and timezone.now() - found.updated_at > STOPPED_AFTER
     context = {"download_id": download_id, "download": found, "is_stopped": is_stopped}
     return render(request, "dashboard/_export_progress.html", context)
+
+
+def _with_progress(
+    request: HttpRequest, streams: Iterator[Stream], number: Callable[[], int | None]
+) -> Iterator[Stream]:
+    download_id = as_id(request.GET.get("progress", ""))
+    return streams if download_id is None else counted(streams, number, download_id, signed_in_user(request))
 
 
 def _listed(filters: Filters) -> Iterator[Stream]:

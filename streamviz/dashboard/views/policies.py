@@ -1,5 +1,6 @@
 """The policies: all of them, one of them, and changing them."""
 
+from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -9,10 +10,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from streamviz.core.verdicts import Mode
 from streamviz.dashboard import policy_facts, roles
 from streamviz.dashboard.forms import BacktestForm, PolicyForm, PolicyModeForm, TryOutForm, WhyForm
-from streamviz.dashboard.pages import needs, signed_in_user
+from streamviz.dashboard.pages import needs, render_page, signed_in_user
 from streamviz.dashboard.policy_list import SMALLEST_FIRST, SORTED, policy_list
 from streamviz.dashboard.rule_words import KINDS, rule_of
 from streamviz.dashboard.sorting import Sorting
+from streamviz.live.publisher import publisher
 from streamviz.policies.registry import REGISTRY, kinds, words_for
 from streamviz.records import policy_changes
 from streamviz.records.models import Policy, spread_of
@@ -23,11 +25,12 @@ ONLY = ("intervened", "shadow", "failed")
 
 @needs(roles.VIEW_POLICIES)
 @require_safe
-def policies(request: HttpRequest) -> HttpResponse:
+async def policies(request: HttpRequest) -> HttpResponse:
     """All policies by their mode, in the order in which they run or by `?sort=`."""
     sorting = Sorting.asked(request.GET, {name: name not in SMALLEST_FIRST for name in SORTED})
-    context = {"page": "policies", "list": policy_list(sorting), "sorting": sorting, "modes": list(Mode)}
-    return render(request, "dashboard/policies.html", context | {"kinds": _kinds()})
+    found = await sync_to_async(policy_list)(sorting, await publisher.asked_by())
+    context = {"page": "policies", "list": found, "sorting": sorting, "modes": list(Mode), "kinds": _kinds()}
+    return await render_page(request, "dashboard/policies.html", context)
 
 
 def _kinds() -> list[tuple[str, str, str, str]]:
