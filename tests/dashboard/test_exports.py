@@ -178,7 +178,6 @@ def _named(asked: dict[str, str]) -> tuple[UUID, User]:
 @pytest.mark.parametrize("path", ["/sessions/export/?range=all&", "/sessions/{}/export/?"], ids=["list", "session"])
 def test_a_download_is_counted_as_it_is_had(cast: Cast, path: str) -> None:
     session = recorded().session_id
-    recorded(session=Session.objects.get(), outcome="")
     download_id = uuid7()
     answer: Any = cast["bob"].get(f"{path.format(session)}progress={download_id}")
     async_to_sync(_whole)(answer.streaming_content)
