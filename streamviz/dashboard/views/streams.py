@@ -45,8 +45,8 @@ _MOST_READ = 4_000
 async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The blocks of a stream, its verdicts and its waterfall; of one that is over also as it was at any moment."""
     asked, is_part = Asked.of(request), bool(getattr(request, "htmx", False))
-    if (asked.is_moment or asked.step) and not is_part and (first := await first_look(request, stream_id)):
-        return first
+    if (asked.is_moment or asked.step) and not is_part and (waiting := await first_look(request, stream_id)):
+        return waiting
     played = await playback_of(stream_id) if asked.is_moment or asked.step else None
     if asked.step is not None:
         asked = asked.stepped(played)
