@@ -12,7 +12,7 @@ COPY streamviz streamviz
 COPY templates templates
 COPY static static
 
-RUN useradd --system --create-home streamviz && mkdir var && chown streamviz var
+RUN useradd --system --uid 10001 --create-home streamviz && mkdir var && chown streamviz var
 USER streamviz
 VOLUME /app/var
 EXPOSE 8000

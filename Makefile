@@ -7,7 +7,7 @@ LOCK = .venv/bin/uv pip compile pyproject.toml --quiet --universal --python-vers
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := run
-.PHONY: run demo pictures test test-clients bench install install-dev lint lock python
+.PHONY: run demo pictures test test-clients bench install install-dev lint lint-deploy lock python
 
 run: install
 	@exec .venv/bin/python manage.py up
@@ -40,6 +40,12 @@ lint: install-dev
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-logo
 	.venv/bin/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+
+# The files under deploy/ by their formats' own schemas, which are fetched the first time.
+lint-deploy: install-dev
+	.venv/bin/uv tool run --from check-jsonschema==0.39.0 check-jsonschema \
+		--builtin-schema vendor.compose-spec docker-compose.yml
+	.venv/bin/uv tool run kubernetes-validate==1.37.0 --strict --no-warn deploy/kubernetes/*.yaml
 
 install: python
 	@$(PYTHON) scripts/install.py run

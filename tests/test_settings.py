@@ -1,7 +1,6 @@
 """What the settings refuse, as the person who started streamviz sees it."""
 
 import json
-import re
 import secrets
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from streamviz.ops.children import STOP_SECONDS
 from tests.services import ROOT, clean_environment
 
 SHOW = """
@@ -106,12 +104,3 @@ def test_djangos_check_of_a_public_server_finds_nothing(tmp_path: Path) -> None:
     )
     assert (checked.returncode, checked.stderr) == (0, "")
     assert checked.stdout.startswith("System check identified no issues")
-
-
-def test_a_container_waits_longer_than_what_runs_in_it_has_to_end() -> None:
-    compose = (ROOT / "docker-compose.yml").read_text()
-    [streams], [container] = (
-        re.findall(rf"{name}: (\d+)", compose) for name in ("STOP_GRACE_SECONDS", "stop_grace_period")
-    )
-    # The server, and behind it the writer.
-    assert int(container) >= int(streams) + 2 * STOP_SECONDS

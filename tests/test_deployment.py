@@ -1,0 +1,103 @@
+"""The files under deploy/, by the programs that read them, and by what they say of streamviz. `make lint-deploy` has
+the schemas of compose's and Kubernetes' files."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from streamviz import environment
+from streamviz.ops.children import STOP_SECONDS
+from streamviz.upstream.providers import PROVIDERS
+from tests.conftest import missing
+from tests.services import ROOT
+
+DEPLOY = ROOT / "deploy"
+SYSTEM_PATH = f"{os.environ['PATH']}:/usr/sbin"
+
+
+def program(name: str) -> str:
+    return shutil.which(name, path=SYSTEM_PATH) or missing(name)  # type: ignore[func-returns-value]
+
+
+def read(name: str) -> Any:
+    return yaml.safe_load((ROOT / name).read_text())
+
+
+def pods() -> list[dict[str, Any]]:
+    """Of all that Kubernetes runs, what a pod is to be."""
+    documents = [each for file in DEPLOY.glob("kubernetes/*.yaml") for each in yaml.safe_load_all(file.read_text())]
+    return [each["spec"]["template"]["spec"] for each in documents if "template" in each.get("spec", {})]
+
+
+def settings() -> dict[str, dict[str, str]]:
+    """What each file sets."""
+    kubernetes = {name: read(f"deploy/kubernetes/{name}.yaml") for name in ("config", "secret.example")}
+    unit = re.findall(r"^Environment=(\w+)=(.*)$", (DEPLOY / "streamviz.service").read_text(), re.MULTILINE)
+    return {
+        "compose": read("docker-compose.yml")["x-streamviz"]["environment"],
+        "config": kubernetes["config"]["data"],
+        "secret": kubernetes["secret.example"]["stringData"],
+        "unit": dict(unit),
+    }
+
+
+@pytest.mark.parametrize("name", ["nginx.conf", "nginx-compose.conf"])
+def test_nginx_takes_its_file(tmp_path: Path, name: str) -> None:
+    certificate = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x"]
+    files = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"]
+    subprocess.run([program("openssl"), *certificate, *files], check=True, capture_output=True)
+    text = (DEPLOY / name).read_text()
+    text = re.sub(r"(ssl_certificate\s+)\S+;", rf"\g<1>{tmp_path}/cert.pem;", text)
+    text = re.sub(r"(ssl_certificate_key\s+)\S+;", rf"\g<1>{tmp_path}/key.pem;", text)
+    text = text.replace("/etc/nginx/nginx-locations.conf", str(DEPLOY / "nginx-locations.conf"))
+    # Debian's nginx is older than what looks a name up again and again.
+    text = re.sub(
+        r"resolver [^;]*;|web(?=:8000)| resolve(?= )", lambda found: {"web": "127.0.0.1"}.get(found[0], ""), text
+    )
+    whole = tmp_path / "nginx.conf"
+    whole.write_text(f"pid {tmp_path}/pid; events {{}}\nhttp {{ access_log off;\n{text}\n}}")
+    checked = subprocess.run(
+        [program("nginx"), "-t", "-q", "-e", "stderr", "-c", whole], capture_output=True, text=True
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_systemd_takes_its_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "streamviz.service"
+    unit.write_text((DEPLOY / "streamviz.service").read_text().replace("/opt/streamviz/bin/streamviz", "/bin/true"))
+    verified = subprocess.run([program("systemd-analyze"), "verify", unit], capture_output=True, text=True)
+    assert (verified.returncode, verified.stderr) == (0, "")
+
+
+def test_what_is_set_are_settings() -> None:
+    credentials = {variable for provider in PROVIDERS.values() for variable in provider.variables}
+    for file, names in settings().items():
+        assert names.keys() <= environment._asked | credentials, file
+
+
+def test_whoever_stops_a_server_waits_until_it_and_its_writer_have_ended() -> None:
+    told = settings()
+    compose = read("docker-compose.yml")
+    streams = int(told["compose"]["STOP_GRACE_SECONDS"])
+    graces = [each.get("stop_grace_period") for name, each in compose["services"].items() if name not in ("redis",)]
+    assert graces == ["60s"] * len(graces)
+    assert 60 >= streams + 2 * STOP_SECONDS
+    [web] = [pod for pod in pods() if "terminationGracePeriodSeconds" in pod]
+    pause = web["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
+    in_all = pause + int(told["config"]["STOP_GRACE_SECONDS"]) + 2 * STOP_SECONDS
+    assert web["terminationGracePeriodSeconds"] >= in_all
+
+
+def test_the_writer_has_the_servers_journals() -> None:
+    services = read("docker-compose.yml")["services"]
+    assert services["web"]["volumes"] == services["writer"]["volumes"] == ["var:/app/var"]
+    [web] = [pod for pod in pods() if "initContainers" in pod]
+    [writer], [server] = web["initContainers"], web["containers"]
+    assert (writer["restartPolicy"], writer["volumeMounts"]) == ("Always", server["volumeMounts"])
+    assert settings()["config"]["VAR_DIR"] == server["volumeMounts"][0]["mountPath"]
