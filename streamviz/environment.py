@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 from difflib import get_close_matches
+from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,14 @@ def base_path(name: str) -> str:
     if not re.fullmatch(r"(/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)*", word):
         raise ImproperlyConfigured(f"{name} must be a path such as /streamviz, not {word!r}.")
     return word
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module is there that an extra brings."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def is_loopback(host: str) -> bool:

@@ -69,6 +69,17 @@ CLIENT_CREDENTIALS = environment.flag("CLIENT_CREDENTIALS", default=False)
 METRICS_TOKEN = environment.secret("METRICS_TOKEN", least=16)
 METRICS_DIR = VAR_DIR / "metrics"
 
+# Where an OpenTelemetry collector is told of streams, which reads the rest of its settings itself, and whether of what
+# was said in them too.
+OTLP_ENDPOINT = environment.text("OTEL_EXPORTER_OTLP_ENDPOINT")
+CAPTURE_CONTENT = environment.flag("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", default=False)
+if OTLP_ENDPOINT:
+    if not environment.is_installed("opentelemetry.exporter.otlp.proto.http"):
+        raise ImproperlyConfigured(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed: pip install 'streamviz[otel]'."
+        )
+    environment.choice("OTEL_EXPORTER_OTLP_PROTOCOL", ("HTTP/PROTOBUF",), "HTTP/PROTOBUF")
+
 # Whether administrators may make links with which strangers read a stream or a session.
 PUBLIC_LINKS = environment.flag("PUBLIC_LINKS", default=False)
 
@@ -234,6 +245,8 @@ LOGGING = {
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
         "django.server": {"handlers": [], "propagate": True},
         "streamviz.access": {"level": "INFO" if ACCESS_LOG else "WARNING"},
+        # What it says of each batch that a collector does not take we say once a minute.
+        "opentelemetry": {"level": "CRITICAL"},
         "daphne": {"level": "WARNING"},
         "twisted": {"level": "WARNING"},
         "asyncio": {"level": "WARNING"},

@@ -37,6 +37,7 @@ def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[s
         ({"STREAMVIZ_WORKERS": "2"}, "STREAMVIZ_WORKERS is not a setting; WORKERS is."),
         ({"HOST": "0.0.0.0", "SECRET_KEY": "hunter2"}, "SECRET_KEY is too weak"),
         ({"METRICS_TOKEN": "hunter2"}, "METRICS_TOKEN is too weak"),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "HTTP/PROTOBUF, not"),
         ({"DATABASE_URL": "postgres//ann:hunter2@db/records"}, "DATABASE_URL must look like"),
     ],
 )
@@ -88,6 +89,16 @@ def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
     refused = run(["manage.py", "up"], PYTHONPATH=str(tmp_path))
     assert refused.returncode == 1
     assert refused.stderr == "streamviz: the Python package 'django' is not installed. Run `make install`.\n"
+
+
+def test_a_collector_without_its_packages_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "opentelemetry").mkdir()
+    (tmp_path / "opentelemetry" / "__init__.py").touch()  # as if that were all of it
+    told = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "PYTHONPATH": str(tmp_path), "VAR_DIR": str(tmp_path)}
+    refused = run(["manage.py", "up"], **told)
+    assert refused.returncode == 1
+    [line] = refused.stderr.splitlines()
+    assert line.endswith("OpenTelemetry is not installed: pip install 'streamviz[otel]'.")
 
 
 def test_djangos_check_of_a_public_server_finds_nothing(tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streamviz.core.blocks import StreamState
+from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ChainContext
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision
 from streamviz.exchange.life import Life, State
 from streamviz.records.recorder import VerdictRecord
+from streamviz.traces import Trace
 
 
 @dataclass(slots=True)
@@ -47,6 +49,8 @@ class LiveStream:
     which tally each of its reservations is: its key's by their period, its session's by "".
     `executor` is what answers it with calls of its own, which makes it a run, `part` what a call of a run is for.
     `calls_model` is false where no model answers it itself: then it takes no tokens.
+    `head` has upstream's own words for the answer as a whole, such as its id and its model. `trace` is its span,
+    where a collector is told of it.
     `ended_at` is when the client had all that it gets. `state` and `context` are those that the core works on, not
     copies.
     """
@@ -92,6 +96,8 @@ class LiveStream:
     executor: str = ""
     part: str = ""
     calls_model: bool = True
+    head: JsonObject = field(default_factory=dict)
+    trace: Trace | None = None
     cancel: Callable[[str], bool] | None = None
     decide: Callable[[int, Decision, str], bool] | None = None
     life: Life = field(default_factory=Life)

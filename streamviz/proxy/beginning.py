@@ -26,6 +26,7 @@ from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.ids import uuid7
 from streamviz.records.models.streams import Relation
+from streamviz.traces import HEADER
 from streamviz.upstream.other_models import require_one_model
 from streamviz.upstream.targets import Lane, Target
 
@@ -135,7 +136,17 @@ def new_stream(
         client=client[0] if client else "",
         place=place,
         part="" if caller.part is None else caller.part.name,
+        head=aggregator.head,
+        trace=caller.worker.observers.begin(_traceparent(caller)),
     )
+
+
+def _traceparent(caller: Caller) -> str:
+    """What its span is a part of: the client's, or that of the run."""
+    if caller.part is None:
+        return http.header(caller.scope, HEADER.encode())
+    trace = caller.part.run.trace
+    return trace.header if trace else ""
 
 
 def _place_of(

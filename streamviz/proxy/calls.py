@@ -33,6 +33,7 @@ from streamviz.proxy.said import Said
 from streamviz.proxy.spending import add_up, amounts_of, spent_by
 from streamviz.proxy.worker import Worker
 from streamviz.records.masked import Masked
+from streamviz.traces import HEADER
 from streamviz.upstream.answer import Answer
 from streamviz.upstream.prices import price
 from streamviz.upstream.targets import Target
@@ -164,6 +165,8 @@ async def _answer(call: _Call, request: ModelRequest, target: Target) -> Answer:
     caller = call.caller
     # What a run asks is in another format than its client's, for which those headers were meant.
     headers = kept_values(end_to_end(caller.scope), call.exchange.policies) if caller.part is None else {}
+    if call.stream.trace:
+        headers[HEADER] = call.stream.trace.header
     passed = partial(open_counted, call.worker, call.stream, request, target, headers)
     running = RunningCall(caller, call.stream, call.said, request, target, passed, serve)
     answer = await caller.executor(request.model).open(running)

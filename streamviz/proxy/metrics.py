@@ -73,9 +73,9 @@ def look(streams: Sequence[LiveStream]) -> None:
     _asking.set(sum(any(hold.is_asking for hold in each) for each in held))
 
 
-def closed(stream: LiveStream, is_route: bool) -> None:
-    """A stream that was opened is over: all is known of it. `is_route`: an operator gave its model the name."""
-    provider, model = stream.provider, _model_of(stream, is_route)
+def closed(stream: LiveStream, model: str) -> None:
+    """A stream that was opened is over: all is known of it. `model` is its name in labels."""
+    provider = stream.provider
     _ended(stream.wire_format, provider, model, stream.outcome).inc()
     ended_at = stream.ended_at or stream.requested_at
     _seconds(stream.wire_format).observe(max(0, ended_at - stream.requested_at) / _SECOND)
@@ -96,8 +96,9 @@ def closed(stream: LiveStream, is_route: bool) -> None:
     _count_tokens(stream, provider, model)
 
 
-def _model_of(stream: LiveStream, is_route: bool) -> str:
-    """The name in labels. Clients may ask for any: one that nobody has a price for is none of a provider's."""
+def model_of(stream: LiveStream, is_route: bool) -> str:
+    """A model's name in labels: a route's, which an operator gave it (`is_route`), or a provider's. Clients may ask for
+    any: one that nobody has a price for is none of a provider's."""
     if is_route:
         return stream.requested_model
     if stream.cost is not None and (len(_models) < _MOST_MODELS or stream.upstream_model in _models):

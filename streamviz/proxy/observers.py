@@ -2,21 +2,31 @@
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import Feed
 from streamviz.proxy import metrics
 from streamviz.records.recorder import Recorder
+from streamviz.traces import Trace
+
+if TYPE_CHECKING:  # its packages are an extra
+    from streamviz.proxy.telemetry.exporting import Telemetry
 
 
 @dataclass(frozen=True)
 class Observers:
-    """The record, which must have everything, the live feed, and what is counted; `routes` are names of models that
-    operators gave."""
+    """The record, which must have everything, the live feed, what is counted, and a collector, where one is set.
+    `routes` are names of models that operators gave."""
 
     recorder: Recorder
     feed: Feed
     routes: Callable[[], Container[str]] = tuple
+    telemetry: "Telemetry | None" = None
+
+    def begin(self, traceparent: str) -> Trace | None:
+        """The span of a stream whose request came with this header, or none."""
+        return self.telemetry.begin(traceparent) if self.telemetry else None
 
     def opened(self, stream: LiveStream) -> None:
         """A request was accepted."""
@@ -26,4 +36,7 @@ class Observers:
     def closed(self, stream: LiveStream) -> None:
         """Nothing more can be said of a stream that ended."""
         self.feed.closed(stream)
-        metrics.closed(stream, stream.requested_model in self.routes())
+        model = metrics.model_of(stream, stream.requested_model in self.routes())
+        metrics.closed(stream, model)
+        if self.telemetry:
+            self.telemetry.closed(stream, model)

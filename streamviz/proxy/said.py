@@ -1,6 +1,5 @@
 """What a request says beside what goes upstream: how its client calls the session, and itself."""
 
-import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -16,9 +15,7 @@ from streamviz.proxy.kept_headers import kept_headers
 from streamviz.proxy.labels import label_of
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.session_names import is_helper, name_of
-
-# Version, trace, span and flags, by W3C's Trace Context.
-_TRACE_PARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+from streamviz.traces import parent_in
 
 
 class Said(NamedTuple):
@@ -56,13 +53,13 @@ def said_of(wire_format: WireFormat, scope: HTTPScope, request: ModelRequest) ->
     """What this request says."""
     header = http.header_reader(scope)
     address, port = scope["client"] or ("", 0)
-    trace = _TRACE_PARENT.match(header(b"traceparent"))
+    parent = parent_in(header(b"traceparent"))
     return Said(
         wire_format,
         name_of(header, request.fields),
         header(b"user-agent"),
         (address, port or 0),
-        trace[1] if trace else "",
+        parent.trace if parent else "",
         header(b"x-stainless-retry-count").strip() not in ("", "0"),
         is_helper(header),
         kept_headers(scope),

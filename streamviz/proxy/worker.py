@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import aiohttp
@@ -32,6 +33,9 @@ from streamviz.upstream.asking import Asking
 from streamviz.upstream.loading import is_needed, load
 from streamviz.upstream.raw import new_client
 from streamviz.upstream.targets import SIMULATOR_PREFIX, RoutePlan, Target, resolve, simulator_target
+
+if TYPE_CHECKING:
+    from streamviz.proxy.telemetry.exporting import Telemetry
 
 # Pieces of what comes faster than any model sends, in a round of the event loop.
 FLOODS_A_ROUND = 3
@@ -72,7 +76,8 @@ class Worker:
         """Called once, in the event loop, before the first request."""
         self.client = new_client(settings.UPSTREAM_SILENCE_SECONDS)
         self.journal = Journal(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
-        self.observers = Observers(self._recorder(), feed, lambda: self.configuration.routes)
+        self.telemetry = _telemetry()
+        self.observers = Observers(self._recorder(), feed, lambda: self.configuration.routes, self.telemetry)
         self.run_behind(self._write_what_is_owed())
         self.run_behind(self._watch_journal())
         self.run_behind(follow(conninfo, self._moved))
@@ -91,9 +96,8 @@ class Worker:
 
     def _recorder(self) -> Recorder:
         privacy: Privacy = settings.PRIVACY
-        return (
-            self.journal if privacy.keeps_all else PrivateRecorder(self.journal, privacy, self.configuration.key_name)
-        )
+        recorder = self.telemetry.recorder(self.journal) if self.telemetry else self.journal
+        return recorder if privacy.keeps_all else PrivateRecorder(recorder, privacy, self.configuration.key_name)
 
     async def drain(self, seconds: float) -> None:
         """Wait until the streams that run have ended, at most so long; then end those that have not."""
@@ -127,6 +131,8 @@ class Worker:
         await self.tallies.stop()
         await self.configuration.stop()
         await self.client.close()
+        if self.telemetry:
+            await asyncio.to_thread(self.telemetry.stop)
         self.journal.close()
 
     def why_refused(self) -> str:
@@ -246,6 +252,14 @@ class Worker:
         """The first route may have been set: its first call is not to wait for LiteLLM."""
         if self._needs_litellm():
             self.run_behind(asyncio.to_thread(load))
+
+
+def _telemetry() -> "Telemetry | None":
+    if not settings.OTLP_ENDPOINT:
+        return None
+    from streamviz.proxy.telemetry.exporting import Telemetry  # its packages are an extra
+
+    return Telemetry(has_contents=settings.CAPTURE_CONTENT)
 
 
 def _resolved(model: str, wire_format: str, route: KnownRoute | None) -> Target:

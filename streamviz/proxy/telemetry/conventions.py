@@ -1,0 +1,188 @@
+"""A stream in the words of OpenTelemetry's GenAI conventions: attributes, and what happened within it as steps.
+
+Attributes of ours, which the conventions have no names for, begin with `streamviz.`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import as_object
+from streamviz.core.model_names import SIMULATOR
+from streamviz.core.outcome import Outcome
+from streamviz.core.tokens import Tokens
+from streamviz.exchange.stream import LiveStream
+
+Value = str | bool | int | float | list[str]
+Attributes = dict[str, Value]
+
+_SECOND = 1_000_000
+# Verdicts that took less are no steps of their own (µs): a rule takes some tens.
+_LONG_VERDICT = 1_000
+_MOST_STEPS = 100
+# What clients, models and providers write is cut after so many characters.
+_LONGEST_NAME = 300
+_MOST_TOOL_CALLS = 50
+_LARGEST = 10**9
+
+_OPERATIONS = {
+    "openai_chat": "chat",
+    "openai_responses": "chat",
+    "anthropic_messages": "chat",
+    "gemini": "generate_content",
+    "embeddings": "embeddings",
+}
+# What LiteLLM calls them, and the conventions.
+_PROVIDERS = {
+    "azure": "azure.ai.openai",
+    "azure_ai": "azure.ai.inference",
+    "bedrock": "aws.bedrock",
+    "cohere_chat": "cohere",
+    "gemini": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "vertex_ai": "gcp.vertex_ai",
+    "watsonx": "ibm.watsonx.ai",
+    "xai": "x_ai",
+}
+_FAILURES = (Outcome.UPSTREAM_ERROR, Outcome.INTERRUPTED)
+
+
+class Step(NamedTuple):
+    """Something that happened within a stream, from when to when (µs since the epoch); `error` names what went wrong,
+    where something did."""
+
+    name: str
+    began_at: int
+    ended_at: int
+    attributes: Mapping[str, Value]
+    error: str = ""
+
+
+def operation_of(stream: LiveStream) -> str:
+    """What the conventions call such a call; empty for what they do not know, such as what is passed through."""
+    return _OPERATIONS.get(stream.wire_format, "")
+
+
+def provider_of(stream: LiveStream) -> str:
+    """What the conventions call its provider."""
+    return _PROVIDERS.get(stream.provider, stream.provider) or SIMULATOR
+
+
+def step_of(stream: LiveStream) -> Step:
+    """The stream itself, which has ended."""
+    ended_at = stream.ended_at or stream.requested_at
+    name = f"{operation_of(stream)} {stream.requested_model[:_LONGEST_NAME]}"
+    return Step(name, stream.requested_at, ended_at, attributes_of(stream), error_of(stream))
+
+
+def error_of(stream: LiveStream) -> str:
+    """What went wrong with it: the status that the client had, or else how it ended."""
+    if stream.outcome not in _FAILURES:
+        return ""
+    return str(stream.status) if stream.status is not None and stream.status >= 400 else stream.outcome
+
+
+def attributes_of(stream: LiveStream) -> Attributes:
+    """What is known of a stream that ended, without anything that was said in it."""
+    found: dict[str, Value | None] = {
+        "gen_ai.operation.name": operation_of(stream),
+        "gen_ai.provider.name": provider_of(stream),
+        "gen_ai.request.model": stream.requested_model[:_LONGEST_NAME],
+        "gen_ai.request.stream": stream.is_streaming,
+        "gen_ai.response.model": _text(stream.head.get("model")) or stream.upstream_model[:_LONGEST_NAME],
+        "gen_ai.response.id": _text(stream.head.get("id")),
+        "gen_ai.response.finish_reasons": [reason for _, reason in sorted(stream.state.finish_reasons.items())],
+        "gen_ai.response.time_to_first_chunk": first_chunk_seconds(stream),
+        "gen_ai.conversation.id": (stream.session_name or str(stream.session_id))[:_LONGEST_NAME],
+        "streamviz.stream": str(stream.id),
+        "streamviz.outcome": stream.outcome,
+        "streamviz.key": stream.key_name,
+        "streamviz.chunks": len(stream.received_at),
+        "streamviz.tool_calls": _tool_calls(stream),
+        "streamviz.cost_dollars": stream.cost,
+        "streamviz.executor": stream.executor,
+        "streamviz.part": stream.part,
+        **_usage(stream.tokens or Tokens()),
+        **_asked(stream),
+    }
+    return {name: value for name, value in found.items() if value is not None and value not in ("", [])}
+
+
+def first_chunk_seconds(stream: LiveStream) -> float | None:
+    """From the request to upstream's first delta."""
+    first = stream.upstream_first_at
+    return None if first is None else max(0, first - stream.requested_at) / _SECOND
+
+
+def steps_in(stream: LiveStream) -> Iterator[Step]:
+    """How long blocks were held, and what policies took long to decide."""
+    yield from list(_holds(stream))[:_MOST_STEPS]
+    yield from list(_verdicts(stream))[:_MOST_STEPS]
+
+
+def _holds(stream: LiveStream) -> Iterator[Step]:
+    for ordinal, hold in stream.context.holds.items():
+        told: Attributes = {
+            "streamviz.block": ordinal,
+            "streamviz.policies": list(hold.policies),
+            "streamviz.is_denied": hold.is_denied,
+        }
+        yield Step("hold", hold.since, hold.ended_at or stream.ended_at or hold.since, told)
+
+
+def _verdicts(stream: LiveStream) -> Iterator[Step]:
+    for judgement in stream.context.judgements:
+        if judgement.took < _LONG_VERDICT:
+            continue
+        name, decision = judgement.policy.name, str(judgement.verdict.decision)
+        told: Attributes = {
+            "gen_ai.evaluation.name": name,
+            "gen_ai.evaluation.score.label": decision,
+            "streamviz.mode": str(judgement.policy.mode),
+            "streamviz.subject": str(judgement.subject),
+            "streamviz.is_by_hand": bool(judgement.by),
+        }
+        if judgement.ordinal is not None:
+            told["streamviz.block"] = judgement.ordinal
+        error = "policy_failed" if judgement.failure else ""
+        yield Step(f"judge {name}", judgement.at - judgement.took, judgement.at, told, error)
+
+
+def _usage(tokens: Tokens) -> dict[str, int | None]:
+    return {
+        "gen_ai.usage.input_tokens": tokens.input,
+        "gen_ai.usage.output_tokens": tokens.output,
+        "gen_ai.usage.cache_read.input_tokens": tokens.cache_read,
+        "gen_ai.usage.cache_creation.input_tokens": tokens.cache_written,
+        "gen_ai.usage.reasoning.output_tokens": tokens.reasoning,
+    }
+
+
+def _asked(stream: LiveStream) -> dict[str, int | float | None]:
+    fields = stream.context.request.fields
+    fields = {**as_object(fields.get("generationConfig")), **fields}
+    most = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
+    return {
+        "gen_ai.request.max_tokens": next((count for name in most if (count := _whole(fields.get(name)))), None),
+        "gen_ai.request.temperature": _number(fields.get("temperature")),
+        "gen_ai.request.top_p": _number(fields.get("top_p", fields.get("topP"))),
+    }
+
+
+def _tool_calls(stream: LiveStream) -> list[str]:
+    calls = [block.name[:_LONGEST_NAME] for block in stream.state.blocks if block.kind is BlockKind.TOOL_CALL]
+    return calls[:_MOST_TOOL_CALLS]
+
+
+def _text(value: object) -> str:
+    return value[:_LONGEST_NAME] if isinstance(value, str) else ""
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < _LARGEST else None
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None

@@ -1,0 +1,84 @@
+"""What a collector is told: a trace's headers, streams in the conventions' words, and what was said in them."""
+
+import json
+import uuid
+
+import pytest
+
+from streamviz.core.wire import OPENAI_CHAT
+from streamviz.proxy.telemetry.contents import Contents
+from streamviz.records.privacy import PrivateRecorder
+from streamviz.records.recorder import AnyEntry
+from streamviz.records.rules import Privacy
+from streamviz.traces import Parent, new_span, parent_in
+from tests.records.support import closed, opened
+
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+
+
+@pytest.mark.parametrize(
+    ("header", "parent"),
+    [
+        (f"00-{TRACE}-{SPAN}-01", Parent(TRACE, SPAN, True)),
+        (f"00-{TRACE}-{SPAN}-00", Parent(TRACE, SPAN, False)),
+        (f"cc-{TRACE}-{SPAN}-03-what-comes-later", Parent(TRACE, SPAN, True)),
+        (f"ff-{TRACE}-{SPAN}-01", None),
+        (f"00-{'0' * 32}-{SPAN}-01", None),
+        (f"00-{TRACE}-{'0' * 16}-01", None),
+        (f"00-{TRACE.upper()}-{SPAN}-01", None),
+        ("", None),
+    ],
+)
+def test_a_parent_is_read(header: str, parent: Parent | None) -> None:
+    assert parent_in(header) == parent
+
+
+def test_a_span_goes_on_from_its_parent() -> None:
+    below, alone = new_span(Parent(TRACE, SPAN, True)), new_span(None)
+    assert below.trace == TRACE
+    assert parent_in(alone.header) == Parent(alone.trace, alone.span, False)
+    assert len({TRACE, alone.trace}) == len({SPAN, below.span, alone.span}) - 1 == 2
+
+
+class Kept:
+    """A recorder that is told, and says nothing."""
+
+    def append(self, entry: AnyEntry) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def has_lost(self, stream_id: uuid.UUID) -> bool:
+        return False
+
+
+REQUEST = {
+    "model": "m",
+    "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "x" * 10_000},
+        {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "look", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "seen"},
+    ],
+}
+
+
+@pytest.mark.parametrize("privacy", [Privacy(), Privacy(shapes_of_models=("*",)), Privacy(keeps_requests=False)])
+def test_what_was_said_is_told_as_far_as_it_is_recorded(privacy: Privacy) -> None:
+    stream = uuid.uuid4()
+    contents = Contents(Kept())
+    recorder = PrivateRecorder(contents, privacy, lambda _: "key")
+    recorder.append(opened(stream, wire_format=OPENAI_CHAT.name, request=json.dumps(REQUEST).encode()))
+    recorder.append(closed(stream))
+    said = contents.take(stream)
+    assert said is not None
+    assert contents.take(stream) is None
+    told = {name: json.loads(str(value)) for name, value in said.attributes().items()}
+    if privacy == Privacy():
+        assert told["gen_ai.system_instructions"] == [{"type": "text", "content": "Be brief."}]
+        asked, call, result = told["gen_ai.input.messages"]
+        assert asked == {"role": "user", "parts": [{"type": "text", "content": "x" * 4_000}]}
+        assert call["parts"] == [{"type": "tool_call", "id": "c1", "name": "look", "arguments": "{}"}]
+        assert result["parts"] == [{"type": "tool_call_response", "id": "c1", "response": "seen"}]
+    else:
+        assert "gen_ai.input.messages" not in told
+        assert "gen_ai.system_instructions" not in told
