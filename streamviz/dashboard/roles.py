@@ -33,7 +33,10 @@ CHANGE_SESSION = "records.change_session"
 DELETE_SESSION = "records.delete_session"
 SHARE = "records.add_publiclink"
 
-_SEEN = ("session", "stream", "block", "verdict", "policy", "policyversion", "backtest", "apikey", "route")
+_SEEN = (
+    *("session", "stream", "block", "verdict", "policy", "policyversion", "backtest", "apikey"),
+    *("route", "routeversion"),
+)
 _OWN_PERMISSIONS = {
     "simulate_stream": "Can send simulated streams",
     "decide_block": "Can allow and deny held blocks by hand",

@@ -50,6 +50,8 @@ class Wait:
 class BuiltIn:
     """The source of both."""
 
+    prefix = ""
+
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Sequence[Tool]]:
         yield (CountWords(), Wait())

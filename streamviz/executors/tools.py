@@ -1,18 +1,24 @@
 """The tools that a run may use, and a call of one: bounded in time and length, and never more than its own error."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from fnmatch import fnmatchcase
+from math import inf
 from typing import NamedTuple, Protocol
+
+import anyio
 
 from streamviz.core.json_value import JsonObject, decode
 
 # What a model is told of a tool's answer.
 MOST_CHARACTERS = 20_000
 _CUT = " […]"
-# What a source gets to close; a client that has left waits for nobody.
+# What a source gets to close while its run waits; a client that has left waits for nobody.
 _CLOSE_SECONDS = 0.5
+# The event loop itself keeps no task alive.
+_closing: set[asyncio.Task[None]] = set()
 
 
 class ToolFailed(Exception):
@@ -31,10 +37,14 @@ class Tool(Protocol):
 
 
 class Source(Protocol):
-    """Where tools come from. Entering it gives them; they work until it is left."""
+    """Where tools come from. `prefix` is what all their names begin with. Entering what `open` gives has them; they
+    work until it is left."""
+
+    @property
+    def prefix(self) -> str: ...
 
     def open(self) -> AbstractAsyncContextManager[Sequence[Tool]]:
-        """Raises ToolFailed where they cannot be had."""
+        """Raises whatever keeps them from being had."""
 
 
 class Result(NamedTuple):
@@ -48,13 +58,13 @@ class Toolbox:
     """The tools of one run, by name. `seconds` is how long a call of one may take."""
 
     def __init__(self, sources: Sequence[Source], names: Sequence[str], seconds: float) -> None:
-        self._sources = sources
+        self._sources = [source for source in sources if _may_have(source.prefix, names)]
         self._names = names
         self._seconds = seconds
         self._tools: dict[str, Tool] = {}
         self._holding: list[asyncio.Task[None]] = []
+        self._scopes: list[anyio.CancelScope] = []
         self.failures: list[str] = []
-        self._over = asyncio.Event()
 
     async def __aenter__(self) -> "Toolbox":
         """Open all sources side by side. Of one that fails, or takes too long, `failures` says so."""
@@ -63,6 +73,8 @@ class Toolbox:
             asyncio.ensure_future(self._hold(source, future))
             for source, future in zip(self._sources, opened, strict=True)
         ]
+        for task in self._holding:
+            task.add_done_callback(_closing.discard)
         try:
             await asyncio.gather(*opened)
         except BaseException:
@@ -71,12 +83,12 @@ class Toolbox:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        """Close them; what does not close is let go of."""
-        self._over.set()
+        """Close them; nobody waits long for one that takes its time."""
+        for scope in self._scopes:
+            scope.cancel()
         if self._holding:
-            _, late = await asyncio.wait(self._holding, timeout=_CLOSE_SECONDS)
-            for task in late:
-                task.cancel()
+            _closing.update(self._holding)
+            await asyncio.wait(self._holding, timeout=_CLOSE_SECONDS)
 
     @property
     def tools(self) -> list[Tool]:
@@ -111,21 +123,32 @@ class Toolbox:
             return Result(f"{tool.name} failed: {type(error).__name__}", is_error=True)
 
     async def _hold(self, source: Source, opened: "asyncio.Future[None]") -> None:
-        """Keep a source open, in one task from its beginning to its end, as some of them need."""
-        try:
-            async with asyncio.timeout(self._seconds) as limit, source.open() as tools:
-                limit.reschedule(None)
-                for tool in tools:
-                    if any(fnmatchcase(tool.name, glob) for glob in self._names):
-                        self._tools.setdefault(tool.name, tool)
-                opened.set_result(None)
-                await self._over.wait()
-        except Exception as error:  # As above.
-            why = str(error) if isinstance(error, ToolFailed) else type(error).__name__
-            self.failures.append(why)
-        finally:
-            if not opened.done():
-                opened.set_result(None)
+        """Keep a source open, in one task from its beginning to its end, as some of them need.
+
+        The scope ends it, and not a cancelled task: what a source does in order to close, and bounds itself, is done.
+        """
+        with anyio.CancelScope(deadline=anyio.current_time() + self._seconds) as scope:
+            self._scopes.append(scope)
+            try:
+                async with source.open() as tools:
+                    scope.deadline = inf
+                    for tool in tools:
+                        if any(fnmatchcase(tool.name, glob) for glob in self._names):
+                            self._tools.setdefault(tool.name, tool)
+                    opened.set_result(None)
+                    await anyio.sleep_forever()
+            except Exception as error:  # As above.
+                self.failures.append(f"{source.prefix}*, {type(error).__name__}")
+        if not opened.done():
+            if scope.cancelled_caught:
+                self.failures.append(f"{source.prefix}*, after {self._seconds:g} s")
+            opened.set_result(None)
+
+
+def _may_have(prefix: str, globs: Sequence[str]) -> bool:
+    """Whether any name that begins so can match."""
+    starts = [re.split(r"[*?\[]", glob, maxsplit=1)[0] for glob in globs]
+    return any(start.startswith(prefix) or prefix.startswith(start) for start in starts)
 
 
 def shortened(text: str, most: int = MOST_CHARACTERS) -> str:

@@ -76,7 +76,8 @@ class RunningCall:
         return self._child(part, {"model": self.request.model, **fields, **usage}, Proposing(calls))
 
     def tools(self, names: Sequence[str], seconds: float) -> Toolbox:
-        return Toolbox((BuiltIn(),), names, seconds)
+        sources = (BuiltIn(), *self.caller.worker.configuration.mcp_servers)
+        return Toolbox(sources, names, seconds)
 
     def _child(self, name: str, fields: JsonObject, executor: Executor) -> ChildCall:
         clock = Clock()

@@ -17,7 +17,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from streamviz.core.verdicts import Mode
 from streamviz.records import policy_changes
-from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route, RouteVersion
+from streamviz.records.models import ApiKey, McpServer, Policy, PolicyVersion, Route, RouteVersion
 
 MODE_COLOURS = {Mode.OFF.value: "info", Mode.SHADOW.value: "warning", Mode.ENFORCE.value: "success"}
 
@@ -262,6 +262,24 @@ class RouteAdmin(ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Route, form: Any, change: bool) -> None:
         obj.save(by=_signed_in(request), reason=form.cleaned_data["why"])
+
+
+@admin.register(McpServer)
+class McpServerAdmin(ModelAdmin):
+    """MCP servers: a command runs a program here, so they are an administrator's to set."""
+
+    list_display = ("name", "command", "url", "tools", "is_enabled")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return request.user.is_superuser
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.is_superuser
+
+    has_change_permission = has_delete_permission = has_view_permission
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.is_superuser
 
 
 admin.site.unregister((User, Group))

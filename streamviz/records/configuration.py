@@ -6,7 +6,7 @@ anywhere acts on the next request everywhere.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from math import inf
@@ -27,8 +27,9 @@ from streamviz.core.model_names import REPLAY_PREFIX, matching
 from streamviz.core.policy import ActivePolicy, BlockScope, ByHand
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.executors.executor import Executor, ExecutorError
+from streamviz.executors.mcp_tools import McpServer as KnownMcpServer
 from streamviz.executors.registry import PASSTHROUGH, Unusable, build
-from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
+from streamviz.records.models import ApiKey, McpServer, Policy, PolicyVersion, Route
 from streamviz.records.models.access import digest
 from streamviz.records.models.policies import PolicyFields, words
 from streamviz.records.models.workers import LIFE
@@ -120,13 +121,15 @@ def _matches(value: str, globs: tuple[str, ...]) -> bool:
 
 @dataclass(slots=True)
 class Configuration:
-    """The keys by digest, the routes by name, the policies in their order, and the version of each that is in force."""
+    """The keys by digest, the routes by name, the policies in their order, the version of each that is in force, and
+    the MCP servers that runs may use."""
 
     keys: dict[str, KnownKey] = field(default_factory=dict)
     key_ids: frozenset[int] = frozenset()
     routes: dict[str, KnownRoute] = field(default_factory=dict)
     policies: tuple[ScopedPolicy, ...] = ()
     versions: dict[str, int] = field(default_factory=dict)
+    mcp_servers: tuple[KnownMcpServer, ...] = ()
     on_reload: list[Callable[[], None]] = field(default_factory=list)
     _task: asyncio.Task[None] | None = None
     _failure_told_at: float = -inf
@@ -172,7 +175,8 @@ class Configuration:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def reload(self) -> None:
-        self.keys, self.routes, self.policies, self.versions = await sync_to_async(_read)()
+        read = await sync_to_async(_read)()
+        self.keys, self.routes, self.policies, self.versions, self.mcp_servers = read
         self.key_ids = frozenset(key.id for key in self.keys.values())
         for callback in self.on_reload:
             callback()
@@ -212,7 +216,9 @@ async def _enrol(connection: psycopg.AsyncConnection) -> int:
     return int(row[0])
 
 
-Read = tuple[dict[str, KnownKey], dict[str, KnownRoute], tuple[ScopedPolicy, ...], dict[str, int]]
+Read = tuple[
+    dict[str, KnownKey], dict[str, KnownRoute], tuple[ScopedPolicy, ...], dict[str, int], tuple[KnownMcpServer, ...]
+]
 
 
 def _read() -> Read:
@@ -227,7 +233,15 @@ def _read() -> Read:
         route.name: KnownRoute(route.target, route.base_url, route.credential, _executor(route))
         for route in Route.objects.all()
     }
-    return keys, routes, policies_in_force(), versions
+    return keys, routes, policies_in_force(), versions, tuple(_mcp_servers())
+
+
+def _mcp_servers() -> Iterator[KnownMcpServer]:
+    for server in McpServer.objects.filter(is_enabled=True):
+        try:
+            yield server.as_known()
+        except ValueError as error:  # It was checked when it was saved; the others stand all the same.
+            log.error("MCP server %s: %s", server.name, error)
 
 
 def _executor(route: Route) -> Executor:

@@ -3,17 +3,18 @@
 import re
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.contrib.messages import get_messages
 from django.test import Client
 
 from streamviz.dashboard.roles import OPERATOR, VIEWER
-from streamviz.records.models import ApiKey, Policy, PolicyVersion, Route
+from streamviz.records.models import ApiKey, McpServer, Policy, PolicyVersion, Route
 from streamviz.records.models.access import digest
 
 POLICIES = "/admin/records/policy/"
 KEYS = "/admin/records/apikey/"
 ROUTES = "/admin/records/route/"
+SERVERS = "/admin/records/mcpserver/"
 ROUTE = {
     "name": "fast",
     "target": "openai/gpt-4.1",
@@ -245,3 +246,38 @@ def test_staff_without_permission_changes_nothing(db: None, policy: Policy) -> N
     assert bob.post(POLICIES, {"action": "switch_off", "_selected_action": [str(policy.pk)]}).status_code == 403
     assert bob.post(f"{KEYS}add/", {"name": "ci"}).status_code == 403
     assert policy.versions.count() == 1
+
+
+MCP_SERVER = {
+    "name": "files",
+    "command": "mcp-files --root '/srv/a b'",
+    "url": "",
+    "tools": "read_*",
+    "is_enabled": "on",
+}
+
+
+def test_an_administrator_names_mcp_servers(alice: Client) -> None:
+    assert alice.post(f"{SERVERS}add/", MCP_SERVER).status_code == 302
+    known = McpServer.objects.get().as_known()
+    assert (known.command, known.tools) == (("mcp-files", "--root", "/srv/a b"), ("read_*",))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"url": "http://127.0.0.1:1/mcp"}, {"command": ""}, {"command": "it's"}, {"name": "My files"}, {"tools": ""}],
+)
+def test_it_rejects_an_mcp_server_that_cannot_be_used(alice: Client, wrong: dict[str, str]) -> None:
+    assert alice.post(f"{SERVERS}add/", {**MCP_SERVER, **wrong}).status_code == 200
+    assert not McpServer.objects.exists()
+
+
+def test_nobody_but_administrators_sees_mcp_servers(alice: Client) -> None:
+    operator = User.objects.create_user("oscar", is_staff=True)
+    operator.user_permissions.set(Permission.objects.filter(content_type__app_label="records"))
+    client = Client()
+    client.force_login(operator)
+    assert client.get(SERVERS).status_code == 403
+    assert client.post(f"{SERVERS}add/", MCP_SERVER).status_code == 403
+    assert "mcpserver" not in client.get("/admin/").content.decode()
+    assert "mcpserver" in alice.get("/admin/").content.decode()

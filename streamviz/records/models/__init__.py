@@ -5,6 +5,7 @@ from streamviz.records.models.annotations import Annotation
 from streamviz.records.models.backtests import Backtest, BacktestState
 from streamviz.records.models.exports import Download
 from streamviz.records.models.half_hours import HalfHour
+from streamviz.records.models.mcp_servers import McpServer
 from streamviz.records.models.policies import Policy, PolicyVersion
 from streamviz.records.models.routes import Route, RouteVersion
 from streamviz.records.models.sharing import PublicLink
@@ -37,6 +38,7 @@ __all__ = [
     "Download",
     "HalfHour",
     "LintNote",
+    "McpServer",
     "Outcome",
     "Policy",
     "PolicyVersion",

@@ -1,0 +1,69 @@
+"""The MCP servers whose tools runs may use."""
+
+import shlex
+
+from django.core.exceptions import ValidationError
+from django.core.validators import RegexValidator
+from django.db import models
+
+from streamviz.core.base_urls import wrong_with_url
+from streamviz.executors.mcp_tools import McpServer as KnownMcpServer
+from streamviz.records.models.policies import words
+
+
+class McpServer(models.Model):
+    """A program that this server starts, or an address. Credentials are in the environment, and here only their names.
+
+    A command runs as whoever runs streamviz: administrators alone may set one.
+    """
+
+    name = models.CharField(
+        max_length=40,
+        unique=True,
+        validators=[RegexValidator(r"^[a-z0-9][a-z0-9_-]*$", "Small letters, digits, - and _.")],
+        help_text="Its tools are called mcp__<name>__<tool>.",
+    )
+    command = models.CharField(
+        max_length=1000, blank=True, help_text="A program and its arguments, which speaks MCP on its standard input."
+    )
+    url = models.CharField("URL", max_length=500, blank=True, help_text="Or an address that speaks streamable HTTP.")
+    variables = models.CharField(
+        max_length=500, blank=True, help_text="The environment variables that the program gets, comma separated."
+    )
+    credential = models.CharField(
+        max_length=100, blank=True, help_text="The environment variable that the address gets as a bearer token."
+    )
+    tools = models.CharField(
+        max_length=1000,
+        help_text="The tools that may be used, by the server's names for them, with * and ?, comma separated.",
+    )
+    is_enabled = models.BooleanField("enabled", default=True)
+
+    class Meta:
+        ordering = ["name"]
+        verbose_name = "MCP server"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """Raises ValidationError where it has not one of command and URL, or one that cannot be used."""
+        if bool(self.command.strip()) == bool(self.url):
+            raise ValidationError("It has a command or a URL, one of them.")
+        if self.url and (why := wrong_with_url(self.url)):
+            raise ValidationError({"url": f"It {why}."})
+        try:
+            shlex.split(self.command)
+        except ValueError as error:
+            raise ValidationError({"command": f"It cannot be read: {error}."}) from error
+
+    def as_known(self) -> KnownMcpServer:
+        """As runs have it."""
+        return KnownMcpServer(
+            self.name,
+            tuple(shlex.split(self.command)),
+            self.url,
+            words(self.variables),
+            self.credential,
+            words(self.tools),
+        )

@@ -1,0 +1,225 @@
+"""A run's calls are judged as any client's are: its tools wait for people, and all of it ends with its client."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from streamviz.core.policy import ActivePolicy, ByHand
+from streamviz.core.verdicts import Decision, Mode
+from streamviz.core.wire import OPENAI_CHAT
+from streamviz.exchange.stream import LiveStream
+from streamviz.live.feed import Feed
+from streamviz.policies import build
+from streamviz.proxy import calls
+from streamviz.proxy.observers import Observers
+from streamviz.proxy.worker import Worker
+from streamviz.records.configuration import KnownKey, ScopedPolicy
+from streamviz.records.journal.journal import Journal
+from streamviz.records.models.access import digest
+from tests.exchange.support import event
+from tests.executors.support import payloads, plan, said, use
+from tests.records.support import ROOM
+
+USES = plan("use_tools", use("wait", seconds=0), use("count_words", text="a b"))
+
+
+class Model:
+    """What the model says: an answer a call. `requests` are those that reached it."""
+
+    def __init__(self, *answers: Sequence[Any]) -> None:
+        self.requests: list[Any] = []
+        self.closed = 0
+        self._answers = list(answers)
+
+    async def open(self, worker: Worker, stream: LiveStream, request: Any, *_: object) -> Any:
+        self.requests.append(request.fields)
+        return _Answer(self, self._answers.pop(0))
+
+
+class _Answer:
+    status = 200
+    headers = {"content-type": "text/event-stream"}
+    left_out: tuple[str, ...] = ()
+
+    def __init__(self, model: Model, chunks: Sequence[Any]) -> None:
+        self._model = model
+        self._chunks = chunks
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self._chunks:
+            if isinstance(chunk, asyncio.Event):
+                await chunk.wait()
+            else:
+                yield event(chunk)
+        yield event("[DONE]")
+
+    def close(self) -> None:
+        self._model.closed += 1
+
+
+class Client:
+    """Asks for a run; `leave` hangs up. `data` is what it got."""
+
+    def __init__(self, worker: Worker, **headers: str) -> None:
+        self.data = b""
+        self.status = 0
+        self._has_left = asyncio.Event()
+        body = json.dumps({"model": "sim/m", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}).encode()
+        self._events: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+        told = {"authorization": "Bearer sv-a-key", "x-streamviz-executor": "reasoning", **headers}
+        sent = [(name.encode(), value.encode()) for name, value in told.items()]
+        scope: Any = {"type": "http", "method": "POST", "path": OPENAI_CHAT.path, "client": None, "headers": sent}
+        self.call = asyncio.ensure_future(
+            calls.model_call(OPENAI_CHAT, worker, scope, self._receive, cast(Any, self._send))
+        )
+
+    def leave(self) -> None:
+        self._has_left.set()
+
+    async def _receive(self) -> Any:
+        if self._events:
+            return self._events.pop()
+        await self._has_left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, sent: Any) -> None:
+        self.status = sent.get("status", self.status)
+        self.data += sent.get("body", b"")
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    made = Worker()
+    made.configuration.keys[digest("sv-a-key")] = KnownKey(1, "a-key", may_choose_executor=True)
+    made.configuration.key_ids = frozenset([1])
+    made.journal = Journal(tmp_path, ROOM)
+    made.observers = Observers(made.journal, Feed())
+    yield made
+    made.journal.close()
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Model]:
+    def answer(*answers: Sequence[Any]) -> Model:
+        model = Model(*answers)
+        monkeypatch.setattr(calls, "open_counted", model.open)
+        return model
+
+    return answer
+
+
+def guard(worker: Worker, by_hand: ByHand | None = None) -> None:
+    """A policy denies `wait`; a person may have the last word."""
+    rule = ActivePolicy(build("tool_rule", {"names": ["wait"]}), "guard", 1, 1, Mode.ENFORCE, by_hand=by_hand)
+    worker.configuration.policies = (ScopedPolicy("guard", 1, Mode.ENFORCE, (), (), rule),)
+
+
+def thinking(client: Client) -> str:
+    return "".join(
+        choice["delta"].get("reasoning_content", "") for chunk in payloads(client.data) for choice in chunk["choices"]
+    )
+
+
+async def held(worker: Worker) -> LiveStream:
+    """The stream that waits for a person."""
+    while True:
+        for stream in worker.observers.feed.running.values():
+            if any(hold.asks is not None for hold in stream.context.holds.values()):
+                return stream
+        await asyncio.sleep(0)
+
+
+async def over(client: Client, worker: Worker) -> None:
+    """Return once nothing of the run is left."""
+    await client.call
+    while worker.observers.feed.running:
+        await asyncio.sleep(0)
+
+
+async def test_a_denied_call_does_not_run_and_the_others_do(worker: Worker, answering: Callable[..., Model]) -> None:
+    model = answering(said(USES), said(plan()), said("Done."))
+    guard(worker)
+    client = Client(worker)
+    await client.call
+    assert "wait(" not in thinking(client)
+    assert 'count_words({"text": "a b"}): 2' in thinking(client)
+    assert "denied by a policy" in json.dumps(model.requests[1]["messages"])
+    streams = list(worker.observers.feed.finished.values())
+    assert [stream.part for stream in streams] == ["plan 1", "tools 1", "plan 2", "answer", ""]
+    assert {stream.place.parent for stream in streams[:-1]} == {streams[-1].id}
+    assert {stream.session_id for stream in streams} == {streams[-1].session_id}
+
+
+@pytest.mark.parametrize("decision", [Decision.ALLOW, Decision.DENY])
+async def test_a_person_decides_before_a_call_runs(
+    worker: Worker, answering: Callable[..., Model], decision: Decision
+) -> None:
+    answering(said(USES), said(plan()), said("Done."))
+    guard(worker, ByHand(3600, Decision.DENY))
+    client = Client(worker)
+    stream = await held(worker)
+    assert stream.part == "tools 1"
+    [ordinal] = [ordinal for ordinal, hold in stream.context.holds.items() if hold.asks is not None]
+    assert stream.decide is not None
+    while not stream.decide(ordinal, decision, "alice"):
+        await asyncio.sleep(0)  # it is about to be asked
+    await client.call
+    assert ("wait(" in thinking(client)) == (decision is Decision.ALLOW)
+
+
+async def test_a_client_that_leaves_while_a_call_is_held_ends_all_of_it(
+    worker: Worker, answering: Callable[..., Model]
+) -> None:
+    answering(said(USES))
+    guard(worker, ByHand(3600, Decision.DENY))
+    client = Client(worker)
+    await held(worker)
+    client.leave()
+    await over(client, worker)
+    outcomes = {stream.part: stream.outcome for stream in worker.observers.feed.finished.values()}
+    assert outcomes == {"plan 1": "completed", "tools 1": "client_disconnected", "": "client_disconnected"}
+
+
+async def test_a_client_that_leaves_while_the_model_plans_or_answers_ends_its_calls(
+    worker: Worker, answering: Callable[..., Model]
+) -> None:
+    for part, answers in (
+        ("plan 2", [said(plan("continue_thinking")), [asyncio.Event()]]),
+        ("answer", [said(plan()), [*said("Do")[:1], asyncio.Event()]]),
+    ):
+        model = answering(*answers)
+        client = Client(worker)
+        while len(model.requests) < 2:
+            await asyncio.sleep(0)
+        client.leave()
+        await over(client, worker)
+        assert model.closed == 2
+        last = [stream for stream in worker.observers.feed.finished.values() if stream.part == part]
+        assert last[-1].outcome == "client_disconnected"
+
+
+async def test_a_person_who_cancels_the_run_ends_its_calls(worker: Worker, answering: Callable[..., Model]) -> None:
+    answering(said(plan("continue_thinking")), [asyncio.Event()])
+    client = Client(worker)
+    running = worker.observers.feed.running
+    while not any(stream.part == "plan 2" for stream in running.values()):
+        await asyncio.sleep(0)
+    [run] = [stream for stream in running.values() if stream.executor]
+    assert run.cancel is not None
+    assert run.cancel("alice")
+    await over(client, worker)
+    assert b"cancelled" in client.data
+
+
+async def test_a_run_takes_no_tokens_itself_and_tells_the_sum(worker: Worker, answering: Callable[..., Model]) -> None:
+    answering(said(plan()), said("Done."))
+    client = Client(worker)
+    await client.call
+    run = next(stream for stream in worker.observers.feed.finished.values() if stream.executor)
+    assert (run.tokens and run.tokens.output, run.cost) == (0, 0.0)
+    assert run.state.usage == {"prompt_tokens": 20, "completion_tokens": 4, "total_tokens": 24}
+    assert b"usage" not in client.data  # it was not asked for
