@@ -17,7 +17,7 @@ from streamviz.executors.builtin_tools import BuiltIn
 from streamviz.executors.executor import Asked, Call, Executor, Proposed
 from streamviz.executors.passthrough import NoParameters
 from streamviz.executors.registry import PASSTHROUGH
-from streamviz.executors.tools import Toolbox
+from streamviz.executors.tools import Source, Toolbox
 from streamviz.proxy import http
 from streamviz.proxy.beginning import Caller, Part
 from streamviz.proxy.child_call import ChildCall
@@ -76,7 +76,7 @@ class RunningCall:
         return self._child(part, {"model": self.request.model, **fields, **usage}, Proposing(calls))
 
     def tools(self, names: Sequence[str], seconds: float) -> Toolbox:
-        sources = (BuiltIn(), *self.caller.worker.configuration.mcp_servers)
+        sources: list[Source] = [BuiltIn(), *self.caller.worker.configuration.mcp_servers]
         return Toolbox(sources, names, seconds)
 
     def _child(self, name: str, fields: JsonObject, executor: Executor) -> ChildCall:
