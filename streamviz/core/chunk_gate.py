@@ -11,6 +11,7 @@ from streamviz.core.events import StreamEvent
 from streamviz.core.hooks import require_in_time, words
 from streamviz.core.judgements import ChainContext, Judgement, Subject
 from streamviz.core.policy import ActivePolicy, Bounded, has_on_chunk
+from streamviz.core.shown import as_shown
 from streamviz.core.verdicts import Decision, Mode, Verdict
 
 
@@ -79,7 +80,8 @@ class ChunkGate:
             door.withheld[item.chunk.seq] = item
         began = context.now()
         try:
-            await self._within(door.active.policy.on_chunk(item.chunk, state, own), door.active.time_limit)
+            shown = None if item.chunk is None else as_shown(item.chunk)
+            await self._within(door.active.policy.on_chunk(shown, state, own), door.active.time_limit)
             require_in_time(door.active, context.now() - began)
         except Exception as error:  # As with any hook: its failure, not the stream's.
             return _fail(door, words(error), began, context)

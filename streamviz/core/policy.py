@@ -177,7 +177,8 @@ class Policy:
         """Once a chunk, after the state has taken it in, and with None at the end of input.
 
         Where a policy overrides this, only the chunks that it gives to `context.send` go on, then or later, and
-        `context.terminate()` halts the stream. Blocks are judged by the other policies all the same.
+        `context.terminate()` halts the stream. Blocks are judged by the other policies all the same. The chunk's `data`
+        is without empty content strings beside tool calls; what goes on is its `raw`, as upstream sent it.
         """
 
 

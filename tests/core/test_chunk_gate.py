@@ -116,3 +116,31 @@ async def test_what_it_makes_itself_is_sent_under_its_name() -> None:
     it = await Run([active(Gate(adds))]).finish(STREAM)
     assert it.tape == BYTES.replace(STREAM[0].raw, STREAM[0].raw + b": hello\n\n")
     assert [frame.origin for frame in it.context.outbox][:3] == ["upstream", "rule", "upstream"]
+
+
+EMPTY = b'{"choices":[{"index":0,"delta":{"content": "","tool_calls":[{"index":0,"function":{"arguments":"{}"}}]}}]}'
+
+
+@pytest.mark.parametrize(
+    ("data", "is_left_out"),
+    [
+        (EMPTY, True),
+        (EMPTY.replace(b'"content": ""', b'"content":"\\n"'), False),
+        (b'{"choices":[{"index":0,"delta":{"content":""}}]}', False),
+        (b'{"choices":[{"index":0,"delta":{"tool_calls":[],"content":""}}]}', False),
+    ],
+    ids=["beside a call", "not empty", "alone", "beside no call"],
+)
+async def test_empty_content_beside_calls_is_not_shown_and_stays_on_both_tapes(data: bytes, is_left_out: bool) -> None:
+    shown: list[bytes | None] = []
+
+    def look(chunk: Chunk | None, state: StreamState, context: StreamingContext, memory: JsonObject) -> None:
+        shown.append(None if chunk is None else chunk.data)
+        everything(chunk, state, context, memory)
+
+    came = Chunk(0, 0, b"data: " + data + b"\n\n", data)
+    it = await Run([active(Gate(look))]).finish([came])
+    assert it.tape == came.raw
+    assert shown[0] is not None
+    assert (b'"content"' not in shown[0]) is is_left_out
+    assert (shown[0] == data) is not is_left_out
