@@ -6,6 +6,7 @@ docs/policies.md says how to write one. These names stay; what else the project 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import (
     ContentStreamBlock,
+    MediaStreamBlock,
     OtherStreamBlock,
     RefusalStreamBlock,
     StreamBlock,
@@ -45,6 +46,7 @@ __all__ = [
     "Decision",
     "Edit",
     "JsonObject",
+    "MediaStreamBlock",
     "ModelCall",
     "OtherStreamBlock",
     "Policy",

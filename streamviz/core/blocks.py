@@ -177,6 +177,13 @@ class OtherStreamBlock(StreamBlock):
     kind = BlockKind.OTHER
 
 
+@dataclass(slots=True, eq=False)
+class MediaStreamBlock(OtherStreamBlock):
+    """Images or sounds; `core.media` reads them in its `text`."""
+
+    kind = BlockKind.MEDIA
+
+
 def new_block(event: BlockStarted, seq: int, at: int) -> StreamBlock:
     """The empty block that `event` starts."""
     common = (event.ordinal, event.id, event.choice, event.index)
@@ -190,6 +197,8 @@ def new_block(event: BlockStarted, seq: int, at: int) -> StreamBlock:
             block = RefusalStreamBlock(*common)
         case BlockKind.TOOL_CALL:
             block = ToolCallStreamBlock(*common, name=event.name, label=event.label)
+        case BlockKind.MEDIA:
+            block = MediaStreamBlock(*common, label=event.label, name=event.name)
         case BlockKind.OTHER:
             block = OtherStreamBlock(*common, label=event.label, name=event.name)
     block.first_seq = block.last_seq = seq

@@ -22,12 +22,18 @@ class BlockKind(StrEnum):
     THINKING = "thinking"
     TOOL_CALL = "tool_call"
     REFUSAL = "refusal"
+    MEDIA = "media"
     OTHER = "other"
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether the text of such a block is the wire's own JSON, and no words."""
+        return self in (BlockKind.MEDIA, BlockKind.OTHER)
 
 
 class BlockStarted(msgspec.Struct, frozen=True, gc=False, tag="block_started"):
-    """A block began. `index` is the wire's own number for it, `label` the wire's own word for an `other` block
-    or for a tool call that is no ordinary function call."""
+    """A block began. `index` is the wire's own number for it, `label` the wire's own word for an `other` block,
+    for media, or for a tool call that is no ordinary function call."""
 
     ordinal: int
     kind: BlockKind

@@ -33,7 +33,7 @@ from streamviz.core.events import (
 )
 from streamviz.core.outcome import Outcome
 from streamviz.core.request_parts import PartKind
-from streamviz.events.agui_blocks import Events, Other, Reasoning, Text, Told, ToolCall, custom
+from streamviz.events.agui_blocks import Events, Media, Other, Reasoning, Text, Told, ToolCall, custom
 from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
 
 Role = Literal["developer", "system", "assistant", "user"]
@@ -111,6 +111,8 @@ class Run:
             case BlockKind.TOOL_CALL:
                 parent = self._parents.setdefault(started.choice, id)
                 return ToolCall(started, parent, self._call_ids, f"call-{id}")
+            case BlockKind.MEDIA:
+                return Media(started, id)
             case _:
                 return Other(started)
 

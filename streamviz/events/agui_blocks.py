@@ -20,6 +20,7 @@ from ag_ui.core.events import (
 )
 
 from streamviz.core.events import BlockDelta, BlockStarted
+from streamviz.core.media import Medium, media_in
 
 Events = list[BaseEvent]
 
@@ -119,6 +120,36 @@ class ToolCall:
         self._taken_ids.add(self._call_id)
         return [
             ToolCallStartEvent(tool_call_id=self._call_id, tool_call_name=self._name, parent_message_id=self._parent_id)
+        ]
+
+
+class Media:
+    """Images or sounds: told at their end, as only then it is known what they are."""
+
+    def __init__(self, started: BlockStarted, id: str) -> None:
+        self._started = started
+        self._id = id
+        self._pieces: list[str] = []
+
+    def start(self) -> Events:
+        return []
+
+    def grow(self, delta: BlockDelta) -> Events:
+        self._pieces.append(delta.text)
+        return []
+
+    def end(self) -> Events:
+        # Where none is known, as its content is not kept, there is one all the same.
+        media = media_in("".join(self._pieces)) or [Medium("")]
+        return [event for number, medium in enumerate(media) for event in self._whole(f"{self._id}.{number}", medium)]
+
+    def _whole(self, id: str, medium: Medium) -> Events:
+        started = self._started
+        content = custom("media_content", id=id, data=medium.data, url=medium.address)
+        return [
+            custom("media_start", id=id, block=started.ordinal, label=started.label, mimeType=medium.type),
+            *([content] if medium.data or medium.address else []),
+            custom("media_end", id=id, size=medium.size),
         ]
 
 

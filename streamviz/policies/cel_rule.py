@@ -35,9 +35,9 @@ class CelRule(Policy):
     """Denies or halts whatever makes an expression in CEL (the Common Expression Language) true.
 
     The expression can use:
-    - `block`: `kind` (content, thinking, tool_call, refusal, other), `name`, `label` (what the wire calls a call that
-      is no ordinary one, such as `shell_call`), `runner` (who carries a call out, `client` or `provider`), `text` (a
-      call's raw arguments), `size`, `ordinal`, `choice`;
+    - `block`: `kind` (content, thinking, tool_call, refusal, media, other), `name`, `label` (what the wire calls a
+      call that is no ordinary one, such as `shell_call`), `runner` (who carries a call out, `client` or `provider`),
+      `text` (a call's raw arguments), `size`, `ordinal`, `choice`;
     - `args`: the parsed arguments of a tool call, plain text being `args.input`;
     - `request`: `model` (its name at the provider that is called), `models` (all names it goes by), `asked` (the one
       that the client wrote), `format`, `tools` (names), `fields` (all of it);

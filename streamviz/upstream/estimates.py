@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from streamviz.core.blocks import StreamState, ToolCallStreamBlock
-from streamviz.core.events import BlockKind
 from streamviz.core.json_value import as_list, encode
 from streamviz.core.request import ModelCall
 from streamviz.core.tokens import Tokens
@@ -85,5 +84,5 @@ def _is_data(text: str) -> bool:
 
 def _said_texts(state: StreamState) -> list[str]:
     """What is no text, as a picture, is not counted."""
-    said = [block.text for block in state.blocks if block.kind is not BlockKind.OTHER]
+    said = [block.text for block in state.blocks if not block.kind.is_opaque]
     return said + [block.name for block in state.blocks if isinstance(block, ToolCallStreamBlock)]

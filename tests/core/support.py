@@ -99,7 +99,7 @@ def is_other(block: StreamBlock) -> bool:
     """Whether what is expected of recorded streams calls a block `other`: other calls than of functions too."""
     if isinstance(block, ToolCallStreamBlock):
         return not is_ordinary(block.label) and not block.is_free_text
-    return block.kind is BlockKind.OTHER
+    return block.kind.is_opaque
 
 
 def signatures(state: StreamState) -> list[str]:

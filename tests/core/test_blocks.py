@@ -4,6 +4,7 @@ import pytest
 
 from streamviz.core.blocks import (
     ContentStreamBlock,
+    MediaStreamBlock,
     OtherStreamBlock,
     RefusalStreamBlock,
     StreamState,
@@ -42,6 +43,7 @@ def after(*chunks: list[StreamEvent]) -> StreamState:
         (BlockKind.THINKING, ThinkingStreamBlock),
         (BlockKind.REFUSAL, RefusalStreamBlock),
         (BlockKind.TOOL_CALL, ToolCallStreamBlock),
+        (BlockKind.MEDIA, MediaStreamBlock),
         (BlockKind.OTHER, OtherStreamBlock),
     ],
 )

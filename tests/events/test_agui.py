@@ -127,6 +127,17 @@ def test_verdicts_holds_and_usage_are_events_of_our_own() -> None:
     ]
 
 
+def test_media_have_a_start_content_and_an_end() -> None:
+    payload = '{"mimeType": "image/png", "data": "AAAA"}'
+    events = whole(BlockStarted(0, BlockKind.MEDIA, label="inlineData"), BlockDelta(0, payload), BlockSealed(0))
+    assert [(event["name"], event["value"]) for event in events] == [
+        ("streamviz.media_start", {"id": f"{STREAM}-0.0", "block": 0, "label": "inlineData", "mimeType": "image/png"}),
+        ("streamviz.media_content", {"id": f"{STREAM}-0.0", "data": "AAAA", "url": ""}),
+        ("streamviz.media_end", {"id": f"{STREAM}-0.0", "size": 3}),
+    ]
+    assert len(whole(BlockStarted(0, BlockKind.MEDIA), BlockSealed(0))) == 2
+
+
 def test_what_is_open_at_the_end_is_closed() -> None:
     verify(told(OPENED, BlockStarted(0, BlockKind.CONTENT), BlockStarted(1, BlockKind.THINKING), CLOSED))
 

@@ -170,7 +170,7 @@ class MessageWriter(Composer):
 
     def _start(self, event: BlockStarted) -> list[bytes]:
         is_call = event.kind is BlockKind.TOOL_CALL
-        if self._is_foreign and (event.kind is BlockKind.OTHER or (is_call and not _is_for_client(event))):
+        if self._is_foreign and (event.kind.is_opaque or (is_call and not _is_for_client(event))):
             # Another format's own kinds have no place in this one.
             return []
         if self._has_calls and not self._source and event.kind in (BlockKind.CONTENT, BlockKind.REFUSAL):
@@ -238,7 +238,7 @@ class MessageWriter(Composer):
 
     def _is_of_denied(self, block: OpenBlock) -> bool:
         """Whether it is the result of a call that the client did not get."""
-        if block.kind is not BlockKind.OTHER or not self._denied:
+        if not block.kind.is_opaque or not self._denied:
             return False
         return (
             owner_of({**as_input("".join(delta.text for delta in block.waiting)), "type": block.label}) in self._denied
@@ -276,7 +276,7 @@ class MessageWriter(Composer):
 
 def _is_streamed(block: OpenBlock) -> bool:
     """Whether a block's text goes out as it comes; the others are written whole at their end."""
-    if block.kind is BlockKind.OTHER:
+    if block.kind.is_opaque:
         return bool(block.name)
     if block.kind is BlockKind.TOOL_CALL and not has_input(block.label):
         # Clients add the pieces of an input up for the types that they know.
@@ -292,7 +292,7 @@ def _start_of(block: OpenBlock) -> JsonObject:
         return call_part(block.label, id, name, given, block.began)
     if block.label == "redacted_thinking":
         return {"type": block.label, "data": "".join(delta.signature for delta in block.waiting)}
-    if block.kind is BlockKind.OTHER:
+    if block.kind.is_opaque:
         text = "" if block.name else "".join(delta.text for delta in block.waiting)
         return other_part(block.label, block.id, block.name, text, {})
     return _EMPTY[block.kind]

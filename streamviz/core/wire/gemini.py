@@ -12,6 +12,7 @@ from streamviz.core.blocks import StreamBlock
 from streamviz.core.calls import name_of
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
+from streamviz.core.media import GEMINI_PARTS
 from streamviz.core.wire.arguments import as_arguments
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.gemini_beside import (
@@ -109,7 +110,8 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         for label in own_calls:
             self._read_own_call(candidate, label, part)
         if labels and not is_text and not isinstance(call, dict) and not own_calls:
-            block = self._begin(candidate, BlockKind.OTHER, part, label=labels[0])
+            kind = BlockKind.MEDIA if labels[0] in GEMINI_PARTS else BlockKind.OTHER
+            block = self._begin(candidate, kind, part, label=labels[0])
             self._grow(block, as_json_text(part[labels[0]]))
             self._complete(block)
 

@@ -185,7 +185,7 @@ class GeminiComposer(Composer):
     def _grow(self, event: BlockDelta, said: _Said) -> None:
         block = self._blocks[event.ordinal]
         started = block.started
-        if started.kind in (BlockKind.TOOL_CALL, BlockKind.OTHER):
+        if _is_told_whole(started):
             block.pieces.append(event.text)
             return
         if not event.text and not event.signature:
@@ -197,7 +197,7 @@ class GeminiComposer(Composer):
 
     def _whole(self, ordinal: int, said: _Said, *, is_cut: bool) -> None:
         block = self._blocks.get(ordinal)
-        if block is None or block.is_written or block.started.kind not in (BlockKind.TOOL_CALL, BlockKind.OTHER):
+        if block is None or block.is_written or not _is_told_whole(block.started):
             return
         block.is_written = True
         if is_cut and not _is_object("".join(block.pieces)):
@@ -210,7 +210,7 @@ class GeminiComposer(Composer):
         """What is of a kind of the wire's own has no place in another format's answer."""
         started, label = block.started, block.started.label
         if self._is_translating:
-            if started.kind is BlockKind.OTHER or runner_of(label) is Runner.PROVIDER:
+            if started.kind.is_opaque or runner_of(label) is Runner.PROVIDER:
                 return None
             label = ""
         is_call = started.kind is BlockKind.TOOL_CALL
@@ -274,3 +274,8 @@ def _payload(chunk: Chunk) -> JsonObject:
         return {} if chunk.data is None else as_object(decode(chunk.data))
     except ValueError:
         return {}
+
+
+def _is_told_whole(started: BlockStarted) -> bool:
+    """Whether a block is one part of an answer, and not as many as it has deltas."""
+    return started.kind is BlockKind.TOOL_CALL or started.kind.is_opaque

@@ -12,6 +12,7 @@ from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
+from streamviz.core.media import CHAT_PARTS
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.openai_chat_beside import chat_says_beside
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, Places, legacy_piece, piece_of
@@ -19,6 +20,7 @@ from streamviz.core.wire.openai_chat_message import build_message
 from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, thinking_in
 
 MEDIA_FIELDS = ("audio", "images")
+_MEDIA = CHAT_PARTS.union(MEDIA_FIELDS)
 _SAYING = ("content", "refusal", "tool_calls", "function_call", *THINKING_FIELDS, SPECIFIC, *MEDIA_FIELDS)
 _THINKING = frozenset((*THINKING_FIELDS, SPECIFIC))
 # Of a name in pieces, each of which makes a new one.
@@ -221,7 +223,8 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
 
     def _media(self, choice: _Choice, label: str, payload: object) -> None:
         self._close_open(choice)
-        block = self._start(BlockKind.OTHER, choice=choice.number, label=label)
+        kind = BlockKind.MEDIA if label in _MEDIA else BlockKind.OTHER
+        block = self._start(kind, choice=choice.number, label=label)
         self._grow(block, as_json_text(payload))
         choice.open = [block]
         choice.unsealed.append(block)

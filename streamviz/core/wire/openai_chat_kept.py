@@ -25,14 +25,14 @@ _WORDS = {
     "thinking": BlockKind.THINKING,
     "reasoning_details": BlockKind.THINKING,
     "thinking_blocks": BlockKind.THINKING,
-    "images": BlockKind.OTHER,
+    "images": BlockKind.MEDIA,
 }
 # The fields that repeat blocks or describe them.
 _ABOUT = {
     "annotations": frozenset({BlockKind.CONTENT}),
     "citations": frozenset({BlockKind.CONTENT}),
     "search_results": frozenset({BlockKind.CONTENT}),
-    "audio": frozenset({BlockKind.CONTENT, BlockKind.OTHER}),
+    "audio": frozenset({BlockKind.CONTENT, BlockKind.MEDIA}),
     "thought_signatures": frozenset({BlockKind.THINKING}),
 }
 _SPECIFIC = frozenset({"annotations", "citations", "thought_signatures", *THINKING_FIELDS})

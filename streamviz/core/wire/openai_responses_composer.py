@@ -28,7 +28,7 @@ from streamviz.core.wire.translation import OPENAI_RESPONSES, translate_usage
 
 # Names of events that say something of an item though no event of ours comes of them; "" where upstream names none.
 _TELLING = ("", ADDED, PART_ADDED)
-_PARTS = (BlockKind.CONTENT, BlockKind.REFUSAL, BlockKind.OTHER, BlockKind.THINKING)
+_PARTS = (BlockKind.CONTENT, BlockKind.REFUSAL, BlockKind.OTHER, BlockKind.MEDIA, BlockKind.THINKING)
 
 
 class OpenAIResponsesComposer(ResponseWriter):
@@ -187,7 +187,7 @@ class OpenAIResponsesComposer(ResponseWriter):
         type = as_text(details.get("type"))
         if event.kind is not BlockKind.TOOL_CALL:
             self._note_gone(details)
-        if type != "message" and event.kind not in (BlockKind.TOOL_CALL, BlockKind.OTHER):
+        if type != "message" and not (event.kind is BlockKind.TOOL_CALL or event.kind.is_opaque):
             type = type_of(event)
         item = self._places[event.index] = self._add_item(type, wire, details)
         return item
@@ -301,7 +301,7 @@ def _says_nothing(payload: JsonObject) -> bool:
 
 def _in_own_words(event: BlockStarted) -> BlockStarted | None:
     """Another format's block in this one's words; None for what has no place here, as what its provider runs."""
-    if event.kind is BlockKind.OTHER or (event.label and runner_of(event.label) is Runner.PROVIDER):
+    if event.kind.is_opaque or (event.label and runner_of(event.label) is Runner.PROVIDER):
         return None
     label = "custom_tool_call" if event.label in FREE_TEXT else ""
     return msgspec.structs.replace(event, label=label) if event.label else event

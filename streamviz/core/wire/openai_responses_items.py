@@ -117,7 +117,7 @@ class OutputBlock:
         """Upstream's own part of a message where nothing in it was changed."""
         parts = as_list(self.item.told.get("content"))
         if self.is_ours or not self.item.is_whole or self.position >= len(parts):
-            return {"type": self.label} if self.block.kind is BlockKind.OTHER else _NEW_PART
+            return {"type": self.label} if self.block.kind.is_opaque else _NEW_PART
         return as_object(parts[self.position])
 
 
@@ -214,7 +214,7 @@ def _empty(item: OutputItem) -> JsonObject:
 def _part(held: OutputBlock, *, is_whole: bool) -> JsonObject:
     if is_whole:
         return part_of(held.block, held.own_part())
-    if held.block.kind is BlockKind.OTHER:
+    if held.block.kind.is_opaque:
         return {"type": held.label}
     is_refusal = held.block.kind is BlockKind.REFUSAL
     return {"type": "refusal", "refusal": ""} if is_refusal else {"type": "output_text", "text": "", **_NEW_PART}

@@ -230,7 +230,7 @@ class ClientOutput(Composer):
 
 def type_of(event: BlockStarted) -> str:
     """The type of a block's item, by the block alone."""
-    if event.kind in (BlockKind.TOOL_CALL, BlockKind.OTHER) and event.label:
+    if (event.kind is BlockKind.TOOL_CALL or event.kind.is_opaque) and event.label:
         return event.label
     return ITEM_TYPES.get(event.kind, "")
 

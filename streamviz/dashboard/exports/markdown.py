@@ -8,6 +8,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.request_outline import RequestOutline, new_in, outline_of, parts_of, system_of, tools_of
 from streamviz.core.request_parts import Part, PartKind
 from streamviz.core.wire import WIRE_FORMATS
+from streamviz.live.presentation.block_views import described
 from streamviz.live.presentation.text import one_line
 from streamviz.records.models import Block, Stream, Verdict
 
@@ -75,6 +76,8 @@ def _block(block: Block) -> Iterator[str]:
     yield f"**{block.kind.replace('_', ' ')}**{named}"
     if block.length and not block.text:
         yield f"*{block.length} characters, not kept*"
+    elif media := described(block.text) if block.kind == BlockKind.MEDIA else []:
+        yield "\n".join(f"- {_line(each)}" for each in media)
     else:
         is_prose = block.kind in (BlockKind.CONTENT, BlockKind.THINKING, BlockKind.REFUSAL)
         yield _text(block.text) if is_prose else _fenced(block.text)

@@ -3,15 +3,18 @@
 import msgspec
 
 from streamviz.core.events import BlockKind
+from streamviz.core.media import Medium, media_in
 from streamviz.core.verdicts import Decision
 from streamviz.live.presentation import marks
-from streamviz.live.presentation.text import age, exact, last_line, one_line, plural
+from streamviz.live.presentation.text import age, byte_size, exact, last_line, one_line, plural
 from streamviz.records.moments import as_datetime
 
 # Of the end of a text as much is shown as there is when each run of blanks is one.
 TAIL_CHARACTERS = 320
 _SUMMARY_CHARACTERS = 120
 _NAME_CHARACTERS = 120
+# Of what is no text, in characters.
+_MOST_READ = 4_000_000
 
 
 class VerdictView(msgspec.Struct, frozen=True, gc=False):
@@ -119,6 +122,11 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
         return self.kind is BlockKind.THINKING
 
     @property
+    def media(self) -> list[str]:
+        """Of a block of images or sounds, what each is and how large; nothing of what is in them."""
+        return described(self.text) if self.kind is BlockKind.MEDIA else []
+
+    @property
     def is_held(self) -> bool:
         return self.state == "held"
 
@@ -197,6 +205,19 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
         return one_line(self.text, _SUMMARY_CHARACTERS)
 
 
+def described(payload: str) -> list[str]:
+    """The images or sounds in a block's text: `image/png, 12.3 kB`, or where each is. To read a longer one would take
+    too long."""
+    if len(payload) > _MOST_READ:
+        return [byte_size(len(payload))]
+    return [_described(medium) for medium in media_in(payload)]
+
+
+def _described(medium: Medium) -> str:
+    place = one_line(medium.address, _NAME_CHARACTERS) or byte_size(medium.size)
+    return f"{one_line(medium.type, _NAME_CHARACTERS) or 'type unknown'}, {place}"
+
+
 def title_of(kind: BlockKind, name: str) -> str:
     """What a block is called: a name is a model's word, and can be as long as it likes."""
     return one_line(name, _NAME_CHARACTERS) or marks.KINDS[kind].word
@@ -204,5 +225,7 @@ def title_of(kind: BlockKind, name: str) -> str:
 
 def tail_line(kind: BlockKind, name: str, text: str) -> str:
     """The end of a block's text on one line, of a tool call after its name."""
+    if kind is BlockKind.MEDIA:
+        return title_of(kind, name)
     line = last_line(text, TAIL_CHARACTERS // 2)
     return f"{title_of(kind, name)} {line}" if kind is BlockKind.TOOL_CALL else line

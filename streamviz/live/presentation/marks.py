@@ -21,6 +21,7 @@ KINDS = {
     BlockKind.CONTENT: KindMark("¶", "content", "content", 3, 9),
     BlockKind.TOOL_CALL: KindMark("ƒ", "tool call", "tool", 0, 14),
     BlockKind.REFUSAL: KindMark("!", "refusal", "refusal", 2, 11),
+    BlockKind.MEDIA: KindMark("◫", "media", "other", 2, 10),
     BlockKind.OTHER: KindMark("…", "other", "other", 4, 7),
 }
 

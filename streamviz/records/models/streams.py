@@ -166,7 +166,7 @@ class Stream(models.Model):
 
 
 class Block(models.Model):
-    """A block of a stream. `text` is the arguments of a tool call, and the payload of an `other` block."""
+    """A block of a stream. `text` is the arguments of a tool call, and of a `media` or an `other` block its payload."""
 
     stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="blocks", db_index=False)
     ordinal = models.PositiveIntegerField()

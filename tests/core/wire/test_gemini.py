@@ -101,11 +101,11 @@ def test_pieces_are_put_where_their_path_says(pieces: list[Any], want: Any) -> N
     assert assemble(pieces) == want
 
 
-def test_other_parts_are_kept_under_the_wires_word() -> None:
+def test_media_and_other_parts_are_kept_under_the_wires_word() -> None:
     script = parts(
         {"inlineData": {"data": "1"}}, {"codeExecutionResult": {"output": "1"}}, {"text": "a"}, finish="STOP"
     )
-    assert read(script) == [("other", '{"data":"1"}'), ("other", '{"output":"1"}'), ("content", "a")]
+    assert read(script) == [("media", '{"data":"1"}'), ("other", '{"output":"1"}'), ("content", "a")]
 
 
 @pytest.mark.parametrize(

@@ -172,10 +172,12 @@ def test_it_reads_typed_content_parts() -> None:
     assert told(aggregate(delta(content=parts))) == [("thinking", "hm"), ("content", "ab")]
 
 
-def test_images_and_unknown_parts_become_other_blocks() -> None:
+def test_images_and_sounds_become_media_and_unknown_parts_other_blocks() -> None:
     image = {"type": "image_url", "image_url": {"url": "u"}}
-    state = aggregate(delta(content=[image]), delta(images=[image]), delta(audio={"id": "x"}))
-    assert [block.kind for block in state.blocks] == [BlockKind.OTHER] * 3
+    state = aggregate(
+        delta(content=[image]), delta(images=[image]), delta(audio={"id": "x"}), delta(content=[{"type": "reference"}])
+    )
+    assert [block.kind for block in state.blocks] == [*[BlockKind.MEDIA] * 3, BlockKind.OTHER]
 
 
 def test_empty_strings_make_no_block() -> None:

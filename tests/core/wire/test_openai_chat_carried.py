@@ -24,7 +24,7 @@ FIELDS = {
     BlockKind.CONTENT: ("annotations",),
     BlockKind.REFUSAL: ("refusal",),
     BlockKind.THINKING: ("reasoning_content", "reasoning", "reasoning_details"),
-    BlockKind.OTHER: ("images", "audio"),
+    BlockKind.MEDIA: ("images", "audio"),
 }
 
 
@@ -72,7 +72,7 @@ async def test_whole_answers_say_what_streams_say(path: Any) -> None:
     aggregator = take_in(stream)
     body = build_message(aggregator.state, aggregator.head)
     for denied in aggregator.state.blocks[:6]:
-        if aggregator.state.failure or denied.kind is BlockKind.OTHER:
+        if aggregator.state.failure or denied.kind.is_opaque:
             continue
         it = await Run([active(About(denied.ordinal, DENIED))]).finish(stream)
         whole = await through_body(body, [block.text for block in take_in(whole_chunk(body)).state.blocks], denied)

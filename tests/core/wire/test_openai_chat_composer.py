@@ -88,7 +88,7 @@ def test_a_late_id_or_name_is_written() -> None:
 
 
 def test_completion_other_blocks_and_empty_deltas_have_no_place_in_the_format() -> None:
-    events = [BlockStarted(0, BlockKind.OTHER, label="audio"), BlockDelta(0, "{}"), BlockCompleted(0), BlockSealed(0)]
+    events = [BlockStarted(0, BlockKind.MEDIA, label="audio"), BlockDelta(0, "{}"), BlockCompleted(0), BlockSealed(0)]
     assert OpenAIChatComposer(HEAD).compose(events) == []
     assert OpenAIChatComposer(HEAD).compose([BlockStarted(0, BlockKind.CONTENT), BlockDelta(0, "")]) == []
 

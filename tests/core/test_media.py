@@ -1,0 +1,35 @@
+"""What is told of images and sounds, as each format has them."""
+
+import json
+
+import pytest
+
+from streamviz.core.media import Medium, media_in
+
+PNG = "iVBORw0KGgoAAAA="
+FOUND = [
+    ({"mimeType": "image/png", "data": PNG}, Medium("image/png", PNG, 11)),
+    ({"fileUri": "gs://bucket/a.mp4", "mime_type": "video/mp4"}, Medium("video/mp4", address="gs://bucket/a.mp4")),
+    ([{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}], Medium("image/png", PNG, 11)),
+    ({"type": "image_url", "image_url": "https://a.example/b.png"}, Medium("", address="https://a.example/b.png")),
+    ({"b64_json": PNG}, Medium("image/png", PNG, 11)),
+    ({"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}}, Medium("audio/mp3", "AAAA", 3)),
+    ({"id": "audio_1", "data": "AAAA"}, Medium("", "AAAA", 3)),
+]
+
+
+@pytest.mark.parametrize(("payload", "medium"), FOUND)
+def test_a_medium_has_its_type_and_its_size_or_its_place(payload: object, medium: Medium) -> None:
+    assert media_in(json.dumps(payload)) == [medium]
+
+
+@pytest.mark.parametrize(
+    "payload", ["", "{", "null", '"text"', "{}", '{"image_url": 7}', '{"data": {"data": []}}', "[[]]"]
+)
+def test_what_is_none_is_none(payload: str) -> None:
+    assert media_in(payload) == []
+
+
+def test_several_come_in_order_and_a_type_is_no_story() -> None:
+    found = media_in(json.dumps([{"data": "AAAA", "mimeType": "x" * 1000}, {"data": PNG}]))
+    assert [len(medium.type) for medium in found] == [100, len("image/png")]
