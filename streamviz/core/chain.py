@@ -25,7 +25,8 @@ from streamviz.core.judgements import Answer, ChainContext, Hold, Judgement, Sub
 from streamviz.core.judging import Judging
 from streamviz.core.policy import ActivePolicy, Bounded, Consult, Policy, Rest, no_rest
 from streamviz.core.readings import SLICE, whole_verdict
-from streamviz.core.release import Change, Release
+from streamviz.core.release import Release
+from streamviz.core.rewriting import Change
 from streamviz.core.running import RunningText
 from streamviz.core.verdicts import Decision, Mode, Verdict
 

@@ -12,8 +12,8 @@ from streamviz.core.verdicts import Decision, Mode
 from streamviz.dashboard import charts, timespans
 from streamviz.dashboard.comparing import Figure, figure_of
 from streamviz.dashboard.policy_facts import DAY, NOT_ALLOWED
+from streamviz.dashboard.policy_figures import policy_charts
 from streamviz.dashboard.sorting import Sorting
-from streamviz.dashboard.stats import policy_charts
 from streamviz.live.presentation.text import exact
 from streamviz.records.models import Policy, PolicyVersion, Verdict
 from streamviz.records.queries.statistics import Holds, holds

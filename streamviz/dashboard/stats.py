@@ -6,15 +6,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from django.urls import reverse
-
 from streamviz.dashboard import charts
 from streamviz.dashboard.comparing import Compared, Figure, headline, other_total
 from streamviz.dashboard.histogram import failed_of, outcome_values, outcome_words
 from streamviz.dashboard.links import sessions_url, term
+from streamviz.dashboard.policy_figures import Change, PolicyRow, policy_changes, policy_rows
 from streamviz.dashboard.timespans import Timespan, between
 from streamviz.live.presentation.text import about, count, exact, money, one_line
-from streamviz.records.models import PolicyVersion
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.latencies import BANDS, ToolFigures, latencies, tools
 from streamviz.records.queries.names import session_titles
@@ -23,13 +21,9 @@ from streamviz.records.queries.statistics import (
     LARGEST,
     Bucket,
     Grouping,
-    Holds,
-    PolicyBucket,
     Statistics,
     by_time,
-    holds,
     largest,
-    policies_by_time,
 )
 
 GROUPINGS = {
@@ -41,7 +35,6 @@ GROUPINGS = {
 # Has a table of its own: a stream may call several.
 TOOL = "tool"
 MOST_GROUPS = 20
-_MOST_CHANGES = 50
 _NAME_CHARACTERS = 80
 
 
@@ -70,23 +63,6 @@ class GroupRow(NamedTuple):
     bucket: Bucket
     failed: int
     chart: charts.Chart
-
-
-class PolicyRow(NamedTuple):
-    """What a policy did in the whole time; `holds` is None where it held nothing that was let go."""
-
-    name: str
-    href: str
-    figures: PolicyBucket | None
-    holds: Holds | None
-    chart: charts.Chart
-
-
-class Change(NamedTuple):
-    """A change of a policy."""
-
-    version: PolicyVersion
-    mark: charts.Mark
 
 
 class Stats(NamedTuple):
@@ -131,8 +107,8 @@ def stats_of(span: Timespan, group: str, compared: Compared = Compared(), by: st
         rows=rows,
         groups=_group_rows(wanted, span, group, names, written) if names else [],
         more_groups=max(0, groups - MOST_GROUPS),
-        policies=_policy_rows(span),
-        changes=_changes(span),
+        policies=policy_rows(span),
+        changes=policy_changes(span),
         tools=tools(wanted, MOST_GROUPS, timed.timed) if group == TOOL else [],
         headline=headline(timed.total, other_total(span, compared), compared.word) if timed.total else [],
     )
@@ -312,53 +288,3 @@ def _group_rows(wanted: Filters, span: Timespan, group: str, names: Sequence[str
         for name in names
         if name in totals
     ]
-
-
-def policy_charts(span: Timespan) -> dict[str, charts.Chart]:
-    """What each policy that judged anything did, by its name, each on a scale of its own."""
-    columns: dict[str, dict[datetime, charts.Column]] = defaultdict(dict)
-    for bucket in policies_by_time(span.since, span.until, span.step):
-        href = sessions_url(between(bucket.at, bucket.at + span.step), term("policy", bucket.policy))
-        columns[bucket.policy][bucket.at] = charts.Column(
-            bucket.at, _policy_words(bucket), href, _verdict_values(bucket)
-        )
-    return {name: charts.stacked([found.get(at) for at in span.steps]) for name, found in columns.items()}
-
-
-def _policy_rows(span: Timespan) -> list[PolicyRow]:
-    """Policies that judged or held anything, those that judged most first."""
-    drawn = policy_charts(span)
-    whole = policies_by_time(span.since, span.until, span.until - span.since, origin=span.since)
-    figures, held = {each.policy: each for each in whole}, holds(span.since, span.until)
-    names = sorted({*figures, *held}, key=lambda name: (-figures[name].verdicts if name in figures else 0, name))
-    return [
-        PolicyRow(
-            name=name,
-            href=sessions_url(span.query, term("policy", name)),
-            figures=figures.get(name),
-            holds=held.get(name),
-            chart=drawn.get(name, charts.Chart([], "")),
-        )
-        for name in names
-    ]
-
-
-def _verdict_values(bucket: PolicyBucket) -> list[tuple[str, float]]:
-    calm = max(0, bucket.verdicts - bucket.interventions)
-    return [("calm", calm), ("failed", bucket.interventions)]
-
-
-def _policy_words(bucket: PolicyBucket) -> str:
-    return f"{bucket.verdicts:,} verdicts, {bucket.interventions:,} intervened"
-
-
-def _changes(span: Timespan) -> list[Change]:
-    """The newest first."""
-    found = PolicyVersion.objects.filter(changed_at__gte=span.since, changed_at__lt=span.until)
-    versions = found.select_related("policy", "changed_by").order_by("-changed_at", "-pk")[:_MOST_CHANGES]
-    return [Change(version, _mark(version, span)) for version in versions]
-
-
-def _mark(version: PolicyVersion, span: Timespan) -> charts.Mark:
-    words, at = f"{version} ({version.mode}) {version.reason}", version.changed_at
-    return charts.Mark(charts.place(at, span), at, words, reverse("policy", args=[version.policy.name]))

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from streamviz.dashboard.policy_figures import PolicyRow
 from streamviz.dashboard.sorting import Sorting
-from streamviz.dashboard.stats import GroupRow, PolicyRow, Stats
+from streamviz.dashboard.stats import GroupRow, Stats
 from streamviz.records.queries.latencies import ToolFigures
 
 RowT = TypeVar("RowT")

@@ -23,10 +23,9 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.logs import about_stream
 from streamviz.proxy import http, limiting
 from streamviz.proxy.clock import Clock
-from streamviz.proxy.kept_headers import kept_headers
 from streamviz.proxy.leaving import Race
 from streamviz.proxy.passage import Place, place_of, require_unjudged
-from streamviz.proxy.passing import end_to_end
+from streamviz.proxy.passing import end_to_end, kept_headers
 from streamviz.proxy.session_names import name_of
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey

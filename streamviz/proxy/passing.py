@@ -1,4 +1,4 @@
-"""Which headers of a client's request the provider is to see: all that are meant for it."""
+"""Which headers of a client's request go where: to the provider all that are meant for it, to the record a few."""
 
 from collections.abc import Iterator
 
@@ -11,10 +11,19 @@ _OURS = frozenset(
     b" api-key x-goog-api-key cookie origin referer forwarded via x-real-ip x-session-id".split()
 )
 _FAMILIES = (b"x-streamviz-", b"x-forwarded-", b"sec-", b"access-control-", b"cf-", b"x-simulator-")
+# What the record keeps says how it was sent, and by what. No others, as anything may be in them: credentials, cookies,
+# names of people. The user agent has a column of its own.
+_KEPT = frozenset(
+    b"accept content-type anthropic-version anthropic-beta openai-beta traceparent x-streamviz-provider"
+    b" x-stainless-lang x-stainless-package-version x-stainless-os x-stainless-arch x-stainless-runtime"
+    b" x-stainless-runtime-version x-stainless-retry-count x-stainless-timeout x-stainless-read-timeout"
+    b" x-stainless-async x-stainless-helper x-stainless-helper-method x-stainless-poll-helper".split()
+)
+_LONGEST = 1_000
 
 
 def end_to_end(scope: HTTPScope) -> dict[str, str]:
-    """Those headers. Of one that came several times, the values stand behind one another."""
+    """Those that the provider is to see. Of one that came several times, the values stand behind one another."""
     found: dict[str, str] = {}
     for name, value in _passed_on(scope):
         found[name] = f"{found[name]}, {value}" if name in found else value
@@ -31,3 +40,14 @@ def _passed_on(scope: HTTPScope) -> Iterator[tuple[str, str]]:
     for name, value in scope["headers"]:
         if name not in _OURS and name not in of_connection and not name.startswith(_FAMILIES):
             yield name.decode("latin-1"), value.decode("latin-1")
+
+
+def kept_headers(scope: HTTPScope) -> dict[str, str]:
+    """Those that the record keeps, put together in the same way; what is too long to be a value of theirs is left
+    out."""
+    found: dict[str, str] = {}
+    for raw, value in scope["headers"]:
+        if raw in _KEPT:
+            name, text = raw.decode(), value.decode("latin-1")
+            found[name] = f"{found[name]}, {text}" if name in found else text
+    return {name: text for name, text in found.items() if len(text) <= _LONGEST}

@@ -18,8 +18,7 @@ from streamviz.records.partitions import make_days
 from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, VerdictRecord
 from streamviz.records.runs import StoredChunk
 from streamviz.records.writer.pending import Batch
-from streamviz.records.writer.request_words import write_request_words
-from streamviz.records.writer.store import copy_runs, write_rows
+from streamviz.records.writer.store import copy_runs, write_request_words, write_rows
 from streamviz.records.writer.tapes import Chunks, Frames
 
 Say = Callable[[str], None]

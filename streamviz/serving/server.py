@@ -19,13 +19,12 @@ from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server as DaphneServer
 from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import defer
-from twisted.internet.error import CannotListenError
 from twisted.logger import STDLibLogObserver, globalLogBeginner
 
 from streamviz.asgi_types import WHY, Application
 from streamviz.faults import Fault
 from streamviz.serving import access
-from streamviz.serving.connections import Brake, Port, Timer
+from streamviz.serving.connections import Brake, Timer
 from streamviz.serving.forwarding import Networks, forwarded
 from streamviz.serving.gate import Gate, GatedRequest
 from streamviz.serving.lifespan import Lifespan
@@ -292,38 +291,6 @@ class Server(DaphneServer, ABC):
                 protocol.unregisterProducer()
         elif protocol.transport is not None:
             protocol.transport.unregisterProducer()
-
-
-class Listening(Server):
-    """Serves whoever connects to one address."""
-
-    def __init__(
-        self,
-        application: Application,
-        host: str,
-        port: int,
-        drain: Drain | None = None,
-        hand_over: HandOver | None = None,
-        limits: Limits = Limits(),  # noqa: B008 - it never changes
-    ) -> None:
-        super().__init__(application, drain, hand_over, limits)
-        self.host, self.port = host, port
-
-    def _open(self) -> Callable[[], object]:
-        listener = Port(self.port, self.http_factory, BACKLOG, self.host, reactor)
-        listener.silence_seconds = self.limits.silence_seconds
-        try:
-            listener.startListening()
-        except CannotListenError as error:
-            raise Fault(f"Cannot listen on {self.host}:{self.port}: {error.socketError}") from None
-        logger.info("Listening on %s:%s", self.host, listener.getHost().port)
-        return partial(_close, listener)
-
-
-def _close(listener: Port) -> None:
-    """Whoever is connected already, as far as the system can tell, is served."""
-    listener.doRead()
-    listener.stopListening()
 
 
 def _write(protocol: Any, data: bytes) -> None:

@@ -129,7 +129,7 @@ def test_what_cannot_be_recorded_does_not_go_out() -> None:
     words = play.take()
     assert "lost" not in "".join(words)
     assert words[-1] == "finish interrupted"
-    assert "cannot be recorded" in play.stream.error
+    assert "can no longer be recorded" in play.stream.error
 
 
 def test_before_the_head_that_is_an_answer_of_its_own() -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streamviz.proxy.kept_headers import kept_headers
+from streamviz.proxy.passing import kept_headers
 from tests.proxy.test_passing import STAY
 
 KEPT = {

@@ -10,7 +10,8 @@ from streamviz.asgi_types import WHY
 from streamviz.faults import Fault
 from streamviz.live.subscriber import TRY_AGAIN
 from streamviz.serving.gate import Passage
-from streamviz.serving.server import Limits, Listening
+from streamviz.serving.listening import Listening
+from streamviz.serving.server import Limits
 
 PART = b"x" * 64 * 1024
 PARTS = 3200  # 200 MiB, far more than any socket buffers

@@ -9,13 +9,13 @@ from uuid import UUID
 import psycopg
 
 from streamviz.records.partitions import day_of, make_days
+from streamviz.records.request_index import StoredRequest, write_words
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT, Row
 from streamviz.records.writer import binary
 from streamviz.records.writer import statements as sql
 from streamviz.records.writer.linking import link
 from streamviz.records.writer.linting import write_lint_notes
 from streamviz.records.writer.pending import Batch
-from streamviz.records.writer.request_words import write_request_words
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +99,14 @@ def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     for statement, values in everything:
         if values:
             cursor.executemany(statement, values)
+
+
+def write_request_words(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
+    """What can be searched of the requests of streams that began. One that is not kept has no words."""
+    opened = (batch.opened for batch in batches if batch.opened and batch.opened.request)
+    write_words(
+        cursor, [StoredRequest(each.stream_id, each.session_id, each.request, each.wire_format) for each in opened]
+    )
 
 
 def copy_runs(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:

@@ -39,12 +39,12 @@ def serve() -> None:
     """Run the server. Imported here, as that makes the process's event loop Twisted's and loads the application."""
     figures.share(settings.METRICS_DIR)  # before what counts is loaded
     gc.disable()  # what is imported stays, and looking through it again and again takes an eighth of the time
-    from streamviz.serving.server import Limits, Listening, Server  # first: it decides on Twisted's reactor
+    from streamviz.serving.server import Limits, Server  # first: it decides on Twisted's reactor
 
     from streamviz.serving.asgi import application, screens  # isort: skip
     from streamviz.proxy.early import passage
     from streamviz.proxy.worker import worker
-    from streamviz.serving.sharing import Sharing
+    from streamviz.serving.listening import Listening, Sharing
 
     gc.enable()
     limits = Limits(settings.CLIENT_SILENCE_SECONDS, settings.TRUSTED_PROXIES)

@@ -1,15 +1,52 @@
-"""A server that shares its port with others: all of them wait at one listening socket."""
+"""Where a server takes its connections: at an address of its own, or at a socket where others wait too."""
 
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
 
 import logging
 import socket
 from collections.abc import Callable
+from functools import partial
+
+from twisted.internet.error import CannotListenError
 
 from streamviz.asgi_types import Application
-from streamviz.serving.server import BACKLOG, Drain, HandOver, Limits, Port, Server
+from streamviz.faults import Fault
+from streamviz.serving.connections import Port
+from streamviz.serving.server import BACKLOG, Drain, HandOver, Limits, Server
 
 logger = logging.getLogger(__name__)
+
+
+class Listening(Server):
+    """Serves whoever connects to one address."""
+
+    def __init__(
+        self,
+        application: Application,
+        host: str,
+        port: int,
+        drain: Drain | None = None,
+        hand_over: HandOver | None = None,
+        limits: Limits = Limits(),  # noqa: B008 - it never changes
+    ) -> None:
+        super().__init__(application, drain, hand_over, limits)
+        self.host, self.port = host, port
+
+    def _open(self) -> Callable[[], object]:
+        listener = Port(self.port, self.http_factory, BACKLOG, self.host, reactor)
+        listener.silence_seconds = self.limits.silence_seconds
+        try:
+            listener.startListening()
+        except CannotListenError as error:
+            raise Fault(f"Cannot listen on {self.host}:{self.port}: {error.socketError}") from None
+        logger.info("Listening on %s:%s", self.host, listener.getHost().port)
+        return partial(_close, listener)
+
+
+def _close(listener: Port) -> None:
+    """Whoever is connected already, as far as the system can tell, is served."""
+    listener.doRead()
+    listener.stopListening()
 
 
 class SharedPort(Port):

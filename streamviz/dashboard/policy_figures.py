@@ -1,0 +1,82 @@
+"""What policies did in a stretch of time, drawn over it, and when they were changed."""
+
+from collections import defaultdict
+from datetime import datetime
+from typing import NamedTuple
+
+from django.urls import reverse
+
+from streamviz.dashboard import charts
+from streamviz.dashboard.links import sessions_url, term
+from streamviz.dashboard.timespans import Timespan, between
+from streamviz.records.models import PolicyVersion
+from streamviz.records.queries.statistics import Holds, PolicyBucket, holds, policies_by_time
+
+_MOST_CHANGES = 50
+
+
+class PolicyRow(NamedTuple):
+    """What a policy did in the whole time; `holds` is None where it held nothing that was let go."""
+
+    name: str
+    href: str
+    figures: PolicyBucket | None
+    holds: Holds | None
+    chart: charts.Chart
+
+
+class Change(NamedTuple):
+    """A change of a policy."""
+
+    version: PolicyVersion
+    mark: charts.Mark
+
+
+def policy_charts(span: Timespan) -> dict[str, charts.Chart]:
+    """What each policy that judged anything did, by its name, each on a scale of its own."""
+    columns: dict[str, dict[datetime, charts.Column]] = defaultdict(dict)
+    for bucket in policies_by_time(span.since, span.until, span.step):
+        href = sessions_url(between(bucket.at, bucket.at + span.step), term("policy", bucket.policy))
+        columns[bucket.policy][bucket.at] = charts.Column(
+            bucket.at, _policy_words(bucket), href, _verdict_values(bucket)
+        )
+    return {name: charts.stacked([found.get(at) for at in span.steps]) for name, found in columns.items()}
+
+
+def policy_rows(span: Timespan) -> list[PolicyRow]:
+    """Policies that judged or held anything, those that judged most first."""
+    drawn = policy_charts(span)
+    whole = policies_by_time(span.since, span.until, span.until - span.since, origin=span.since)
+    figures, held = {each.policy: each for each in whole}, holds(span.since, span.until)
+    names = sorted({*figures, *held}, key=lambda name: (-figures[name].verdicts if name in figures else 0, name))
+    return [
+        PolicyRow(
+            name=name,
+            href=sessions_url(span.query, term("policy", name)),
+            figures=figures.get(name),
+            holds=held.get(name),
+            chart=drawn.get(name, charts.Chart([], "")),
+        )
+        for name in names
+    ]
+
+
+def _verdict_values(bucket: PolicyBucket) -> list[tuple[str, float]]:
+    calm = max(0, bucket.verdicts - bucket.interventions)
+    return [("calm", calm), ("failed", bucket.interventions)]
+
+
+def _policy_words(bucket: PolicyBucket) -> str:
+    return f"{bucket.verdicts:,} verdicts, {bucket.interventions:,} intervened"
+
+
+def policy_changes(span: Timespan) -> list[Change]:
+    """How policies were changed in that time, the newest first."""
+    found = PolicyVersion.objects.filter(changed_at__gte=span.since, changed_at__lt=span.until)
+    versions = found.select_related("policy", "changed_by").order_by("-changed_at", "-pk")[:_MOST_CHANGES]
+    return [Change(version, _mark(version, span)) for version in versions]
+
+
+def _mark(version: PolicyVersion, span: Timespan) -> charts.Mark:
+    words, at = f"{version} ({version.mode}) {version.reason}", version.changed_at
+    return charts.Mark(charts.place(at, span), at, words, reverse("policy", args=[version.policy.name]))
