@@ -1,7 +1,9 @@
 """Blocks and the state of a stream: what events add up to."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
+
+import msgspec
 
 from streamviz.core.calls import FREE_TEXT, Runner, runner_of
 from streamviz.core.errors import IllegalTransition
@@ -206,7 +208,7 @@ def new_block(event: BlockStarted, seq: int, at: int) -> StreamBlock:
     return block
 
 
-class Told(NamedTuple):
+class Told(msgspec.Struct, frozen=True, gc=False):
     """A text that no block has: of an id, a count, an error. `is_word` says that it is a single word, or a number."""
 
     text: str

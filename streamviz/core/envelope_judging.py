@@ -1,9 +1,11 @@
 """What policies for texts make of an answer's envelope: ids, counts, errors, what it repeats of its request."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from streamviz.core.blocks import Told
 from streamviz.core.hooks import Failed, called, require_in_time
+from streamviz.core.json_value import levels
 from streamviz.core.judgements import ChainContext, Judgement, Subject
 from streamviz.core.policy import ActivePolicy, Policy, Rest
 from streamviz.core.request import ModelCall
@@ -86,17 +88,8 @@ def _reads(active: ActivePolicy) -> bool:
     return type(active.policy).found_beside is not Policy.found_beside and not active.scope.tools
 
 
-def texts_in(values: Sequence[object]) -> frozenset[str]:
+def texts_in(values: list[object]) -> frozenset[str]:
     """All texts within JSON values, names of members too."""
-    found: set[str] = set()
-    level = list(values)
-    while level:
-        match level.pop():
-            case str(text):
-                found.add(text)
-            case dict(members):
-                level += members
-                level += members.values()
-            case list(items):
-                level += items
-    return frozenset(found)
+    return frozenset(
+        chain.from_iterable((*level.texts, *chain.from_iterable(level.objects)) for level in levels(values))
+    )

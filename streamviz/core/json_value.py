@@ -1,12 +1,16 @@
 """Reading JSON that a stranger wrote: each function gives the value when it has the type, else an empty one."""
 
 import json
-from itertools import accumulate
+from collections.abc import Iterable, Iterator
+from itertools import accumulate, chain, compress, repeat
 from math import isfinite
+from operator import is_
+from typing import NamedTuple, TypeVar, cast
 
 import msgspec
 
 JsonObject = dict[str, object]
+T = TypeVar("T")
 
 MAX_DEPTH = 200
 _LONGEST_INTEGER = 20
@@ -56,6 +60,35 @@ def has_more_values(data: bytes, most: int) -> bool:
         return True
     marks = _outside_texts(bare)
     return marks.count(b",") + marks.count(b"[") + marks.count(b"{") > most
+
+
+class Level(NamedTuple):
+    """What is equally deep in a JSON value, by its type; numbers that are whole, and others, are `numbers`."""
+
+    texts: list[str]
+    objects: list[JsonObject]
+    numbers: list[int | float]
+
+
+def levels(value: object, unread: frozenset[str] = frozenset()) -> Iterator[Level]:
+    """A JSON value from its outside in, without texts that a member in `unread` has. A value may be hundreds of
+    thousands of them: no line is run for each."""
+    level = [value]
+    while level:
+        objects = _of(dict, level)
+        yield Level(_of(str, level), objects, [*_of(int, level), *_of(float, level)])
+        level = [*chain.from_iterable(_of(list, level)), *chain.from_iterable(_values(objects, unread))]
+
+
+def _of(kind: type[T], level: list[object]) -> list[T]:
+    """Those of exactly this type, as nothing else comes of JSON."""
+    return list(compress(cast(list[T], level), map(is_, map(type, level), repeat(kind))))
+
+
+def _values(objects: list[JsonObject], unread: frozenset[str]) -> Iterator[Iterable[object]]:
+    if all(map(unread.isdisjoint, objects)):
+        return map(dict.values, objects)
+    return ([value for name, value in each.items() if name not in unread or type(value) is not str] for each in objects)
 
 
 def _decode_leniently(text: str) -> object:

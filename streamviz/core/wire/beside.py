@@ -8,9 +8,10 @@ One without any type may say nothing, where its format has types.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
 
-from streamviz.core.json_value import JsonObject, as_object, as_text
+from streamviz.core.json_value import JsonObject, as_object, as_text, levels
 
 # Ids, times, versions, addresses of models, and whatever is opaque. Not every language puts spaces between words.
 _WORD = re.compile(r"(?a:[\w.:/+=|-]*)|[\w.:/+=|-]{0,40}")
@@ -44,21 +45,19 @@ def has_own_texts(kind: str) -> bool:
     return _OTHERS.fullmatch(kind) is not None
 
 
+def words_among(texts: Iterable[str]) -> set[str]:
+    """Those of these texts that are a single word, or a number."""
+    return set(filter(_WORD.fullmatch, texts))
+
+
 def has_text(value: object) -> bool:
     """Whether a value has anything that could be text, or a call."""
-    level = [value]
-    while level:
-        match level.pop():
-            case str(text):
-                if not _WORD.fullmatch(text):
-                    return True
-            case dict(members):
-                if members.get("name"):
-                    return True
-                level += members
-                level += members.values()
-            case list(items):
-                level += items
+    if isinstance(value, str):
+        return not is_word(value)
+    for level in levels(value):
+        texts = {*level.texts, *chain.from_iterable(level.objects)}
+        if any(map(dict.get, level.objects, repeat("name"))) or not all(map(_WORD.fullmatch, texts)):
+            return True
     return False
 
 
@@ -125,3 +124,12 @@ def known_says_beside(part: object, kinds: dict[str, frozenset[str]]) -> bool:
 
 # Of a token that comes with its probability.
 TOKEN = member_names("token top_logprobs")
+
+
+def any_token_beside(tokens: list[object]) -> bool:
+    """Whether any of the tokens that come with their probabilities says anything. There may be tens of thousands."""
+    objects = [token for token in tokens if isinstance(token, dict)]
+    others = [value for token in objects for name, value in token.items() if name not in TOKEN]
+    names = set().union(*objects)
+    is_plain = len(objects) == len(tokens) and "name" not in names and not has_text([others, list(names)])
+    return not is_plain and any(says_beside(token, TOKEN) for token in tokens)

@@ -5,10 +5,12 @@ itself; policies for texts read the rest, each text of it once, however many chu
 """
 
 import re
+from collections.abc import Collection
+from itertools import chain
 
 from streamviz.core.blocks import Told
 from streamviz.core.calls import may_be_call
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, levels
 from streamviz.core.wire import anthropic_messages_beside as messages
 from streamviz.core.wire import beside
 from streamviz.core.wire import openai_responses_beside as responses
@@ -222,39 +224,38 @@ class Envelope:
 
     def _member(self, name: str, value: object) -> None:
         if name not in self._words:
-            self._tell(name, None)
+            self._tell((name,), None)
         form = None
         if name in _NAMED:
             form = _TITLE if name in _TITLED and isinstance(value, str) else _NAME
         if isinstance(value, str):
-            self._tell(value, form)
-            return
-        level = [] if value is None else [value]
-        while level:
-            match level.pop():
-                case str(text):
-                    self._tell(text, form)
-                case dict(members):
-                    level += members
-                    level += (inner for key, inner in members.items() if not _is_opaque(key, inner))
-                case list(items):
-                    level += items
-                case int() | float() as number if not -_LARGE < number < _LARGE:
-                    self._tell(str(abs(int(number))), None)
+            self._tell((value,), form)
+        elif value is not None:
+            self._tell_all_of(value, form)
 
-    def _tell(self, text: str, form: re.Pattern[str] | None) -> None:
-        if text in self._words:
+    def _tell_all_of(self, value: object, form: re.Pattern[str] | None) -> None:
+        for level in levels(value, _OPAQUE):
+            self._tell(dict.fromkeys((*level.texts, *chain.from_iterable(level.objects))), form)
+            numbers = level.numbers
+            if numbers and not -_LARGE < min(numbers) <= max(numbers) < _LARGE:
+                large = (number for number in numbers if not -_LARGE < number < _LARGE)
+                self._tell(dict.fromkeys(str(abs(int(number))) for number in large), None)
+
+    def _tell(self, texts: Collection[str], form: re.Pattern[str] | None) -> None:
+        """Different texts, of which there may be very many."""
+        if self._words.issuperset(texts):
             return
-        is_word = beside.is_word(text)
-        if not is_word and form is not None and not (_NAME.fullmatch(text) or form.fullmatch(text)):
-            self.is_odd = True
-        told = self._words if is_word else self._texts
-        if text in told:
-            return
-        self._new.append(Told(text, is_word))
-        self._room -= len(text) + 100
+        new = [text for text in texts if text not in self._words]
+        words = beside.words_among(new)
+        if form is not None and not self.is_odd:
+            others = (text for text in new if text not in words)
+            self.is_odd = not all(_NAME.fullmatch(text) or form.fullmatch(text) for text in others)
+        told = [Told(text, text in words) for text in new if text not in self._texts]
+        self._new += told
+        self._room -= sum(len(each.text) + 100 for each in told)
         if self._room > 0:
-            told.add(text)
+            self._words.update(each.text for each in told if each.is_word)
+            self._texts.update(each.text for each in told if not each.is_word)
 
     # What clients add up
 

@@ -5,7 +5,7 @@ from types import NoneType
 
 from streamviz.core.calls import CARRIERS
 from streamviz.core.json_value import JsonObject, as_list, as_object
-from streamviz.core.wire.beside import TOKEN, Part, any_beside, has_text, is_odd, member_names, says_beside
+from streamviz.core.wire.beside import Part, any_beside, any_token_beside, has_text, is_odd, member_names, says_beside
 
 # Of what nearly every delta is made.
 _TEXTS = member_names("role content refusal reasoning_content reasoning")
@@ -45,7 +45,7 @@ def _choice_says_beside(choice: object) -> bool:
     members = as_object(choice)
     if says_beside(choice, _CHOICE_AGAIN if _is_text_again(members) else _CHOICE):
         return True
-    if (logprobs := members.get("logprobs")) and any_beside(_tokens(logprobs)):
+    if (logprobs := members.get("logprobs")) and _tokens_say_beside(logprobs):
         return True
     return any(_delta_says_beside(members[name]) for name in ("delta", "message") if members.get(name))
 
@@ -119,8 +119,6 @@ def _of_call(call: JsonObject) -> Iterator[Part]:
         yield custom, _CUSTOM
 
 
-def _tokens(logprobs: object) -> Iterator[Part]:
-    yield logprobs, _LOGPROBS
-    for name in _LOGPROBS:
-        for token in as_list(as_object(logprobs).get(name)):
-            yield token, TOKEN
+def _tokens_say_beside(logprobs: object) -> bool:
+    kinds = [as_list(as_object(logprobs).get(name)) for name in _LOGPROBS]
+    return says_beside(logprobs, _LOGPROBS) or any(map(any_token_beside, kinds))

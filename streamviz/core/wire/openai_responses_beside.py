@@ -2,7 +2,7 @@
 
 from streamviz.core.calls import CARRIERS, may_be_call
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
-from streamviz.core.wire.beside import TOKEN, has_text, is_odd, known_says_beside, member_names, says_beside
+from streamviz.core.wire.beside import any_token_beside, has_text, is_odd, known_says_beside, member_names, says_beside
 
 DELTA_EVENT = member_names("delta obfuscation logprobs")
 _LIFECYCLE = member_names("response")
@@ -103,4 +103,4 @@ def _is_escaped_elsewhere(item: JsonObject) -> bool:
 
 
 def _odd_tokens(payload: JsonObject) -> bool:
-    return any(says_beside(token, TOKEN) for token in as_list(payload.get("logprobs")))
+    return any_token_beside(as_list(payload.get("logprobs")))

@@ -1,0 +1,54 @@
+"""What one event tells beside its answer can be hundreds of thousands of values: no line is run for each of them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.wire import AGGREGATORS
+from tests.core.test_linear import work_of
+
+FORMATS = {
+    "openai_chat": lambda told: {"object": "chat.completion.chunk", "choices": [], "x": told},
+    "anthropic_messages": lambda told: {"type": "message_delta", "delta": {}, "usage": {}, "x": told},
+    "openai_responses": lambda told: {"type": "response.created", "response": {"output": [], "metadata": told}},
+    "gemini": lambda told: {"candidates": [], "usageMetadata": told},
+}
+VALUES = {
+    "objects": lambda count: [{"a": 1}] * count,
+    "numbers": lambda count: list(range(count)),
+    "nested": lambda count: [[{"a": [1]}]] * count,
+    "texts again": lambda count: ["a"] * count,
+}
+
+
+async def lines(format: str, payload: Any, name: str = "") -> int:
+    """How many lines are run to take this in."""
+    data = json.dumps(payload).encode()
+    aggregator = AGGREGATORS[format]()
+
+    async def take() -> None:
+        aggregator.aggregate(Chunk(0, 0, b"data: %b\n\n" % data, data, name))
+
+    return await work_of(take())
+
+
+@pytest.mark.parametrize("told", VALUES)
+@pytest.mark.parametrize("format", FORMATS)
+async def test_an_event_of_many_values_runs_no_line_for_each(format: str, told: str) -> None:
+    few, many = [await lines(format, FORMATS[format](VALUES[told](count))) for count in (10, 1_010)]
+    assert many - few < 100
+
+
+@pytest.mark.parametrize(
+    ("format", "payload"),
+    [
+        ("openai_chat", lambda tokens: {"choices": [{"delta": {"content": "x"}, "logprobs": {"content": tokens}}]}),
+        ("openai_responses", lambda tokens: {"type": "response.output_text.delta", "delta": "x", "logprobs": tokens}),
+    ],
+)
+async def test_a_token_with_its_probability_runs_few_lines(format: str, payload: Any) -> None:
+    token = {"token": "x", "logprob": -0.5, "bytes": [120], "top_logprobs": []}
+    few, many = [await lines(format, payload([token] * count)) for count in (10, 1_010)]
+    assert many - few < 10 * 1_000
