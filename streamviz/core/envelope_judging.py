@@ -1,7 +1,6 @@
 """What policies for texts make of an answer's envelope: ids, counts, errors, what it repeats of its request."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from streamviz.core.blocks import Told
 from streamviz.core.hooks import Failed, called, require_in_time
@@ -15,7 +14,7 @@ from streamviz.core.verdicts import Decision, Mode, Verdict
 _SLICE = 4_000
 _OVERLAP = 1_000
 # What an answer repeats of these is no envelope.
-_NOT_REPEATED = frozenset({"messages", "input"})
+_NOT_REPEATED = frozenset({"messages", "input", "contents"})
 _RESTS_AFTER = 50
 
 
@@ -28,7 +27,7 @@ class EnvelopeJudging:
 
     def __init__(self, policies: Sequence[ActivePolicy]) -> None:
         self._readers = [active for active in policies if _reads(active)]
-        self._asked: frozenset[str] | None = None
+        self._asked: set[str] | None = None
 
     async def forbidden(self, told: Sequence[Told], context: ChainContext, rest: Rest) -> str:
         """What keeps the chunk that told this from the client, in words; empty where nothing does."""
@@ -88,8 +87,9 @@ def _reads(active: ActivePolicy) -> bool:
     return type(active.policy).found_beside is not Policy.found_beside and not active.scope.tools
 
 
-def texts_in(values: list[object]) -> frozenset[str]:
+def texts_in(values: list[object]) -> set[str]:
     """All texts within JSON values, names of members too."""
-    return frozenset(
-        chain.from_iterable((*level.texts, *chain.from_iterable(level.objects)) for level in levels(values))
-    )
+    found: set[str] = set()
+    for level in levels(values):
+        found.update(level.texts, *level.objects)
+    return found

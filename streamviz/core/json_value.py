@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, compress, repeat
 from math import isfinite
-from operator import is_
+from operator import is_, is_not, not_, or_
 from typing import NamedTuple, TypeVar, cast
 
 import msgspec
@@ -77,7 +77,7 @@ def levels(value: object, unread: frozenset[str] = frozenset()) -> Iterator[Leve
     while level:
         objects = _of(dict, level)
         yield Level(_of(str, level), objects, [*_of(int, level), *_of(float, level)])
-        level = [*chain.from_iterable(_of(list, level)), *chain.from_iterable(_values(objects, unread))]
+        level = [*chain.from_iterable(_of(list, level)), *_values(objects, unread)]
 
 
 def _of(kind: type[T], level: list[object]) -> list[T]:
@@ -85,10 +85,12 @@ def _of(kind: type[T], level: list[object]) -> list[T]:
     return list(compress(cast(list[T], level), map(is_, map(type, level), repeat(kind))))
 
 
-def _values(objects: list[JsonObject], unread: frozenset[str]) -> Iterator[Iterable[object]]:
-    if all(map(unread.isdisjoint, objects)):
-        return map(dict.values, objects)
-    return ([value for name, value in each.items() if name not in unread or type(value) is not str] for each in objects)
+def _values(objects: list[JsonObject], unread: frozenset[str]) -> Iterable[object]:
+    values = list(chain.from_iterable(map(dict.values, objects)))
+    if not unread:
+        return values
+    are_named_else = map(not_, map(unread.__contains__, chain.from_iterable(objects)))
+    return compress(values, map(or_, are_named_else, map(is_not, map(type, values), repeat(str))))
 
 
 def _decode_leniently(text: str) -> object:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
-from streamviz.core.wire.gemini_requests import declared
+from streamviz.core.wire.gemini_requests import functions_of
 from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, turns_backwards
 from streamviz.records.links import MOST_LEFT, Kind, few, numbered
 
@@ -204,7 +204,7 @@ def tools_of(fields: JsonObject) -> frozenset[str]:
     """The names of the tools that a request offers; those without a name by their type."""
     told = [as_object(each) for each in as_list(fields.get("tools"))]
     # Gemini has its functions in one tool.
-    offered = [*told, *(function for tool in told for function in declared(tool))]
+    offered = [*told, *(function for tool in told for function in functions_of(tool))]
     names = (as_object(each.get("function")).get("name") or each.get("name") or each.get("type") for each in offered)
     return frozenset(name for name in names if isinstance(name, str))
 

@@ -117,11 +117,11 @@ def _decoded(body: bytes) -> JsonObject:
 def _require_own_names(fields: JsonObject, wire_format: WireFormat) -> None:
     """A provider that reads names in any case would take what policies do not. Of models `require_one_model` sees."""
     own_names = _own_names(wire_format.parameters)
-    for name in fields.keys() - own_names.values():
-        if own := own_names.get(name.casefold()):
-            raise RequestError(
-                400, f"Unknown parameter `{name}`; did you mean `{own}`?", code="unknown_parameter", param=name
-            )
+    others = fields.keys() - own_names.values()
+    if own_names.keys() & set(map(str.casefold, others)):
+        name, own = next((name, own) for name in others if (own := own_names.get(name.casefold())))
+        message = f"Unknown parameter `{name}`; did you mean `{own}`?"
+        raise RequestError(400, message, code="unknown_parameter", param=name)
 
 
 @cache

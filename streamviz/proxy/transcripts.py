@@ -22,7 +22,9 @@ _ANSWERS_TEXT = (BlockKind.CONTENT, BlockKind.REFUSAL)
 _NAMES_OF_DATA = ("url", "data", "file_data", "file_id", "fileUri", "file_uri")
 _ENDS = 2_000
 _LONGEST_ARGUMENTS = 250_000
+# Texts and calls that a turn is told by, and items that are read for them.
 _MOST_PARTS = 64
+_MOST_ITEMS = 256
 _MOST_FIRST = 30
 # A shorter text is no errand: a call gives many such.
 TELLING_ERRAND = 40
@@ -67,12 +69,14 @@ class Turn:
 
     def say(self, text: str) -> None:
         """Another text of this turn."""
-        if text:
+        if text and len(self.texts) < _MOST_PARTS:
             self.texts.append(_without_thoughts(text) if self.is_answer else without_reminders(text))
             self.weight += len(self.texts[-1])
 
     def call(self, name: str, arguments: object, id: object) -> None:
         """Another call of a tool."""
+        if len(self.calls) >= _MOST_PARTS:
+            return
         told = _normal(arguments)
         self.calls.append(f"{name}\x1f{told}")
         self.weight += len(name) + len(told)
@@ -168,7 +172,7 @@ def _is_part_of_answer(item: JsonObject) -> bool:
 def _turn(items: list[JsonObject]) -> Turn:
     first = items[0]
     turn = Turn(is_answer=first.get("role") in _ANSWERING or _is_part_of_answer(first))
-    for item in items:
+    for item in items[:_MOST_ITEMS]:
         _read(item, turn)
     return turn
 
@@ -190,7 +194,7 @@ def _read(item: JsonObject, turn: Turn) -> None:
     for part in _parts(content):
         _read_part(part, turn)
     turn.say(as_text(item.get("refusal")))
-    for call in map(as_object, as_list(item.get("tool_calls"))):
+    for call in map(as_object, as_list(item.get("tool_calls"))[:_MOST_PARTS]):
         given = as_object(call.get("function")) or as_object(call.get("custom"))
         turn.call(as_text(given.get("name")), given.get("arguments", given.get("input")), call.get("id"))
     if legacy := as_object(item.get("function_call")):

@@ -72,7 +72,7 @@ def _asked_tokens(call: ModelCall) -> int:
 
 def _asked_texts(call: ModelCall) -> list[str]:
     tools = call.fields.get("tools")
-    texts = [text for turn in call.turns for text in turn.texts if not _is_data(text)]
+    texts = [text for text in call.texts if len(text) < _DATA_CHARACTERS or not _is_data(text)]
     return [*texts, encode(tools).decode()] if tools else texts
 
 

@@ -4,6 +4,8 @@ Routers (OpenRouter, LiteLLM's proxy, Vercel's gateway) read them, and an operat
 that no provider gets them.
 """
 
+from typing import NamedTuple
+
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject
 
@@ -22,19 +24,34 @@ def require_one_model(fields: JsonObject) -> None:
         if is_other_model or (name in _NAMING and value is not None):
             raise _refused(name)
     for name in _HOLDING:
-        _require_none_in(fields.get(name), name)
+        _require_none_in(fields.get(name), _Place(name))
 
 
-def _require_none_in(value: object, path: str) -> None:
+class _Place(NamedTuple):
+    """Where something is in a request. As a text it would be as long as all the names above it, for each value."""
+
+    name: str
+    above: "_Place | None" = None
+
+    def __str__(self) -> str:
+        names, place = [self.name], self.above
+        while place is not None:
+            names.append(place.name)
+            place = place.above
+        return ".".join(reversed(names))
+
+
+def _require_none_in(value: object, place: _Place) -> None:
     """Not recursive: the depth is a stranger's choice."""
-    waiting = [(path, value)]
+    waiting = [(place, value)]
     while waiting:
         at, here = waiting.pop()
         if isinstance(here, dict):
             for name, child in here.items():
                 if (name in _NAMING or name == "model") and child is not None:
-                    raise _refused(f"{at}.{name}")
-                waiting.append((f"{at}.{name}", child))
+                    raise _refused(str(_Place(name, at)))
+                if isinstance(child, dict | list):
+                    waiting.append((_Place(name, at), child))
         elif isinstance(here, list):
             waiting += [(at, child) for child in here]
 

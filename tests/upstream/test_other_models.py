@@ -1,5 +1,6 @@
 """A request names one model: the one that keys and policies were asked about."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -33,3 +34,13 @@ def test_what_names_no_model_goes_on() -> None:
     held = {"extra_body": {"google": {"thinking_config": {}}}, "provider": {"order": ["openai"]}, "models": None}
     said = {"role": "user", "content": [{"models": OTHER}]}
     require_one_model({"model": "x", "messages": [said], "metadata": {"route": "a"}, **held})
+
+
+def test_a_long_name_is_not_told_again_for_each_value_below_it() -> None:
+    below = {str(number): {} for number in range(10_000)}
+    fields: dict[str, Any] = {"model": "x", "extra_body": {"x" * 100_000: below}}
+    tracemalloc.start()
+    require_one_model(fields)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 10_000_000

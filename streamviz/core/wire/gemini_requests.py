@@ -33,9 +33,14 @@ def as_call(body: JsonObject, model: str, *, is_streaming: bool) -> JsonObject:
     return fields
 
 
+def functions_of(tool: JsonObject) -> list[JsonObject]:
+    """The functions that a tool of this format declares."""
+    return objects(tool.get("functionDeclarations", tool.get("function_declarations")))
+
+
 def declared(tool: JsonObject) -> Iterator[JsonObject]:
-    """The functions that a tool of this format declares, in the words of the others."""
-    for function in objects(tool.get("functionDeclarations", tool.get("function_declarations"))):
+    """The same, in the words of the other formats."""
+    for function in functions_of(tool):
         schema = function.get("parametersJsonSchema", function.get("parameters_json_schema"))
         if schema is None and "parameters" in function:
             schema = as_json_schema(function["parameters"])

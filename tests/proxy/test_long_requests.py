@@ -1,0 +1,72 @@
+"""What is done with each request in the event loop: a megabyte of small things costs no line for each, or few."""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from streamviz.core.request import ModelCall
+from streamviz.core.wire import AGGREGATORS, WIRE_FORMATS
+from streamviz.proxy.requests import ModelRequest, read_request
+from streamviz.proxy.said import Said
+from streamviz.proxy.sessions import Sessions
+from streamviz.upstream.estimates import _asked_tokens
+from tests.core.test_linear import work_of
+
+CHAT_CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+FUNCTION = {"name": "f"}
+CALL = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}
+MANY: dict[str, tuple[str, Callable[[list[int]], dict[str, Any]]]] = {
+    "parts": ("openai_chat", lambda n: {"messages": [{"role": "user", "content": [{"text": "x"} for _ in n]}]}),
+    "calls": ("openai_chat", lambda n: {"messages": [{"role": "assistant", "tool_calls": [CHAT_CALL for _ in n]}]}),
+    "items": ("openai_responses", lambda n: {"input": [CALL for _ in n]}),
+    "system": ("anthropic_messages", lambda n: {"messages": [], "system": [{"text": "x"} for _ in n]}),
+    "names": ("openai_chat", lambda n: {"messages": [], **{f"k{each}": 1 for each in n}}),
+    "functions": ("gemini", lambda n: {"contents": [], "tools": [{"functionDeclarations": [FUNCTION for _ in n]}]}),
+}
+
+
+def begin(request: ModelRequest, format: str) -> None:
+    said = Said(WIRE_FORMATS[format], "", "")
+    Sessions("secret").begin(uuid4(), said, request.fields, "key", 1, AGGREGATORS[format]())
+
+
+# Each with how many lines it may run for each of the things.
+STEPS: dict[str, tuple[int, Callable[[ModelRequest, str], object]]] = {
+    "read": (2, lambda request, wire: read_request(request.body, WIRE_FORMATS[wire])),
+    "session": (15, begin),
+    "length": (3, lambda request, wire: ModelCall(wire, request.fields).length),
+    "estimate": (3, lambda request, wire: _asked_tokens(ModelCall(wire, request.fields))),
+}
+
+
+async def lines(step: str, things: str, count: int) -> int:
+    """How many lines a step runs with so many things."""
+    format, fields = MANY[things]
+    body = json.dumps({"model": "m", **fields(list(range(count)))}).encode()
+    request = read_request(body, WIRE_FORMATS[format])
+
+    async def taken() -> None:
+        STEPS[step][1](request, format)
+
+    return await work_of(taken())
+
+
+@pytest.mark.parametrize("things", MANY)
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_step_costs_little_for_each_thing(step: str, things: str) -> None:
+    await lines(step, things, 1)
+    few, many = [await lines(step, things, count) for count in (1_000, 2_000)]
+    assert many - few <= STEPS[step][0] * 1_000
+
+
+def test_a_schema_that_is_nested_deeply_begins_a_stream_all_the_same() -> None:
+    schema: dict[str, Any] = {}
+    for _ in range(sys.getrecursionlimit() // 3):
+        schema = {"items": schema}
+    tools = [{"functionDeclarations": [{"name": "f", "parameters": schema}]}]
+    body = json.dumps({"model": "m", "contents": [], "tools": tools}).encode()
+    begin(read_request(body, WIRE_FORMATS["gemini"]), "gemini")
