@@ -37,7 +37,7 @@ def test_what_names_no_model_goes_on() -> None:
 
 
 def test_a_long_name_is_not_told_again_for_each_value_below_it() -> None:
-    below = {str(number): {} for number in range(10_000)}
+    below: dict[str, Any] = {str(number): {} for number in range(10_000)}
     fields: dict[str, Any] = {"model": "x", "extra_body": {"x" * 100_000: below}}
     tracemalloc.start()
     require_one_model(fields)

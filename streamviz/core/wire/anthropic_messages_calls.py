@@ -1,7 +1,7 @@
 """Tool calls as the content blocks of Anthropic's messages word them: what of a block its tool is given, and back."""
 
-from streamviz.core.calls import may_be_call, name_of, said_beside
-from streamviz.core.json_value import JsonObject, as_text
+from streamviz.core.calls import CARRIERS, may_be_call, name_of, said_beside
+from streamviz.core.json_value import JsonObject, as_text, levels
 from streamviz.core.wire.arguments import as_arguments, as_input
 
 # Of a block of unknown type: what describes it. All else is what its tool is given.
@@ -15,8 +15,11 @@ def is_call(part: JsonObject) -> bool:
 
 
 def says_twice(part: JsonObject) -> bool:
-    """Whether clients may take something else for what the tool is given than its `input`."""
-    return _has_input(part) and said_beside(part, "input")
+    """Whether clients may take something else for what the tool is given than its `input`, or another tool for the one
+    that is called."""
+    if _has_input(part):
+        return said_beside(part, "input")
+    return any(_names(value) for key, value in part.items() if key not in _ABOUT and key not in CARRIERS)
 
 
 def tool_name(part: JsonObject) -> str:
@@ -47,6 +50,11 @@ def kept_of(part: JsonObject) -> JsonObject:
 def has_input(label: str) -> bool:
     """Whether a call of this type has an `input` and nothing else, which may come in pieces."""
     return label in ("", "tool_use") or label.endswith("_tool_use")
+
+
+def _names(value: object) -> bool:
+    """Whether anything in it has a name, as the function in a call of OpenAI's format."""
+    return any("name" in each for level in levels(value) for each in level.objects)
 
 
 def _is_by_members(part: JsonObject) -> bool:

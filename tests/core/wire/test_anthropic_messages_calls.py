@@ -113,6 +113,13 @@ def test_a_call_that_says_something_beside_its_input_says_it_twice(type: str, na
     assert state_in(whole(part)).contradiction
 
 
+@pytest.mark.parametrize("name", ["function", "custom", "tool", "x"])
+def test_a_block_of_unknown_type_that_names_a_tool_within_may_be_taken_for_two_calls(name: str) -> None:
+    part: JsonObject = {"type": "compaction", "id": "a", name: {"name": "bash", "payload": EVIL}}
+    assert state_of(tape_of(begin(), part_start(**part), stop(), finish(), END)).contradiction
+    assert state_in(whole(part)).contradiction
+
+
 @pytest.mark.parametrize("more", [{"caller": {"type": "direct"}}, {"cache_control": {"type": "x"}}, {"new": 1}])
 def test_what_else_vendors_say_of_a_call_denies_nothing(more: JsonObject) -> None:
     assert not state_of(tape_of(begin(), part_start(**CALL, **more), stop(), finish(), END)).contradiction
