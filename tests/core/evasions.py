@@ -58,6 +58,9 @@ _PROVIDERS = frozenset(
 _GIVEN = frozenset({"arguments", "input", "parameters", "action", "parsed_arguments", "partial_json"})
 
 
+_QUOTED = re.compile('"([^"]*)"')
+
+
 class Evasion(NamedTuple):
     """An answer, in frames, to a request that asked for a stream or did not; `kind` is its content type."""
 
@@ -218,6 +221,36 @@ def _is_text(leaf: Leaf) -> bool:
 def _is_call(leaf: Leaf) -> bool:
     nearest = leaf.types[-1] if leaf.types else ""
     return bool(_CALLS.fullmatch(nearest)) or bool(_CALL_MEMBERS.intersection(leaf.path))
+
+
+def may_have(data: bytes, mark: str) -> bool:
+    """Whether a client might have the mark in any case: whole, or in pieces of which each is, or begins, or ends, some
+    text of the answer. To look is a hundredth of what it takes to read it with an SDK."""
+    # JSON within JSON has its quotes escaped.
+    text = data.decode("utf-8", "replace").casefold().replace('\\"', "\0")
+    if "\\" in text or "\ufffd" in text:
+        return True  # escapes may be escaped themselves, and cut anywhere
+    # Something else may have a quote before them.
+    texts = set(_QUOTED.findall(text)) | set(_QUOTED.findall(text.partition('"')[2]))
+    mark = mark.casefold()
+    if mark in text or any("\n" in each or "\r" in each for each in texts):
+        return True
+    ends = {0}
+    for at in range(len(mark)):
+        if at not in ends:
+            continue
+        for end in range(at + 1, len(mark) + 1):
+            piece = mark[at:end]
+            is_first, is_last = at == 0, end == len(mark)
+            if any(_is_piece(each, piece, is_first=is_first, is_last=is_last) for each in texts):
+                ends.add(end)
+    return len(mark) in ends
+
+
+def _is_piece(text: str, piece: str, *, is_first: bool, is_last: bool) -> bool:
+    if is_first:
+        return text.endswith(piece)
+    return text.startswith(piece) if is_last else text == piece
 
 
 def reached(made: Evasion, answer: bytes | None = None) -> list[Leaf]:

@@ -7,7 +7,6 @@ number. What is shown of one that passes is made as short as it can be.
 import os
 import random
 from collections.abc import Callable
-from functools import lru_cache
 from typing import NamedTuple
 
 import pytest
@@ -43,6 +42,7 @@ from tests.core.evasions import (
     evasion,
     given,
     is_providers,
+    may_have,
     reached,
     said,
 )
@@ -56,6 +56,8 @@ pytestmark = [
 ]
 
 NUMBER = int(os.environ.get("EVASIONS", examples(60)))
+# Of so many one is also read as a client has it where no policy acts; formats take turns, by fours.
+LOOKED_AT = 5
 FIRST = int(os.environ.get("EVASIONS_FROM", "0"))
 
 
@@ -80,11 +82,18 @@ class Aim(NamedTuple):
     tool: str
     mark: str
     found: Callable[[list[Leaf]], list[Leaf]]
+    is_name: bool = False
+
+    @property
+    def sought(self) -> str:
+        return self.tool if self.is_name else self.mark
 
 
-NAME = Aim(True, TOOL, MARK, lambda it: calls_of(it, TOOL))
+NAME = Aim(True, TOOL, MARK, lambda it: calls_of(it, TOOL), is_name=True)
 # What the provider carries out itself is its own to offer.
-OFFERED = Aim(True, TOOL, MARK, lambda it: [leaf for leaf in calls_of(it, TOOL) if not is_providers(leaf)])
+OFFERED = Aim(
+    True, TOOL, MARK, lambda it: [leaf for leaf in calls_of(it, TOOL) if not is_providers(leaf)], is_name=True
+)
 ARGUMENTS = Aim(True, TOOL, MARK, lambda it: given(it, MARK))
 COMMAND = Aim(True, SHELL, HARM, lambda it: given(it, HARM))
 TEXT = Aim(False, TOOL, MARK, lambda it: said(it, MARK))
@@ -169,18 +178,20 @@ def answer(chain: PolicyChain, context: ChainContext, aggregator: Aggregator[Chu
         chain.answer(number, told, aggregator.state, context)
 
 
-@lru_cache(maxsize=10_000)
-def _evasion(format: str, number: int, is_call: bool, tool: str, mark: str) -> tuple[Evasion, list[Leaf]]:
-    """An evasion, and what a client has of it where no policy acts."""
-    made = evasion(format, str(number), is_call=is_call, tool=tool, mark=mark)
-    return made, reached(made)
-
-
 async def passed(made: Evasion, kind: str, number: int) -> list[Leaf]:
     """Where the client has what is forbidden, under a policy of this kind."""
     aim, policies = KINDS[kind]
     got = await client_of(made, policies(), random.Random(number))
-    return aim.found(reached(made, got)) if got else []
+    found = aim.found(reached(made, got)) if may_have(got, aim.sought) else []
+    # What it would have no more of without a policy is no evasion of one.
+    return found if found and aim.found(reached(made)) else []
+
+
+def is_meant(made: Evasion, aim: Aim) -> bool:
+    """Whether the client has what is forbidden where no policy acts."""
+    is_found = bool(aim.found(reached(made)))
+    assert may_have(made.data, aim.sought) or not is_found
+    return is_found
 
 
 async def shortest(made: Evasion, kind: str, number: int) -> Evasion:
@@ -197,13 +208,13 @@ async def shortest(made: Evasion, kind: str, number: int) -> Evasion:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_nothing_that_is_forbidden_is_in_what_the_sdk_hands_out(kind: str) -> None:
-    aim, meant = KINDS[kind][0], 0
+    aim, looked_at = KINDS[kind][0], list[bool]()
     for number in range(FIRST, FIRST + NUMBER):
-        made, had = _evasion(FORMATS[number % len(FORMATS)], number, aim.is_call, aim.tool, aim.mark)
-        if not aim.found(had):
-            continue  # it is in nothing that the client has
-        meant += 1
+        format = FORMATS[number % len(FORMATS)]
+        made = evasion(format, str(number), is_call=aim.is_call, tool=aim.tool, mark=aim.mark)
+        if number % LOOKED_AT == 0:
+            looked_at.append(is_meant(made, aim))
         if found := await passed(made, kind, number):
             short = await shortest(made, kind, number)
             pytest.fail(f"{number}: {short}\nat {found[0]}")
-    assert meant > NUMBER // 3, "most of them would have been an evasion of no policy at all"
+    assert sum(looked_at) >= len(looked_at) // 3, "most of them would have been an evasion of no policy at all"

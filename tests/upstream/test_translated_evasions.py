@@ -16,8 +16,8 @@ from streamviz.core.sse import SSEParser, write_event
 from streamviz.core.wire import AGGREGATORS
 from streamviz.core.wire.translator import Translator
 from streamviz.upstream.chat_stream import typed_chunk
-from tests.core.evasions import JSON, SSE, Evasion, evasion, reached
-from tests.core.test_evasions import FIRST, KINDS, NUMBER, passed
+from tests.core.evasions import JSON, SSE, Evasion, evasion
+from tests.core.test_evasions import FIRST, KINDS, LOOKED_AT, NUMBER, is_meant, passed
 
 TARGETS = ("anthropic_messages", "openai_responses", "gemini", "openai_chat")
 pytestmark = [
@@ -65,13 +65,14 @@ def as_answered(made: Evasion, target: str, *, is_streaming: bool) -> Evasion:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_nothing_that_is_forbidden_is_in_what_the_sdk_hands_out(kind: str) -> None:
-    aim, meant = KINDS[kind][0], 0
+    aim, looked_at = KINDS[kind][0], list[bool]()
     for number in range(FIRST, FIRST + NUMBER):
         chat = evasion("openai_chat", str(number), is_call=aim.is_call, tool=aim.tool, mark=aim.mark)
         made = as_answered(chat, TARGETS[number % len(TARGETS)], is_streaming=number % 5 > 0)
-        if not made.frames or not aim.found(reached(made)):
-            continue  # it is in nothing that the client has
-        meant += 1
+        if not made.frames:
+            continue
+        if number % LOOKED_AT == 0:
+            looked_at.append(is_meant(made, aim))
         if found := await passed(made, kind, number):
             pytest.fail(f"{number}: {chat}\nas {made}\nat {found[0]}")
-    assert meant > NUMBER // 5, "most of them would have been an evasion of no policy at all"
+    assert sum(looked_at) >= len(looked_at) // 5, "most of them would have been an evasion of no policy at all"

@@ -70,7 +70,7 @@ _NO_CALLS = frozenset(
 _CARRIERS = (
     *("arguments", "args", "input", "inputs", "parameters", "params", "payload", "body", "tool_input", "tool_args"),
     *("command", "commands", "cmd", "action", "actions", "operation", "operations", "code", "script", "patch", "diff"),
-    *("function", "query"),
+    *("function", "custom", "query"),
 )
 _NAMES = ("name", "tool_name", "tool", "function")
 # Of an item of unknown type: what describes it, and what came of it.
@@ -92,7 +92,8 @@ def is_call(details: JsonObject) -> bool:
         return True
     if type in _NO_CALLS or type.endswith("_output"):
         return False
-    return type.endswith(("_call", "_request")) or any(details.get(key) for key in ("call_id", "name", *_CARRIERS))
+    says_so = any(details.get(key) for key in ("call_id", "name", *_CARRIERS))
+    return says_so or type.endswith(("_call", "_request")) or bool(_names_within(details))
 
 
 def shape_of(details: JsonObject) -> Shape:
@@ -128,7 +129,15 @@ def given_name(details: JsonObject) -> str:
         said = details.get(key)
         if name := as_text(as_object(said).get("name")) or as_text(said):
             return name
-    return ""
+    return next(iter(_names_within(details)), "")
+
+
+def _names_within(details: JsonObject) -> list[str]:
+    """The names of what an item of unknown type has in its members, as a chat call has its function."""
+    if as_text(details.get("type")) in CALLS:
+        return []
+    said = (as_object(value) for key, value in details.items() if key not in _RESULTS)
+    return [name for each in said if (name := as_text(each.get("name")))]
 
 
 def tool_name(details: JsonObject) -> str:
@@ -145,7 +154,9 @@ def arguments_of(details: JsonObject) -> str:
 
 
 def says_two(details: JsonObject) -> bool:
-    """Whether a call has other arguments in one member than in the next: clients may read either."""
+    """Whether a call has other arguments, or another name, in one member than in the next: clients may read either."""
+    if not {given_name(details)}.issuperset(_names_within(details)):
+        return True
     shape = shape_of(details)
     own = details.get(shape.carrier)
     if shape.is_text:

@@ -25,7 +25,7 @@ LOCAL = {"type": "local_shell_call", "id": "ls", "call_id": "c1", "action": {"ty
 COMPUTER = {"type": "computer_call", "id": "cc", "call_id": "c1", "action": {"type": "wait"}}
 MCP = {"type": "mcp_approval_request", "id": "m", "name": "look", "server_label": "s", "arguments": "{}"}
 CARRIERS = ("payload", "input", "arguments", "command", "commands", "action", "operation", "code", "parameters",
-            "params", "args", "script", "patch", "tool_input", "function", "body")  # fmt: skip
+            "params", "args", "script", "patch", "tool_input", "function", "custom", "body")  # fmt: skip
 
 
 def scripts(item: Any) -> list[list[Any]]:
@@ -192,6 +192,15 @@ def test_a_call_that_the_provider_carries_out_has_what_other_calls_say() -> None
     item = {"type": "image_generation_call", "id": "i", "result": "aW1n", "arguments": "one", "patch": {"of": "two"}}
     [block] = take_in(CREATED, finish(item)).state.blocks
     assert json.loads(block.text) == {"arguments": "one", "patch": {"of": "two"}}
+
+
+@pytest.mark.parametrize("member", ["function", "custom", "tool", "anything"])
+def test_an_unknown_item_is_a_call_of_the_tool_that_a_member_names(member: str) -> None:
+    item = {"type": "gadget", "id": "g", member: {"name": "run"}}
+    [block] = take_in(CREATED, done(item)).state.blocks
+    assert isinstance(block, ToolCallStreamBlock)
+    assert block.name == "run"
+    assert take_in(CREATED, done({**item, "name": "look"})).state.contradiction
 
 
 @pytest.mark.parametrize("type", ["function_call", "custom_tool_call", "shell_call"])
