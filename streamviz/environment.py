@@ -24,9 +24,17 @@ LEAST_POOL = 2
 PREFIX = "STREAMVIZ_"
 # Settings that are other programs' too: what is named like them may be theirs.
 SHARED_PREFIXES = ("OTEL_", "XDG_")
+# Common variables of other programs that are almost settings.
+FOREIGN = {"DATABASE_USER", "REDIS_URI"}
 # Names of fewer letters are too often like another program's.
 LEAST_LETTERS, LIKENESS = 6, 0.85
 LEAST_DIFFERENT_CHARACTERS = 5
+# How the paths begin that streamviz answers to itself.
+OUR_PATHS = frozenset(
+    "account admin api compare errors favicon.ico healthz keys metrics needs-you policies public-links readyz sessions "
+    "shared sign-in sign-out simulate static stats streams system v1 v1beta views ws".split()
+)
+PLACEHOLDER = re.compile(r"change.?me|django-insecure|your.?secret|replace.?(me|with)", re.IGNORECASE)
 _asked: set[str] = set()
 
 
@@ -115,10 +123,10 @@ def secret(name: str, least: int) -> str:
     """A secret of at least so many characters; empty where it is unset. Raises ImproperlyConfigured, without repeating
     it, for one that can be guessed."""
     word = text(name)
-    if word and (len(word) < least or len(set(word)) < LEAST_DIFFERENT_CHARACTERS):
+    is_guessable = len(set(word)) < LEAST_DIFFERENT_CHARACTERS or PLACEHOLDER.search(word)
+    if word and (len(word) < least or is_guessable):
         raise ImproperlyConfigured(
-            f"{name} is too weak: it needs at least {least} characters, {LEAST_DIFFERENT_CHARACTERS} different ones. "
-            "Make it with: openssl rand -hex 32"
+            f"{name} is too weak: it needs at least {least} random characters. Make it with: openssl rand -hex 32"
         )
     return word
 
@@ -127,7 +135,7 @@ def refuse_misspelt() -> None:
     """Raises ImproperlyConfigured for a variable whose name is almost a setting's that is not set, not even to nothing.
     To be called once all settings are read."""
     ours = {name for name in _asked if not name.startswith(SHARED_PREFIXES)}
-    for name in sorted(os.environ.keys() - _asked):
+    for name in sorted(os.environ.keys() - _asked - FOREIGN):
         meant = _meant(name, ours)
         if meant and meant not in os.environ:
             raise ImproperlyConfigured(
@@ -148,8 +156,10 @@ def _meant(name: str, settings: set[str]) -> str | None:
 
 def base_path(name: str) -> str:
     """A path such as /streamviz, without a slash at its end; empty for `/`. Raises ImproperlyConfigured for what is
-    none."""
+    none, and for one that begins as a path of ours does: which of the two was asked for could not be told."""
     word = text(name).rstrip("/")
+    if word.split("/")[1:2] and word.split("/")[1] in OUR_PATHS:
+        raise ImproperlyConfigured(f"{name} must not begin with a path of streamviz's own, as {word!r} does.")
     if not re.fullmatch(r"(/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)*", word):
         raise ImproperlyConfigured(f"{name} must be a path such as /streamviz, not {word!r}.")
     return word

@@ -14,7 +14,7 @@ SECRETS = re.compile(
     r"((?:authorization|api[-_]?key)['\"]?\s?[:=,]\s?(?:b?['\"])?(?:bearer\s+)?|bearer\s+|[?&]key=|/sign-in/link/+[^/\s]+/+)"
     r"([^\s'\",&/]+)"
     r"|(/shared/+)([^/\s]{16,})"
-    r"|(\w+://[^\s:/@]*:)([^\s@]+)(?=@)"
+    r"|((?<!\w)\w{1,20}://[^\s:/@]{0,200}:)([^\s@]{1,500})(?=@)"
     r"|(\bs[kv]-)([\w-]{8,})",
     re.IGNORECASE,
 )

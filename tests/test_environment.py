@@ -1,11 +1,14 @@
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.urls import get_resolver
 
 from streamviz import environment
+from streamviz.live.routing import websocket_urlpatterns
 
 
 @pytest.mark.parametrize(("word", "meant"), [("1", True), ("Yes", True), ("off", False), ("0", False), (" ", True)])
@@ -121,7 +124,7 @@ FOREIGN = (
     "REDIS_SERVICE_HOST STREAMVIZ_SERVICE_HOST STREAMVIZ_SERVICE_PORT STREAMVIZ_PORT_8000_TCP STREAMVIZ_KEY "
     "KUBERNETES_PORT OPENAI_API_KEY OPENAI_BASE_URL ANTHROPIC_API_KEY LITELLM_LOG WEB_CONCURRENCY WORKER_ID "
     "MAX_WORKERS SECRET_KEY_BASE DJANGO_SECRET_KEY TMPDIR DATA_DIR LOG_DIR LOG_FILE LOG_FORMAT DATABASE_NAME "
-    "DATABASE_HOST JOURNAL_STREAM INVOCATION_ID STATE_DIRECTORY "
+    "DATABASE_HOST DATABASE_USER DATABASE_PORT DATABASE_PASSWORD JOURNAL_STREAM INVOCATION_ID STATE_DIRECTORY "
 ).split()
 
 
@@ -138,3 +141,27 @@ def test_workers_are_one_or_as_many_as_are_asked_for_or_as_there_are_cores(monke
     assert environment.workers("WORKERS") == 3
     monkeypatch.setenv("WORKERS", "auto")
     assert 1 <= environment.workers("WORKERS") <= environment.MOST_WORKERS
+
+
+@pytest.mark.parametrize("path", ["/api", "/v1/", "/static/x", "/streams"])
+def test_a_base_path_is_none_of_our_own(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setenv("BASE_PATH", path)
+    with pytest.raises(ImproperlyConfigured, match="must not begin with a path of streamviz's own"):
+        environment.base_path("BASE_PATH")
+
+
+def test_our_own_paths_are_those_that_are_served() -> None:
+    found: list[Any] = [*get_resolver().url_patterns, *websocket_urlpatterns]
+    found += [inner for each in found if not str(each.pattern) for inner in getattr(each, "url_patterns", [])]
+    served = {str(each.pattern).partition("/")[0] for each in found} - {""}
+    assert len(served) > 15
+    assert served <= environment.OUR_PATHS
+
+
+@pytest.mark.parametrize(
+    "word", ["change-me-" * 4, "django-insecure-x8!k2m#v9q$w7e&r5t", "your_secret_key_goes_here_please"]
+)
+def test_a_placeholder_is_no_secret(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    monkeypatch.setenv("SECRET_KEY", word)
+    with pytest.raises(ImproperlyConfigured, match="SECRET_KEY is too weak"):
+        environment.secret("SECRET_KEY", 32)

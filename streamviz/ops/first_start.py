@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from streamviz.dashboard.sign_in_links import sign_in_link
+from streamviz.faults import Fault
 from streamviz.ops.handing_over import HandedOver, hand_over
 from streamviz.records.models import ApiKey
 
@@ -28,8 +30,15 @@ def link_if_needed(administrator: User, base_url: str, file: Path) -> HandedOver
 
 
 def issue_first_key(file: Path) -> HandedOver | None:
-    """A new API key when there was none; it is kept nowhere but in `file`, where there is no terminal to show it on."""
+    """A new API key when there was none; it is kept nowhere but in `file`, where there is no terminal to show it on.
+
+    Raises Fault where the file cannot be written; then there is no key either, and the next start makes one.
+    """
     if ApiKey.objects.exists():
         return None
-    _, secret = ApiKey.objects.issue(name=KEY_NAME, may_choose_executor=True)
-    return hand_over(secret, file)
+    try:
+        with transaction.atomic():
+            _, secret = ApiKey.objects.issue(name=KEY_NAME, may_choose_executor=True)
+            return hand_over(secret, file)
+    except OSError as error:
+        raise Fault(f"The first API key cannot be written to {file}: {error.strerror}.") from None

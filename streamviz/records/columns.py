@@ -115,7 +115,7 @@ Content = Annotated[str, replace(TEXT, is_content=True)]
 RawContent = Annotated[bytes, Kept(to_line=bytes_to_line, from_line=bytes_from_line, is_content=True)]
 JsonContent = Annotated[dict[str, object], replace(JSON, is_content=True)]
 JsonObjects = Annotated[list[dict[str, object]], JSON]
-TextsByName = Annotated[dict[str, str], JSON]
+TextsByName = Annotated[dict[str, str], replace(JSON, is_content=True)]
 Spans = Annotated[list[tuple[int, int]], replace(JSON, from_line=lambda spans: [*map(tuple, spans)])]
 JsonText = Annotated[bytes, Kept(to_sql=lambda text: Jsonb(clean_json(decode(text)), encode), from_line=encode)]
 # What an export names otherwise, as other installations have other ids.

@@ -17,7 +17,7 @@ from streamviz.asgi_types import Message, Send
 from streamviz.live.publisher import publisher
 from streamviz.live.subscriber import Subscriber
 from streamviz.proxy import metrics
-from streamviz.records.backlog import backlog
+from streamviz.records.backlog import Backlog, backlog
 
 _left_out = figures.counter("live_updates_left_out", "Updates that slow browsers were not sent")
 _watchers = figures.gauge("live_watchers", "Browsers' websockets")
@@ -65,11 +65,16 @@ def _journal() -> Iterator[str]:
         ("journal_damaged_files", "Damaged files that were set aside", found.damaged),
         ("journal_refused_streams", "Streams that could not be stored and were set aside", found.set_aside),
         ("writer_running", "Whether anybody moves the journals into Postgres", found.is_moved),
-        ("writer_lag_seconds", "For how long the writer has not had everything read", found.lag or 0),
+        ("writer_lag_seconds", "For how long the writer has not had everything read", _lag(found)),
         ("writer_failing", "Whether Postgres cannot be written to", bool(found.trouble)),
     ):
         name = f"streamviz_{name}"
         yield f"# HELP {name} {says}\n# TYPE {name} gauge\n{name} {float(value)!r}\n"
+
+
+def _lag(found: Backlog) -> float:
+    """The writer's, or where none runs, how long what was recorded has waited for one."""
+    return found.lag if found.is_moved and found.lag is not None else max(found.lag or 0, found.waits)
 
 
 def may_read(scope: Message) -> bool:

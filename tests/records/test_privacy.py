@@ -28,6 +28,7 @@ def entries(stream_id: uuid.UUID, version_id: int, model: str) -> list[AnyEntry]
             session_id=uuid.uuid4(),
             session_label=SECRET,
             request=SECRET.encode(),
+            request_headers={"x-stainless-lang": SECRET},
         ),
         received(stream_id, [raw, raw]),
         judged(stream_id, verdict(version_id, reason=SECRET, evidence={"found": SECRET})),
