@@ -96,7 +96,7 @@ class _Sending:
 
     async def run(self, reader: Reader) -> None:
         """Raises nothing for a stream that is deleted meanwhile: there is no more of it."""
-        batches = Facts(self._stream).batches()
+        batches = Facts(self._stream, as_sent=reader.is_client).batches()
         try:
             async for batch in batches:
                 await self._take(batch)

@@ -8,8 +8,11 @@ from time import monotonic
 
 from channels.db import database_sync_to_async
 from django.conf import settings
+from msgspec.structs import replace
 
+from streamviz.core.judgements import Subject
 from streamviz.core.request_outline import asked_since, outline_of, parts_of
+from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
 from streamviz.live.feed import feed
@@ -19,7 +22,7 @@ from streamviz.records.entries import Given
 from streamviz.records.following import Following, News
 from streamviz.records.models import Block, Stream
 from streamviz.records.moments import as_microseconds
-from streamviz.records.recorder import StreamClosed
+from streamviz.records.recorder import BlockRecord, StreamClosed, VerdictRecord
 from streamviz.records.telling import Telling
 
 # How often a running stream is looked at: where its worker's journal is on this machine, and where it is not.
@@ -34,11 +37,13 @@ _at = itemgetter(0)
 
 class Facts:
     """One stream's, for one who reads. `batches` gives them in order, each with when it was (µs since the epoch), and
-    nothing now and then while there is no news."""
+    nothing now and then while there is no news. With `as_sent` they tell what the client got: nothing of what policies
+    kept from it."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, *, as_sent: bool) -> None:
         self._stream = stream
-        self._following = Following(stream, settings.JOURNAL_DIR)
+        self._kept_back = KeptBack() if as_sent else None
+        self._following = Following(stream, settings.JOURNAL_DIR, as_sent=as_sent)
         self._telling = Telling(stream.wire_format)
         self._requested_at = as_microseconds(stream.requested_at)
         self._has_asked = False
@@ -80,11 +85,14 @@ class Facts:
         for chunk in news.chunks:
             said += ((chunk.received_at, event) for event in self._telling.take(chunk))
             await pace.rest()
+        if self._kept_back is not None:
+            self._kept_back.note(each.verdict for each in news.verdicts)
         verdicts: list[Told] = [(each.verdict.at, _judged(each)) for each in news.verdicts]
         holds = self._take_holds(None if news.is_all or not news.chunks else news.chunks[-1].received_at, news.closed)
         told = [*first, *merge(said, verdicts, holds, key=_at)]
         if (closed := news.closed) is not None:
-            told += ((closed.ended_at, event) for event in self._telling.close(closed))
+            may_know = closed if self._kept_back is None else self._kept_back.left_of(closed)
+            told += ((closed.ended_at, event) for event in self._telling.close(may_know))
             told.append((closed.ended_at, _closed(closed)))
         return told
 
@@ -121,6 +129,29 @@ class Facts:
         found = await publisher.workers.look_for(self._stream.pk)
         blocks = () if found is None else found.view.blocks
         return [(each.held_at, Held(each.ordinal, tuple(each.held_by))) for each in blocks if each.held_at is not None]
+
+
+class KeptBack:
+    """What policies kept from a client: blocks, or where they acted on the stream as a whole, all that it did not get
+    as it came."""
+
+    def __init__(self) -> None:
+        self._ordinals: set[int | None] = set()
+
+    def note(self, verdicts: Iterable[VerdictRecord]) -> None:
+        self._ordinals |= {
+            each.ordinal
+            for each in verdicts
+            if each.mode == Mode.ENFORCE and each.decision != Decision.ALLOW and each.subject != Subject.REQUEST
+        }
+
+    def left_of(self, closed: StreamClosed) -> StreamClosed:
+        """The end of the stream without their texts."""
+        return replace(closed, blocks=[self._left_of(block) for block in closed.blocks])
+
+    def _left_of(self, block: BlockRecord) -> BlockRecord:
+        is_kept_back = None in self._ordinals or block.ordinal in self._ordinals or block.released_at is None
+        return replace(block, text="") if is_kept_back else block
 
 
 def _holds_of(stream: Stream) -> list[tuple[int, Held]]:

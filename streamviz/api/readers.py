@@ -35,9 +35,11 @@ def not_found(stream_id: str) -> RequestError:
 
 
 class Reader(ABC):
-    """Who reads; `name` is what their readings are counted under."""
+    """Who reads; `name` is what their readings are counted under. One that `is_client` may know what it was sent, and
+    not what policies kept from it."""
 
     name: str
+    is_client: bool
 
     @abstractmethod
     async def may_read(self, stream: Stream) -> bool:
@@ -46,6 +48,8 @@ class Reader(ABC):
 
 class KeyReader(Reader):
     """A client, with its key."""
+
+    is_client = True
 
     def __init__(self, worker: Worker, key: KnownKey) -> None:
         self.name = f"key {key.id}"
@@ -58,6 +62,8 @@ class KeyReader(Reader):
 
 class UserReader(Reader):
     """Somebody with a browser, by their session."""
+
+    is_client = False
 
     def __init__(self, session: Any, user_id: int) -> None:
         self.name = f"user {user_id}"

@@ -1,5 +1,6 @@
 """A stream of the record as it grows: from Postgres, and what is not there yet from the journals of this machine."""
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,10 +10,17 @@ from uuid import UUID
 from streamviz.records.entries import Given
 from streamviz.records.journal import folder
 from streamviz.records.journal.tail import Tail
-from streamviz.records.models import PolicyVersion, Stream, UpstreamRun, Verdict
+from streamviz.records.models import ClientRun, PolicyVersion, Stream, UpstreamRun, Verdict
 from streamviz.records.moments import as_datetime
 from streamviz.records.queries import streams
-from streamviz.records.recorder import AnyEntry, ChunksReceived, StreamClosed, VerdictRecord, VerdictsGiven
+from streamviz.records.recorder import (
+    AnyEntry,
+    ChunksReceived,
+    FramesSent,
+    StreamClosed,
+    VerdictRecord,
+    VerdictsGiven,
+)
 from streamviz.records.runs import StoredChunk
 from streamviz.records.tables import VERDICT
 
@@ -39,12 +47,14 @@ class Following:
     """Reads one stream from its first chunk on; `read` gives what is new since its last call, and waits for nothing.
 
     While it runs its worker's journal tells what is not stored yet, where that worker is on this machine; that of
-    another machine is stored some seconds later. Not for the event loop: it reads files and Postgres.
+    another machine is stored some seconds later. With `as_sent` a chunk comes once the client got it as it was, or
+    without its bytes where it did not. Not for the event loop: it reads files and Postgres.
     """
 
-    def __init__(self, stream: Stream, root: Path) -> None:
+    def __init__(self, stream: Stream, root: Path, *, as_sent: bool = False) -> None:
         self._id: UUID = stream.pk
-        self._seq = self._verdict = 0
+        self._seq = self._verdict = self._frame = 0
+        self._unsent = Unsent() if as_sent else None
         self._tail = None if stream.outcome else _tail_of(stream.worker, root)
         self._waiting: list[AnyEntry] = []
         self._is_stored = True
@@ -82,6 +92,22 @@ class Following:
         if outcome and news.is_all:
             news.closed = streams.entries_of(streams.load(self._id), has_times=False).closed
         self._note(news)
+        return self._as_sent(news, self._stored_frames())
+
+    def _stored_frames(self) -> set[int]:
+        """The chunks that are new among those that went out as they came."""
+        passed: set[int] = set()
+        if self._unsent is None:
+            return passed
+        later = ClientRun.objects.filter(stream=self._id, first_frame__gte=self._frame).order_by("first_frame")
+        for first_frame, first_seq, offsets in later.values_list("first_frame", "first_seq", "offsets"):
+            self._frame = first_frame + len(offsets)
+            passed |= set() if first_seq is None else set(range(first_seq, first_seq + len(offsets)))
+        return passed
+
+    def _as_sent(self, news: News, passed: set[int]) -> News:
+        if self._unsent is not None:
+            news.chunks = self._unsent.settle(news.chunks, passed, is_over=news.closed is not None)
         return news
 
     def _runs(self) -> Iterable[UpstreamRun]:
@@ -110,18 +136,24 @@ class Following:
             self.close()
             return news
         self._waiting = []
+        passed: set[int] = set()
         for number, entry in enumerate(entries):
             if self._is_ahead(entry):
                 # What lies between was stored, and is no longer in the journal.
                 self._waiting, self._is_stored, news.is_all = entries[number:], True, False
                 break
             self._take(entry, news)
-        return news
+            if isinstance(entry, FramesSent) and entry.first >= self._frame:
+                self._frame = entry.first + len(entry.seqs)
+                passed |= {seq for seq in entry.seqs if seq is not None}
+        return self._as_sent(news, passed)
 
     def _is_ahead(self, entry: AnyEntry) -> bool:
         match entry:
             case ChunksReceived(first=first):
                 return first > self._seq
+            case FramesSent(first=first):
+                return self._unsent is not None and first > self._frame
             case VerdictsGiven(verdicts=[first, *_]):
                 return first.number > self._verdict
             case _:
@@ -151,6 +183,28 @@ class Following:
             self._seq = news.chunks[-1].seq + 1
         if news.verdicts:
             self._verdict = news.verdicts[-1].verdict.number + 1
+
+
+class Unsent:
+    """The chunks of which it is not known yet whether the client got them as they came."""
+
+    def __init__(self) -> None:
+        self._chunks: deque[StoredChunk] = deque()
+        self._passed: set[int] = set()
+        self._last = -1
+
+    def settle(self, chunks: Iterable[StoredChunk], passed: set[int], *, is_over: bool) -> list[StoredChunk]:
+        """Those of which it is known now: where a later one went out, or nothing more does, one that did not never
+        will."""
+        self._chunks.extend(chunks)
+        self._passed |= passed
+        self._last = max(self._last, *passed) if passed else self._last
+        settled: list[StoredChunk] = []
+        while self._chunks and (is_over or self._chunks[0].seq <= self._last):
+            chunk = self._chunks.popleft()
+            settled.append(chunk if chunk.seq in self._passed else chunk._replace(raw=None))
+            self._passed.discard(chunk.seq)
+        return settled
 
 
 def _tail_of(worker: UUID | None, root: Path) -> Tail | None:

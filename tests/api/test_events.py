@@ -16,6 +16,7 @@ from django.db import connections
 from streamviz.api import events as events_module
 from streamviz.api import readers
 from streamviz.api.asgi import application
+from streamviz.core.context import Frame
 from streamviz.core.json_value import encode
 from streamviz.proxy.worker import worker
 from streamviz.records.configuration import KnownKey
@@ -25,7 +26,7 @@ from streamviz.records.models import ApiKey, Policy
 from streamviz.records.models.access import digest
 from tests.events.rules import messages, verify
 from tests.live.test_consumers import cookie
-from tests.records.support import NOON, block, closed, journal_of, judged, move, opened, received, verdict
+from tests.records.support import NOON, block, closed, journal_of, judged, move, opened, passed, received, sent, verdict
 
 REQUEST = encode({"messages": [{"role": "user", "content": "Say hello."}]})
 MINE, THEIRS = "sv-mine", "sv-theirs"
@@ -50,7 +51,10 @@ class Recorder:
         self.journal.flush()
 
     def say(self, first: int, *texts: str) -> None:
-        self.add(received(self.id, [chunk(content=text) for text in texts], first))
+        self.add(
+            received(self.id, [chunk(content=text) for text in texts], first),
+            sent(self.id, passed(range(first, first + len(texts))), first),
+        )
 
     def end(self, **changes: Any) -> None:
         self.add(closed(self.id, **changes))
@@ -204,7 +208,7 @@ async def test_lines_of_json_have_our_own_names(recorder: Recorder) -> None:
 
 async def test_a_recorded_stream_can_be_read_at_its_pace(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     recorder.say(0, "Hel")
-    recorder.add(received(recorder.id, [chunk(content="lo")], 3_000_000))
+    recorder.say(3_000_000, "lo")
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -267,6 +271,23 @@ async def test_a_slow_reader_is_sent_no_more_than_they_take_and_catches_up(recor
     assert len(call.body) < 2 * events_module.PIECE_BYTES
     call.takes.set()
     assert messages((await call.whole()).events)["texts"] == ["x" * 2_000_000 + "and the rest"]
+
+
+async def test_a_client_is_not_told_what_policies_kept_from_it_and_its_operator_is(recorder: Recorder) -> None:
+    recorder.say(0, "Let me look.")
+    call = chunk(tool_calls=[{"index": 0, "id": "c", "function": {"name": "x", "arguments": '{"secret": 1}'}}])
+    recorder.add(
+        received(recorder.id, [call], 1),
+        judged(recorder.id, verdict(recorder.version_id, ordinal=1, at=NOON + 1)),
+        sent(recorder.id, [Frame(b"data: denied", None, "guard")], 1),
+    )
+    held = {"kind": "tool_call", "name": "x", "upstream_id": "c", "held_at": NOON + 1, "held_by": ("guard",)}
+    recorder.end(blocks=[block(0, text="Let me look."), block(1, text='{"secret": 1}', released_at=None, **held)])
+    told = messages((await read(recorder).whole()).events)
+    assert told == {"texts": ["Let me look."], "thoughts": [], "calls": [["x", ""]]}
+    session = await database_sync_to_async(cookie)("bob")
+    seen = await Call(f"/api/streams/{recorder.id}/events", cookie=f"sessionid={session}").whole()
+    assert messages(seen.events)["calls"] == [["x", '{"secret": 1}']]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from streamviz.records.journal.journal import Journal
 from streamviz.records.models import Policy, Stream
 from streamviz.records.runs import RUN
 from tests.records.conftest import Query
-from tests.records.support import NOON, closed, journal_of, judged, move, opened, received, verdict
+from tests.records.support import NOON, closed, journal_of, judged, move, opened, passed, received, sent, verdict
 
 STREAM = uuid.uuid4()
 
@@ -112,6 +112,17 @@ def test_a_stream_of_another_machine_is_read_from_postgres_alone(
     add(journal, closed(STREAM))
     move(tmp_path)
     assert reader.read().closed
+
+
+def test_as_sent_a_chunk_comes_once_it_went_out_and_is_bare_where_it_did_not(journal: Journal, tmp_path: Path) -> None:
+    readers = [Following(Stream.objects.get(pk=STREAM), root, as_sent=True) for root in (tmp_path, tmp_path / "none")]
+    assert [raws(reader.read()) for reader in readers] == [[], []]
+    add(journal, sent(STREAM, passed([0])), received(STREAM, [b"2", b"3"], 2))
+    assert raws(readers[0].read()) == [b"0"]
+    add(journal, sent(STREAM, passed([2]), 1), closed(STREAM))
+    assert raws(readers[0].read()) == [None, b"2", None]
+    move(tmp_path)
+    assert raws(readers[1].read()) == [b"0", None, b"2", None]
 
 
 def test_a_stream_that_was_deleted_is_none(journal: Journal, tmp_path: Path) -> None:

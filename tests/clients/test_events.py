@@ -1,0 +1,79 @@
+"""A stream's events, read by AG-UI's own client: it verifies their order, and has the messages that the page shows."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.conftest import Between
+from tests.e2e.proxied import MESSAGES
+
+DRIVER = Path(__file__).parent / "drivers" / "agui_node.mjs"
+BLOCKS = "SELECT kind, name, text FROM records_block WHERE stream_id = %s ORDER BY ordinal"
+ENDED = "SELECT outcome FROM records_stream WHERE id = %s AND outcome <> ''"
+# One that takes some seconds to answer, and those with texts, thinking and calls.
+RUNNING = "slow"
+RECORDED = ("content", "thinking", "content-tools-empty", "parallel-tools", "refusal")
+
+
+@pytest.fixture(scope="session")
+def read(between: Between, programs: Callable[[str], Path]) -> Callable[[str], dict[str, Any]]:
+    def run(stream: str) -> dict[str, Any]:
+        found = programs("node").parents[1]
+        shutil.copy(DRIVER, found)
+        given = json.dumps({"base": between.base, "key": between.key, "streams": {"read": stream}})
+        done = subprocess.run(["node", str(found / DRIVER.name), given], capture_output=True, text=True, timeout=120)
+        assert done.stdout, done.stderr
+        said: dict[str, Any] = json.loads(done.stdout)
+        assert "error" not in said, said
+        return said
+
+    return run
+
+
+def shown(between: Between, stream: str) -> dict[str, list[Any]]:
+    """What the stream's page shows, once it is over."""
+    assert between.proxied.query(ENDED, stream)
+    rows = between.proxied.query(BLOCKS, stream)
+    return {
+        "texts": [text for kind, _, text in rows if kind in ("content", "refusal")],
+        "thoughts": [text for kind, _, text in rows if kind == "thinking"],
+        "calls": [(name, text) for kind, name, text in rows if kind == "tool_call"],
+    }
+
+
+def told(said: dict[str, Any]) -> dict[str, list[Any]]:
+    """The same, of the messages that the client has."""
+    messages = said["messages"]
+    calls = [call["function"] for message in messages for call in message.get("toolCalls", ())]
+    return {
+        "texts": [each["content"] for each in messages if each["role"] == "assistant" and each.get("content")],
+        "thoughts": [each["content"] for each in messages if each["role"] == "reasoning"],
+        "calls": [(call["name"], call["arguments"]) for call in calls],
+    }
+
+
+@pytest.mark.parametrize("scenario", RECORDED)
+def test_a_recorded_stream(scenario: str, between: Between, read: Callable[[str], dict[str, Any]]) -> None:
+    answer = between.proxied.post({"model": f"sim/{scenario}", "messages": MESSAGES, "stream": True})
+    stream = answer.headers["x-streamviz-stream"]
+    said = read(stream)
+    assert said["types"][0] == "RUN_STARTED"
+    assert said["types"][-1] == "RUN_FINISHED"
+    assert said["messages"][0]["content"] == MESSAGES[0]["content"]
+    assert told(said) == shown(between, stream)
+
+
+def test_a_running_stream(between: Between, read: Callable[[str], dict[str, Any]]) -> None:
+    body = {"model": f"sim/{RUNNING}", "messages": MESSAGES, "stream": True}
+    with ThreadPoolExecutor() as others, between.proxied.posting(body) as response:
+        stream = response.headers["x-streamviz-stream"]
+        reading = others.submit(read, stream)
+        response.read()
+        said = reading.result()
+    assert told(said) == shown(between, stream)
