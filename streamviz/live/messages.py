@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from streamviz.core.verdicts import Decision
+from streamviz.live.fleet import Member
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.row_sources import RowSource
 
@@ -52,10 +53,12 @@ class Rows(PeerMessage, frozen=True):
 
 
 class Counted(PeerMessage, frozen=True):
-    """How many of the sender's streams wait for a person, and how many updates it left out for slow browsers."""
+    """How many of the sender's streams wait for a person, and how many updates it left out for slow browsers; and all
+    that it tells of itself."""
 
     asking: int
     dropped: int
+    member: Member | None = None
 
 
 class StreamWanted(PeerMessage, frozen=True):

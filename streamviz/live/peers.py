@@ -14,6 +14,7 @@ from streamviz.live import actions, messages
 from streamviz.live.approvals import approvals, nobody
 from streamviz.live.exports import Exports
 from streamviz.live.feed import now_us
+from streamviz.live.fleet import Member
 from streamviz.live.pace import Pace
 from streamviz.live.peer_channel import PeerChannel
 from streamviz.live.peer_rows import PeerRows
@@ -37,10 +38,11 @@ ROWS_SECONDS = 0.5
 
 
 class _Counts(NamedTuple):
-    """What a worker counts, and when it said so."""
+    """What a worker counts and tells of itself, and when it said so."""
 
     asking: int
     dropped: int
+    member: Member | None
     heard_at: float
 
 
@@ -173,6 +175,11 @@ class Peers:
         """How many updates the others have left out for slow browsers."""
         return sum(counts.dropped for counts in list(self._counts.values()))
 
+    @property
+    def members(self) -> list[Member]:
+        """What the others tell of themselves."""
+        return [counts.member for counts in list(self._counts.values()) if counts.member is not None]
+
     async def _act_there(self, message: Callable[[int], messages.AnyMessage]) -> bool | None:
         answer = await self._ask(message)
         return answer.is_done if isinstance(answer, messages.Acted) else None
@@ -207,8 +214,8 @@ class Peers:
                 await self._show_wall(sender, again)
             case messages.Rows():
                 self._take_rows(message)
-            case messages.Counted(sender, asking, dropped):
-                self._counts[sender] = _Counts(asking, dropped, monotonic())
+            case messages.Counted(sender, asking, dropped, member):
+                self._counts[sender] = _Counts(asking, dropped, member, monotonic())
             case messages.StreamWanted(sender, stream_id, again):
                 await self._show_stream(sender, stream_id, again)
             case messages.Relayed() | messages.StreamUnknown():
@@ -300,7 +307,7 @@ class Peers:
 
     async def _tell_counts(self) -> None:
         self._told = self._own_counts()
-        await self._channel.publish(messages.Counted(self.name, *self._told))
+        await self._channel.publish(messages.Counted(self.name, *self._told, self._publisher.itself()))
 
     async def _tell_rows(self, rows: list[RowSource], gone: list[uuid.UUID]) -> None:
         """To those alone who watch: for the others a message would only be work."""

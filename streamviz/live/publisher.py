@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.feed import Feed, feed, now_us
+from streamviz.live.fleet import Member
 from streamviz.live.messages import Found
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.stream_views import load_recent
@@ -124,6 +125,10 @@ class Peers(Protocol):
     def dropped(self) -> int:
         """How many updates they left out for slow browsers."""
 
+    @property
+    def members(self) -> list[Member]:
+        """What they tell of themselves."""
+
     async def catch_up(self) -> None:
         """Their rows are on the wall when this returns."""
 
@@ -160,6 +165,8 @@ class Publisher:
         self._has_news = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
         self.peers: Peers | None = None
+        # What this process tells of itself, once it does.
+        self.itself: Callable[[], Member | None] = lambda: None
 
     @property
     def has_wall_subscribers(self) -> bool:
@@ -209,6 +216,11 @@ class Publisher:
         """How many updates were left out for slow browsers, here and at the other workers. From any thread."""
         peers = self.peers
         return Subscriber.dropped_of_all + (peers.dropped if peers else 0)
+
+    def members(self) -> list[Member]:
+        """All processes that can be heard, this one first. From any thread."""
+        own = self.itself()
+        return [*([own] if own else []), *(self.peers.members if self.peers else [])]
 
     async def join(self, name: str, make_topic: Callable[[], Awaitable[Topic]], subscriber: Subscriber) -> None:
         """Watch a topic: with the next tick a snapshot, the same for all who came since the last, then every delta."""

@@ -20,7 +20,7 @@ from streamviz.proxy import http
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.sessions import Sessions
 from streamviz.proxy.turns import Turns
-from streamviz.records.backlog import Watch, backlog
+from streamviz.records.backlog import Backlog, Watch, backlog
 from streamviz.records.configuration import Configuration, KnownKey, KnownRoute
 from streamviz.records.database import conninfo
 from streamviz.records.journal.journal import Journal
@@ -70,6 +70,7 @@ class Worker:
         self._with_key: dict[UUID, tuple[int, Callable[[], object]]] = {}
         self.is_draining = False
         self._is_over = False
+        self.backlog: Backlog | None = None
         self._behind: set[asyncio.Future[None]] = set()
 
     async def start(self) -> None:
@@ -173,7 +174,8 @@ class Worker:
         watch = Watch()
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            watch.look(await asyncio.to_thread(backlog, settings.JOURNAL_DIR, settings.JOURNAL_LIMITS))
+            self.backlog = await asyncio.to_thread(backlog, settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
+            watch.look(self.backlog)
 
     def _why_none_may_begin(self) -> str:
         return self._why_unrecorded() or self._why_few()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from streamviz.records.journal.folder import damaged
 from streamviz.records.journal.room import Limits, usage, why_full
 from streamviz.records.writer.refused import refused
-from streamviz.records.writer.status import is_running, writer_status
+from streamviz.records.writer.status import WriterStatus, is_running, writer_status
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ class Backlog(NamedTuple):
     read, None where there never was one. `trouble`, `upkeep` and `full` are clauses, empty where all is well.
 
     `waits` is for how many seconds, at most, something has been in the journals that nobody has read, and `silent` for
-    how many a writer that runs has said nothing.
+    how many a writer that runs has said nothing. `status` is what a writer said last.
     """
 
     size: int
@@ -36,6 +36,7 @@ class Backlog(NamedTuple):
     damaged: int
     waits: float
     silent: float
+    status: WriterStatus | None = None
 
     @property
     def lag_microseconds(self) -> int | None:
@@ -72,6 +73,7 @@ def backlog(root: Path, limits: Limits) -> Backlog:
         damaged=len(damaged(root)),
         waits=now - (caught_up_at or used.written_at) if used.written_at > caught_up_at else 0.0,
         silent=silent,
+        status=status,
     )
 
 

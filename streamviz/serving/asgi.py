@@ -34,7 +34,7 @@ from streamviz.proxy.asking import asked
 from streamviz.proxy.http import credentials
 from streamviz.proxy.paths import canonical, is_ours
 from streamviz.proxy.worker import worker
-from streamviz.serving import health, metrics
+from streamviz.serving import health, members, metrics
 from streamviz.serving.screens import Screens
 from streamviz.vitals import Vitals
 
@@ -72,6 +72,7 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     await receive()
     connection_created.connect(wait_briefly)
     await worker.start()
+    publisher.itself = partial(members.server, vitals, worker)
     answering.answer = partial(asked, helpers=helpers(worker))
     peers = Peers(publisher, get_channel_layer(), are_workers=True) if settings.HAS_PEERS else None
     if peers:

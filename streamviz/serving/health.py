@@ -1,22 +1,28 @@
 """/healthz and /readyz: a bare ASGI application, so that a probe needs no name that Django knows, and no session.
 
 /readyz fails only where this worker must get no new requests. A database, Redis or a writer that is away is so for all
-workers, and in no client's way: the answer is 200 then too, and says what is `degraded`.
+workers, and in no client's way: the answer is 200 then too, and says what is `degraded`. With `?verbose` each tells of
+all processes of all machines, to whoever may read /metrics.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qs
 
 from asgiref.sync import sync_to_async
 from asgiref.typing import ASGISendCallable, HTTPScope
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
+from msgspec import to_builtins
 from redis.exceptions import RedisError
 
 from streamviz.core.json_value import JsonObject, encode
+from streamviz.live.fleet import machines_of, versions_of
+from streamviz.live.publisher import publisher
 from streamviz.proxy.worker import worker
 from streamviz.records.backlog import backlog
+from streamviz.serving.metrics import WHO_MAY_READ, may_read
 
 # A probe waits no longer for what is only told.
 SECONDS = 2.0
@@ -28,7 +34,9 @@ async def application(scope: HTTPScope, send: ASGISendCallable) -> None:
     """Answer 200, or 503 where /readyz finds that no new requests are to come here, with what it found as JSON."""
     found: JsonObject = {"process": OK}
     status = 200
-    if scope["path"] == "/readyz":
+    if "verbose" in parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True):
+        status, found = await _everything() if may_read(scope) else (403, {"error": WHO_MAY_READ})
+    elif scope["path"] == "/readyz":
         status, found = await _readiness()
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
@@ -43,6 +51,14 @@ async def _readiness() -> tuple[int, JsonObject]:
     is_ready = facts["server"] == OK
     state = "not ready" if not is_ready else f"degraded: {', '.join(degraded)}" if degraded else OK
     return (200 if is_ready else 503), {"state": state, **facts}
+
+
+async def _everything() -> tuple[int, JsonObject]:
+    """What this server finds, and what each process of each machine tells of itself."""
+    status, found = await _readiness()
+    machines = machines_of(publisher.members())
+    told = {"versions": versions_of(machines), "machines": [to_builtins(machine._asdict()) for machine in machines]}
+    return status, {**found, **told}
 
 
 async def _within_time(check: Check) -> str:

@@ -19,6 +19,8 @@ from streamviz.live.subscriber import Subscriber
 from streamviz.proxy import metrics
 from streamviz.records.backlog import Backlog, backlog
 
+WHO_MAY_READ = "Ask from this machine, or with METRICS_TOKEN as a bearer token."
+
 _left_out = figures.counter("live_updates_left_out", "Updates that slow browsers were not sent")
 _watchers = figures.gauge("live_watchers", "Browsers' websockets")
 _others_away = figures.worst("others_away", "Whether other servers cannot be reached")
@@ -45,7 +47,7 @@ async def application(scope: Message, send: Send) -> None:
         look()
         status, body, kind = 200, await asyncio.to_thread(exposition), CONTENT_TYPE_LATEST
     else:
-        status, body, kind = 403, b"Ask from this machine, or with METRICS_TOKEN as a bearer token.\n", "text/plain"
+        status, body, kind = 403, f"{WHO_MAY_READ}\n".encode(), "text/plain"
     headers = [(b"content-type", kind.encode()), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

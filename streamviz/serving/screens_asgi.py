@@ -5,6 +5,7 @@ import gc
 import os
 import socket
 from collections.abc import Callable
+from functools import partial
 
 from channels.layers import get_channel_layer
 from channels.routing import ProtocolTypeRouter
@@ -15,7 +16,7 @@ from streamviz.live.link import Link
 from streamviz.live.peers import Peers
 from streamviz.live.publisher import SHARE_ALONE, publisher
 from streamviz.live.routing import websocket_application
-from streamviz.serving import metrics
+from streamviz.serving import members, metrics
 from streamviz.vitals import Vitals
 
 # Where they share a processor, clients come before those who watch them.
@@ -28,13 +29,15 @@ def application_for(end: socket.socket, stop: Callable[[], None]) -> Application
     async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
         await receive()
         publisher.share = SHARE_ALONE
+        vitals = Vitals("screens")
+        publisher.itself = partial(members.screens, vitals)
         link = Link(end, "screens")
         await link.open()
         layer = get_channel_layer() if settings.HAS_PEERS else link
         peers = Peers(publisher, layer, are_workers=True, is_worker=False)
         peers.on_away = publisher.send_away
         await peers.start()
-        watching = [_stop_without(link, stop), Vitals("screens").watch(metrics.look)]
+        watching = [_stop_without(link, stop), vitals.watch(metrics.look)]
         tasks = [asyncio.ensure_future(each) for each in watching]
         gc.collect()
         gc.freeze()  # what is loaded by now stays

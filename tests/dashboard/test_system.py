@@ -11,6 +11,7 @@ from django.conf import LazySettings
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
+from streamviz.live.fleet import Journal, Member, Writer
 from streamviz.live.publisher import publisher
 from streamviz.live.subscriber import Subscriber
 from streamviz.records.database import conninfo
@@ -19,6 +20,7 @@ from streamviz.records.journal.room import Limits, usage
 from streamviz.records.models import RetentionRun
 from streamviz.records.rules import Retention
 from tests.dashboard.conftest import Cast
+from tests.live.test_fleet import member
 from tests.records.support import journal_of, opened
 from tests.records.test_backlog import say
 
@@ -63,6 +65,31 @@ def test_it_says_that_other_servers_are_missing(cast: Cast, monkeypatch: pytest.
     assert ("Live figures are for this server only" in shown) == are_away
     assert ("<dd>0 here</dd>" in shown) == are_away
     assert ("0+" in shown) == are_away
+
+
+def test_it_shows_each_process_and_what_is_wrong_with_it(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Event loop lag" not in page(cast)  # of nobody who tells nothing
+    journal = Journal(5000, 61.0, Writer(99, "2.0", 0), ["<it> waits"])
+    here = member(12, servers=2, troubles=["<late>"], loop_lag=1.5, streams=1234, journal=journal)
+    there = member(13, "b", is_ready=False, version="<v>", journal=journal)
+    monkeypatch.setattr(publisher, "itself", lambda: here)
+    monkeypatch.setattr(publisher, "peers", Heard([there, member(14, "b", "screens", watchers=7)]))
+    shown = page(cast)
+    for words in ("host-a", "host-b", "Screens", "1,234", "1.50 s", "1 m 1 s behind", "1 of 2 servers can be heard"):
+        assert words in shown
+    assert shown.count("server 12: &lt;late&gt;") == 1
+    assert shown.count("&lt;it&gt; waits") == 1  # of the other machine: this one's journal has words of its own
+    assert [shown.count(f"</svg>{state}</span>") for state in ("Ready", "Degraded", "Not ready")] == [1, 3, 1]
+    assert "Several versions run: 1, 2.0, &lt;v&gt;." in shown
+
+
+class Heard:
+    """The other workers, of whom nothing else is asked."""
+
+    are_workers, asking, dropped = True, 0, 0
+
+    def __init__(self, members: list[Member]) -> None:
+        self.members = members
 
 
 @pytest.mark.parametrize(("refuses", "what"), [(True, "are refused"), (False, "go on unrecorded")])

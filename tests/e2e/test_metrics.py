@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -50,7 +51,7 @@ def test_what_streams_came_to_is_counted(proxied: Proxied) -> None:
     proxied.switch("shell-guard", "enforce")
     for n in range(4):
         proxied.http.close()
-        proxied.http = httpx.Client(base_url=proxied.server.base_url, timeout=120)
+        proxied.http = httpx.Client(base_url=proxied.server.base_url, timeout=120, cookies=proxied.http.cookies)
         assert proxied.ask("content?speed=inf&chunks=20", f"counted {n}").status == 200
     denied = proxied.ask("dangerous?speed=inf", "denied")
     assert b"run_shell" not in denied.body
@@ -98,6 +99,32 @@ def test_the_log_has_each_request_with_its_stream_as_json(proxied: Proxied) -> N
 def test_strangers_may_not_read_it(proxied: Proxied, header: dict[str, str]) -> None:
     answer = proxied.http.get("/metrics", headers=header)
     assert (answer.status_code, "streamviz_" in answer.text) == (403, False)
+
+
+def test_healthz_tells_of_each_process(proxied: Proxied) -> None:
+    path = "/healthz?verbose"
+    assert proxied.http.get("/healthz").json() == {"process": "ok"}
+    stranger = proxied.http.get(path, headers={"x-forwarded-for": "203.0.113.7"})
+    assert (stranger.status_code, list(stranger.json())) == (403, ["error"])
+
+    def told() -> dict[str, Any]:
+        with httpx.Client(base_url=proxied.server.base_url, timeout=60) as prober:
+            answer = prober.get(path)
+        found: dict[str, Any] = answer.json()
+        [machine] = found["machines"]
+        has_all = {each["pid"] for each in machine["members"]} == set(servers(proxied)) and machine["journal"]
+        return found if has_all else {}
+
+    found = until(told)
+    [machine] = found["machines"]
+    assert (found["state"], found["database"], machine["troubles"]) == ("ok", "ok", [])
+    assert [(each["process"], each["is_ready"], each["servers"]) for each in machine["members"]] == [
+        ("server", True, 2)
+    ] * 2
+    writer = machine["journal"]["writer"]
+    assert found["versions"] == [writer["version"]]
+    shown = proxied.http.get("/system/").text
+    assert all(str(pid) in shown for pid in (*servers(proxied), writer["pid"]))
 
 
 def test_what_a_killed_server_has_counted_stays(proxied: Proxied) -> None:

@@ -15,6 +15,7 @@ from streamviz.live import peers as peers_module
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
 from tests.core.support import delta
+from tests.live.test_fleet import member
 from tests.live.workers import PATIENCE, Worker, labels
 
 
@@ -190,3 +191,23 @@ async def test_without_redis_a_worker_shows_its_own_streams_and_joins_the_others
     assert caplog.text.count("cannot be reached: ") == 2  # by each of the two workers, once a minute
     for worker in (here, there):
         await worker.peers.stop()
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not is_so():
+            await asyncio.sleep(0.01)
+
+
+async def test_what_a_worker_tells_of_itself_is_heard_and_forgotten(
+    workers: tuple[Worker, Worker], forgetful: Callable[[], None]
+) -> None:
+    here, there = workers
+    there.publisher.itself = lambda: member(4, streams=2)
+    await there.peers._tell_counts()
+    await until(lambda: here.publisher.members() == [member(4, streams=2)])
+    here.publisher.itself = lambda: member(3)
+    assert [each.pid for each in here.publisher.members()] == [3, 4]
+    await there.peers.stop()
+    forgetful()
+    await until(lambda: [each.pid for each in here.publisher.members()] == [3])

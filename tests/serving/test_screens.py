@@ -3,11 +3,11 @@
 import asyncio
 import base64
 import socket
-import sys
 from collections.abc import AsyncIterator
 
 import psutil
 import pytest
+from django.conf import settings
 
 from streamviz.live.feed import Feed
 from streamviz.live.publisher import Publisher
@@ -100,7 +100,7 @@ async def test_it_is_started_anew_where_it_ended(screens: Screens) -> None:
 async def test_the_server_serves_them_itself_where_it_does_not_start(
     screens: Screens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+    monkeypatch.setattr(settings, "PYTHON", ("/bin/false",))
     first = hand_over(screens)
     assert first is None or await answer(first) == b""
     async with asyncio.timeout(60):

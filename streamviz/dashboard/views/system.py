@@ -1,4 +1,4 @@
-"""How streamviz itself does: what waits for Postgres, how large the database is, what retention last did."""
+"""How streamviz does: its processes, what waits for Postgres, how large the database is, what retention last did."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -6,7 +6,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from streamviz.dashboard import roles
+from streamviz.dashboard.machines import machine_rows
 from streamviz.dashboard.pages import needs
+from streamviz.live.feed import now_us
+from streamviz.live.fleet import machines_of, versions_of
 from streamviz.live.publisher import publisher
 from streamviz.records.backlog import backlog
 from streamviz.records.models import RetentionRun
@@ -18,10 +21,14 @@ from streamviz.records.queries.sizes import table_sizes
 def system(request: HttpRequest) -> HttpResponse:
     """The journals are those of the machine that answers, live updates left out those of all workers."""
     tables = table_sizes()
+    members = publisher.members()
+    fleet = machines_of(members)
     context = {
         "page": "system",
         "backlog": backlog(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS),
         "dropped": publisher.dropped,
+        "machines": machine_rows(fleet, members[0].machine if members else "", now_us()),
+        "versions": versions_of(fleet),
         "others_away": publisher.wall.are_others_away,
         "refuses": settings.JOURNAL_LIMITS.refuses,
         "tables": tables,

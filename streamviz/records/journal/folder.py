@@ -25,6 +25,8 @@ REFUSED = "refused"
 WRITER_LOCK = "writer.lock"
 WRITER_STATUS = "writer.json"
 OURS = (WRITER_LOCK, WRITER_STATUS)
+# What tells this machine from others: all that share these journals are one, whatever they are called.
+MACHINE = "machine"
 _SUFFIX = ".records"
 # Of before there were markers in them.
 _UNMARKED = ".segment"
@@ -58,6 +60,19 @@ def make_private(root: Path) -> None:
         with suppress(FileNotFoundError):  # stored and removed meanwhile
             for file in private_folder(folder).iterdir():
                 _hide_file(file)
+
+
+def machine_id(root: Path) -> str:
+    """What this machine is called among others, kept beside the journals. Raises OSError where that cannot be."""
+    kept = private_folder(root) / MACHINE
+    if not kept.exists():
+        fresh = root / f".{uuid7()}"
+        fresh.touch(0o600)
+        fresh.write_text(str(uuid7()))
+        with suppress(FileExistsError):  # another process was first
+            os.link(fresh, kept)
+        fresh.unlink()
+    return kept.read_text()
 
 
 def journals(root: Path) -> list[Path]:

@@ -9,6 +9,7 @@ import msgspec
 
 from streamviz.records.journal.folder import WRITER_LOCK, WRITER_STATUS, open_locked
 from streamviz.records.journal.room import usage
+from streamviz.version import version
 
 log = logging.getLogger(__name__)
 
@@ -20,13 +21,16 @@ TELL_SECONDS = 60.0
 
 class WriterStatus(msgspec.Struct):
     """All that was in the journals at `caught_up_at` has been read; `at` is when this was written (s since the epoch).
-    `trouble` is why nothing can be stored just now, `upkeep` why the tables cannot be seen to; empty where they can."""
+    `trouble` is why nothing can be stored just now, `upkeep` why the tables cannot be seen to; empty where they can.
+    `began_at` is when the writer began (s since the epoch)."""
 
     pid: int
     at: float
     caught_up_at: float
     trouble: str = ""
     upkeep: str = ""
+    began_at: float = 0.0
+    version: str = ""
 
 
 def writer_status(root: Path) -> WriterStatus | None:
@@ -51,7 +55,8 @@ class Status:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._status = WriterStatus(os.getpid(), 0.0, time.time())
+        now = time.time()
+        self._status = WriterStatus(os.getpid(), 0.0, now, began_at=now, version=version())
         self._told_at: float | None = None
         self._saved_at = float("-inf")
 

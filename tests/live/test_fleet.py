@@ -1,0 +1,46 @@
+"""What processes tell of themselves, put together."""
+
+from typing import Any
+
+from streamviz.live.fleet import Journal, Member, Writer, late, machines_of, versions_of
+
+
+def member(pid: int, machine: str = "a", process: str = "server", **changes: Any) -> Member:
+    """A process that is well."""
+    usual: dict[str, Any] = {
+        "process": process,
+        "machine": machine,
+        "host": f"host-{machine}",
+        "pid": pid,
+        "version": "1",
+        "began_at": pid,
+        "streams": 0,
+        "watchers": 0,
+        "loop_lag": 0.0,
+        "is_ready": True,
+        "troubles": [],
+    }
+    return Member(**usual | changes)
+
+
+def test_processes_stand_at_their_machines_in_order() -> None:
+    told = [member(3, "b"), member(9), member(1, process="screens"), member(2, servers=2)]
+    here, there = machines_of(told)
+    assert (here.host, there.host) == ("host-a", "host-b")
+    assert [each.pid for each in here.members] == [2, 9, 1]
+    assert (here.troubles, there.troubles) == ([], [])
+
+
+def test_what_is_wrong_is_said() -> None:
+    journal = Journal(10, 5.0, Writer(7, "2", 0), ["it has waited"])
+    told = [member(2, servers=3, journal=journal, troubles=["streamviz is stopping", *late(1.25)], is_ready=False)]
+    [machine] = machines_of(told)
+    assert machine.troubles == [
+        "1 of 3 servers can be heard",
+        "it has waited",
+        "server 2: streamviz is stopping",
+        "server 2: its event loop was late by 1.2 s",
+    ]
+    assert machine.journal == journal
+    assert versions_of([machine]) == ["1", "2"]
+    assert late(0.2) == []
