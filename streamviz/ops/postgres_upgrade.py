@@ -1,0 +1,67 @@
+"""The embedded Postgres' data from an older major version into this one's, by dump and restore.
+
+The old folder is kept under another name, as nobody but its owner knows when it is needed no longer.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from streamviz.faults import Fault
+from streamviz.ops.embedded_postgres import (
+    DATABASE,
+    MAJOR_VERSION,
+    USER,
+    EmbeddedPostgres,
+    made_by,
+    socket_dir,
+    wheel_programs,
+)
+
+
+def upgrade(data: Path, old_programs: Path, say: Callable[[str], None]) -> Path:
+    """Take the data folder over with the programs (`postgres` and its like) of the version that made it; where the old
+    folder is then. Raises Fault, with the folder as it was, where that cannot be done."""
+    version = made_by(data)
+    if version == MAJOR_VERSION:
+        raise Fault(f"{data} is of Postgres {version} already: there is nothing to upgrade.")
+    _require_version(old_programs, version)
+    kept, fresh = data.with_name(f"{data.name}.{version}"), data.with_name(f"{data.name}.upgraded")
+    if kept.exists():
+        raise Fault(f"{kept} is there already, from an earlier upgrade. Move it away first.")
+    shutil.rmtree(fresh, ignore_errors=True)
+    old, new = EmbeddedPostgres(data, say, programs=old_programs), EmbeddedPostgres(fresh, say)
+    try:
+        say(f"Starting Postgres {version} on {data}")
+        old.start()
+        new.start()
+        say(f"Moving its data into Postgres {MAJOR_VERSION}; this takes as long as reading and writing all of it")
+        _copy(data, fresh)
+    finally:
+        new.stop()
+        old.stop()
+    data.rename(kept)
+    fresh.rename(data)
+    return kept
+
+
+def _require_version(programs: Path, version: str) -> None:
+    try:
+        said = subprocess.run([programs / "postgres", "--version"], capture_output=True, text=True).stdout
+    except OSError as error:
+        raise Fault(f"{programs / 'postgres'} cannot be run: {error.strerror}.") from None
+    if f"(PostgreSQL) {version}." not in said:
+        raise Fault(f"{programs} has {said.strip() or 'no Postgres'}, and the data is of Postgres {version}.")
+
+
+def _copy(old: Path, new: Path) -> None:
+    """With this version's pg_dump, which reads older servers. Raises Fault where anything goes wrong."""
+    programs = wheel_programs()
+    names = ["--username", USER, "--no-password", "--dbname", DATABASE]
+    dump = [programs / "pg_dump", *names, "--host", socket_dir(old), "--format", "custom", "--compress", "none"]
+    restore = [programs / "pg_restore", *names, "--host", socket_dir(new), "--exit-on-error", "--no-owner"]
+    with subprocess.Popen(dump, stdout=subprocess.PIPE) as dumping:
+        restored = subprocess.run(restore, stdin=dumping.stdout)
+    if dumping.returncode or restored.returncode:
+        raise Fault("The data could not be moved: what pg_dump or pg_restore said is above. Nothing was changed.")

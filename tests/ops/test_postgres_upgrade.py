@@ -1,0 +1,84 @@
+"""The embedded Postgres' data from an older version, which is Debian's here."""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from streamviz.faults import Fault
+from streamviz.ops import system_account
+from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, made_by, socket_dir, wheel_programs
+from streamviz.ops.postgres_upgrade import upgrade
+from tests.conftest import missing
+
+
+@pytest.fixture(scope="module")
+def old_programs() -> Path:
+    found = sorted(Path("/usr/lib/postgresql").glob("1[567]/bin/postgres"))
+    if not found:
+        missing("Debian's Postgres")
+    return found[0].parent
+
+
+@pytest.fixture
+def old(old_programs: Path) -> Iterator[Path]:
+    """The data folder of an older version, with a table in it; no server runs on it."""
+    folder = Path(tempfile.mkdtemp(prefix="streamviz-test-"))
+    data = folder / "postgres"
+    account = system_account.needed_account(print)
+    data.mkdir(mode=0o700)
+    if account:
+        system_account.let_reach(data.parent, account, print)
+        shutil.chown(data, account.pw_uid, account.pw_gid)
+    initdb = [old_programs / "initdb", "-D", data, "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C"]
+    subprocess.run(initdb, check=True, capture_output=True, cwd="/", **system_account.run_as(account))
+    server = EmbeddedPostgres(data, programs=old_programs)
+    server.start()
+    with connect(data) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 'GRÜßE' AS word")
+    server.stop()
+    yield data
+    shutil.rmtree(folder)
+
+
+def connect(data: Path) -> psycopg.Connection:
+    return psycopg.connect(dbname=DATABASE, user=USER, host=str(socket_dir(data)), autocommit=True)
+
+
+def test_its_data_is_taken_over_and_the_old_folder_is_kept(old: Path, old_programs: Path) -> None:
+    version = made_by(old)
+    with pytest.raises(Fault, match=f"upgrade_postgres --old-programs /usr/lib/postgresql/{version}/bin"):
+        EmbeddedPostgres(old).start()
+
+    kept = upgrade(old, old_programs, print)
+    assert (kept, made_by(kept)) == (old.with_name(f"postgres.{version}"), version)
+    server = EmbeddedPostgres(old)
+    server.start()
+    with connect(old) as connection:
+        assert connection.execute("SELECT word FROM kept").fetchone() == ("GRÜßE",)
+    server.stop()
+
+    with pytest.raises(Fault, match="nothing to upgrade"):
+        upgrade(old, old_programs, print)
+
+
+def test_what_cannot_be_done_leaves_it_as_it_was(old: Path, old_programs: Path, tmp_path: Path) -> None:
+    with pytest.raises(Fault, match="and the data is of Postgres"):
+        upgrade(old, wheel_programs(), print)
+    with pytest.raises(Fault, match="cannot be run: No such file"):
+        upgrade(old, tmp_path, print)
+    kept = old.with_name(f"postgres.{made_by(old)}")
+    kept.mkdir()
+    with pytest.raises(Fault, match="from an earlier upgrade"):
+        upgrade(old, old_programs, print)
+    kept.rmdir()
+    assert [each.name for each in old.parent.iterdir() if each.is_dir()] == ["postgres"]
+    server = EmbeddedPostgres(old, programs=old_programs)
+    server.start()
+    with connect(old) as connection:
+        assert connection.execute("SELECT word FROM kept").fetchone() == ("GRÜßE",)
+    server.stop()
