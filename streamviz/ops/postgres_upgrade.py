@@ -59,8 +59,24 @@ def _copy(old: Path, new: Path) -> None:
     """With this version's pg_dump, which reads older servers. Raises Fault where anything goes wrong."""
     programs = wheel_programs()
     names = ["--username", USER, "--no-password", "--dbname", DATABASE]
-    dump = [programs / "pg_dump", *names, "--host", socket_dir(old), "--format", "custom", "--compress", "none"]
-    restore = [programs / "pg_restore", *names, "--host", socket_dir(new), "--exit-on-error", "--no-owner"]
+    dump: list[str | Path] = [
+        programs / "pg_dump",
+        *names,
+        "--host",
+        socket_dir(old),
+        "--format",
+        "custom",
+        "--compress",
+        "none",
+    ]
+    restore: list[str | Path] = [
+        programs / "pg_restore",
+        *names,
+        "--host",
+        socket_dir(new),
+        "--exit-on-error",
+        "--no-owner",
+    ]
     with subprocess.Popen(dump, stdout=subprocess.PIPE) as dumping:
         restored = subprocess.run(restore, stdin=dumping.stdout)
     if dumping.returncode or restored.returncode:
