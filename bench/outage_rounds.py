@@ -95,7 +95,7 @@ def _measure(fleet: Fleet, outages: dict[str, Outage], number: int) -> None:
         for tape in tapes:
             if not tape.is_whole:
                 print(f"{name}: {tape.status} after {len(tape.received)} bytes: {tape.error}", file=sys.stderr)
-        until(lambda: all(state(machine) == "ok" for machine in fleet.machines), 120)
+        until(lambda: all(state(machine) == "ok" for machine in fleet.machines), 600)
     fleet.machines[0].wait_until_stored(sum(bool(tape.received) for tape in everything))
     print("\nEvery byte that a client received is on record:", check_record(fleet.machines[0], everything))
 
