@@ -4,7 +4,6 @@ Format: https://platform.openai.com/docs/api-reference/chat-streaming. What prov
 taken from recorded streams: thinking in five different fields, calls without index or id, empty strings everywhere.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from streamviz.core.aggregator import Aggregator, Chunk
@@ -17,7 +16,7 @@ from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.openai_chat_beside import chat_says_beside
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, Places, legacy_piece, piece_of
 from streamviz.core.wire.openai_chat_message import build_message
-from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, thinking_in
+from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, part_text, thinking_in
 
 MEDIA_FIELDS = ("audio", "images")
 _MEDIA = CHAT_PARTS.union(MEDIA_FIELDS)
@@ -195,7 +194,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         for part in self._few(parts):
             details: JsonObject = {"type": "text", "text": part} if isinstance(part, str) else as_object(part)
             kind = as_text(details.get("type"))
-            text = _part_text(details, kind)
+            text = part_text(details, kind)
             if kind == "thinking" and thinking:
                 if not is_same(text, thinking):
                     self._contradict("a part and a field say different thinking")
@@ -330,19 +329,3 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
 def _says_else(message: JsonObject, delta: JsonObject) -> bool:
     """Whether a client that reads the one gets something else than one that reads the other."""
     return any(message.get(key) and message[key] != delta.get(key) for key in _SAYING)
-
-
-def _part_text(part: JsonObject, kind: str) -> str:
-    """The text of a typed content part; a thinking part may hold a list of text parts."""
-    for key in (kind, "text", "content"):
-        value = part.get(key)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, list):
-            return "".join(_texts(value))
-    return ""
-
-
-def _texts(parts: list[object]) -> Iterator[str]:
-    for part in as_list(parts):
-        yield part if isinstance(part, str) else as_text(as_object(part).get("text"))

@@ -1,4 +1,7 @@
-"""The thinking in a message, or a delta, of OpenAI's chat: providers have many fields for it, and fill several."""
+"""The thinking in a message, or a delta, of OpenAI's chat: providers have many fields for it, and fill several.
+
+Some have it in a part of the content, which is of a type, as any part is.
+"""
 
 from typing import NamedTuple
 
@@ -42,6 +45,17 @@ def text_of(value: object) -> str:
     said: JsonObject = value
     known = next((text for name in _TEXTS if (text := text_of(said.get(name)))), "")
     return known or "".join(text_of(inner) for key, inner in said.items() if key not in _ABOUT)
+
+
+def part_text(part: JsonObject, kind: str) -> str:
+    """The text of a part of the content; one of thinking may hold a list of parts."""
+    for key in (kind, "text", "content"):
+        value = part.get(key)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list):
+            return "".join(each if isinstance(each, str) else as_text(as_object(each).get("text")) for each in value)
+    return ""
 
 
 def is_same(one: str, other: str) -> bool:
