@@ -171,6 +171,18 @@ def test_how_far_a_list_is_can_be_asked_by_whoever_has_it_downloaded(
     assert body.count('{"stream":') == 2, "the same id again counts nothing anew"
 
 
+def test_a_slow_export_is_not_taken_for_one_that_stopped(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(downloads, "_EVERY_SECONDS", 0.0)
+    recorded()
+    recorded()
+    download_id = uuid7()
+    streams = downloads.counted(Stream.objects.all(), lambda: 2, download_id, User.objects.get(username="bob"))
+    next(streams)
+    Download.objects.update(updated_at=NOON - timedelta(days=9))
+    next(streams)
+    assert Download.objects.get(pk=download_id).updated_at > NOON - timedelta(days=9)
+
+
 def _named(asked: dict[str, str]) -> tuple[UUID, User]:
     return UUID(asked["progress"]), User.objects.get(username="bob")
 

@@ -30,8 +30,8 @@ def waiting(number: int, seconds: list[int], **more: object) -> tuple[uuid.UUID,
     return stream_id, [head, *received, end]
 
 
-def held(first: int, last: int) -> object:
-    return block(held_at=START + first * SECOND, released_at=START + last * SECOND)
+def held(first: int, last: int, ordinal: int = 0) -> object:
+    return block(ordinal=ordinal, held_at=START + first * SECOND, released_at=START + last * SECOND)
 
 
 def test_each_wait_is_counted_for_who_caused_it() -> None:
@@ -45,6 +45,13 @@ def test_each_wait_is_counted_for_who_caused_it() -> None:
     assert (slow.upstream, slow.held, slow.client) == (0, 1, 1)
     assert Stall.objects.get(cause="upstream").lasted_us == 8 * SECOND
     assert stalls_by_time(NOW + timedelta(hours=1), NOW + timedelta(hours=2), timedelta(hours=1)) == []
+
+
+def test_blocks_that_are_held_at_the_same_time_keep_a_stream_waiting_once() -> None:
+    blocks = [held(1, 4, 0), held(2, 9, 1), held(3, 5, 2), held(20, 21, 3)]
+    store(waiting(0, [0, 30], blocks=blocks))
+    [stall] = Stall.objects.filter(cause="held")
+    assert (stall.times, stall.lasted_us) == (2, 9 * SECOND)
 
 
 def test_they_go_with_their_stream() -> None:
