@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from time import monotonic
 
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -12,8 +13,9 @@ from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.rows import SearchTooBroad, limited
 from streamviz.records.queries.statistics import by_time
 
-# So many streams are written between two notes of how many there are.
+# So many streams are written, or so much time goes by, between two notes of how many there are.
 _EVERY = 50
+_EVERY_SECONDS = 5.0
 _FORGOTTEN_AFTER = timedelta(days=1)
 # One that was not heard of for so long is not under way.
 STOPPED_AFTER = timedelta(minutes=1)
@@ -31,11 +33,12 @@ def counted(
         return
     this = Download.objects.filter(pk=download_id)
     this.update(total=number_of())
-    number = 0
+    number, noted_at = 0, monotonic()
     for number, stream in enumerate(streams, 1):
         yield stream
-        if number % _EVERY == 0:
+        if number % _EVERY == 0 or monotonic() - noted_at >= _EVERY_SECONDS:
             this.update(streams=number, updated_at=timezone.now())
+            noted_at = monotonic()
     this.update(streams=number, is_whole=True, updated_at=timezone.now())
 
 

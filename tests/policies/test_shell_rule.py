@@ -792,6 +792,14 @@ def test_it_knows_the_tools_of_agents(name: str, arguments: JsonObject) -> None:
     assert judge(policy, block(raw.replace("rm", "ls"), name=name)).decision is Decision.ALLOW
 
 
+def test_it_reads_json_within_json() -> None:
+    policy = build("shell_rule", {"tools": ["*"]})
+    hidden = "".join(f"\\u{ord(letter):04x}" for letter in "rm -rf /etc")
+    for text in (f'{{"command": "{hidden}"}}', f' [{{"x": {{"command": "{hidden}"}}}}]'):
+        assert judge(policy, block(json.dumps({"arguments": text}), name="web_search")).decision is Decision.DENY
+    assert judge(policy, block(json.dumps({"arguments": "{no JSON"}), name="web_search")).decision is Decision.ALLOW
+
+
 def test_what_a_tool_with_a_grammar_is_given_is_the_command_itself() -> None:
     called = block("rm -rf ~\n", name="shell")
     assert isinstance(called, ToolCallStreamBlock)

@@ -3,6 +3,7 @@
 from urllib.parse import parse_qsl, urlencode
 
 from django.contrib import messages
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
@@ -43,12 +44,12 @@ def rename_view(request: HttpRequest, view_id: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, wrong_with(form))
         return redirect(view.url)
-    name = form.cleaned_data["name"]
-    if SavedView.objects.filter(user=view.user, name=name).exclude(pk=view.pk).exists():
+    view.name = form.cleaned_data["name"]
+    try:
+        with transaction.atomic():
+            view.save(update_fields=["name"])
+    except IntegrityError:
         messages.error(request, "Another view has this name.")
-        return redirect(view.url)
-    view.name = name
-    view.save(update_fields=["name"])
     return redirect(view.url)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from streamviz.core.json_value import JsonObject, as_text
+from streamviz.core.json_value import JsonObject, as_text, decode
 
 # Names of tools that run commands: of Claude Code, Codex, Cursor, Gemini CLI, Cline, opencode, OpenHands, goose,
 # Windsurf, Copilot and of servers of MCP. Capitals make no difference.
@@ -77,7 +77,7 @@ _Members = list[tuple[str, object]]
 
 
 def _objects(value: object) -> Iterator[_Members]:
-    """The members of every object in it."""
+    """The members of every object in it, also of those that a text in it is the JSON of."""
     level = [value]
     while level:
         item = level.pop()
@@ -86,6 +86,15 @@ def _objects(value: object) -> Iterator[_Members]:
             level += item.values()
         elif isinstance(item, list):
             level += item
+        elif isinstance(item, str) and item.lstrip()[:1] in ("{", "["):
+            level.append(_json_in(item))
+
+
+def _json_in(text: str) -> object:
+    try:
+        return decode(text)
+    except ValueError:
+        return None
 
 
 def _plain(key: str) -> str:

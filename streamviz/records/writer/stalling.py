@@ -39,9 +39,25 @@ def stall_rows(closed: StreamClosed, requested_at: int, received: Sequence[int])
 
 def _waits(closed: StreamClosed) -> Iterator[Wait]:
     """What is known to have kept it waiting."""
-    for block in closed.blocks:
-        if block.held_at is not None:
-            end = block.released_at or block.completed_at or closed.ended_at
-            yield Wait(block.held_at, max(block.held_at, end), Stall.Cause.HELD)
+    yield from _holds(closed)
     for began, ended in closed.client_waits or ():
         yield Wait(began, closed.ended_at if ended is None else ended, Stall.Cause.CLIENT)
+
+
+def _holds(closed: StreamClosed) -> Iterator[Wait]:
+    """Blocks that are held at the same time keep it waiting once."""
+    held = [
+        (block.held_at, block.released_at or block.completed_at or closed.ended_at)
+        for block in closed.blocks
+        if block.held_at is not None
+    ]
+    ended = 0
+    began: int | None = None
+    for start, end in sorted(held):
+        if began is not None and start > ended:
+            yield Wait(began, ended, Stall.Cause.HELD)
+            began = None
+        began = start if began is None else began
+        ended = max(ended, start, end)
+    if began is not None:
+        yield Wait(began, ended, Stall.Cause.HELD)
