@@ -9,7 +9,7 @@ from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.worker import Worker
-from streamviz.records.tallies import Amounts
+from streamviz.records.tallies import Amounts, OfKey
 
 _KEYS = UUID("9b0f7a52-8a3c-4c0e-8a55-1d0c6d7a4e21")
 _BEGINNINGS = {"hour": "%Y-%m-%dT%H", "day": "%Y-%m-%d", "month": "%Y-%m"}
@@ -30,7 +30,7 @@ async def reserve(
         tally = tally_of(stream, period)
         counts = worker.sessions.counts(tally, stream.requested_at)
         if any(policy.counts_key == period for policy in enforced):
-            counts = await _reserve(worker, stream, tally, amounts(), period)
+            counts = await _reserve(worker, stream, tally, amounts(), _of_key(stream, period))
         stream.context.of_key[period] = counts
 
 
@@ -49,12 +49,20 @@ def add(worker: Worker, stream: LiveStream, spent: SessionCounts) -> None:
 
 def tally_of(stream: LiveStream, period: str) -> UUID:
     """Under which name is counted what its key does in the hour, day or month (UTC) in which the stream began."""
-    began = datetime.fromtimestamp(stream.requested_at / 1_000_000, UTC).strftime(_BEGINNINGS[period])
-    return uuid5(_KEYS, f"{stream.key_id}\n{began}")
+    return uuid5(_KEYS, f"{stream.key_id}\n{_began(stream, period)}")
+
+
+def _began(stream: LiveStream, period: str) -> str:
+    return datetime.fromtimestamp(stream.requested_at / 1_000_000, UTC).strftime(_BEGINNINGS[period])
+
+
+def _of_key(stream: LiveStream, period: str) -> OfKey:
+    since = datetime.strptime(_began(stream, period), _BEGINNINGS[period]).replace(tzinfo=UTC)
+    return OfKey(stream.key_id, period, since)
 
 
 async def _reserve(
-    worker: Worker, stream: LiveStream, tally: UUID, amounts: Amounts, period: str = ""
+    worker: Worker, stream: LiveStream, tally: UUID, amounts: Amounts, of_key: OfKey | None = None
 ) -> SessionCounts:
-    stream.reserved[period] = tally  # even if the answer is not waited for
-    return await worker.tallies.reserve(tally, stream.id, amounts, period)
+    stream.reserved[of_key.period if of_key else ""] = tally  # even if the answer is not waited for
+    return await worker.tallies.reserve(tally, stream.id, amounts, of_key)

@@ -6,7 +6,8 @@ import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import LiteralString, TypeVar
+from datetime import datetime
+from typing import LiteralString, NamedTuple, TypeVar
 
 import psycopg
 from psycopg.rows import class_row
@@ -21,13 +22,29 @@ log = logging.getLogger(__name__)
 # A client waits for this.
 RESERVE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
+_COUNT_SECONDS = 2.0
 # A worker that has not renewed its reservations for GONE_SECONDS (in the function, too) is gone.
 RENEW_SECONDS = 20.0
 
 _RESERVE = "SELECT * FROM streamviz_reserve(%s, %s, %s, %s, %s, %s)"
+# What the record has of a key in a stretch of time, from before it was counted. Index stream_of_key.
+_BEGIN = """
+INSERT INTO records_sessiontally
+    (session_id, began_at, touched_at, streams, blocks, tool_calls, output_tokens, cost, is_estimate, unpriced)
+SELECT %(tally)s, %(since)s, now(), count(*), coalesce(sum(stream.block_count), 0), coalesce(sum(told.calls), 0),
+    coalesce(sum(coalesce(stream.output_tokens, told.length / 4)), 0), coalesce(sum(stream.cost), 0),
+    coalesce(bool_or(stream.output_tokens IS NULL AND stream.block_count > 0), false), 0
+FROM records_stream AS stream CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE kind = 'tool_call') AS calls, coalesce(sum(length), 0) AS length
+    FROM records_block WHERE stream_id = stream.id
+) AS told
+WHERE stream.key_id = %(key)s AND stream.requested_at >= %(since)s AND stream.outcome <> ''
+ON CONFLICT DO NOTHING
+"""
+_IS_BEGUN = "SELECT FROM records_sessiontally WHERE session_id = %s"
 _SETTLE = "SELECT streamviz_settle(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 _RENEW = "UPDATE records_reservation SET seen_at = now() WHERE worker = %s"
-# A session that comes back later is counted from the record once more; a key is not, and its month has up to 31 days.
+# What comes back later is counted from the record once more; a key's month has up to 31 days.
 _FORGET = "DELETE FROM records_sessiontally WHERE touched_at < now() - interval '32 days'"
 
 
@@ -37,6 +54,14 @@ class Amounts:
 
     output_tokens: int | None
     cost: float | None
+
+
+class OfKey(NamedTuple):
+    """What a key does in an hour, a day or a month, the `period`, that began at `since`."""
+
+    key_id: int | None
+    period: str
+    since: datetime
 
 
 @dataclass(slots=True, eq=False)
@@ -74,18 +99,23 @@ class Tallies:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._close()
 
-    async def reserve(self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts, period: str = "") -> SessionCounts:
+    async def reserve(
+        self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts, of_key: OfKey | None = None
+    ) -> SessionCounts:
         """What the session has come to without this stream, whose amounts are reserved from now on.
 
-        With a `period`, `session` is the name under which its key is counted in that hour, day or month. Where the
-        database does not say, the counts hold the `trouble`.
+        Where that is asked `of_key`, `session` is the name under which the key is counted in that stretch of time.
+        Where the database does not say, the counts hold the `trouble`.
         """
+        period = of_key.period if of_key else ""
         values: list[object] = [session, stream, self._worker, amounts.output_tokens, amounts.cost, period]
         try:
             async with asyncio.timeout(RESERVE_SECONDS):
                 # Who asks again as soon as it has its answer is not to find that still reserved.
                 if owed := self._last_owed.get(session):
                     await owed.is_settled.wait()
+                if of_key is not None:
+                    await self._do(lambda connection: _begin(connection, session, of_key))
                 return await self._do(lambda connection: _reserve(connection, values))
         except (psycopg.Error, OSError, TimeoutError) as error:
             log.warning("session totals are unavailable: %s", error)
@@ -146,6 +176,20 @@ class Tallies:
         if connection is not None:
             with suppress(psycopg.Error, OSError):
                 await connection.close()
+
+
+async def _begin(connection: Connection, tally: uuid.UUID, of_key: OfKey) -> None:
+    """Count what the key has done, unless it is counted already. No client waits long for that: where it takes too
+    long, it counts from now on."""
+    if await (await connection.execute(_IS_BEGUN, [tally])).fetchone() is not None:
+        return
+    told = {"tally": tally, "key": of_key.key_id, "since": of_key.since}
+    try:
+        async with connection.transaction():
+            await connection.execute("SELECT set_config('statement_timeout', %s, true)", [f"{_COUNT_SECONDS}s"])
+            await connection.execute(_BEGIN, told)
+    except psycopg.errors.QueryCanceled:
+        log.warning("a key has done too much in this %s to be counted: its limit begins now", of_key.period)
 
 
 async def _reserve(connection: Connection, values: list[object]) -> SessionCounts:

@@ -38,7 +38,7 @@ class Books:
         self.was_asked = asyncio.Event()
         self.answers = asyncio.Event()
 
-    async def reserve(self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts, period: str) -> SessionCounts:
+    async def reserve(self, session: uuid.UUID, stream: uuid.UUID, amounts: Amounts, of_key: object) -> SessionCounts:
         self.reserved.add(stream)
         self.was_asked.set()
         await self.answers.wait()

@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,12 +16,15 @@ from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.policies import build
 from streamviz.proxy import limiting
 from streamviz.proxy.worker import Worker
+from streamviz.records import tallies
 from streamviz.records.database import conninfo
-from streamviz.records.tallies import Amounts, Tallies
+from streamviz.records.tallies import Amounts, OfKey, Tallies
 from tests.exchange.support import Play
 from tests.records.conftest import Query
+from tests.records.history import NOW, store, story
 from tests.records.support import block, closed, opened, write
 
+KEY = "INSERT INTO records_apikey (name, prefix, digest, created_at) VALUES (%s, %s, %s, now()) RETURNING id"
 END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE %s AND pid <> pg_backend_pid()"
 
 
@@ -138,17 +142,44 @@ async def test_a_stream_is_reserved_and_settled_for_its_session_and_its_key_apar
     first, second = workers
     session, key, moved, stream = (uuid.uuid4() for _ in range(4))
     await first.reserve(session, stream, Amounts(10, 1.0))
-    await first.reserve(key, stream, Amounts(10, 1.0), "day")
+    of_key = OfKey(None, "day", NOW)
+    await first.reserve(key, stream, Amounts(10, 1.0), of_key)
     await second.reserve(moved, uuid.uuid4(), Amounts(0, 0.0))
     query("UPDATE records_reservation SET session_id = %s WHERE session_id = %s", moved, session)
     first.settle(session, stream, SessionCounts(streams=1, output_tokens=7))
     await first.stop()
-    of_session, of_key = [
+    in_session, in_day = [
         await second.reserve(tally, uuid.uuid4(), Amounts(0, 0.0), period)
-        for tally, period in ((moved, ""), (key, "day"))
+        for tally, period in ((moved, None), (key, of_key))
     ]
-    assert (of_session.streams, of_session.output_tokens, of_session.running) == (1, 7, 1)
-    assert (of_key.streams, of_key.running, of_key.reserved_tokens) == (0, 1, 10)
+    assert (in_session.streams, in_session.output_tokens, in_session.running) == (1, 7, 1)
+    assert (in_day.streams, in_day.running, in_day.reserved_tokens) == (0, 1, 10)
+
+
+async def test_a_key_is_counted_from_the_beginning_of_its_day(workers: list[Tallies], query: Query) -> None:
+    [(key,)], [(other,)] = [query(KEY, name, name, name) for name in ("ours", "theirs")]
+    told = {"output_tokens": 10, "cost": 0.25}
+    streams = [(NOW, key, told), (NOW, key, {**told, "output_tokens": None}), (NOW, other, told)]
+    streams.append((NOW - timedelta(days=1), key, told))
+    made = [story(at, number=n, key_id=of, **more) for n, (at, of, more) in enumerate(streams)]
+    await asyncio.to_thread(store, *made)
+    day, tally = NOW.replace(hour=0, minute=0, second=0, microsecond=0), uuid.uuid4()
+    for worker, running in zip(workers, (0, 1), strict=True):
+        counts = await worker.reserve(tally, uuid.uuid4(), Amounts(5, 0.5), OfKey(key, "day", day))
+        assert (counts.streams, counts.cost, counts.running) == (2, 0.5, running)
+        # Each calls one tool, and of the second nobody told how many tokens that took.
+        assert (counts.tool_calls, counts.blocks >= 2) == (2, True)
+        assert counts.output_tokens > 10
+        assert counts.is_estimate
+
+
+async def test_a_key_that_has_done_too_much_to_be_counted_begins_at_nothing(
+    workers: list[Tallies], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tallies, "_BEGIN", "SELECT pg_sleep(60), %(tally)s::uuid, %(key)s::int, %(since)s::timestamptz")
+    monkeypatch.setattr(tallies, "_COUNT_SECONDS", 0.01)
+    counts = await workers[0].reserve(uuid.uuid4(), uuid.uuid4(), Amounts(5, 0.5), OfKey(None, "month", NOW))
+    assert (counts.streams, counts.trouble) == (0, "")
 
 
 async def test_where_the_database_is_away_that_is_a_failure_of_the_policy() -> None:
