@@ -37,7 +37,7 @@ from streamviz.records.runs import StoredChunk, StoredFrame
 MOST_CHUNKS = 300_000
 MOST_BYTES = 100_000_000
 # What is longer takes some time, in which a page is to say so.
-_MOST_AT_ONCE = 10_000
+_MOST_AT_ONCE = 3_000
 # Of all that are kept.
 _MOST_KEPT = 600_000
 _RUNS_AT_ONCE = 40
