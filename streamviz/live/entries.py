@@ -11,7 +11,7 @@ class Entry(msgspec.Struct, frozen=True):
     """A row: its place (`group`, then `order`, ascending), what filters ask, and its parts as HTML.
 
     `order` and `ended_at` are µs since the epoch, `order` negative where the newest is on top. `asked_by` are the
-    policies that ask a person, once for each block.
+    policies that ask a person, once for each block, `is_part` says that a run made the call.
     """
 
     id: uuid.UUID
@@ -21,3 +21,4 @@ class Entry(msgspec.Struct, frozen=True):
     facts: Facts
     parts: dict[str, str]
     asked_by: tuple[str, ...] = ()
+    is_part: bool = False

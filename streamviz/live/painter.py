@@ -45,6 +45,7 @@ class Painter:
             facts=_facts(row),
             parts=self._entry.parts | changed if self._entry else changed,
             asked_by=tuple(block.asked_by for block in row.stream.asking),
+            is_part=bool(row.stream.part),
         )
         return self._entry
 

@@ -95,7 +95,7 @@ class Wall:
         if self._load_recent is None:
             return
         for view in await self._load_recent():
-            if view.id not in self.entries and self._is_recent(view):
+            if view.id not in self.entries and not view.part and self._is_recent(view):
                 row = row_of(view, now)
                 self.put(Painter().paint_whole(row, row.text))
 
@@ -144,6 +144,9 @@ class Wall:
             return False
         if entry is None or entry is before:
             return False
+        if entry.is_part and entry.group != "asks":
+            # What a run calls is shown with the run, unless a person is wanted for it.
+            return self.entries.pop(source.id, None) is not None
         self.entries[source.id] = entry
         return True
 

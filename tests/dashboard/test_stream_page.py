@@ -34,3 +34,18 @@ def test_exported_as_markdown_media_are_described(db: None) -> None:
     text = b"".join(markdown.write([stream], "http://localhost")).decode()
     assert "- image/\\<b>png, 3 B" in text
     assert "QUJD" not in text
+
+
+def test_a_run_shows_its_calls_and_what_they_came_to(cast: Cast) -> None:
+    run = recorded(executor="reasoning", outcome="completed", input_tokens=0, output_tokens=0)
+    spent = {"session": run.session, "parent": run.pk, "relation": "step", "input_tokens": 100, "output_tokens": 7}
+    plan = recorded(part="plan 1", outcome="completed", cost="0.25", **spent)
+    recorded(part="answer", outcome="upstream_error", cost="0.5", **spent)
+    page = cast["bob"].get(f"/streams/{run.pk}/").content.decode()
+    assert "2 calls · 200 tokens in, 14 out · $0.75" in page
+    assert f'href="/streams/{plan.pk}/"' in page
+    assert "plan 1: completed" in page
+    assert "answer: upstream error" in page
+    of_plan = cast["bob"].get(f"/streams/{plan.pk}/").content.decode()
+    assert f'href="/streams/{run.pk}/">Run</a>' in of_plan
+    assert "Calls of this run" not in of_plan

@@ -365,3 +365,22 @@ async def test_what_is_shown_of_very_many_is_what_a_page_opened_now_shows(seed: 
     for group in GROUPS:
         for part in ("group", "count", "more"):
             assert page.text(f"{part}-{group}") == again.text(f"{part}-{group}")
+
+
+async def test_what_a_run_calls_is_its_own_row_only_while_a_person_is_wanted_for_it() -> None:
+    walls = Walls()
+    page = await walls.open()
+    run = walls.run(session_label="a", executor="reasoning")
+    plan = walls.run(session_label="a", part="plan 1")
+    await plan.say("{}")
+    await walls.tick()
+    assert list(walls.wall.entries) == [run.id]
+    assert "run ·" in page.text(f"r-{run.id.hex}")
+    tools = await asking(walls, session_label="b", part="tools 1")
+    assert rows(page)["asks"] == ["b"]
+    assert "tools 1 of a run" in page.text(f"r-{tools.id.hex}")
+    tools.answer(1, PersonDecided(Decision.ALLOW, "alice"))
+    await tools.finish()
+    await walls.tick()
+    assert list(walls.wall.entries) == [run.id]
+    assert "asks" not in rows(page)

@@ -20,6 +20,7 @@ from streamviz.core.verdicts import Decision
 from streamviz.dashboard import chunk_text, queries, roles, tryout
 from streamviz.dashboard.pages import NotFoundHere, needs, render_page
 from streamviz.dashboard.playback import Asked, is_played, playback_of, takes_long
+from streamviz.dashboard.runs import calls_of
 from streamviz.live import actions, messages, rendering
 from streamviz.live.feed import feed, now_us
 from streamviz.live.pace import Pace
@@ -61,7 +62,7 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     content = await rendering.stream(
         found.view, now_us(), Pace(), first, moment=moment, is_played=is_played(found.view), asked=asked_for
     )
-    context = found.context("stream") | {"content": content}
+    context = found.context("stream") | {"content": content, "calls": await calls_of(found.view)}
     # A socket shows the newest blocks.
     context["is_watchable"] = found.is_watchable and window_of(found.view, first).is_newest
     return await render_page(request, "dashboard/stream.html", context)
@@ -110,7 +111,8 @@ async def peek(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The same beside the Live page's list, without its frame."""
     found = await find_stream(stream_id, has_times=True)
     content = await rendering.stream(found.view, now_us(), Pace())
-    return await render_page(request, "dashboard/_peek.html", found.context("peek") | {"content": content})
+    context = found.context("peek") | {"content": content, "calls": await calls_of(found.view)}
+    return await render_page(request, "dashboard/_peek.html", context)
 
 
 @needs(roles.VIEW)

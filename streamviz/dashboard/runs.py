@@ -1,0 +1,31 @@
+"""The calls that a run made: those that run here from memory, the others from the record."""
+
+import uuid
+
+from asgiref.sync import sync_to_async
+
+from streamviz.live.feed import feed, now_us
+from streamviz.live.presentation.run_calls import RunCalls, run_calls
+from streamviz.live.presentation.stream_views import view_of, view_of_running
+from streamviz.live.presentation.views import StreamView
+from streamviz.records.models import Stream
+from streamviz.records.models.streams import Relation
+from streamviz.records.queries import streams
+
+_MOST_CALLS = 250
+
+
+async def calls_of(run: StreamView) -> RunCalls | None:
+    """The calls of a stream, as far as they are known by now; None where it is no run."""
+    if not run.executor:
+        return None
+    calls = await sync_to_async(_recorded)(run.id)
+    here = [*feed.running.values(), *feed.finished.values()]
+    calls |= {each.id: view_of_running(each) for each in here if each.place.parent == run.id and each.part}
+    return run_calls(run, sorted(calls.values(), key=lambda call: call.requested_at), now_us())
+
+
+def _recorded(run: uuid.UUID) -> dict[uuid.UUID, StreamView]:
+    found = Stream.objects.filter(parent=run, relation=Relation.STEP).order_by("requested_at", "id")
+    outlines = streams.outlines(found, ending=1)[:_MOST_CALLS]
+    return {each.pk: view_of(streams.outline_of(each)) for each in outlines}

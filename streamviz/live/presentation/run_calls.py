@@ -1,0 +1,61 @@
+"""The calls of a run as lanes over its time: plans, tools and the answer."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from streamviz.live.presentation.text import UNKNOWN, about, age, count, money, one_line, plural
+from streamviz.live.presentation.views import StreamView
+from streamviz.live.presentation.waterfall import Span, end_of
+
+_FILLS = {"plan": "thinking", "tools": "tool", "answer": "content"}
+_LEAST = 0.3
+
+
+class CallLane(NamedTuple):
+    """A call of a run; `css` says what it was for, `words` is all of it for those who do not see the drawing."""
+
+    stream: StreamView
+    part: str
+    css: str
+    span: Span
+    state: str
+    words: str
+    sum: str
+
+
+class RunCalls(NamedTuple):
+    """All calls of a run, and what they came to."""
+
+    lanes: list[CallLane]
+    total: str
+
+
+def run_calls(run: StreamView, calls: Sequence[StreamView], now: int) -> RunCalls:
+    """The drawing at the time `now` (µs since the epoch)."""
+    start, end = run.requested_at, end_of(run, now)
+    lanes = [_lane(call, start, max(1, end - start), now) for call in calls]
+    return RunCalls(lanes, " · ".join([plural(len(calls), "call"), *_spent(calls)]))
+
+
+def _lane(call: StreamView, start: int, length: int, now: int) -> CallLane:
+    end = end_of(call, now)
+    left, right = (min(100.0, max(0.0, (at - start) * 100 / length)) for at in (call.requested_at, end))
+    width = max(_LEAST, right - left)
+    part = one_line(call.part, 60)
+    state = call.settled_state(now).word
+    took = age(end - call.requested_at)
+    words = f"{part}: {state}, {took}, from {age(call.requested_at - start)} on"
+    span = Span(f"{left:.2f}%", f"{width:.2f}%", f"{left + width:.2f}%")
+    return CallLane(call, part, _FILLS.get(part.split(" ")[0], "other"), span, state, words, took)
+
+
+def _spent(calls: Sequence[StreamView]) -> list[str]:
+    """Tokens and cost, as far as they are known."""
+    told = [call.tokens for call in calls if call.tokens.output is not None]
+    if not told:
+        return [f"tokens {UNKNOWN}"]
+    is_estimated = any(each.is_estimated for each in told)
+    asked, said = sum(each.input or 0 for each in told), sum(each.output or 0 for each in told)
+    costs = [call.cost for call in calls if call.cost]
+    spent = [f"{about(count(asked), is_estimated)} tokens in, {about(count(said), is_estimated)} out"]
+    return [*spent, *([about(money(sum(costs)), is_estimated)] if costs else [])]
