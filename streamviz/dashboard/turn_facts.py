@@ -56,7 +56,7 @@ def _streaming(turns: Turns) -> int:
 
 def _branches(turns: Turns, totals: SessionRow) -> str:
     notes = []
-    for kind, words in (("subagent", "by sub-agents"), ("fork", "in forks"), ("step", "of runs")):
+    for kind, words in (("subagent", "by sub-agents"), ("fork", "in forks"), ("step", "calls of runs")):
         if number := sum(len(line.turns) for line in turns.lines if line.kind == kind):
             notes.append(f"{number} {words}")
     if attempts := sum(len(turn.attempts) for turn in turns.all):
@@ -107,11 +107,21 @@ def _facts(record: Stream, stream: StreamView) -> list[TurnFact]:
         TurnFact("TTFT", [(exact(upstream), "upstream"), (exact(client), later or "client")]),
         TurnFact("Duration", [(age(stream.since_start(stream.ended_at)), f"held {exact(held)}" if held else "")]),
         TurnFact("ITL", [(exact(stream.itl_p50), "p50"), (exact(stream.itl_p95), "p95")]),
+        *(_spent_by_calls() if stream.executor else _spent(stream, tokens)),
+        TurnFact("Finish", [(one_line(stream.finish_reason, 60) or UNKNOWN, _outcome(stream))]),
+    ]
+
+
+def _spent(stream: StreamView, tokens: Tokens) -> list[TurnFact]:
+    return [
         _input(tokens),
         TurnFact("Tokens out", [(about(count(tokens.output), tokens.is_estimated), _output_note(tokens))]),
         TurnFact("Cost", [(about(money(stream.cost), tokens.is_estimated), "")]),
-        TurnFact("Finish", [(one_line(stream.finish_reason, 60) or UNKNOWN, _outcome(stream))]),
     ]
+
+
+def _spent_by_calls() -> list[TurnFact]:
+    return [TurnFact("Tokens, cost", [(UNKNOWN, "those of its calls")])]
 
 
 def _input(tokens: Tokens) -> TurnFact:

@@ -44,6 +44,7 @@ def test_a_run_shows_its_calls_and_what_they_came_to(cast: Cast) -> None:
     page = cast["bob"].get(f"/streams/{run.pk}/").content.decode()
     assert "2 calls · 200 tokens in, 14 out · $0.75" in page
     assert f'href="/streams/{plan.pk}/"' in page
+    assert "those of its calls" in page
     assert "plan 1: completed" in page
     assert "answer: upstream error" in page
     of_plan = cast["bob"].get(f"/streams/{plan.pk}/").content.decode()

@@ -32,8 +32,7 @@ def facts_of(stream: StreamView, now: int) -> list[Fact]:
         _duration(stream, now),
         Fact("ITL p50", exact(stream.itl_p50)),
         Fact("ITL p95", exact(stream.itl_p95)),
-        *_tokens(stream),
-        _cost(stream),
+        *([Fact("Tokens, cost", UNKNOWN, "those of its calls")] if stream.executor else _spent(stream)),
         *_finish(stream),
         *([Fact("Executor", one_line(stream.executor, 60))] if stream.executor else ()),
         *([Fact("Part", one_line(stream.part, 60), "of a run")] if stream.part else ()),
@@ -61,6 +60,10 @@ def _duration(stream: StreamView, now: int) -> Fact:
     if stream.is_running:
         return Fact("Duration", age(now - stream.requested_at), "running", stream.requested_at // 1000)
     return Fact("Duration", age(stream.since_start(stream.ended_at)))
+
+
+def _spent(stream: StreamView) -> list[Fact]:
+    return [*_tokens(stream), _cost(stream)]
 
 
 def _tokens(stream: StreamView) -> list[Fact]:

@@ -61,9 +61,7 @@ def _attempts(turn: Turn, streams: Mapping[UUID, StreamView]) -> Iterator[Item]:
 def _branch(line: Line, streams: Mapping[UUID, StreamView]) -> Iterator[Item]:
     icon, name = _NAMES[line.kind]
     below = list(_of_line(line, streams))
-    yield Item(
-        line.turns[0], name, plural(len(line.turns), "call" if line.kind == "step" else "turn"), icon, opens=True
-    )
+    yield Item(line.turns[0], name, plural(len(line.turns), line.noun), icon, opens=True)
     yield from below[:-1]
     yield below[-1]._replace(closes=below[-1].closes + 1)
 

@@ -18,6 +18,7 @@ class Link(NamedTuple):
 
 # What a turn called: it does not go on from the turn's answer.
 _WITHIN = ("subagent", "step")
+_NAMES = {"subagent": "Sub-agent", "fork": "Fork", "step": "Calls of the run"}
 _TITLES = {"subagent": "sub-agent", "fork": "fork", "step": "calls"}
 
 
@@ -49,6 +50,16 @@ class Line:
     prefix: str = ""
     letter: str = ""
     turns: list[Turn] = field(default_factory=list)
+
+    @property
+    def noun(self) -> str:
+        """What each of its turns is."""
+        return "call" if self.kind == "step" else "turn"
+
+    @property
+    def name(self) -> str:
+        """What it is called where it stands below its turn."""
+        return _NAMES.get(self.kind, "")
 
     @property
     def title(self) -> str:
