@@ -44,8 +44,10 @@ class Listening(Server):
 
 
 def _close(listener: Port) -> None:
-    """Whoever is connected already, as far as the system can tell, is served."""
-    listener.doRead()
+    """Whoever waits already, as far as the system can tell, is served: Twisted by itself takes about as many as it took
+    the last time, and the rest would be cut off. Then nobody more is taken."""
+    listener.numberAccepts = BACKLOG
+    Port.doRead(listener)
     listener.stopListening()
 
 
@@ -56,12 +58,6 @@ class SharedPort(Port):
         """Called by Twisted where somebody connects."""
         self.numberAccepts = 1
         super().doRead()
-
-    def close(self) -> None:
-        """Take whoever waits, as the other servers may stop too, and then nobody more."""
-        self.numberAccepts = BACKLOG
-        super().doRead()
-        self.stopListening()
 
 
 class Sharing(Server):
@@ -80,4 +76,4 @@ class Sharing(Server):
         listener.silence_seconds = self.limits.silence_seconds
         listener.startListening()
         logger.info("Listening on port %s with others", listener.getHost().port)
-        return listener.close
+        return partial(_close, listener)  # the other servers may stop too
