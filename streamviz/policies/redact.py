@@ -105,8 +105,11 @@ class Redact(Policy):
     def found_beside(self, text: str, is_word: bool) -> str:
         if "content" not in self._in:
             return ""
-        found, _ = self._finder.find(Tail(text, 0, True))
-        return found[0].label if found else ""
+        for reading in (text, unescaped(text)) if "\\" in text else (text,):
+            found, _ = self._finder.find(Tail(reading, 0, True))
+            if found:
+                return found[0].label
+        return ""
 
     def on_delta(self, block: StreamBlock, tail: Tail, context: StreamingContext) -> Reading:
         found, safe = self._finder.find(tail)
@@ -164,7 +167,7 @@ class _Masking:
         before = self.counts.total()
         made: object = value
         if isinstance(value, str):
-            made = self.text(value)
+            made = self._json_text(value) if _is_json_with_escapes(value) else self.text(value)
         elif isinstance(value, int | float):
             made = self._number(value)
         elif isinstance(value, dict):
@@ -202,6 +205,10 @@ class _Masking:
         if self.counts.total() == before:
             return number
         return made if self._has_text_for_numbers else 0
+
+
+def _is_json_with_escapes(text: str) -> bool:
+    return "\\" in text and text.lstrip()[:1] in ("{", "[")
 
 
 def _edit(found: Found, mask: str) -> Edit:

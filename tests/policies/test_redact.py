@@ -239,3 +239,18 @@ def test_more_than_can_be_looked_at_in_time_is_a_failure() -> None:
         judge(policy, block(mails, name="f"))
     numbers = json.dumps({"list": list(range(200_000))})
     assert judge(policy, block(numbers, name="f")).decision is Decision.ALLOW
+
+
+ESCAPED = "".join(f"\\u{ord(letter):04x}" for letter in "jane.roe@example.com")
+
+
+def test_json_within_json_is_masked_without_its_escapes() -> None:
+    policy = build("redact", {"find": ["e-mail"], "in": ["tool_call"]})
+    raw = json.dumps({"arguments": f'{{"to": "{ESCAPED}", "n": 1}}'})
+    masked = json.loads(judge(policy, block(raw)).text)
+    assert json.loads(masked["arguments"]) == {"to": "[e-mail removed]", "n": 1}
+
+
+def test_what_stands_beside_an_answer_is_read_without_its_escapes_too() -> None:
+    policy = build("redact", {"find": ["e-mail"], "in": ["content"]})
+    assert policy.found_beside(f'{{"to": "{ESCAPED}"}}', False) == "e-mail"
