@@ -83,12 +83,10 @@ async def model_call(
 async def serve(caller: Caller, request: ModelRequest, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
     """Serve a call, of a client or of a run, from its request to its last word. Raises as above."""
     worker, wire_format = caller.worker, caller.wire_format
-    executor = caller.executor(request.model)
     target = await caller.find(request)
     aggregator = wire_format.new_aggregator(settings.ANSWER_BOUNDS)
     said = caller.says(request)
     stream = new_stream(caller, said, request, aggregator)
-    stream.executor, stream.calls_model = executor.shown, executor.calls_model
     exchange = Exchange(stream, wire_format, aggregator, (), Means(settings.ANSWER_BOUNDS, within, rest))
     send = http.adding(send, {"x-streamviz-stream": str(stream.id)})
     driver = Driver(exchange, worker.observers, helpers(worker), send, worker.floods)
@@ -122,6 +120,8 @@ async def _judge(call: _Call, target: Target) -> RequestJudging:
     their say. What they mask in the answer the record does not get."""
     stream, exchange, context, worker = call.stream, call.exchange, call.stream.context, call.worker
     stream.upstream_model, stream.provider = target.model, target.provider
+    executor = call.caller.executor(context.request.model)
+    stream.executor, stream.calls_model = executor.shown, executor.calls_model
     context.price = partial(price, target.model, target.provider)
     context.request = replace(context.request, names=target.names(context.request.model))
     chosen = worker.configuration.policies_for(context.request.models, stream.key_name)

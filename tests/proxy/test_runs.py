@@ -12,12 +12,13 @@ from streamviz.core.policy import ActivePolicy, ByHand
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.exchange.stream import LiveStream
+from streamviz.executors.registry import build as build_executor
 from streamviz.live.feed import Feed
 from streamviz.policies import build
 from streamviz.proxy import calls
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.worker import Worker
-from streamviz.records.configuration import KnownKey, ScopedPolicy
+from streamviz.records.configuration import KnownKey, KnownRoute, ScopedPolicy
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
 from tests.exchange.support import event
@@ -152,6 +153,19 @@ async def test_a_denied_call_does_not_run_and_the_others_do(worker: Worker, answ
     assert [stream.part for stream in streams] == ["plan 1", "tools 1", "plan 2", "answer", ""]
     assert {stream.place.parent for stream in streams[:-1]} == {streams[-1].id}
     assert {stream.session_id for stream in streams} == {streams[-1].session_id}
+
+
+async def test_a_request_that_a_policy_sends_to_a_run_is_recorded_as_one(
+    worker: Worker, answering: Callable[..., Model]
+) -> None:
+    answering(said(plan()), said("Done."))
+    worker.configuration.routes["planner"] = KnownRoute("openai/gpt-4o", "http://127.0.0.1:9/v1", "", build_executor("reasoning", {}))
+    rule = ActivePolicy(build("request_rule", {"set": {"model": "planner"}}), "reroute", 1, 1, Mode.ENFORCE)
+    worker.configuration.policies = (ScopedPolicy("reroute", 1, Mode.ENFORCE, ("sim/m",), (), rule),)
+    client = Client(worker, **{"x-streamviz-executor": ""})
+    await over(client, worker)
+    run = list(worker.observers.feed.finished.values())[-1]
+    assert (run.executor, run.calls_model, run.part) == ("reasoning", False, "")
 
 
 @pytest.mark.parametrize("decision", [Decision.ALLOW, Decision.DENY])
