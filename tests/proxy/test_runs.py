@@ -159,7 +159,9 @@ async def test_a_request_that_a_policy_sends_to_a_run_is_recorded_as_one(
     worker: Worker, answering: Callable[..., Model]
 ) -> None:
     answering(said(plan()), said("Done."))
-    worker.configuration.routes["planner"] = KnownRoute("openai/gpt-4o", "http://127.0.0.1:9/v1", "", build_executor("reasoning", {}))
+    worker.configuration.routes["planner"] = KnownRoute(
+        "openai/gpt-4o", "http://127.0.0.1:9/v1", "", build_executor("reasoning", {})
+    )
     rule = ActivePolicy(build("request_rule", {"set": {"model": "planner"}}), "reroute", 1, 1, Mode.ENFORCE)
     worker.configuration.policies = (ScopedPolicy("reroute", 1, Mode.ENFORCE, ("sim/m",), (), rule),)
     client = Client(worker, **{"x-streamviz-executor": ""})
