@@ -31,14 +31,14 @@ LOOK_AT_RECORD_SECONDS = 0.5
 # After so long without news Postgres is asked, which knows more where the worker is gone.
 DOUBT_SECONDS = 2.0
 
-Told = tuple[int, Fact]
+# When something was (µs since the epoch), and what.
+TimedFact = tuple[int, Fact]
 _at = itemgetter(0)
 
 
 class Facts:
-    """One stream's, for one who reads. `batches` gives them in order, each with when it was (µs since the epoch), and
-    nothing now and then while there is no news. With `as_sent` they tell what the client got: nothing of what policies
-    kept from it."""
+    """One stream's, for one who reads. `batches` gives them in order, and nothing now and then while there is no news.
+    With `as_sent` they tell what the client got: nothing of what policies kept from it, and of why they did."""
 
     def __init__(self, stream: Stream, *, as_sent: bool) -> None:
         self._stream = stream
@@ -46,15 +46,15 @@ class Facts:
         self._following = Following(stream, settings.JOURNAL_DIR, as_sent=as_sent)
         self._telling = Telling(stream.wire_format)
         self._requested_at = as_microseconds(stream.requested_at)
-        self._has_asked = False
+        self._has_looked = self._has_asked = False
         self._known_holds: list[tuple[int, Held]] = []
         self._held: set[int] = set()
         self._news_at = self._looked_at = monotonic()
 
-    async def batches(self) -> AsyncGenerator[list[Told]]:
+    async def batches(self) -> AsyncGenerator[list[TimedFact]]:
         """Raises Stream.DoesNotExist where it is deleted meanwhile."""
         try:
-            yield [(self._requested_at, _opened(self._stream)), *await self._ask()]
+            yield [(self._requested_at, _opened(self._stream))]
             if self._stream.outcome:
                 self._known_holds = await database_sync_to_async(_holds_of)(self._stream)
             is_over = False
@@ -78,36 +78,41 @@ class Facts:
             self._news_at = monotonic()
         return news
 
-    async def _batch(self, news: News) -> list[Told]:
-        first = await self._ask(is_settled=bool(news.chunks or news.closed)) if not self._has_asked else []
-        said: list[Told] = []
+    async def _batch(self, news: News) -> list[TimedFact]:
+        asked = [] if self._has_asked else await self._ask(news)
+        said: list[TimedFact] = []
         pace = Pace()
         for chunk in news.chunks:
             said += ((chunk.received_at, event) for event in self._telling.take(chunk))
             await pace.rest()
-        if self._kept_back is not None:
-            self._kept_back.note(each.verdict for each in news.verdicts)
-        verdicts: list[Told] = [(each.verdict.at, _judged(each)) for each in news.verdicts]
+        verdicts = self._verdicts(news)
         holds = self._take_holds(None if news.is_all or not news.chunks else news.chunks[-1].received_at, news.closed)
-        told = [*first, *merge(said, verdicts, holds, key=_at)]
+        told = [*asked, *merge(said, verdicts, holds, key=_at)]
         if (closed := news.closed) is not None:
-            may_know = closed if self._kept_back is None else self._kept_back.left_of(closed)
-            told += ((closed.ended_at, event) for event in self._telling.close(may_know))
+            kept_back = () if self._kept_back is None else self._kept_back.among(closed.blocks)
+            told += ((closed.ended_at, event) for event in self._telling.close(closed, kept_back))
             told.append((closed.ended_at, _closed(closed)))
         return told
 
-    async def _ask(self, *, is_settled: bool = False) -> list[Told]:
-        """What the request adds, once. While policies take their time over it, the record does not have it."""
-        request = bytes(self._stream.request)
-        if not request and not self._stream.outcome:
-            if not is_settled:
-                return []
+    async def _ask(self, news: News) -> list[TimedFact]:
+        """What the request adds, once. While policies take their time over it, nobody has it; it is known before
+        anything comes of it."""
+        request = news.request
+        if not request and (not self._has_looked or news.chunks or news.closed):
             request = await database_sync_to_async(_request_of)(self._stream)
-        self._has_asked = True
+            self._has_looked = True
+        self._has_asked = bool(request or news.chunks or news.closed)
         found = await asyncio.to_thread(_asked, request, self._stream.wire_format)
         return [(self._requested_at, each) for each in found]
 
-    def _take_holds(self, until: int | None, closed: StreamClosed | None) -> list[Told]:
+    def _verdicts(self, news: News) -> list[TimedFact]:
+        if self._kept_back is None:
+            return [(each.verdict.at, _judged(each)) for each in news.verdicts]
+        self._kept_back.note(each.verdict for each in news.verdicts)
+        enforced = (each for each in news.verdicts if each.verdict.mode == Mode.ENFORCE)
+        return [(each.verdict.at, replace(_judged(each), reason="", failure="", by="")) for each in enforced]
+
+    def _take_holds(self, until: int | None, closed: StreamClosed | None) -> list[TimedFact]:
         """Those that began until then; with None all that are known."""
         running = feed.get(self._stream.pk)
         if running is not None:
@@ -145,13 +150,10 @@ class KeptBack:
             if each.mode == Mode.ENFORCE and each.decision != Decision.ALLOW and each.subject != Subject.REQUEST
         }
 
-    def left_of(self, closed: StreamClosed) -> StreamClosed:
-        """The end of the stream without their texts."""
-        return replace(closed, blocks=[self._left_of(block) for block in closed.blocks])
-
-    def _left_of(self, block: BlockRecord) -> BlockRecord:
-        is_kept_back = None in self._ordinals or block.ordinal in self._ordinals or block.released_at is None
-        return replace(block, text="") if is_kept_back else block
+    def among(self, blocks: Iterable[BlockRecord]) -> set[int]:
+        """The ordinals of those of which the client got nothing more than what came to it as it was."""
+        kept = self._ordinals
+        return {each.ordinal for each in blocks if each.released_at is None or None in kept or each.ordinal in kept}
 
 
 def _holds_of(stream: Stream) -> list[tuple[int, Held]]:

@@ -88,12 +88,13 @@ async def reader_of(scope: HTTPScope, worker: Worker) -> Reader:
 
 async def stream_for(reader: Reader, stream_id: UUID) -> Stream:
     """Raises RequestError (404) for a stream that is not there, or not for them."""
-    found = Stream.objects.filter(pk=stream_id)
-    stream = await found.afirst()
+    # What was asked may be megabytes. Not `afirst`, which goes on with a connection that Postgres has closed.
+    find = database_sync_to_async(Stream.objects.filter(pk=stream_id).defer("request").first)
+    stream = await find()
     # One that has just begun is in the record soon.
     for _ in range(LOOKS if stream is None and _is_new(stream_id) else 0):
         await asyncio.sleep(LOOK_SECONDS)
-        if (stream := await found.all().afirst()) is not None:
+        if (stream := await find()) is not None:
             break
     if stream is None or not await reader.may_read(stream):
         raise not_found(str(stream_id))

@@ -18,6 +18,7 @@ from streamviz.records.recorder import (
     ChunksReceived,
     FramesSent,
     StreamClosed,
+    StreamOpened,
     VerdictRecord,
     VerdictsGiven,
 )
@@ -31,9 +32,11 @@ _verdict = VERDICT.reader()
 
 @dataclass
 class News:
-    """What is new of a stream, each kind in order; `closed` once there is nothing more. `is_all` while nothing else is
-    known to be there."""
+    """What is new of a stream, each kind in order; `closed` once there is nothing more. `request` is what was asked,
+    where the journal tells it: policies may settle that after the stream began. `is_all` while nothing else is known to
+    be there."""
 
+    request: bytes = b""
     chunks: list[StoredChunk] = field(default_factory=list)
     verdicts: list[Given] = field(default_factory=list)
     closed: StreamClosed | None = None
@@ -126,48 +129,44 @@ class Following:
         ]
 
     def _read_journal(self) -> News:
-        news = News()
-        if self._tail is None:
-            return news
-        try:
-            entries = self._waiting or [entry for entry in self._tail.read(False) if entry.stream_id == self._id]
-            news.is_all = not self._tail.is_behind
-        except OSError:  # Its worker is gone, and all of its journal is stored.
-            self.close()
-            return news
-        self._waiting = []
+        entries, self._waiting = self._waiting or self._new_entries(), []
+        news = News(is_all=not self._waiting and (self._tail is None or not self._tail.is_behind))
         passed: set[int] = set()
-        for number, entry in enumerate(entries):
-            if self._is_ahead(entry):
-                # What lies between was stored, and is no longer in the journal.
-                self._waiting, self._is_stored, news.is_all = entries[number:], True, False
-                break
+        for entry in entries:
             self._take(entry, news)
             if isinstance(entry, FramesSent) and entry.first >= self._frame:
                 self._frame = entry.first + len(entry.seqs)
                 passed |= {seq for seq in entry.seqs if seq is not None}
         return self._as_sent(news, passed)
 
-    def _is_ahead(self, entry: AnyEntry) -> bool:
-        match entry:
-            case ChunksReceived(first=first):
-                return first > self._seq
-            case FramesSent(first=first):
-                return self._unsent is not None and first > self._frame
-            case VerdictsGiven(verdicts=[first, *_]):
-                return first.number > self._verdict
-            case _:
-                return False
+    def _new_entries(self) -> list[AnyEntry]:
+        """What the journal has. Behind segments that are gone it waits, until what they held is read from Postgres."""
+        if self._tail is None:
+            return []
+        before = self._tail.number
+        try:
+            entries = [entry for entry in self._tail.read(False) if entry.stream_id == self._id]
+        except OSError:  # A segment went as it was to be opened, or its worker is gone: all of that is stored.
+            self._is_stored = True
+            if not (self._tail.journal / folder.LOCK).is_file():
+                self.close()
+            return []
+        if self._tail.number <= before + 1:
+            return entries
+        self._waiting, self._is_stored = entries, True
+        return []
 
     def _take(self, entry: AnyEntry, news: News) -> None:
         match entry:
+            case StreamOpened():
+                news.request = entry.request
             case ChunksReceived():
                 news.chunks += (chunk for chunk in _chunks(entry) if chunk.seq >= self._seq)
             case VerdictsGiven():
                 news.verdicts += self._given([each for each in entry.verdicts if each.number >= self._verdict])
             case StreamClosed():
                 news.closed = entry
-            case _:
+            case FramesSent():
                 return
         self._note(news)
 

@@ -1,7 +1,9 @@
 """What stored chunks say, as events, each when it came; and of a stream whose chunks are not all kept, what its blocks
 say in the end."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+
+from msgspec.structs import replace
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.events import (
@@ -24,15 +26,18 @@ from streamviz.records.runs import StoredChunk
 
 class Telling:
     """One stream: its chunks in order, then its end. Where a policy masks, or content is not kept, a chunk is without
-    its bytes: from there on nothing is told until the end, which has the blocks as they may be known."""
+    its bytes, and old ones are there no longer: from the first of those on nothing is told until the end, which has the
+    blocks as they may be known."""
 
     def __init__(self, wire_format: str) -> None:
         self._aggregator = AGGREGATORS[wire_format]()
+        self._next = 0
         self._has_lost = self._is_broken = False
 
     def take(self, chunk: StoredChunk) -> list[StreamEvent]:
         """What a chunk says; nothing that comes behind one that cannot be read counts."""
-        self._has_lost = self._has_lost or chunk.raw is None
+        self._has_lost = self._has_lost or chunk.raw is None or chunk.seq != self._next
+        self._next = chunk.seq + 1
         if self._has_lost or self._is_broken:
             return []
         events = [event for each in events_of(chunk) for event in self._aggregator.aggregate(each)]
@@ -40,16 +45,18 @@ class Telling:
         self._is_broken = failure is not None and failure.kind == MALFORMED_CHUNK
         return events
 
-    def close(self, closed: StreamClosed) -> list[StreamEvent]:
-        """What the end of it says."""
-        return [*self._rest_of(closed)] if self._has_lost else self._aggregator.close()
+    def close(self, closed: StreamClosed, kept_back: Container[int] = ()) -> list[StreamEvent]:
+        """What the end of it says. Of blocks whose ordinals are in `kept_back` no more is told."""
+        has_all = not self._has_lost and self._next >= closed.chunk_count
+        return self._aggregator.close() if has_all else [*self._rest_of(closed, kept_back)]
 
-    def _rest_of(self, closed: StreamClosed) -> Iterator[StreamEvent]:
+    def _rest_of(self, closed: StreamClosed, kept_back: Container[int]) -> Iterator[StreamEvent]:
         told = self._aggregator.state.blocks
         for record in closed.blocks:
+            is_kept_back = record.ordinal in kept_back
             if record.ordinal < len(told):
-                yield from _rest(told[record.ordinal], record)
-            else:
+                yield from _rest(told[record.ordinal], replace(record, text="") if is_kept_back else record)
+            elif not is_kept_back:
                 yield from _whole(record)
         if closed.usage:
             yield UsageUpdated(as_object(decode(closed.usage)))

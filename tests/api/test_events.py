@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from django.conf import LazySettings
 from django.db import connections
+from msgspec.structs import replace
 
 from streamviz.api import events as events_module
 from streamviz.api import readers
@@ -20,6 +22,7 @@ from streamviz.core.context import Frame
 from streamviz.core.json_value import encode
 from streamviz.proxy.worker import worker
 from streamviz.records.configuration import KnownKey
+from streamviz.records.database import conninfo
 from streamviz.records.ids import uuid7
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models import ApiKey, Policy
@@ -43,6 +46,7 @@ class Recorder:
         self.root = root
         self.version_id = version_id
         self.id = uuid7()
+        self.said = 0
         self.journal: Journal = journal_of(root, [opened(self.id, key_id=key_id, request=REQUEST)])
 
     def add(self, *entries: Any) -> None:
@@ -50,14 +54,13 @@ class Recorder:
             self.journal.append(entry)
         self.journal.flush()
 
-    def say(self, first: int, *texts: str) -> None:
-        self.add(
-            received(self.id, [chunk(content=text) for text in texts], first),
-            sent(self.id, passed(range(first, first + len(texts))), first),
-        )
+    def say(self, first: int, *texts: str, at: int = NOON) -> None:
+        came = received(self.id, [chunk(content=text) for text in texts], first)
+        self.said = first + len(texts)
+        self.add(replace(came, received_at=at), sent(self.id, passed(range(first, self.said)), first))
 
     def end(self, **changes: Any) -> None:
-        self.add(closed(self.id, **changes))
+        self.add(closed(self.id, **{"chunk_count": self.said} | changes))
 
     async def move(self) -> None:
         """What is in the journal is in Postgres."""
@@ -208,7 +211,7 @@ async def test_lines_of_json_have_our_own_names(recorder: Recorder) -> None:
 
 async def test_a_recorded_stream_can_be_read_at_its_pace(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     recorder.say(0, "Hel")
-    recorder.say(3_000_000, "lo")
+    recorder.say(1, "lo", at=NOON + 3_000_000)
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -283,11 +286,43 @@ async def test_a_client_is_not_told_what_policies_kept_from_it_and_its_operator_
     )
     held = {"kind": "tool_call", "name": "x", "upstream_id": "c", "held_at": NOON + 1, "held_by": ("guard",)}
     recorder.end(blocks=[block(0, text="Let me look."), block(1, text='{"secret": 1}', released_at=None, **held)])
-    told = messages((await read(recorder).whole()).events)
-    assert told == {"texts": ["Let me look."], "thoughts": [], "calls": [["x", ""]]}
+    told = (await read(recorder).whole()).events
+    verify(told)
+    assert messages(told) == {"texts": ["Let me look."], "thoughts": [], "calls": []}
     session = await database_sync_to_async(cookie)("bob")
     seen = await Call(f"/api/streams/{recorder.id}/events", cookie=f"sessionid={session}").whole()
     assert messages(seen.events)["calls"] == [["x", '{"secret": 1}']]
+
+
+async def test_a_client_is_told_that_it_was_denied_something_and_not_why_or_what_is_only_tried(
+    recorder: Recorder,
+) -> None:
+    given = {"reason": "the secret", "failure": "a fault", "by": "alice"}
+    shadow = verdict(recorder.version_id, mode="shadow", **given)
+    recorder.add(judged(recorder.id, shadow, verdict(recorder.version_id, number=1, **given)))
+    recorder.end()
+    told = [event["value"] for event in (await read(recorder).whole()).events if event["type"] == "CUSTOM"]
+    assert [(each["number"], each["decision"]) for each in told if "decision" in each] == [(1, "deny")]
+    session = await database_sync_to_async(cookie)("bob")
+    seen = await Call(f"/api/streams/{recorder.id}/events", cookie=f"sessionid={session}").whole()
+    for call, is_told in ((told, False), (seen.events, True)):
+        assert [word in str(call) for word in given.values()] == [is_told] * 3
+
+
+async def test_what_was_asked_is_told_where_policies_took_their_time_over_it(recorder: Recorder) -> None:
+    key = next(iter(worker.configuration.keys.values())).id
+    recorder.id = uuid7()
+    recorder.add(opened(recorder.id, key_id=key, request=b""))
+    await recorder.move()
+    live = read(recorder)
+    await live.until(lambda: live.body)
+    recorder.add(opened(recorder.id, key_id=key, request=REQUEST))
+    recorder.say(0, "Hel", "lo")
+    recorder.end()
+    assert "Say hello." in str((await live.whole()).events)
+    await recorder.move()
+    rest = await read(recorder, last_event_id=live.numbered[4][0]).whole()
+    assert live.numbered[5:] == rest.numbered
 
 
 @pytest.mark.parametrize(
@@ -309,6 +344,27 @@ async def test_other_methods_and_places_are_refused_and_sites_are_named(
     unknown = await Call(f"/api/streams/{uuid.uuid4()}/events", authorization=f"Bearer {MINE}",
                          origin="https://agents.example").whole()  # fmt: skip
     assert (unknown.status, unknown.headers["access-control-allow-origin"]) == (404, "https://agents.example")
+
+
+async def test_it_goes_on_where_postgres_was_started_anew(recorder: Recorder) -> None:
+    recorder.end()
+    await recorder.move()
+    unknown = f"/api/streams/{uuid.uuid4()}/events"
+    assert (await Call(unknown, authorization=f"Bearer {MINE}").whole()).status == 404
+    await asyncio.to_thread(end_connection, await sync_to_async(connection_open)())
+    assert (await read(recorder).whole()).status == 200
+
+
+def connection_open() -> int | None:
+    """The process that serves this thread's connection, where it has one."""
+    found = connections["default"].connection
+    return None if found is None else found.info.backend_pid
+
+
+def end_connection(process: int | None) -> None:
+    """As Postgres does when it stops."""
+    with psycopg.connect(conninfo()) as postgres:
+        postgres.execute("SELECT pg_terminate_backend(%s)", [process])
 
 
 async def test_a_stream_that_has_just_begun_is_waited_for(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:

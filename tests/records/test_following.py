@@ -74,6 +74,34 @@ def test_what_the_journal_has_no_more_is_read_from_postgres(
     assert found == [b"2", b"3"]
 
 
+def test_the_end_does_not_come_before_what_the_journal_has_no_more(
+    journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamviz.records.journal.journal.SEGMENT_BYTES", 1)
+    policy = Policy(name="guard", kind="tool_rule", parameters={"names": ["x"]})
+    policy.save()
+    reader = following(tmp_path)
+    reader.read()
+    add(journal, received(STREAM, [b"2"], 2), judged(STREAM, verdict(policy.versions.get().pk)))
+    add(journal, opened(uuid.uuid4()))
+    move(tmp_path)
+    add(journal, closed(STREAM, chunk_count=3))
+    found = News()
+    while found.closed is None:
+        news = reader.read()
+        found.chunks, found.verdicts, found.closed = (
+            found.chunks + news.chunks, found.verdicts + news.verdicts, news.closed
+        )  # fmt: skip
+    assert (raws(found), len(found.verdicts)) == ([b"2"], 1)
+
+
+def test_a_request_that_comes_after_its_stream_began_is_news(journal: Journal, tmp_path: Path) -> None:
+    add(journal, opened(STREAM, request=b"later"))
+    reader = following(tmp_path)
+    reader.read()
+    assert reader.read().request == b"later"
+
+
 def test_verdicts_come_with_their_policies(journal: Journal, tmp_path: Path) -> None:
     policy = Policy(name="guard", kind="tool_rule", parameters={"names": ["x"]})
     policy.save()

@@ -2,8 +2,10 @@
 
 import uuid
 
+import pytest
+
 from streamviz.core.blocks import StreamState
-from streamviz.core.events import StreamEvent, StreamFinished, UsageUpdated
+from streamviz.core.events import BlockDelta, BlockSealed, BlockStarted, StreamEvent, StreamFinished, UsageUpdated
 from streamviz.core.json_value import encode
 from streamviz.records.runs import StoredChunk
 from streamviz.records.telling import Telling
@@ -40,6 +42,26 @@ def test_where_a_chunk_is_not_kept_the_end_tells_what_blocks_may_say() -> None:
     last = telling.close(closed(STREAM, blocks=[block(0, text="Mail [masked] now"), block(1, text="Bye")]))
     assert [told.text for told in added_up([*first, *last]).blocks] == ["Mail [masked] now", "Bye"]
     assert last[-2:] == [UsageUpdated({"prompt_tokens": 1, "completion_tokens": 2}), StreamFinished("stop")]
+
+
+@pytest.mark.parametrize("kept", [(), (0,), (1,)], ids=["none", "the first", "the last"])
+def test_where_chunks_are_kept_no_longer_the_end_tells_the_text(kept: tuple[int, ...]) -> None:
+    telling = Telling("openai_chat")
+    said = [event for seq in kept for event in telling.take(chunk(seq, ("Hel", "lo")[seq]))]
+    said += telling.close(closed(STREAM, chunk_count=2, blocks=[block(0, text="Hello")]))
+    assert [told.text for told in added_up(said).blocks] == ["Hello"]
+
+
+def test_of_what_was_kept_back_there_is_nothing_more() -> None:
+    telling = Telling("openai_chat")
+    said = [*telling.take(chunk(0, "Hel")), *telling.take(chunk(1, None))]
+    blocks = [block(0, text="Hello"), block(1, kind="tool_call", name="rm", text="{}"), block(2, text="Bye")]
+    said += telling.close(closed(STREAM, blocks=blocks), kept_back={0, 1})
+    told = [each for each in said if isinstance(each, BlockStarted | BlockSealed)]
+    assert [(type(each), each.ordinal) for each in told] == [
+        (BlockStarted, 0), (BlockSealed, 0), (BlockStarted, 2), (BlockSealed, 2)
+    ]  # fmt: skip
+    assert "".join(each.text for each in said if isinstance(each, BlockDelta)) == "HelBye"
 
 
 def test_where_no_content_is_kept_there_are_blocks_without() -> None:
