@@ -4,8 +4,10 @@ import os
 import re
 from typing import NamedTuple
 
-# Version, trace, span and flags.
-_PARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})")
+# Version, trace, span and flags; later versions than 00 may have more after them.
+_PARENT = re.compile(
+    r"(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?"
+)
 HEADER = "traceparent"
 
 
@@ -33,7 +35,7 @@ class Trace(NamedTuple):
 
 def parent_in(header: str) -> Parent | None:
     """The span that a `traceparent` names; None where it is not one."""
-    found = _PARENT.match(header)
+    found = _PARENT.fullmatch(header)
     return Parent(found[1], found[2], bool(int(found[3], 16) & 1)) if found else None
 
 
