@@ -152,6 +152,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "streamviz.dashboard.middleware.connection_given_back",
     "django.middleware.security.SecurityMiddleware",
     "streamviz.dashboard.middleware.ContentSecurityPolicyMiddleware",
     "streamviz.dashboard.static_files.StaticFilesMiddleware",

@@ -5,9 +5,7 @@ import re
 from typing import NamedTuple
 
 # Version, trace, span and flags; later versions than 00 may have more after them.
-_PARENT = re.compile(
-    r"(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?"
-)
+_PARENT = re.compile(r"(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
 HEADER = "traceparent"
 
 

@@ -7,7 +7,9 @@ from streamviz.traces import Parent, parent_in
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 
-@pytest.mark.parametrize("header", ["00-{}-{}-01", "01-{}-{}-01", "01-{}-{}-01-what a later version adds", "cc-{}-{}-01-"])
+@pytest.mark.parametrize(
+    "header", ["00-{}-{}-01", "01-{}-{}-01", "01-{}-{}-01-what a later version adds", "cc-{}-{}-01-"]
+)
 def test_a_span_is_named(header: str) -> None:
     assert parent_in(header.format(TRACE, SPAN)) == Parent(TRACE, SPAN, is_sampled=True)
 

@@ -1,9 +1,13 @@
-"""Headers that tell a browser what our pages may do."""
+"""What all pages have in common: headers that tell a browser what they may do, and that none keeps a connection to the
+database while it is sent."""
 
 from collections.abc import Awaitable, Callable
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.http import HttpRequest, HttpResponseBase
+from django.utils.decorators import sync_and_async_middleware
+
+from streamviz.records.database import give_back
 
 _STRICT = (
     "default-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -49,3 +53,23 @@ def _with_policy(request: HttpRequest, response: HttpResponseBase) -> HttpRespon
     policy = _ADMIN if request.path_info.startswith(_ADMIN_PATH) else _STRICT
     response.headers.setdefault("Content-Security-Policy", policy)
     return response
+
+
+@sync_and_async_middleware
+def connection_given_back(get_response: GetResponse) -> GetResponse:
+    """Gives the request's connection to the database back once its page is made: Django does so when it is sent, which
+    a slow reader can put off."""
+
+    async def answer_async(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        assert isinstance(response, Awaitable)
+        made = await response
+        await sync_to_async(give_back)()
+        return made
+
+    def answer(request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        response = get_response(request)
+        give_back()
+        return response
+
+    return answer_async if iscoroutinefunction(get_response) else answer

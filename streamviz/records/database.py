@@ -1,6 +1,7 @@
-"""Where Postgres is, for connections that psycopg makes without Django."""
+"""Connections to Postgres: those that psycopg makes without Django, and when a thread gives back Django's."""
 
 from django.conf import settings
+from django.db import connection
 from psycopg.conninfo import make_conninfo
 
 _NAMES = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
@@ -12,3 +13,10 @@ def conninfo() -> str:
     parts = {name: str(database[key]) for key, name in _NAMES.items() if database.get(key)}
     options = {name: value for name, value in database.get("OPTIONS", {}).items() if name != "pool"}
     return make_conninfo("", **parts, **options)
+
+
+def give_back() -> None:
+    """Let others have this thread's connection, which gets one again when it asks something; not in the middle of a
+    transaction. To be called before something that a client may make last."""
+    if not connection.in_atomic_block:
+        connection.close_if_unusable_or_obsolete()

@@ -11,8 +11,9 @@ from uuid import UUID
 
 from streamviz.core.json_value import encode
 from streamviz.records.columns import bytes_to_line
-from streamviz.records.models import Annotation, Block, ClientRun, Session, Stream, UpstreamRun, Verdict
+from streamviz.records.models import Annotation, Block, Session, Stream, Verdict
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
+from streamviz.records.tapes import client_runs, upstream_runs
 
 VERSION = 2
 
@@ -57,11 +58,11 @@ def _stream(stream: Stream) -> Iterator[bytes]:
         version = verdict.policy_version
         policy = {"name": version.policy.name, "number": version.number, **version.fields()}
         yield _line("verdict", VERDICT.line(verdict) | {"policy": policy})
-    for upstream in UpstreamRun.objects.filter(stream=stream).order_by("first_seq").iterator():
+    for upstream in upstream_runs(stream):
         for chunk in upstream.chunks():
             raw: Line = {"length": chunk.length} if chunk.raw is None else {"raw": bytes_to_line(chunk.raw)}
             yield _line("chunk", {"seq": chunk.seq, "received_at": chunk.received_at, **raw})
-    for client in ClientRun.objects.filter(stream=stream).order_by("first_frame").iterator():
+    for client in client_runs(stream):
         for frame in client.frames():
             made: Line = (
                 {"seq": frame.seq}

@@ -1,7 +1,7 @@
 """Streams, sessions and filtered lists as files."""
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
@@ -16,6 +16,7 @@ from streamviz.dashboard.downloads import STOPPED_AFTER, counted, number_of
 from streamviz.dashboard.exports import FORMS
 from streamviz.dashboard.pages import base_url, needs, signed_in_user
 from streamviz.dashboard.views.sessions import asked_filters
+from streamviz.records.database import give_back
 from streamviz.records.models import Download, Session, Stream
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place, stream_page
@@ -38,9 +39,8 @@ def export_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponseBas
 def export_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponseBase:
     """A session's streams in their order, but those that still run; with `?progress=` as for lists."""
     session = get_object_or_404(Session, pk=session_id)
-    streams = session.streams.exclude(outcome="").select_related("session", "key").order_by("requested_at", "id")
-    each = streams.iterator(chunk_size=_STREAMS_AT_ONCE)
-    return _file(request, f"session-{session_id}", _with_progress(request, each, streams.count))
+    ids = list(session.streams.exclude(outcome="").order_by("requested_at", "id").values_list("pk", flat=True))
+    return _file(request, f"session-{session_id}", _with_progress(request, _by_turns(ids), partial(len, ids)))
 
 
 @needs(roles.VIEW)
@@ -69,13 +69,20 @@ def _with_progress(
     return streams if download_id is None else counted(streams, number, download_id, signed_in_user(request))
 
 
+def _by_turns(ids: Sequence[uuid.UUID]) -> Iterator[Stream]:
+    """Those of these streams that are over, some after others."""
+    for first in range(0, len(ids), _STREAMS_AT_ONCE):
+        some = ids[first : first + _STREAMS_AT_ONCE]
+        found = Stream.objects.exclude(outcome="").select_related("session", "key").in_bulk(some)
+        yield from (found[each] for each in some if each in found)
+
+
 def _listed(filters: Filters) -> Iterator[Stream]:
     """A page after another, so that no transaction is open for as long as somebody downloads."""
     before: Place | None = None
     while True:
         page = stream_page(filters, before, _STREAMS_AT_ONCE)
-        found = Stream.objects.exclude(outcome="").select_related("session", "key").in_bulk(page.ids)
-        yield from (found[each] for each in page.ids if each in found)
+        yield from _by_turns(page.ids)
         if (before := page.following) is None:
             return
 
@@ -97,4 +104,8 @@ async def _in_threads(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _some(pieces: Iterator[bytes]) -> bytes:
-    return b"".join(islice(pieces, _PIECES_AT_ONCE))
+    """The next pieces. Until they are sent others have the connection to the database."""
+    try:
+        return b"".join(islice(pieces, _PIECES_AT_ONCE))
+    finally:
+        give_back()

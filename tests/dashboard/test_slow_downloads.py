@@ -1,0 +1,103 @@
+"""Who downloads slowly keeps no connection to the database from others."""
+
+import asyncio
+from collections.abc import Iterator
+from http.cookies import SimpleCookie
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.handlers.asgi import ASGIHandler
+from django.db import connection, connections
+from django.test import Client
+
+from streamviz import environment
+from streamviz.records.models import Stream
+from tests.dashboard.conftest import hold, recorded
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MOST = environment.LEAST_POOL
+RAW = b"data: [1]\n\n"
+# More pieces than one turn of a thread writes, and more runs than one query reads.
+CHUNKS = 12_000
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[ASGIHandler]:
+    """The pages, of which so many share connections."""
+    pooled = environment.pooled(dict(connection.settings_dict), MOST)
+    pooled["OPTIONS"]["pool"]["timeout"] = 0.5
+    monkeypatch.setitem(connections.settings, "default", pooled)
+    yield ASGIHandler()
+    wrapper: Any = connections.create_connection("default")  # whose stubs know no pools
+    wrapper.close_pool()
+
+
+@pytest.fixture
+def cookie() -> str:
+    """An administrator's, in the browser."""
+    client = Client()
+    client.force_login(User.objects.create_superuser("administrator"))
+    jar: SimpleCookie = client.cookies
+    return jar.output(attrs=[], header="", sep=";").strip()
+
+
+@pytest.fixture
+def stream() -> Stream:
+    found = recorded()
+    hold(found, raws=[RAW] * CHUNKS)
+    return found
+
+
+class Visitor:
+    """Asks for a page, and takes what it is sent once `may_read` is set."""
+
+    def __init__(self, app: ASGIHandler, path: str, cookie: str) -> None:
+        self.status, self.body = 0, b""
+        self.has_some, self.may_read = asyncio.Event(), asyncio.Event()
+        path, _, query = path.partition("?")
+        headers = [(b"host", b"testserver"), (b"cookie", cookie.encode())]
+        scope: Any = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": headers}
+        self._is_asked = False
+        self.task = asyncio.ensure_future(app(scope, self._receive, self._send))
+
+    async def _receive(self) -> Any:
+        if self._is_asked:
+            await asyncio.Event().wait()
+        self._is_asked = True
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def _send(self, event: Any) -> None:
+        self.status = event.get("status", self.status)
+        self.body += event.get("body", b"")
+        if event["type"] == "http.response.body":
+            self.has_some.set()
+            await self.may_read.wait()
+
+
+@pytest.mark.parametrize(
+    ("path", "chunks"),
+    [
+        ("/streams/{stream}/export/?as=sse", CHUNKS),
+        ("/streams/{stream}/export/", CHUNKS),
+        ("/sessions/{session}/export/", CHUNKS),
+        ("/sessions/export/?range=all", CHUNKS),
+        ("/sessions/?range=all", 0),
+    ],
+    ids=["a tape", "a stream", "a session", "a list", "a page"],
+)
+async def test_pages_are_made_while_others_read_theirs_slowly(
+    app: ASGIHandler, cookie: str, stream: Stream, path: str, chunks: int
+) -> None:
+    path = path.format(stream=stream.pk, session=stream.session_id)
+    slow = [Visitor(app, path, cookie) for _ in range(MOST)]
+    for each in slow:
+        await each.has_some.wait()
+    other = Visitor(app, "/sessions/?range=all", cookie)
+    other.may_read.set()
+    await other.task
+    for each in slow:
+        each.may_read.set()
+        await each.task
+    assert [each.status for each in (other, *slow)] == [200] * (MOST + 1)
+    assert {each.body.count(b"data: [1]") for each in slow} == {chunks}
