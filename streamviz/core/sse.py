@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+EVENT_STREAM = "text/event-stream"
 BOM = b"\xef\xbb\xbf"
 # A CR counts as a line end of its own only where no LF follows, or CRLF would read as an empty line.
 _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")

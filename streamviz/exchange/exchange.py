@@ -12,7 +12,7 @@ from streamviz.core.outcome import Outcome
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
-from streamviz.core.sse import SSEEvent
+from streamviz.core.sse import EVENT_STREAM, SSEEvent
 from streamviz.exchange import errors
 from streamviz.exchange.commands import Begin, CloseUpstream, Command, CutOff, Finish, Record, Respond, Send
 from streamviz.exchange.life import Event, State
@@ -171,7 +171,7 @@ class Exchange(Progress):
                     continue  # it could not be kept
             if not life.has_begun and (frames or self._may_begin):
                 life.step(Event.BEGAN)
-                yield self._head
+                yield self._known_head()
             if frames:
                 since = stream.sending_since = self._context.now()
                 yield Send(frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames]))
@@ -279,8 +279,16 @@ class Exchange(Progress):
         self._tape.send([Frame(body, 0, UPSTREAM) if is_upstreams else Frame(body, None, OURSELVES)])
         self._end = Respond(status, headers, body)
 
+    def _known_head(self) -> Begin:
+        """The answer's head; events are said to be events, whatever upstream calls them."""
+        said = self._head.headers.get("content-type", "")
+        if self._reading is None or not self._reading.comes_as_events or EVENT_STREAM in said.lower():
+            return self._head
+        return Begin(self._head.status, {**self._head.headers, "content-type": EVENT_STREAM})
+
     def _say_last(self, failure: StreamFailed) -> None:
-        self._made.append(self._writing.last_words(failure, self.stream.id))
+        is_amid_event = self._reading is not None and self._reading.ends_amid_event
+        self._made.append(self._writing.last_words(failure, self.stream.id, is_amid_event=is_amid_event))
 
     def _over(self, event: Event) -> bool:
         """The client gets nothing more; False where that was so before."""

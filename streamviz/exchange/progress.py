@@ -10,6 +10,7 @@ from streamviz.core.json_value import JsonObject
 from streamviz.core.masking import masking
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.request_judging import RequestJudging
+from streamviz.core.sse import EVENT_STREAM
 from streamviz.core.unasked_usage import UnaskedUsage
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.commands import Begin, CutOff, End, Respond
@@ -50,7 +51,7 @@ class Progress:
         # Whether `advance` may take long, as policies look at the chunks themselves.
         self.may_wait = False
         self._request: RequestJudging | None = None
-        self._head = Begin(200, {"content-type": "text/event-stream" if stream.is_streaming else "application/json"})
+        self._head = Begin(200, {"content-type": EVENT_STREAM if stream.is_streaming else "application/json"})
         self._end: End | Respond | CutOff | None = End()
         self._unasked = UnaskedUsage()
         # Frames of our own, that go before what policies let out.

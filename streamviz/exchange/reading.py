@@ -12,7 +12,7 @@ from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
 from streamviz.core.policy import ActivePolicy, Bounded, Rest, no_rest
 from streamviz.core.processor import StreamProcessor, pass_through
-from streamviz.core.sse import BOM, SSEEvent, SSEParser
+from streamviz.core.sse import BOM, EVENT_STREAM, SSEEvent, SSEParser
 from streamviz.exchange import errors
 from streamviz.exchange.life import Life, State
 from streamviz.exchange.stream import LiveStream
@@ -21,6 +21,8 @@ from streamviz.exchange.writing import Writing
 
 # To find the end of a long event and to record it takes some ms, and so does what follows.
 _LONG_EVENT_BYTES = 1_000_000
+# Behind so much white space an answer is what its head says: each empty line is an event, and they would come at once.
+_LONGEST_BLANK = 1_000
 _SPACE = b" \t\r\n"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
@@ -56,6 +58,8 @@ class Reading:
         self.is_broken = False
         self.is_drained = False
         self.is_advancing = False
+        # Whether it ended in the midst of an event, which the client has as it is.
+        self.ends_amid_event = False
         self._stream = stream
         self._context = stream.context
         self._aggregator = aggregator
@@ -65,10 +69,16 @@ class Reading:
         self._means = means
         self._says_events = False
         self._pieces: list[bytes] = []
+        self._blank = 0
         self._parser: SSEParser | None = None
         self._processor: StreamProcessor | None = None
         self._pending: list[Chunk] = []
         self._failure: StreamFailed | None = None
+
+    @property
+    def comes_as_events(self) -> bool:
+        """Whether it is events, as far as it is known what it is."""
+        return self._parser is not None
 
     @property
     def has_begun(self) -> bool:
@@ -77,7 +87,7 @@ class Reading:
 
     def open(self, content_type: str) -> None:
         """It is to come, and is of this type, says upstream."""
-        self._says_events = "text/event-stream" in content_type.lower()
+        self._says_events = EVENT_STREAM in content_type.lower()
 
     def receive(self, data: bytes) -> None:
         """Its next bytes."""
@@ -89,7 +99,8 @@ class Reading:
         else:
             beginning = beginning_of(data, is_first=not self._pieces)
             self._pieces.append(data)
-            if beginning:
+            self._blank += len(data)
+            if beginning or self._blank > _LONGEST_BLANK:
                 self._begin(beginning)
 
     def end(self, error: UpstreamError | None = None) -> None:
@@ -101,7 +112,9 @@ class Reading:
         if self._parser is not None:
             # Half an event would spoil the error that follows: it is recorded, and goes no further.
             rest = self._chunks(self._parser.close())
-            self._pending += () if self._failure else rest
+            if self._failure is None:
+                self._pending += rest
+                self.ends_amid_event = bool(rest)
         elif self.refusal is None:
             self._pieces = [b"".join(self._pieces)]
             self._pending += self._chunks([SSEEvent(self._pieces[0], self._pieces[0])])

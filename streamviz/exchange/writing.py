@@ -44,15 +44,15 @@ class Writing:
     def keep_alive(self) -> Frame:
         return Frame(self.composer.keep_alive(), None, OURSELVES)
 
-    def last_words(self, failure: StreamFailed, stream_id: object) -> Frame:
-        """What ends a broken stream."""
+    def last_words(self, failure: StreamFailed, stream_id: object, *, is_amid_event: bool) -> Frame:
+        """What ends a broken stream, also one that broke off amid an event, which would swallow it."""
         try:
             self._catch_up()
             raw = self.composer.fail(failure)
         except Exception:  # What broke the stream can have broken its composer; a new one knows an error's own frames.
             log.exception("the end of stream %s could not be composed", stream_id)
             raw = self._format.composer({}).fail(failure)
-        return Frame(raw, None, OURSELVES)
+        return Frame(b"\n\n" + raw if is_amid_event else raw, None, OURSELVES)
 
     def _catch_up(self) -> None:
         """A composer that had nothing to do learns first what went through."""

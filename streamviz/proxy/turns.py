@@ -4,8 +4,10 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterable
 
-# Of a flood so much is taken in a turn: some 2 ms of work. What comes in less is no flood.
+# Of a flood so much is taken in a turn: some 2 ms of work. What comes in less is no flood. Each event is work, however
+# short it is, and the shortest are empty lines.
 _PIECE_BYTES = 16 * 1024
+_PIECE_LINES = 512
 _SMALL_BYTES = 4 * 1024
 
 
@@ -62,7 +64,15 @@ class InTurns:
     async def __anext__(self) -> bytes:
         if self._at >= len(self._data):
             self._data, self._at = await anext(self._reads), 0
-        if len(self._data) > _SMALL_BYTES:
+        start, self._at = self._at, _end_of_piece(self._data, self._at)
+        if len(self._data) > _SMALL_BYTES or self._at < len(self._data):
             await self._turns.take()
-        start, self._at = self._at, self._at + _PIECE_BYTES
         return self._data[start : self._at]
+
+
+def _end_of_piece(data: bytes, start: int) -> int:
+    """Where the piece ends that begins there; what has too many lines is halved until it has not."""
+    end = min(start + _PIECE_BYTES, len(data))
+    while end - start > _PIECE_LINES and data.count(b"\n", start, end) + data.count(b"\r", start, end) > _PIECE_LINES:
+        end = (start + end) // 2
+    return end

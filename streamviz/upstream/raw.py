@@ -1,6 +1,7 @@
 """The raw lane: a provider's own bytes, carried by aiohttp."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 
 import aiohttp
@@ -16,6 +17,8 @@ READ_BYTES = 256 * 1024
 _KINDS = ("text/event-stream", "application/json")
 # A refusal says why in a few lines; what is longer is not read.
 MOST_OF_A_REFUSAL = 1024 * 1024
+# What aiohttp puts before its words for an answer that is no HTTP.
+_BEFORE = re.compile(r"^\d{3}, message:\s*")
 
 
 def new_client(silence_seconds: float) -> aiohttp.ClientSession:
@@ -96,6 +99,8 @@ async def open_raw(
             raise await _refusal(response, target.key)
     except TimeoutError as error:
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
+    except aiohttp.ClientResponseError as error:
+        raise UpstreamError(502, f"{target.provider} answered in broken HTTP: {_words(error)}") from error
     except (aiohttp.ClientError, OSError) as error:
         raise UpstreamError(502, f"{target.provider} could not be reached: {_words(error)}") from error
     silence_seconds = client.timeout.sock_read
@@ -113,7 +118,7 @@ async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
     if response.status < 400:
         return UpstreamError(502, f"upstream answered {response.status}, a redirect, which is not followed")
     return UpstreamError(
-        response.status,
+        response.status if response.status < 600 else 502,  # no client knows any other
         message or f"upstream answered {response.status}",
         kind=as_text(as_object(details).get("type")) or "upstream_error",
         headers=passed_on(response.headers),
@@ -146,4 +151,6 @@ def passed_on(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    """In a line: without the address, which is the operator's, and the bytes that aiohttp quotes below."""
+    said = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+    return _BEFORE.sub("", said).partition("\n")[0].rstrip(":") or type(error).__name__

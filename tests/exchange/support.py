@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Self
 
 from streamviz.core.aggregator import Chunk
@@ -152,6 +152,12 @@ class Play:
     def sent(self) -> bytes:
         """All that the client was sent."""
         return b"".join(_sent(each) for each in self.done)
+
+    @property
+    def head(self) -> Mapping[str, str]:
+        """The headers that the client was sent."""
+        [headers] = [each.headers for each in self.done if isinstance(each, Begin)]
+        return headers
 
     @property
     def asks(self) -> list[int]:

@@ -1,9 +1,13 @@
 """A streamed answer, event by event, and what is to be done about each."""
 
+import json
+from typing import Any
+
 import pytest
 
 from streamviz.core.bounds import Bounds
 from streamviz.core.errors import InternalError, RequestError, UpstreamError
+from streamviz.core.sse import events_in
 from tests.core.support import active, call, calls, delta, deny_names
 from tests.exchange.policies import deny_requests, halt_calls
 from tests.exchange.support import EVENTS, JSON, Play, event
@@ -177,3 +181,24 @@ def test_an_event_that_never_ends_is_cut_off_at_its_limit() -> None:
     play.ended()
     assert "MAX_EVENT_MB" in " ".join(play.take())
     assert play.stream.outcome == "upstream_error"
+
+
+@pytest.mark.parametrize("rest", [b": cut", HI.rstrip(), HI[:-1]])
+@pytest.mark.parametrize("policies", [[], [active(deny_names("rm"))]])
+def test_an_error_behind_an_event_that_was_cut_off_is_an_event_of_its_own(rest: bytes, policies: list[Any]) -> None:
+    sent = Play(policies=policies).opened().received(HI, rest).ended().sent
+    [*_, error, end] = events_in(sent)
+    assert "closed the stream" in json.loads(error.data or b"")["error"]["message"]
+    assert end.data == b"[DONE]"
+
+
+@pytest.mark.parametrize("headers", [JSON, {}])
+def test_events_are_said_to_be_events_whatever_upstream_says_they_are(headers: dict[str, str]) -> None:
+    play = Play().opened(headers).received(HI, STOP, DONE)
+    assert play.head == EVENTS
+
+
+def test_much_white_space_ahead_is_not_kept_back() -> None:
+    play = Play().opened().received(b"\n" * 2_000)
+    assert play.sent == b"\n" * 2_000
+    assert play.received(HI, STOP, DONE).ended().stream.outcome == "completed"

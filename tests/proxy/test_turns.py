@@ -1,7 +1,7 @@
 """Turns: in what order those who come together begin, and in how many rounds of the event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import suppress
 from itertools import pairwise
 
@@ -83,3 +83,18 @@ async def test_what_comes_slowly_waits_for_no_turn() -> None:
     with pytest.raises(StopIteration):
         next(coroutine)
     await asyncio.gather(*floods)
+
+
+@pytest.mark.parametrize("end", [b"\n\n", b"\r\r", b"\r\n\r\n", b":\n\n"])
+async def test_what_has_many_short_lines_comes_in_smaller_pieces_and_in_turns(end: bytes) -> None:
+    async def flood() -> AsyncIterator[bytes]:
+        yield end * 1_000
+
+    pieces = [piece async for piece in InTurns(flood(), Turns(1))]
+    assert b"".join(pieces) == end * 1_000
+    assert max(piece.count(b"\n") + piece.count(b"\r") for piece in pieces) <= 512
+    turns = Turns(1)
+    await turns.take()
+    waits: Generator[object, None, bytes] = anext(InTurns(flood(), turns)).__await__()
+    assert isinstance(next(waits), asyncio.Future)
+    waits.close()

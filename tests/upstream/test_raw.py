@@ -204,3 +204,28 @@ async def refused_by(
         await open_raw(client, resolve("x", "openai_chat", plan), b"{}", {})
     finally:
         await server.close()
+
+
+BROKEN = {
+    "Bad status line": b"data: {}\n\n",
+    "Too many headers received": b"HTTP/1.1 200 OK\r\n" + b"x-a: b\r\n" * 20_000 + b"\r\n",
+    "Duplicate Content-Length": b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello!",
+    "upstream answered 999": b"HTTP/1.1 999 X\r\ncontent-length: 2\r\n\r\n{}",
+}
+
+
+@pytest.mark.parametrize("told", BROKEN)
+async def test_broken_http_is_a_bad_gateway_in_one_line_without_the_address(
+    client: aiohttp.ClientSession, told: str
+) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        writer.write(BROKEN[told])
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", port := free_port()):
+        broken = simulator_target("sim/content", "openai_chat", f"http://127.0.0.1:{port}")
+        with pytest.raises(UpstreamError) as raised:
+            await open_raw(client, broken, b"{}", {})
+    assert (raised.value.status, raised.value.message.endswith(told)) == (502, True)
+    assert str(port) not in raised.value.message
