@@ -1,7 +1,8 @@
 """What the processes of a machine count, for Prometheus: each in files of its own, in a folder that they share.
 
 A process's files are its own for as long as it holds its lock. What those that are gone have counted is added up, so
-that counters never go back and files never pile up.
+that counters do not go back and files never pile up. Only what lay in a file that is damaged is lost: its counters go
+back, as at a restart, which Prometheus allows for.
 """
 
 import fcntl
@@ -35,6 +36,8 @@ _KINDS: dict[str, Callable[[float, float], float]] = {
 }
 # Instead of a process's name: what is left of all that are gone.
 _GONE = "gone"
+# Begins the keys in those files that are no figures: the processes whose files are in them, and may still be there.
+_TAKEN = "taken:"
 _FOLDER_LOCK = "folder.lock"
 _LOCK = ".lock"
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
@@ -145,6 +148,8 @@ def _head(name: str, labels: dict[str, str]) -> str:
 def _lines(kind: str, by_key: dict[str, float]) -> str:
     values: dict[str, tuple[_Series, float]] = {}
     for key, value in by_key.items():
+        if key.startswith(_TAKEN):
+            continue
         series = _series(key)
         # An earlier version may have said something else of the same.
         known = values.get(series.line)
@@ -181,12 +186,22 @@ def _add_up_gone(folder: Path) -> None:
     gone = [lock.name.removesuffix(_LOCK) for lock in folder.glob(f"*{_LOCK}") if _is_free(lock)]
     if not gone:
         return
-    theirs = [folder / f"{kind}_{name}.db" for name in gone for kind in _KINDS]
-    totals = _summed([file for file in theirs if file.exists()] + list(folder.glob(f"*_{_GONE}.db")))
     for kind in _LASTING:
-        _write(folder / f"{kind}_{_GONE}.db", totals[kind])
+        _take(folder, kind, gone)
+    theirs = [folder / f"{kind}_{name}.db" for name in gone for kind in _KINDS]
     for file in [*theirs, *(folder / f"{name}{_LOCK}" for name in gone)]:
         file.unlink(missing_ok=True)
+
+
+def _take(folder: Path, kind: str, gone: list[str]) -> None:
+    """Add the figures of a kind up, those of each process once: whoever did it before may have died before their files
+    were gone."""
+    into = folder / f"{kind}_{_GONE}.db"
+    before = _summed(folder.glob(into.name))[kind]
+    fresh = [folder / f"{kind}_{name}.db" for name in gone if _TAKEN + name not in before]
+    totals = _summed(file for file in (into, *fresh) if file.exists())[kind]
+    figures = {key: value for key, value in totals.items() if not key.startswith(_TAKEN)}
+    _write(into, figures | dict.fromkeys((_TAKEN + name for name in gone), 1.0))
 
 
 def _write(file: Path, by_key: dict[str, float]) -> None:

@@ -92,6 +92,25 @@ def test_processes_answer_for_each_other_and_for_those_that_are_gone(tmp_path: P
     assert (found["streamviz_things_total", ""], found["streamviz_thing_metres_count", ""]) == (2, 3)
 
 
+def test_who_dies_while_it_adds_up_makes_nothing_count_twice(tmp_path: Path, running: list[Counting]) -> None:
+    running.append(Counting(tmp_path, 1.5))
+    running[0].collected()
+    others = set(tmp_path.iterdir())
+    running.append(Counting(tmp_path, 4))
+    running[1].collected()
+    theirs = {file: file.read_bytes() for file in set(tmp_path.iterdir()) - others}
+    running[1].kill()
+    for written in ("none", "counter_gone.db", "histogram_gone.db"):
+        for file in tmp_path.glob("*_gone.db"):
+            if file.name != written:
+                file.unlink()
+        for file, content in theirs.items():
+            file.write_bytes(content)
+        for _ in range(2):
+            found = running[0].collected()
+            assert found["streamviz_things_total", ""] == found["streamviz_thing_metres_sum", ""] == 5.5
+
+
 def test_figures_are_shared_before_the_first_is_made(tmp_path: Path) -> None:
     assert vitals
     with pytest.raises(RuntimeError):
