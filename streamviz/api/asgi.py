@@ -55,8 +55,8 @@ async def _answer(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISend
         raise RequestError(405, "Events take GET.", code="method_not_allowed", headers={"allow": "GET"})
     reader = await readers.reader_of(scope, worker)
     wanted = Wanted.of(scope)
-    stream = await readers.stream_for(reader, UUID(found["id"]))
     with readers.counted(reader):
+        stream = await readers.stream_for(reader, UUID(found["id"]))
         await _until_gone(send_events(stream, wanted, reader, send), receive, worker)
 
 

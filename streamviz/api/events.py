@@ -4,6 +4,7 @@ import asyncio
 from asyncio import sleep
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import NamedTuple
 from urllib.parse import parse_qs
@@ -15,7 +16,7 @@ from streamviz.api.readers import Reader
 from streamviz.core.errors import RequestError
 from streamviz.events.facts import Fact
 from streamviz.events.lines import line
-from streamviz.events.numbering import Told
+from streamviz.events.numbering import EventId
 from streamviz.live.pace import Pace
 from streamviz.proxy import http
 from streamviz.records.models import Stream
@@ -25,13 +26,14 @@ KEEP_ALIVE_SECONDS = 10.0
 # A key can be revoked and a session can end while somebody reads.
 RECHECK_SECONDS = 30.0
 PIECE_BYTES = 64 * 1024
-_FASTEST = 1000.0
+_SLOWEST, _FASTEST = 0.01, 1000.0
 
-Write = Callable[[Told, int, Fact], Iterator[tuple[Told, bytes]]]
+Write = Callable[[EventId, int, Fact], Iterator[tuple[EventId, Callable[[], bytes]]]]
 
 
 class Format(NamedTuple):
-    """How events are written: `writer` makes what writes one stream's, each with its number."""
+    """How events are written: `writer` makes what writes one stream's, each with its id; not before it is asked for its
+    bytes, as whoever comes back has many of them already."""
 
     content_type: str
     writer: Callable[[], Write]
@@ -44,7 +46,7 @@ class Wanted:
 
     format: Format
     speed: float | None
-    had: Told
+    had: EventId
 
     @classmethod
     def of(cls, scope: HTTPScope) -> "Wanted":
@@ -54,7 +56,7 @@ class Wanted:
         if name not in FORMATS:
             raise RequestError(400, f"`format` is one of {', '.join(FORMATS)}.", param="format")
         last = http.header(scope, b"last-event-id")
-        had = Told.parse(last) if last else Told()
+        had = EventId.parse(last) if last else EventId()
         if had is None:
             raise RequestError(400, "`Last-Event-ID` is none of this stream's.", param="last-event-id")
         return cls(FORMATS[name], _speed(query.get("pace", [""])[-1]), had)
@@ -65,9 +67,11 @@ def _speed(pace: str) -> float | None:
         speed = float(pace) if pace else None
     except ValueError:
         speed = 0.0
-    if speed is None or 0 < speed <= _FASTEST:
+    if speed is None or _SLOWEST <= speed <= _FASTEST:
         return speed
-    raise RequestError(400, f"`pace` is a number up to {_FASTEST:g}: 1 is as fast as it was.", param="pace")
+    raise RequestError(
+        400, f"`pace` is a number from {_SLOWEST:g} to {_FASTEST:g}: 1 is as fast as it was.", param="pace"
+    )
 
 
 async def send_events(stream: Stream, wanted: Wanted, reader: Reader, send: ASGISendCallable) -> None:
@@ -76,34 +80,37 @@ async def send_events(stream: Stream, wanted: Wanted, reader: Reader, send: ASGI
     write = await asyncio.to_thread(wanted.format.writer)
     headers = {"content-type": wanted.format.content_type, "cache-control": "no-store", "x-accel-buffering": "no"}
     await http.start(send, 200, headers)
-    await _Sending(stream, wanted, write, send).run(reader)
+    await _Sending(stream, wanted, write, reader, send).run()
     await http.body(send, b"")
+
+
+class _Revoked(Exception):
+    """The reader may read the stream no longer."""
 
 
 class _Sending:
     """One stream on its way to one reader, who is sent no more than they take."""
 
-    def __init__(self, stream: Stream, wanted: Wanted, write: Write, send: ASGISendCallable) -> None:
+    def __init__(self, stream: Stream, wanted: Wanted, write: Write, reader: Reader, send: ASGISendCallable) -> None:
         self._stream = stream
+        self._reader = reader
         self._wanted = wanted
         self._write = write
         self._send = send
-        self._told = Told()
+        self._told = EventId()
         self._waiting = bytearray()
         self._sent_at = self._checked_at = monotonic()
         self._is_paced = wanted.speed is not None and bool(stream.outcome)
         self._latest: int | None = None
 
-    async def run(self, reader: Reader) -> None:
-        """Raises nothing for a stream that is deleted meanwhile: there is no more of it."""
-        batches = Facts(self._stream, as_sent=reader.is_client).batches()
+    async def run(self) -> None:
+        """Ends where the stream is deleted meanwhile, or the reader may read it no longer."""
+        batches = Facts(self._stream, as_sent=self._reader.is_client).batches()
         try:
             async for batch in batches:
                 await self._take(batch)
                 await self._flush()
-                if not await self._may_go_on(reader):
-                    return
-        except Stream.DoesNotExist:
+        except (Stream.DoesNotExist, _Revoked):
             return
         finally:
             await batches.aclose()
@@ -117,7 +124,7 @@ class _Sending:
                     continue
                 if self._is_paced:
                     await self._wait_until(at)
-                self._waiting += written
+                self._waiting += written()
             if len(self._waiting) >= PIECE_BYTES:
                 await self._flush()
             await pace.rest()
@@ -134,7 +141,8 @@ class _Sending:
             await self._flush()
 
     async def _flush(self) -> None:
-        """Send what waits; where nothing does, now and then a sign of life."""
+        """Send what waits; where nothing does, now and then a sign of life. Raises _Revoked."""
+        await self._check()
         if not self._waiting and monotonic() - self._sent_at > KEEP_ALIVE_SECONDS:
             self._waiting += self._wanted.format.keep_alive
         if self._waiting:
@@ -142,11 +150,12 @@ class _Sending:
             self._sent_at = monotonic()
             await http.body(self._send, waiting, more=True)
 
-    async def _may_go_on(self, reader: Reader) -> bool:
+    async def _check(self) -> None:
         if monotonic() - self._checked_at < RECHECK_SECONDS:
-            return True
+            return
         self._checked_at = monotonic()
-        return await reader.may_read(self._stream)
+        if not await self._reader.may_read(self._stream):
+            raise _Revoked
 
 
 def _agui() -> Write:
@@ -155,23 +164,23 @@ def _agui() -> Write:
 
     run = agui.Run()
 
-    def write(told: Told, at: int, fact: Fact) -> Iterator[tuple[Told, bytes]]:
+    def write(told: EventId, at: int, fact: Fact) -> Iterator[tuple[EventId, Callable[[], bytes]]]:
         for event in run.tell(at, fact):
             told = told.and_one(fact)
-            yield told, agui.sse(str(told), event)
+            yield told, partial(agui.sse, str(told), event)
 
     return write
 
 
 def _lines() -> Write:
-    def write(told: Told, at: int, fact: Fact) -> Iterator[tuple[Told, bytes]]:
+    def write(told: EventId, at: int, fact: Fact) -> Iterator[tuple[EventId, Callable[[], bytes]]]:
         told = told.and_one(fact)
-        yield told, line(str(told), at, fact)
+        yield told, partial(line, str(told), at, fact)
 
     return write
 
 
 FORMATS = {
     "agui": Format("text/event-stream; charset=utf-8", _agui, b": keep-alive\n\n"),
-    "jsonl": Format("application/x-ndjson", _lines, b""),
+    "jsonl": Format("application/x-ndjson", _lines, b"\n"),
 }

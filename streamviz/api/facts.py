@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from heapq import merge
+from itertools import islice
 from operator import itemgetter
 from time import monotonic
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from streamviz.core.judgements import Subject
 from streamviz.core.request_outline import asked_since, outline_of, parts_of
+from streamviz.core.request_parts import Part
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
@@ -31,9 +33,20 @@ LOOK_AT_RECORD_SECONDS = 0.5
 # After so long without news Postgres is asked, which knows more where the worker is gone.
 DOUBT_SECONDS = 2.0
 
+# Of a request the last parts are told, and so many characters of each.
+MOST_PARTS = 1_000
+MOST_TEXT = 100_000
+# Larger chunks are read in a thread.
+LARGE_BYTES = 64 * 1024
+
 # When something was (µs since the epoch), and what.
 TimedFact = tuple[int, Fact]
 _at = itemgetter(0)
+
+
+def _when_and_which(held: tuple[int, Held]) -> tuple[int, int]:
+    at, hold = held
+    return at, hold.ordinal
 
 
 class Facts:
@@ -49,6 +62,7 @@ class Facts:
         self._has_looked = self._has_asked = False
         self._known_holds: list[tuple[int, Held]] = []
         self._held: set[int] = set()
+        self._holds_read = 0
         self._news_at = self._looked_at = monotonic()
 
     async def batches(self) -> AsyncGenerator[list[TimedFact]]:
@@ -83,7 +97,9 @@ class Facts:
         said: list[TimedFact] = []
         pace = Pace()
         for chunk in news.chunks:
-            said += ((chunk.received_at, event) for event in self._telling.take(chunk))
+            is_large = chunk.length > LARGE_BYTES
+            events = await asyncio.to_thread(self._telling.take, chunk) if is_large else self._telling.take(chunk)
+            said += ((chunk.received_at, event) for event in events)
             await pace.rest()
         verdicts = self._verdicts(news)
         holds = self._take_holds(None if news.is_all or not news.chunks else news.chunks[-1].received_at, news.closed)
@@ -116,13 +132,16 @@ class Facts:
         """Those that began until then; with None all that are known."""
         running = feed.get(self._stream.pk)
         if running is not None:
-            context = running.context
-            self._known_holds += ((hold.since, Held(n, hold.policies)) for n, hold in context.holds.items())
+            holds = running.context.holds
+            # They are in the order in which they began.
+            later = islice(holds.items(), self._holds_read, None)
+            self._known_holds += [(hold.since, Held(n, hold.policies)) for n, hold in later]
+            self._holds_read = len(holds)
         if closed is not None:
             held = ((block.held_at, Held(block.ordinal, tuple(block.held_by))) for block in closed.blocks)
             self._known_holds += ((at, hold) for at, hold in held if at is not None)
         new = {hold.ordinal: (at, hold) for at, hold in self._known_holds if hold.ordinal not in self._held}
-        due = sorted((each for each in new.values() if until is None or each[0] <= until), key=_at)
+        due = sorted((each for each in new.values() if until is None or each[0] <= until), key=_when_and_which)
         self._held |= {hold.ordinal for _, hold in due}
         self._known_holds = [each for each in new.values() if each[1].ordinal not in self._held]
         return list(due)
@@ -170,10 +189,21 @@ def _asked(request: bytes, wire_format: str) -> Iterable[Asked]:
         return []
     known = WIRE_FORMATS[wire_format]
     parts = [part for turn in asked_since(outline_of(request, known)) for part in parts_of(turn, known)]
-    return [
-        Asked(n, str(part.kind), part.role, part.text, part.name, part.call_id, part.size, part.is_error)
-        for n, part in enumerate(parts)
-    ]
+    return [_part(n, parts[n]) for n in range(len(parts))[-MOST_PARTS:]]
+
+
+def _part(number: int, part: Part) -> Asked:
+    return Asked(
+        number=number,
+        kind=str(part.kind),
+        role=part.role,
+        text=part.text[:MOST_TEXT],
+        name=part.name,
+        call_id=part.call_id,
+        size=part.size,
+        is_error=part.is_error,
+        is_cut=len(part.text) > MOST_TEXT,
+    )
 
 
 def _opened(stream: Stream) -> Opened:

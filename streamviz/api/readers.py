@@ -24,7 +24,7 @@ from streamviz.records.models import Stream
 
 # A stream is in the record so soon after its request, and is looked for so often until then.
 NEW_SECONDS = 3.0
-LOOKS, LOOK_SECONDS = 30, 0.1
+LOOKS, LOOK_SECONDS = 12, 0.25
 
 _reading: Counter[str] = Counter()
 

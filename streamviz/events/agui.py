@@ -33,7 +33,7 @@ from streamviz.core.events import (
 )
 from streamviz.core.outcome import Outcome
 from streamviz.core.request_parts import PartKind
-from streamviz.events.agui_blocks import Events, Media, Other, Reasoning, Text, Told, ToolCall, custom
+from streamviz.events.agui_blocks import BlockTeller, Events, Media, Other, Reasoning, Text, ToolCall, custom
 from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
 
 Role = Literal["developer", "system", "assistant", "user"]
@@ -49,7 +49,7 @@ class Run:
 
     def __init__(self) -> None:
         self._run_id = self._thread_id = ""
-        self._told: dict[int, Told] = {}
+        self._told: dict[int, BlockTeller] = {}
         self._parents: dict[int, str] = {}
         self._call_ids: set[str] = set()
 
@@ -86,6 +86,12 @@ class Run:
         return RunStartedEvent(thread_id=self._thread_id, run_id=self._run_id, parent_run_id=parent)
 
     def _ask(self, fact: Asked) -> Events:
+        events = self._part(fact)
+        if fact.is_cut:
+            events[0].metadata = {"isCut": True}
+        return events
+
+    def _part(self, fact: Asked) -> Events:
         id = f"{self._run_id}-asked-{fact.number}"
         match fact.kind:
             case PartKind.TOOL_RESULT:
@@ -100,7 +106,7 @@ class Run:
             case _:
                 return [custom("asked", kind=fact.kind, role=fact.role, name=fact.name, text=fact.text, size=fact.size)]
 
-    def _new(self, started: BlockStarted) -> Told:
+    def _new(self, started: BlockStarted) -> BlockTeller:
         id = f"{self._run_id}-{started.ordinal}"
         match started.kind:
             case BlockKind.CONTENT | BlockKind.REFUSAL:

@@ -25,7 +25,7 @@ from streamviz.core.media import Medium, media_in
 Events = list[BaseEvent]
 
 
-class Told(Protocol):
+class BlockTeller(Protocol):
     """A block that is being told. Each step gives the events for it, in order."""
 
     def start(self) -> Events: ...

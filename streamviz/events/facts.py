@@ -22,7 +22,7 @@ class Opened(msgspec.Struct, frozen=True, tag="opened"):
 
 class Asked(msgspec.Struct, frozen=True, tag="asked"):
     """Something that the request adds to its conversation: `kind` and the rest as in `core.request_parts.Part`.
-    `number` is its place among those."""
+    `number` is its place among those. `is_cut`: the text went on."""
 
     number: int
     kind: str
@@ -32,6 +32,7 @@ class Asked(msgspec.Struct, frozen=True, tag="asked"):
     call_id: str = ""
     size: int = 0
     is_error: bool = False
+    is_cut: bool = False
 
 
 class Judged(msgspec.Struct, frozen=True, tag="verdict"):

@@ -13,8 +13,8 @@ from streamviz.events.facts import Fact, Held, Judged
 _ID = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 
 
-class Told(NamedTuple):
-    """How many events were told: of the stream itself, of its verdicts, of its holds."""
+class EventId(NamedTuple):
+    """How many events were told up to this one: of the stream itself, of its verdicts, of its holds."""
 
     stream: int = 0
     verdicts: int = 0
@@ -36,7 +36,7 @@ class Told(NamedTuple):
             case _:
                 return self._replace(stream=self.stream + 1)
 
-    def includes(self, other: "Told", fact: Fact) -> bool:
+    def includes(self, other: "EventId", fact: Fact) -> bool:
         """Whether the event that has the id `other`, and tells of this, is among those that were told."""
         match fact:
             case Judged():

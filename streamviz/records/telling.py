@@ -23,6 +23,9 @@ from streamviz.records.aggregation import events_of
 from streamviz.records.recorder import BlockRecord, StreamClosed
 from streamviz.records.runs import StoredChunk
 
+# No event is larger: whoever reads may be one of many, and writing it takes the loop's time.
+PIECE = 16_384
+
 
 class Telling:
     """One stream: its chunks in order, then its end. Where a policy masks, or content is not kept, a chunk is without
@@ -40,7 +43,8 @@ class Telling:
         self._next = chunk.seq + 1
         if self._has_lost or self._is_broken:
             return []
-        events = [event for each in events_of(chunk) for event in self._aggregator.aggregate(each)]
+        said = (event for each in events_of(chunk) for event in self._aggregator.aggregate(each))
+        events = [piece for event in said for piece in _pieces(event)]
         failure = self._aggregator.state.failure
         self._is_broken = failure is not None and failure.kind == MALFORMED_CHUNK
         return events
@@ -48,7 +52,8 @@ class Telling:
     def close(self, closed: StreamClosed, kept_back: Container[int] = ()) -> list[StreamEvent]:
         """What the end of it says. Of blocks whose ordinals are in `kept_back` no more is told."""
         has_all = not self._has_lost and self._next >= closed.chunk_count
-        return self._aggregator.close() if has_all else [*self._rest_of(closed, kept_back)]
+        said = self._aggregator.close() if has_all else self._rest_of(closed, kept_back)
+        return [piece for event in said for piece in _pieces(event)]
 
     def _rest_of(self, closed: StreamClosed, kept_back: Container[int]) -> Iterator[StreamEvent]:
         told = self._aggregator.state.blocks
@@ -62,6 +67,16 @@ class Telling:
             yield UsageUpdated(as_object(decode(closed.usage)))
         if closed.finish_reason:
             yield StreamFinished(closed.finish_reason)
+
+
+def _pieces(event: StreamEvent) -> Iterator[StreamEvent]:
+    """The same, a long text in several deltas."""
+    if not isinstance(event, BlockDelta) or len(event.text) <= PIECE:
+        yield event
+        return
+    yield replace(event, text=event.text[:PIECE])
+    for start in range(PIECE, len(event.text), PIECE):
+        yield BlockDelta(event.ordinal, event.text[start : start + PIECE])
 
 
 def _rest(block: StreamBlock, record: BlockRecord) -> Iterator[StreamEvent]:

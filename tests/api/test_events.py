@@ -27,6 +27,7 @@ from streamviz.records.ids import uuid7
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models import ApiKey, Policy
 from streamviz.records.models.access import digest
+from streamviz.records.telling import PIECE
 from tests.events.rules import messages, verify
 from tests.live.test_consumers import cookie
 from tests.records.support import NOON, block, closed, journal_of, judged, move, opened, passed, received, sent, verdict
@@ -261,6 +262,71 @@ async def test_a_key_that_is_revoked_reads_no_further(recorder: Recorder, monkey
     assert "RUN_FINISHED" not in [event["type"] for event in (await call.whole()).events]
 
 
+async def test_a_key_that_is_revoked_while_it_reads_at_a_pace_reads_no_further(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder.say(0, "Hel")
+    recorder.say(1, "lo", at=NOON + 3_000_000)
+    recorder.end()
+    await recorder.move()
+
+    async def sleep(_: float) -> None:
+        monkeypatch.setattr(worker.configuration, "key_ids", frozenset())
+
+    monkeypatch.setattr(events_module, "sleep", sleep)
+    monkeypatch.setattr(events_module, "RECHECK_SECONDS", 0.0)
+    call = await read(recorder, "pace=1").whole()
+    assert b"Hel" in call.body
+    assert b'"lo"' not in call.body
+
+
+async def test_who_waits_for_a_stream_counts_as_a_reader(
+    recorder: Recorder, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EVENT_READERS = 1
+    waits = asyncio.Event()
+
+    async def find(*_: Any) -> None:
+        waits.set()
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(readers, "stream_for", find)
+        first = read(recorder)
+        await waits.wait()
+    assert (await read(recorder).whole()).status == 429
+    first.task.cancel()
+    await asyncio.wait((first.task,))
+
+
+async def test_long_texts_come_in_pieces_and_long_requests_are_cut(recorder: Recorder) -> None:
+    recorder.id = uuid7()
+    turns = [{"role": "user", "content": text} for text in ("x" * 200_000, *["y"] * 1000)]
+    key = next(iter(worker.configuration.keys.values())).id
+    recorder.add(opened(recorder.id, key_id=key, request=encode({"messages": [*turns, turns[0]]})))
+    await recorder.move()
+    said = "é" * 100_000
+    recorder.say(0, said)
+    recorder.end()
+    told = (await read(recorder).whole()).events
+    verify(told)
+    assert messages(told)["texts"] == [said]
+    assert max(len(each["delta"]) for each in told if "é" in each.get("delta", "")) == PIECE
+    asked = [each for each in told if each.get("role") == "user"]
+    assert [each["messageId"].rpartition("-")[2] for each in (asked[0], asked[-1])] == ["2", "1001"]
+    assert [each.get("metadata") for each in asked[-2:]] == [None, {"isCut": True}]
+
+
+@pytest.mark.parametrize(("format", "sign"), [("agui", b": keep-alive\n\n"), ("jsonl", b"\n\n")])
+async def test_a_sign_of_life_comes_while_nothing_happens(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, format: str, sign: bytes
+) -> None:
+    monkeypatch.setattr(events_module, "KEEP_ALIVE_SECONDS", 0.0)
+    call = read(recorder, f"format={format}")
+    await call.until(lambda: sign in call.body)
+    await call.leave()
+
+
 async def test_a_slow_reader_is_sent_no_more_than_they_take_and_catches_up(recorder: Recorder) -> None:
     """What was not taken lies in the record, not in memory."""
     call = read(recorder)
@@ -327,7 +393,14 @@ async def test_what_was_asked_is_told_where_policies_took_their_time_over_it(rec
 
 @pytest.mark.parametrize(
     ("query", "last", "status"),
-    [("format=xml", "", 400), ("pace=fast", "", 400), ("pace=-1", "", 400), ("pace=nan", "", 400), ("", "7", 400)],
+    [
+        ("format=xml", "", 400),
+        ("pace=fast", "", 400),
+        ("pace=-1", "", 400),
+        ("pace=nan", "", 400),
+        ("pace=0.001", "", 400),
+        ("", "7", 400),
+    ],
 )
 async def test_what_cannot_be_meant_is_refused(recorder: Recorder, query: str, last: str, status: int) -> None:
     headers = {"last_event_id": last} if last else {}

@@ -4,25 +4,25 @@ import pytest
 
 from streamviz.core.events import BlockSealed
 from streamviz.events.facts import Held, Judged
-from streamviz.events.numbering import Told
+from streamviz.events.numbering import EventId
 
 VERDICT = Judged(0, None, "request", "p", 1, "enforce", "allow")
 
 
 def test_each_kind_is_counted_by_itself() -> None:
-    told = Told().and_one(BlockSealed(0)).and_one(VERDICT).and_one(BlockSealed(1)).and_one(Held(0))
+    told = EventId().and_one(BlockSealed(0)).and_one(VERDICT).and_one(BlockSealed(1)).and_one(Held(0))
     assert str(told) == "2.1.1"
-    assert Told.parse(" 2.1.1") == told
+    assert EventId.parse(" 2.1.1") == told
 
 
 def test_whoever_comes_back_lacks_what_was_not_told_whatever_it_stood_beside() -> None:
-    had = Told(2, 0, 1)
-    assert had.includes(Told(2, 5, 5), BlockSealed(0))
-    assert not had.includes(Told(3, 0, 0), BlockSealed(0))
-    assert not had.includes(Told(1, 1, 0), VERDICT)
-    assert had.includes(Told(9, 9, 1), Held(0))
+    had = EventId(2, 0, 1)
+    assert had.includes(EventId(2, 5, 5), BlockSealed(0))
+    assert not had.includes(EventId(3, 0, 0), BlockSealed(0))
+    assert not had.includes(EventId(1, 1, 0), VERDICT)
+    assert had.includes(EventId(9, 9, 1), Held(0))
 
 
 @pytest.mark.parametrize("id", ["", "7", "1.2", "1.2.3.4", "a.b.c", "-1.0.0", "9" * 12 + ".0.0"])
 def test_anything_else_is_no_id(id: str) -> None:
-    assert Told.parse(id) is None
+    assert EventId.parse(id) is None
