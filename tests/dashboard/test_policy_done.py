@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from streamviz.dashboard.policy_facts import done
+from streamviz.dashboard.policy_facts import done, recent_verdicts
+from streamviz.dashboard.policy_verdicts import verdict_rows
 from streamviz.records.models import Policy, Verdict
 from tests.dashboard.conftest import Cast, recorded
 
@@ -63,3 +64,35 @@ def test_what_a_shadow_would_have_done_is_never_red(cast: Cast, judged: Policy) 
     table = page[page.index('id="verdicts"') : page.index('id="where-not"')]
     assert "verdict-would" in table
     assert "tone-deny" not in table
+
+
+def test_each_verdict_says_what_the_client_got_and_who_decided(guard: Policy) -> None:
+    version, usual = guard.versions.get(), {"took_us": 1, "at": timezone.now()}
+    stream, other = recorded(), Policy.objects.exclude(pk=guard.pk).first()
+    assert other is not None
+    said: list[dict[str, Any]] = [
+        {"ordinal": 0, "decision": "allow"},
+        {"ordinal": 1, "decision": "deny", "by": "alice", "client_had": 7},
+        {"ordinal": 2, "decision": "deny", "mode": "shadow"},
+        {"ordinal": 3, "decision": "allow"},
+        {"ordinal": 3, "decision": "deny", "policy_version": other.versions.all()[0]},
+        {"subject": "request", "decision": "deny", "failure": "no answer"},
+    ]
+    for number, each in enumerate(said):
+        given = {"mode": "enforce", "policy_version": version, **usual, **each}
+        Verdict.objects.create(stream=stream, number=number, **given)
+    found = {row.verdict.number: row[1:] for row in verdict_rows("guard", recent_verdicts(guard, ""))}
+    assert found == {
+        0: ("the original", 0, "guard v1", ""),
+        1: ("the refusal text", 7, "alice", "by hand"),
+        2: ("the original", 0, "guard v1", "in shadow"),
+        3: ("the refusal text", 0, "guard v1", ""),
+        5: ("an error", 0, "guard v1", "on failure"),
+    }
+
+
+def test_the_page_draws_its_verdicts_over_time(cast: Cast, judged: Policy) -> None:
+    page = cast["bob"].get("/policies/guard/").content.decode()
+    assert 'aria-label="Verdicts over time"' in page
+    assert "The client got" in page
+    assert "by hand" in page

@@ -5,13 +5,17 @@ from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from streamviz.core.verdicts import Mode
-from streamviz.dashboard import policy_facts, roles
+from streamviz.dashboard import charts, policy_facts, roles, timespans
 from streamviz.dashboard.forms import BacktestForm, PolicyForm, PolicyModeForm, TryOutForm, WhyForm
 from streamviz.dashboard.pages import needs, render_page, signed_in_user
+from streamviz.dashboard.policy_figures import policy_changes as policy_changes_in
+from streamviz.dashboard.policy_figures import policy_charts
 from streamviz.dashboard.policy_list import SMALLEST_FIRST, SORTED, policy_list
+from streamviz.dashboard.policy_verdicts import verdict_rows
 from streamviz.dashboard.rule_words import KINDS, rule_of
 from streamviz.dashboard.sorting import Sorting
 from streamviz.live.publisher import publisher
@@ -97,6 +101,7 @@ def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str,
     seen = form.cleaned_data.get("seen") if form.is_bound else None
     over = request.GET.get("over", "")
     over = over if over in policy_facts.SPANS else "24h"
+    span = timespans.chosen({"range": over}, timezone.now(), None)
     return {
         "page": "policies",
         "policy": found,
@@ -104,13 +109,16 @@ def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str,
         "rule": rule_of(found),
         "over": over,
         "spans": [(name, words) for name, (words, _) in policy_facts.SPANS.items()],
+        "chart": policy_charts(span).get(found.name),
+        "axis": charts.axis(span),
+        "changes": [each.mark for each in policy_changes_in(span) if each.version.policy_id == found.pk],
         "done": policy_facts.done(found, policy_facts.SPANS[over][1]),
         "form": form,
         "may_run": may_build(found.kind, signed_in_user(request)),
         "spread": spread_of(found.name, found.version),
         "versions": versions,
         "newer": [row for row in versions if seen is not None and row.version.number > seen],
-        "verdicts": policy_facts.recent_verdicts(found, only),
+        "verdicts": verdict_rows(found.name, policy_facts.recent_verdicts(found, only)),
         "only": only,
         "filters": ONLY,
         "where_not": policy_facts.where_not(found),

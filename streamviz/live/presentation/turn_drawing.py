@@ -12,7 +12,7 @@ from uuid import UUID
 from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.text import age
 from streamviz.live.presentation.turn_tree import Line, Turn
-from streamviz.live.presentation.views import StreamView
+from streamviz.live.presentation.views import LASTING_US, StreamView
 from streamviz.live.presentation.waterfall import Mark, Span
 
 # A pause longer than so many turns take is cut to so much of the width, all of them together to no more than a third.
@@ -68,11 +68,22 @@ class Pause(NamedTuple):
     is_tool: bool
 
 
+class HoldCaption(NamedTuple):
+    """Words below a block that waited long; `left` and `right` are where they begin and end (per cent)."""
+
+    text: str
+    middle: str
+    left: float
+    right: float
+
+
 class TurnLane(NamedTuple):
-    """A line's lane; `hangs` is from where, and to where, the line is drawn that it hangs by."""
+    """A line's lane; `holds` names its long holds. `hangs` is from where, and to where, the line is drawn that it hangs
+    by."""
 
     line: Line
     turns: list[DrawnTurn]
+    holds: list[HoldCaption]
     pauses: list[Pause]
     hangs: Span | None
     sum: str
@@ -178,7 +189,8 @@ class _Pen(NamedTuple):
         streaming = sum(
             _end(each, self.now) - each.requested_at for each in (self.streams[t.stream] for t in line.turns)
         )
-        return TurnLane(line, drawn, self._pauses(line), self._hangs(line), age(streaming))
+        holds = self._holds(line)
+        return TurnLane(line, drawn, holds, self._pauses(line, holds), self._hangs(line), age(streaming))
 
     def _turn(self, turn: Turn, stream: StreamView, middle: float, is_named: bool) -> DrawnTurn:
         end, first = _end(stream, self.now), min([block.started_at for block in stream.blocks] or [0])
@@ -211,19 +223,36 @@ class _Pen(NamedTuple):
         middle = f"{top + height / 2:g}"
         return Bar(span, mark.css, top, height, middle, block.held_at is not None, block.is_denied)
 
-    def _pauses(self, line: Line) -> list[Pause]:
+    def _holds(self, line: Line) -> list[HoldCaption]:
+        """Of each turn the longest hold, where it was long and its words fit below the turn."""
+        captions = []
+        for turn in line.turns:
+            stream = self.streams[turn.stream]
+            held = max(stream.blocks, key=lambda block: block.hold or 0, default=None)
+            if held is None or (held.hold or 0) < LASTING_US:
+                continue
+            left, right = self.scale.place(stream.requested_at), self.scale.place(_end(stream, self.now))
+            by_hand = any(verdict.by for verdict in stream.verdicts if verdict.ordinal == held.ordinal)
+            text = f"held by hand {age(held.hold)}" if by_hand else f"held {age(held.hold)}"
+            middle, half = (left + right) / 2, len(text) * _CHARACTER / 2
+            if 2 * half < right - left:
+                captions.append(HoldCaption(text, f"{middle:.2f}%", middle - half, middle + half))
+        return captions
+
+    def _pauses(self, line: Line, holds: Sequence[HoldCaption]) -> list[Pause]:
         if len(line.turns) > _MOST_PAUSES:
             return []
         pauses: list[Pause] = []
         taken = 0.0
         for one, other in pairwise(line.turns):
-            pause, end = self._pause(one, other, taken)
+            pause, end = self._pause(one, other, taken, holds)
             taken = max(taken, end)
             pauses += [pause] if pause is not None else []
         return pauses
 
-    def _pause(self, one: Turn, other: Turn, taken: float) -> tuple[Pause | None, float]:
-        """A pause, and where its words end; they are left out where they would run into those that are `taken`."""
+    def _pause(self, one: Turn, other: Turn, taken: float, holds: Sequence[HoldCaption]) -> tuple[Pause | None, float]:
+        """A pause, and where its words end; they are left out where they would run into those that are `taken`, or of
+        a hold."""
         stream = self.streams[one.stream]
         first = other.attempts[0] if other.attempts else other.stream
         since, until = _end(stream, self.now), self.streams[first].requested_at
@@ -233,7 +262,8 @@ class _Pen(NamedTuple):
         text = f"{tools[0][:_NAME] if tools else 'user'} {age(until - since)}"
         left, right = self.scale.place(since), self.scale.place(until)
         half, middle = len(text) * _CHARACTER / 2, (left + right) / 2
-        is_named = middle - half > taken and middle + half < 100 and (right - left) * 3 > 2 * half
+        is_free = not any(each.left < middle + half and middle - half < each.right for each in holds)
+        is_named = is_free and middle - half > taken and middle + half < 100 and (right - left) * 3 > 2 * half
         span = self.scale.span(since, until)
         drawn = Pause(span, text if is_named else "", f"{middle:.2f}%", bool(tools))
         return drawn, middle + half if is_named else taken

@@ -1,0 +1,66 @@
+"""What came of a policy's verdicts: what the client got, and who decided."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from streamviz.core.judgements import Subject
+from streamviz.core.verdicts import Decision, Mode
+from streamviz.records.models import Verdict
+
+# Which of several verdicts on the same thing the client noticed: the last of these.
+_STRONGEST_LAST = (Decision.ALLOW, Decision.REPLACE, Decision.DENY, Decision.HALT)
+_REQUEST = {
+    Decision.ALLOW: "the answer to its request",
+    Decision.REPLACE: "the answer to a changed request",
+    Decision.DENY: "an error",
+    Decision.HALT: "an error",
+}
+_ANSWER = {
+    Decision.ALLOW: "the original",
+    Decision.REPLACE: "a changed text",
+    Decision.DENY: "the refusal text",
+    Decision.HALT: "the end of the stream",
+}
+
+_About = tuple[UUID, str, int | None]
+
+
+class VerdictRow(NamedTuple):
+    """A verdict; `got` is what the client got after all policies' verdicts on the same thing, `had` how many characters
+    of it had been sent before. `decided_by` is a person or the policy, `how` says which."""
+
+    verdict: Verdict
+    got: str
+    had: int
+    decided_by: str
+    how: str
+
+
+def verdict_rows(policy: str, verdicts: Sequence[Verdict]) -> list[VerdictRow]:
+    """In their order, in one query."""
+    enforced = _enforced(verdicts)
+    return [_row(policy, verdict, enforced.get(_about(verdict), Decision.ALLOW)) for verdict in verdicts]
+
+
+def _enforced(verdicts: Sequence[Verdict]) -> dict[_About, Decision]:
+    """What policies in force made of the things that these verdicts are about, where they did not allow them."""
+    found = Verdict.objects.filter(stream__in={verdict.stream_id for verdict in verdicts}, mode=Mode.ENFORCE.value)
+    strongest: dict[_About, Decision] = {}
+    for verdict in found.exclude(decision=Decision.ALLOW.value).order_by():
+        known = strongest.get(_about(verdict), Decision.ALLOW)
+        strongest[_about(verdict)] = max(known, Decision(verdict.decision), key=_STRONGEST_LAST.index)
+    return strongest
+
+
+def _about(verdict: Verdict) -> _About:
+    return verdict.stream_id, verdict.subject, verdict.ordinal
+
+
+def _row(policy: str, verdict: Verdict, came_to: Decision) -> VerdictRow:
+    got = (_REQUEST if verdict.subject == Subject.REQUEST else _ANSWER)[came_to]
+    had = verdict.client_had if came_to is not Decision.ALLOW else 0
+    if verdict.by:
+        return VerdictRow(verdict, got, had, verdict.by, "by hand")
+    how = "in shadow" if verdict.mode == Mode.SHADOW else "on failure" if verdict.failure else ""
+    return VerdictRow(verdict, got, had, f"{policy} v{verdict.policy_version.number}", how)
