@@ -13,6 +13,7 @@ from streamviz.faults import Fault
 from streamviz.ops.children import Address, Child, stop_together
 from streamviz.ops.keeping import Keeping
 from streamviz.ops.supervisor import reachable_host, stoppable
+from streamviz.serving.closing import connect_nobody_more
 
 BACKLOG = 512
 # Less than whoever started this one gives it.
@@ -36,6 +37,7 @@ def run(count: int) -> None:
                 child.wait_until_ready()
             Keeping(ended, None).run()
         finally:
+            connect_nobody_more(listener)
             listener.close()
             stop_together(servers, STOP_SECONDS)
             hub.stop()

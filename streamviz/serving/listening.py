@@ -7,10 +7,12 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
-from twisted.internet.error import CannotListenError
+from twisted.internet.error import CannotListenError, ConnectionDone
+from twisted.python.failure import Failure
 
 from streamviz.asgi_types import Application
 from streamviz.faults import Fault
+from streamviz.serving.closing import connect_nobody_more
 from streamviz.serving.connections import Port
 from streamviz.serving.server import BACKLOG, Drain, HandOver, Limits, Server
 
@@ -40,15 +42,22 @@ class Listening(Server):
         except CannotListenError as error:
             raise Fault(f"Cannot listen on {self.host}:{self.port}: {error.socketError}") from None
         logger.info("Listening on %s:%s", self.host, listener.getHost().port)
-        return partial(_close, listener)
+        return partial(_close_alone, listener)
+
+
+def _close_alone(listener: Port) -> None:
+    """Where nobody else waits at its socket."""
+    connect_nobody_more(listener.socket)
+    _close(listener)
 
 
 def _close(listener: Port) -> None:
     """Whoever waits already, as far as the system can tell, is served: Twisted by itself takes about as many as it took
     the last time, and the rest would be cut off. Then nobody more is taken."""
+    listener.stopReading()
     listener.numberAccepts = BACKLOG
     Port.doRead(listener)
-    listener.stopListening()
+    listener.connectionLost(Failure(ConnectionDone()))  # now: Twisted would close it when its loop comes round
 
 
 class SharedPort(Port):
