@@ -75,11 +75,12 @@ class Clients:
                 tape.error, tape.received = bytes(tape.received[:200]).decode(), bytearray()
 
 
-def measure(clients: int, requests: int, seconds: float) -> None:
-    """Print a row for each, then whether the record has what clients got. So many requests are made during the restarts
-    by turns; Redis and a writer are away for so many seconds."""
+def measure(clients: int, requests: int, seconds: float, only: str) -> None:
+    """Print a row for each whose name has `only` in it, then whether the record has what clients got. So many requests
+    are made during the restarts by turns; Redis and a writer are away for so many seconds."""
     with running() as fleet:
-        _measure(fleet, _outages(fleet, requests, seconds), clients)
+        outages = _outages(fleet, requests, seconds)
+        _measure(fleet, {name: outage for name, outage in outages.items() if only in name}, clients)
 
 
 def _measure(fleet: Fleet, outages: dict[str, Outage], number: int) -> None:

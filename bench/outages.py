@@ -16,12 +16,13 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=2000, help="during the rolling restart")
     parser.add_argument("--clients", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=60, help="for which Redis and a writer are away")
+    parser.add_argument("--only", default="", help="outages whose name has this in it")
     asked = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
     django.setup()
     from bench.outage_rounds import measure
 
-    measure(asked.clients, asked.requests, asked.seconds)
+    measure(asked.clients, asked.requests, asked.seconds, asked.only)
 
 
 if __name__ == "__main__":

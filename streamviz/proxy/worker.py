@@ -47,6 +47,7 @@ LAST_WORDS_SECONDS = 2.0
 _KEPT_TARGETS = 1_000
 _OWED_SECONDS = 1.0
 _LOOK_SECONDS = 1.0
+_LOOK_FOR_REQUESTS_SECONDS = 0.1
 
 
 class Worker:
@@ -100,14 +101,17 @@ class Worker:
         recorder = self.telemetry.recorder(self.journal) if self.telemetry else self.journal
         return recorder if privacy.keeps_all else PrivateRecorder(recorder, privacy, self.configuration.key_name)
 
-    async def drain(self, seconds: float) -> None:
-        """Wait until the streams that run have ended, at most so long; then end those that have not."""
+    async def drain(self, seconds: float, may_come: Callable[[], bool]) -> None:
+        """Wait until the streams that run have ended, at most so long, and others that connections which are there may
+        bring; then end those that have not."""
         self.is_draining = True
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        # Connections that are there may still bring some.
-        while self._calls and (left := deadline - loop.time()) > 0:
-            await asyncio.wait(self._calls, timeout=left)
+        while (self._calls or may_come()) and (left := deadline - loop.time()) > 0:
+            if self._calls:
+                await asyncio.wait(self._calls, timeout=left)
+            else:
+                await asyncio.sleep(min(left, _LOOK_FOR_REQUESTS_SECONDS))
         self._is_over = True
         for end in list(self._endings):
             end()

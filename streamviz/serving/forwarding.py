@@ -17,7 +17,7 @@ def forwarded(scope: dict[str, Any], proxies: Networks) -> dict[str, Any]:
     scheme = scope.get("scheme") or ("ws" if scope["type"] == "websocket" else "http")
     scope = {**scope, "scheme": scheme}
     client = scope["client"]
-    if not client or not _is_in(client[0], proxies):
+    if not client or not is_in(client[0], proxies):
         return scope
     if _said(scope, b"x-forwarded-proto")[-1:] == ["https"]:
         scope["scheme"] = _SECURE.get(scheme, scheme)
@@ -25,9 +25,14 @@ def forwarded(scope: dict[str, Any], proxies: Networks) -> dict[str, Any]:
         if not _is_address(address):
             break  # what stands before it nobody vouches for
         scope["client"] = [address, 0]  # its port is not told
-        if not _is_in(address, proxies):
+        if not is_in(address, proxies):
             break
     return scope
+
+
+def is_in(text: str, networks: Networks) -> bool:
+    """Whether it is an address in one of these networks."""
+    return _is_address(text) and any(_plain(text) in network for network in networks)
 
 
 def _said(scope: dict[str, Any], name: bytes) -> list[str]:
@@ -43,10 +48,6 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_in(text: str, networks: Networks) -> bool:
-    return _is_address(text) and any(_plain(text) in network for network in networks)
 
 
 def _plain(text: str) -> Any:

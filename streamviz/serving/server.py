@@ -27,6 +27,7 @@ from streamviz.serving import access
 from streamviz.serving.connections import Brake, Timer
 from streamviz.serving.forwarding import Networks, forwarded
 from streamviz.serving.gate import Gate, GatedRequest
+from streamviz.serving.kept import KeptByProxies
 from streamviz.serving.lifespan import Lifespan
 
 logger = logging.getLogger(__name__)
@@ -38,7 +39,8 @@ REQUEST_PART_BYTES = 64 * 1024
 WEBSOCKET_CLOSE_SECONDS = 5  # what a browser gets to answer that its websocket is closed; then it is dropped
 BACKLOG = 512
 
-Drain = Callable[[], Awaitable[None]]
+MayCome = Callable[[], bool]
+Drain = Callable[[MayCome], Awaitable[None]]
 HandOver = Callable[[int, bytes], bool]
 
 
@@ -122,6 +124,7 @@ class Factory(HTTPFactory):
         protocol = super().buildProtocol(address)
         protocol.requestFactory = Request
         protocol.callLater = Timer
+        self.server.kept.add(protocol, address)
         return protocol
 
     def log(self, request: Any) -> None:
@@ -138,8 +141,9 @@ class Server(DaphneServer, ABC):
         hand_over: HandOver | None = None,
         limits: Limits = Limits(),  # noqa: B008 - it never changes
     ) -> None:
-        """`drain` is awaited when the server is to stop, before requests that still run are cancelled. `hand_over`
-        gives a websocket's connection, a descriptor and a request, to another process, or says that it cannot."""
+        """`drain` is awaited when the server is to stop, before requests that still run are cancelled; it is given what
+        tells whether a proxy may have one on its way on a connection that is open. `hand_over` gives a websocket's
+        connection, a descriptor and a request, to another process, or says that it cannot."""
         super().__init__(
             application,
             endpoints=["ours"],  # Daphne complains of none, and uses them in its own `run` alone
@@ -153,6 +157,7 @@ class Server(DaphneServer, ABC):
         self._is_stopping = False
         self.connections: dict[Any, dict[str, Any]] = {}
         self._brakes: dict[Any, Brake] = {}
+        self.kept = KeptByProxies(limits.proxies)
         self._lifespan = Lifespan(application)
         self._drain = drain
 
@@ -245,19 +250,17 @@ class Server(DaphneServer, ABC):
         super().protocol_disconnected(protocol)
 
     def _shut_down(self, close: Callable[[], object]) -> defer.Deferred[None]:
-        """Take no more connections, have those that are there closed after their next answer, and tell Twisted when
-        the rest is done."""
+        """Take no more connections, say in each answer that begins from now on that its connection ends with it, and
+        tell Twisted when the rest is done. A connection whose answer has begun is not told, so it stays."""
         close()
         self._is_stopping = True
-        for protocol in [each for each in self.connections if not self._is_gone(each)]:
-            _close_after(protocol)
         done = defer.Deferred.fromFuture(asyncio.ensure_future(self._end_applications()))
         return done.addErrback(lambda failure: logger.error("Did not stop cleanly: %s", failure.getTraceback()))
 
     async def _end_applications(self) -> None:
         """Let requests end, cancel those that still run, then let the application finish its work."""
         if self._drain is not None:
-            await self._drain()
+            await self._drain(self.kept.may_bring_requests)
         running = [details["application_instance"] for details in self.connections.values() if _is_running(details)]
         for application in running:
             application.cancel()

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import resource
 import sys
+from ipaddress import ip_network
 from typing import Any
 
 from streamviz.asgi_types import WHY
@@ -11,7 +12,7 @@ from streamviz.faults import Fault
 from streamviz.live.subscriber import TRY_AGAIN
 from streamviz.serving.gate import Passage
 from streamviz.serving.listening import Listening
-from streamviz.serving.server import Limits
+from streamviz.serving.server import Limits, MayCome
 
 PART = b"x" * 64 * 1024
 PARTS = 3200  # 200 MiB, far more than any socket buffers
@@ -147,6 +148,14 @@ async def endless(receive: Any, send: Any) -> None:
         say("cancelled")
 
 
+async def until_enough(receive: Any, send: Any) -> None:
+    """Is answering until it has sent enough."""
+    await start(send)
+    await send({"type": "http.response.body", "body": b"part", "more_body": True})
+    await enough.wait()
+    await send({"type": "http.response.body", "body": b"end"})
+
+
 async def body(receive: Any, send: Any) -> None:
     """How long its request's body is, how often somebody asked who sent it, and for how many lengths it was looked
     at."""
@@ -180,6 +189,7 @@ PAGES = {
     "/hold-back": hold_back,
     "/enough": be_enough,
     "/endless": endless,
+    "/until-enough": until_enough,
 }
 
 SOCKETS = {"/socket": websocket_flood, "/sent-away": websocket_sent_away}
@@ -194,11 +204,13 @@ async def answer(send: Any, body: bytes) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def drain() -> None:
-    """Where a client asked for /hold-back, until one asks for /enough."""
+async def drain(may_come: MayCome) -> None:
+    """Where a client asked for /hold-back, until one asks for /enough; and while a proxy may bring a request."""
     say("draining")
     if held_back:
         await enough.wait()
+    while may_come():
+        await asyncio.sleep(0.01)
 
 
 def say(line: str) -> None:
@@ -214,7 +226,7 @@ if __name__ == "__main__":
             int(sys.argv[1]),
             drain,
             hand_over=lambda descriptor, request: False,  # nobody takes its websockets, so it serves them itself
-            limits=Limits(float(sys.argv[2])),
+            limits=Limits(float(sys.argv[2]), tuple(ip_network(proxy) for proxy in sys.argv[3:])),
         )
         server.gate = gate
         server.run()

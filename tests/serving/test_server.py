@@ -5,7 +5,7 @@ import http.client
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from time import monotonic
 
@@ -29,9 +29,9 @@ WEBSOCKET_REQUEST = (
 class Served(Program):
     """The application of tests.serving.server_app, being served."""
 
-    def __init__(self, silence_seconds: float = 120) -> None:
+    def __init__(self, silence_seconds: float = 120, proxies: Iterable[str] = ()) -> None:
         self.port = free_port()
-        command = [sys.executable, "-m", "tests.serving.server_app", str(self.port), str(silence_seconds)]
+        command = [sys.executable, "-m", "tests.serving.server_app", str(self.port), str(silence_seconds), *proxies]
         super().__init__(command, clean_environment())
         self.wait_for("Listening on")
 
@@ -73,8 +73,14 @@ def impatient() -> Iterator[Served]:
     yield from serving(silence_seconds=2)
 
 
-def serving(silence_seconds: float = 120) -> Iterator[Served]:
-    server = Served(silence_seconds)
+@pytest.fixture
+def proxied() -> Iterator[Served]:
+    """One whose clients are a proxy that it trusts."""
+    yield from serving(proxies=["127.0.0.1"])
+
+
+def serving(silence_seconds: float = 120, proxies: Iterable[str] = ()) -> Iterator[Served]:
+    server = Served(silence_seconds, proxies)
     yield server
     server.process.kill()
     server.wait()
@@ -182,6 +188,30 @@ def test_a_connection_ends_with_its_next_answer_when_the_server_stops(served: Se
         with pytest.raises(ConnectionRefusedError):
             served.get("/")
     assert served.wait() == 0
+
+
+def test_what_a_proxy_sends_on_connections_it_has_kept_is_answered_when_the_server_stops(proxied: Served) -> None:
+    with closing(proxied.connect()) as idle, closing(proxied.connect()) as busy, closing(proxied.connect()) as unused:
+        for connection in (idle, unused):
+            connection.request("GET", "/")
+            assert connection.getresponse().read() == b"hello"
+        busy.request("GET", "/until-enough")
+        running = busy.getresponse()
+        proxied.process.terminate()
+        proxied.wait_for("draining")
+        assert ask(idle, "/enough") == (b"so be it", "close")
+        assert (running.read(), running.getheader("connection")) == (b"partend", None)
+        assert ask(busy, "/") == (b"hello", "close")  # nobody told it not to
+        assert proxied.process.poll() is None
+    assert proxied.wait() == 0
+
+
+def ask(connection: http.client.HTTPConnection, path: str) -> tuple[bytes, str | None]:
+    """What is answered on a connection as it is, and whether it then ends."""
+    assert connection.sock is not None
+    connection.request("GET", path)
+    response = connection.getresponse()
+    return response.read(), response.getheader("connection")
 
 
 def test_other_clients_are_served_meanwhile(served: Served) -> None:
