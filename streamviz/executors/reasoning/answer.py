@@ -81,6 +81,8 @@ class RunAnswer:
     def close(self) -> None:
         """The run ends at once, with all its calls and tools."""
         self._task.cancel()
+        while not self._chunks.empty():
+            self._chunks.get_nowait()  # the last word is put all the same, and nobody reads any more
 
     async def _written(self, writer: _Writer) -> AsyncIterator[bytes]:
         payload = self._first
