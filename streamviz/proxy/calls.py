@@ -1,5 +1,6 @@
 """Model calls: POST /v1/chat/completions, /v1/messages and /v1/responses."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -32,6 +33,7 @@ from streamviz.proxy.runs import RunningCall
 from streamviz.proxy.said import Said
 from streamviz.proxy.spending import add_up, amounts_of, spent_by
 from streamviz.proxy.worker import Worker
+from streamviz.records.configuration import KnownKey
 from streamviz.records.masked import Masked
 from streamviz.traces import HEADER
 from streamviz.upstream.answer import Answer
@@ -40,6 +42,8 @@ from streamviz.upstream.targets import Target
 
 # To read so much takes some ms, and so does each step after it.
 LONG_BODY_BYTES = 100_000
+
+Require = Callable[[Worker, KnownKey, ModelRequest], Awaitable[None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +69,15 @@ class _Call:
 
 
 async def model_call(
-    wire_format: WireFormat, worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable
+    wire_format: WireFormat,
+    worker: Worker,
+    scope: HTTPScope,
+    receive: ASGIReceiveCallable,
+    send: ASGISendCallable,
+    require: Require | None = None,
 ) -> None:
-    """Proxy one call. Raises RequestError for a request that never becomes a stream."""
+    """Proxy one call. Raises RequestError for a request that never becomes a stream, `require` for what it objects to
+    besides."""
     clock = Clock()
     requested_at = clock.now()
     key = worker.authenticate(scope)
@@ -77,6 +87,8 @@ async def model_call(
     request = read_request(body, wire_format)
     if len(body) > LONG_BODY_BYTES:
         await rest()
+    if require is not None:
+        await require(worker, key, request)
     await serve(Caller(worker, wire_format, scope, key, clock, requested_at), request, receive, send)
 
 

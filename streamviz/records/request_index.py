@@ -10,6 +10,10 @@ from streamviz.records.columns import clean
 from streamviz.records.request_words import RequestText, searched
 
 KNOWN = "SELECT DISTINCT session_id, standing FROM records_requestwords WHERE session_id = ANY(%s)"
+EARLIEST = """
+SELECT DISTINCT ON (session_id) session_id, stream_id FROM records_requestwords WHERE session_id = ANY(%s)
+ORDER BY session_id, stream_id
+"""
 INSERT = """
 INSERT INTO records_requestwords (stream_id, session_id, standing, search)
 VALUES (%s, %s, %s, to_tsvector('simple'::regconfig, streamviz_words(%s)))
@@ -40,16 +44,17 @@ def write_words(cursor: psycopg.Cursor, requests: Sequence[StoredRequest]) -> No
     """Of streams whose session may have some already. Raises psycopg.Error."""
     if not requests:
         return
-    known = set(cursor.execute(KNOWN, [[each.session_id for each in requests]]).fetchall())
-    sessions = {session_id for session_id, _ in known}
+    asked = [[each.session_id for each in requests]]
+    known = set(cursor.execute(KNOWN, asked).fetchall())
+    earliest: dict[UUID, UUID] = dict(cursor.execute(EARLIEST, asked).fetchall())
     rows = []
     for each in requests:
         request = RequestText(each.request, each.wire_format)
         of_session = each.session_id, request.standing
-        text = searched(request, is_first=each.session_id not in sessions, is_known=of_session in known)
+        first = earliest[each.session_id] = min(each.stream_id, earliest.get(each.session_id, each.stream_id))
+        text = searched(request, is_first=first == each.stream_id, is_known=of_session in known)
         rows.append((each.stream_id, *of_session, clean(text)))
         known.add(of_session)
-        sessions.add(each.session_id)
     cursor.executemany(INSERT, rows)
 
 

@@ -126,6 +126,24 @@ def test_requests_from_before_they_were_searched_are_found_after_it(
     assert query("SELECT count(*) FROM records_requestwords") == [(4,)]
 
 
+def test_what_stood_before_a_sessions_first_request_is_found_where_later_ones_were_searched_before(
+    query: Query,
+) -> None:
+    def asking(*texts: str) -> bytes:
+        roles = ("user", "assistant", "user")
+        messages = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)]
+        return json.dumps({"model": "m", "messages": messages}).encode()
+
+    first, second = store(
+        story(ago(3), session="a", request=asking("zebra", "ok", "one")),
+        story(ago(2), session="a", request=asking("walrus", "ok", "two")),
+    )
+    query("DELETE FROM records_requestwords WHERE stream_id = %s", first)
+    Upkeep(RULES, conninfo).round(NOT_YET)
+    assert stream_page(Filters(text="zebra"), None, 10).ids == [first]
+    assert stream_page(Filters(text="two"), None, 10).ids == [second]
+
+
 def test_a_clock_that_jumps_ahead_while_it_runs_has_retention_drop_nothing(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
