@@ -19,8 +19,6 @@ from streamviz.records.links import FAILED, MOST_LEFT, Asker, Candidate, Chosen,
 _REMEMBERED = 5_000
 _MOST_IN_SESSION = 16
 _MOST_RETRIES = 16
-# A client waits no longer before it tries again by itself.
-_AGAIN_US = 120_000_000
 # Streams that are alike to the letter.
 _MOST_ALIKE = 64
 
@@ -178,17 +176,7 @@ class Conversations:
                 is_proof = mark == one.marks.request or other.parent is not None
                 if is_here and is_proof if session is None else other.session == session:
                     return other.as_candidate()
-        return self._alone_before(one) if session is None else None
-
-    def _alone_before(self, one: Known) -> Candidate | None:
-        """The same request of the same program on another connection, where it failed a moment ago, and nobody else
-        asked the same: of runs that are alike side by side nobody knows which one tries again."""
-        alike = self._by_mark.get(one.marks.request, ())
-        if not alike or not all(each.has_failed for each in alike) or len({each.session for each in alike}) > 1:
-            return None
-        last = alike[-1]
-        is_soon = one.requested_at - last.requested_at <= _AGAIN_US
-        return last.as_candidate() if is_soon and last.client == one.client and not last.is_retried else None
+        return None
 
     def _is_other_agent(self, one: Known, candidate: Candidate) -> bool:
         """An agent that is to end its work may be given no tools any more."""

@@ -134,7 +134,7 @@ def test_a_bar_leads_to_its_streams(cast: Cast) -> None:
     assert shown.startswith('<section class="histogram"')
     assert "hx-get" not in shown
     assert "<b>2 streams</b>" in shown
-    bars = re.findall(r'<a href="([^"]+)" tabindex="-1"><title>([^<]+)</title>', shown)
+    bars = re.findall(r'<a href="([^"]+)" tabindex="-1"><title[^>]*>([^<]+)</title>', shown)
     assert [words.split(": ", 1)[1] for _, words in bars] == ["1 stream: 1 completed", "1 stream: 1 upstream error"]
     assert [labels(cast, unescape(href)) for href, _ in bars] == [["first"], ["failed"]]
     in_table = re.findall(r'<td><a class="link" href="([^"]+)"><time [^>]+>2026-09-21', shown)

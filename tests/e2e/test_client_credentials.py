@@ -38,14 +38,14 @@ def ask(proxied: Proxied, spoken: str, model: str, credential: str, session: str
 
 
 def kept_of(proxied: Proxied, text: str) -> list[str]:
-    """Where a text is found: tables, files of the server's folder, the log."""
+    """Where a text is found: tables, files of the server's folder, the log; but for the file that hands out the key."""
     found = []
     for (table,) in proxied.query(TABLES):
         forms = (text, text.encode().hex())
         row = f"SELECT count(*) FROM {table} AS row WHERE " + " OR ".join(["row::text LIKE %s"] * len(forms))
         [(count,)] = proxied.query(row, *(f"%{form}%" for form in forms))
         found += [table] if count else []
-    files = [path for path in proxied.server.var_dir.rglob("*") if path.is_file()]
+    files = [path for path in proxied.server.var_dir.rglob("*") if path.is_file() and path.name != "first_key"]
     found += [str(path) for path in files if text.encode() in path.read_bytes()]
     return found + (["log"] if text in proxied.server.output() else [])
 

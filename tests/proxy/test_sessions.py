@@ -58,31 +58,13 @@ def test_of_two_runs_alike_one_that_asks_on_early_goes_on_from_its_own(host: Hos
     assert _is_after(_next(host, *goes_on, port=2), second)
 
 
-@pytest.mark.parametrize(("port", "name", "relation"), [(1, "", "retry"), (2, "", "retry"), (2, "a-run", "retry")])
+@pytest.mark.parametrize(("port", "name", "relation"), [(1, "", "retry"), (2, "", ""), (2, "a-run", "retry")])
 def test_a_request_that_failed_is_tried_again(host: Host, port: int, name: str, relation: str) -> None:
     """Codex says of a retry no more than its session, and makes it on another connection."""
     asked = _chat(_user("Why?"), answer=Said(), fails=True, headers={"x-session-id": name})
     failed, again = host.take(asked, 1), host.take(asked, port)
     assert again.stream.place.relation == relation
     assert (again.stream.place.parent == failed.stream.id) == bool(relation)
-
-
-def test_of_runs_alike_side_by_side_none_tries_for_another(host: Host) -> None:
-    asked = _chat(_user("Why?"), answer=Said(), fails=True)
-    runs = [host.begin(asked, port) for port in (1, 2)]
-    for streamed, exchange in runs:
-        host.end(streamed, exchange)
-    again = host.take(asked, 3)
-    assert again.stream.place.relation == ""
-    assert len({again.stream.session_id, *(streamed.stream.session_id for streamed, _ in runs)}) == 3
-
-
-def test_what_failed_long_ago_is_not_tried_again_on_another_connection(host: Host) -> None:
-    asked = _chat(_user("Why?"), answer=Said(), fails=True)
-    failed = host.take(asked, 1)
-    Host.clock += 121_000_000
-    later = host.take(asked, 2)
-    assert later.stream.session_id != failed.stream.session_id
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ def plain(value: object) -> object:
             return msgspec.json.decode(msgspec.json.encode(value.obj))
         case memoryview():
             return bytes(value)
+        case [int(), *_]:
+            return f"{{{','.join(map(str, value))}}}"  # as numbers are handed to Postgres
         case _:
             return value
 
