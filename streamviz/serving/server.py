@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 SERVER_NAME = "streamviz"
 KEEP_ALIVE_SECONDS = 75  # an idle connection is kept this long for the client's next request
 APPLICATION_CLOSE_SECONDS = 10  # what an application gets to end by itself after its client has left
+LAST_SECONDS = 10  # what an application gets to end its requests, and then its own work, when the server stops
 REQUEST_PART_BYTES = 64 * 1024
 WEBSOCKET_CLOSE_SECONDS = 5  # what a browser gets to answer that its websocket is closed; then it is dropped
 BACKLOG = 512
@@ -264,8 +265,13 @@ class Server(DaphneServer, ABC):
         running = [details["application_instance"] for details in self.connections.values() if _is_running(details)]
         for application in running:
             application.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
-        await self._lifespan.shutdown()
+        if running:
+            await asyncio.wait(running, timeout=LAST_SECONDS)
+        # What is recorded is in the journal by now: a database that does not answer is no reason to stay.
+        try:
+            await asyncio.wait_for(self._lifespan.shutdown(), LAST_SECONDS)
+        except TimeoutError:
+            logger.error("Stopped after %s s more, when the application had not finished its work.", LAST_SECONDS)
 
     def _is_gone(self, protocol: Any) -> bool:
         details = self.connections.get(protocol)

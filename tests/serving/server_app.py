@@ -4,6 +4,7 @@ import asyncio
 import logging
 import resource
 import sys
+from contextlib import suppress
 from ipaddress import ip_network
 from typing import Any
 
@@ -20,6 +21,7 @@ TURNS = 2000  # of the event loop: time enough to send everything, were nobody w
 
 sent = {"http": 0, "websocket": 0}
 held_back: list[bool] = []
+hung: list[bool] = []
 enough = asyncio.Event()
 asked: list[bytes] = []
 lengths: list[int] = []
@@ -42,6 +44,8 @@ async def lifespan(receive: Any, send: Any) -> None:
     await send({"type": "lifespan.startup.complete"})
     await receive()
     say("stopped")
+    if hung:
+        await asyncio.Event().wait()
     await send({"type": "lifespan.shutdown.complete"})
 
 
@@ -120,6 +124,16 @@ async def hold_back(receive: Any, send: Any) -> None:
     await answer(send, b"so be it")
 
 
+async def hang(receive: Any, send: Any) -> None:
+    """Neither this answer nor the application's last work will ever end, whoever asks for that."""
+    hung.append(True)
+    await start(send)
+    await send({"type": "http.response.body", "body": b"part", "more_body": True})
+    while True:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+
 async def be_enough(receive: Any, send: Any) -> None:
     """It has waited enough."""
     enough.set()
@@ -188,6 +202,7 @@ PAGES = {
     "/unfinished": unfinished,
     "/hold-back": hold_back,
     "/enough": be_enough,
+    "/hang": hang,
     "/endless": endless,
     "/until-enough": until_enough,
 }

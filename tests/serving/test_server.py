@@ -260,6 +260,14 @@ def test_it_stops_the_application_after_its_last_request(served: Served, number:
     ]
 
 
+def test_it_stops_also_where_its_application_does_not(served: Served) -> None:
+    with served.slow_client(get_request("/hang")) as client:
+        assert client.recv(4096)
+        served.process.send_signal(signal.SIGTERM)
+        assert served.wait() == 0
+    assert "the application had not finished its work" in served.output()
+
+
 def test_a_port_in_use_is_one_line(served: Served) -> None:
     second = Program([sys.executable, "-m", "tests.serving.server_app", str(served.port), "120"], clean_environment())
     assert second.wait() == 1
