@@ -14,6 +14,8 @@ log = logging.getLogger(__name__)
 
 # A writer says each second how it does, and has read what is in the journals as often.
 HANG_SECONDS = 6.0
+# One that does, and has never read everything for so long, cannot keep up; for less, it has only much to do.
+BEHIND_SECONDS = 30.0
 TELL_SECONDS = 60.0
 NOBODY = "no writer is running; start `manage.py write`"
 
@@ -50,7 +52,7 @@ class Backlog(NamedTuple):
             return NOBODY
         if self.silent > HANG_SECONDS:
             return f"the writer has not responded for {self.silent:.0f} s; it may be hung, or waiting for a lock"
-        return f"data has been waiting for {self.waits:.0f} s" if self.waits > HANG_SECONDS else ""
+        return f"the writer is behind: data has waited for {self.waits:.0f} s" if self.waits > BEHIND_SECONDS else ""
 
 
 def backlog(root: Path, limits: Limits) -> Backlog:
@@ -88,8 +90,8 @@ class Watch:
         now = time.monotonic()
         if not found.stuck:
             if self._told_at is not None:
-                log.info("the journal is being moved into the database again")
+                log.info("the journal is being emptied again")
             self._told_at = None
         elif self._told_at is None or now - self._told_at >= TELL_SECONDS:
             self._told_at = now
-            log.warning("the journal is not being moved, %.1f MiB waiting: %s", found.size / 2**20, found.stuck)
+            log.warning("the journal is not being emptied, %.1f MiB waiting: %s", found.size / 2**20, found.stuck)

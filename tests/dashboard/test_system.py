@@ -108,7 +108,7 @@ def test_it_says_that_a_writer_hangs_and_waits_for_no_lock_itself(cast: Cast, jo
     with folder.open_locked(journals / folder.WRITER_LOCK), psycopg.connect(conninfo()) as other:
         other.execute("LOCK TABLE records_stream IN ACCESS EXCLUSIVE MODE")
         shown = page(cast)
-    assert "The journal is not being moved into the database: the writer has not responded for 6" in shown
+    assert "The journal is not being emptied into the database: the writer has not responded for 6" in shown
     assert "Table sizes are unavailable" in shown
     assert "<dt>Database</dt><dd>–</dd>" in shown
 

@@ -207,7 +207,7 @@ def test_who_does_not_move_the_journal_is_told_and_clients_notice_nothing(
     assert machine.server
     with begin(machine, server):
         since = time.monotonic()
-        machine.server.wait_for("the journal is not being moved")
+        machine.server.wait_for("the journal is not being emptied")
         print(f"{fault}: told after {time.monotonic() - since:.1f} s")
         assert why in httpx.get(f"{machine.base_url}/readyz", timeout=120).json()["journal"]
         threading.Event().wait(SECONDS)
@@ -216,7 +216,7 @@ def test_who_does_not_move_the_journal_is_told_and_clients_notice_nothing(
     assert {(tape.status, tape.error, tape.is_whole) for tape in tapes} == {(200, "", True)}
     machine.wait_until_stored(len(tapes))
     assert check_record(machine, tapes) == {"completed": len(tapes)}
-    machine.server.wait_for("the journal is being moved into the database again")
+    machine.server.wait_for("the journal is being emptied again")
 
 
 @pytest.fixture

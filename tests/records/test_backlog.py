@@ -70,7 +70,8 @@ def test_a_writer_that_hangs_is_told_from_its_silence_and_from_what_waits(tmp_pa
         ({"at": now, "caught_up_at": now}, now - 100, ""),
         ({"at": now - 5, "caught_up_at": now - 5}, now, ""),
         ({"at": now, "caught_up_at": now - 100}, now - 200, ""),  # nothing came since
-        ({"at": now, "caught_up_at": now - 100}, now, "data has been waiting for 100 s"),
+        ({"at": now, "caught_up_at": now - 20}, now, ""),  # much came, and is being moved
+        ({"at": now, "caught_up_at": now - 100}, now, "the writer is behind: data has waited for 100 s"),
         ({"at": now - 100, "caught_up_at": now - 100}, now - 200, "the writer has not responded for 100 s"),
     ]
     for status, written_at, stuck in cases:
@@ -102,6 +103,6 @@ def test_the_log_says_once_that_nobody_moves_it_and_when_somebody_does(
         for _ in range(2):
             watch.look(backlog(tmp_path, ROOM))
     assert caplog.messages == [
-        f"the journal is not being moved, 0.0 MiB waiting: {NOBODY}",
-        "the journal is being moved into the database again",
+        f"the journal is not being emptied, 0.0 MiB waiting: {NOBODY}",
+        "the journal is being emptied again",
     ]
