@@ -31,7 +31,7 @@ from streamviz.proxy.passing import end_to_end
 from streamviz.proxy.requests import ModelRequest, read_request
 from streamviz.proxy.runs import RunningCall
 from streamviz.proxy.said import Said
-from streamviz.proxy.spending import add_up, amounts_of, spent_by
+from streamviz.proxy.spending import add_up, most_of, spent_by
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.masked import Masked
@@ -227,8 +227,7 @@ def _changed_it(stream: LiveStream) -> set[str]:
 
 async def _reserve(call: _Call) -> None:
     stream = call.stream
-    amounts = partial(amounts_of, stream.context.request, stream.upstream_model, stream.provider)
-    await limiting.reserve(call.worker, stream, call.exchange.policies, amounts)
+    await limiting.reserve(call.worker, stream, call.exchange.policies, partial(most_of, stream))
 
 
 def _give_back(call: _Call) -> None:

@@ -22,6 +22,14 @@ def amounts_of(call: ModelCall, model: str, provider: str) -> Amounts:
     return Amounts(tokens, price(model, provider, Tokens(call.length // CHARACTERS_A_TOKEN, tokens)))
 
 
+def most_of(stream: LiveStream) -> Amounts:
+    """The most that a stream may come to: nothing where it calls no model itself, as each call of a run reserves its
+    own."""
+    if not stream.calls_model:
+        return Amounts(0, 0.0)
+    return amounts_of(stream.context.request, stream.upstream_model, stream.provider)
+
+
 def add_up(stream: LiveStream) -> None:
     """Set the tokens and the cost of a stream that ended: as the provider told them, else estimated. One that called no
     model took none: those of a run are its calls', each of which is a stream."""

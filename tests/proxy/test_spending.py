@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from streamviz.core.tokens import Tokens
-from streamviz.proxy.spending import add_up, spent_by
+from streamviz.proxy.spending import add_up, most_of, spent_by
+from streamviz.records.tallies import Amounts
 from tests.core.support import delta
 from tests.live.support import Running
 
@@ -80,3 +81,11 @@ async def test_tools_count_and_pictures_do_not() -> None:
     tool = {"type": "function", "function": {"name": "search", "description": WORDS * 20}}
     assert await asked(text, picture) == await asked(text)
     assert await asked(text, tools=[tool]) > 200 + await asked(text)
+
+
+async def test_a_run_reserves_nothing_since_each_of_its_calls_does() -> None:
+    running = await Running().say("a")
+    running.stream.context.request.fields["max_tokens"] = 500
+    assert most_of(running.stream).output_tokens == 500
+    running.stream.calls_model = False
+    assert most_of(running.stream) == Amounts(0, 0.0)
