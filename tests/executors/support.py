@@ -82,6 +82,7 @@ class Scripted:
         self.requests: dict[str, JsonObject] = {}
         self.children: list[Spoken] = []
         self.proposed: list[Sequence[Proposed]] = []
+        self.spent = Spent(USAGE, 0.5)
         self._answers = list(answers)
         self._sources = sources
         self._structure = structure
@@ -99,7 +100,7 @@ class Scripted:
     def ask(self, part: str, request: JsonObject) -> Spoken:
         self.requests[part] = request
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        self.children.append(Spoken(answer, Spent(USAGE, 0.5)))
+        self.children.append(Spoken(answer, self.spent))
         return self.children[-1]
 
     def propose(self, part: str, calls: Sequence[Proposed]) -> Any:

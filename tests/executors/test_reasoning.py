@@ -8,7 +8,7 @@ import pytest
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.wire import WIRE_FORMATS
-from streamviz.executors.executor import ExecutorError
+from streamviz.executors.executor import ExecutorError, Spent
 from streamviz.executors.registry import build
 from streamviz.upstream.answer import Answer
 from streamviz.upstream.structured import Structure
@@ -110,6 +110,16 @@ async def test_a_plan_without_end_ends_at_a_limit(limits: dict[str, object], ste
     call = Scripted(*[said(plan("continue_thinking"))] * steps, said("Done."))
     assert deltas(await chunks_of(call, **limits), "content") == "Done."
     assert list(call.requests) == [*(f"plan {step}" for step in range(1, steps + 1)), "answer"]
+
+
+@pytest.mark.parametrize(
+    ("spent", "limits"), [(Spent(None, 0.5), {"tokens": 1000}), (Spent({"prompt_tokens": 1}, None), {"dollars": 100})]
+)
+async def test_a_limit_on_what_nobody_tells_is_reached(spent: Spent, limits: dict[str, object]) -> None:
+    call = Scripted(said(plan("continue_thinking")), said("Done."))
+    call.spent = spent
+    assert deltas(await chunks_of(call, **limits), "content") == "Done."
+    assert list(call.requests) == ["plan 1", "answer"]
 
 
 async def test_the_time_of_a_run_ends_its_planning() -> None:

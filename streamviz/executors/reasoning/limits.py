@@ -22,12 +22,13 @@ class Limits(NamedTuple):
 
 @dataclass(slots=True)
 class Budget:
-    """What is left of the limits. What a call came to that nobody tells counts as nothing."""
+    """What is left of the limits. `tokens` and `dollars` are None once a call did not tell: a limit on what nobody
+    knows is reached."""
 
     limits: Limits
     tool_calls: int = 0
-    dollars: float = 0.0
-    tokens: int = 0
+    dollars: float | None = 0.0
+    tokens: int | None = 0
     # The sum over all calls; None once one of them did not tell.
     usage: JsonObject | None = field(default_factory=dict)
     ends_at: float = 0.0
@@ -43,20 +44,25 @@ class Budget:
     @property
     def tokens_left(self) -> int | None:
         """How many more tokens there may be; None is any number."""
-        return None if self.limits.tokens is None else max(0, self.limits.tokens - self.tokens)
+        return None if self.limits.tokens is None else max(0, self.limits.tokens - (self.tokens or 0))
 
     def why_over(self) -> str:
         """Which limit is reached, by its name; empty where none is."""
         limits = self.limits
         if asyncio.get_running_loop().time() >= self.ends_at:
             return "seconds"
-        if limits.tokens is not None and self.tokens >= limits.tokens:
+        if limits.tokens is not None and (self.tokens is None or self.tokens >= limits.tokens):
             return "tokens"
-        return "dollars" if limits.dollars is not None and self.dollars >= limits.dollars else ""
+        if limits.dollars is not None and (self.dollars is None or self.dollars >= limits.dollars):
+            return "dollars"
+        return ""
 
     def spend(self, spent: Spent) -> None:
         """A call came to this."""
         tokens = tokens_of(spent.usage)
-        self.tokens += (tokens.input or 0) + (tokens.output or 0)
-        self.dollars += spent.cost or 0.0
+        if self.tokens is None or tokens.input is None or tokens.output is None:
+            self.tokens = None
+        else:
+            self.tokens += tokens.input + tokens.output
+        self.dollars = None if self.dollars is None or spent.cost is None else self.dollars + spent.cost
         self.usage = None if self.usage is None or spent.usage is None else added(self.usage, spent.usage)
