@@ -419,7 +419,7 @@ def test_no_verdict_leaves_damage_in_the_record(guarded: Guarded, session: str) 
     assert guarded.ask("dangerous?speed=inf", session).status == 200
     guarded.recorded(session)
     [(streams,)] = guarded.query("SELECT count(*) FROM records_stream WHERE outcome <> ''")
-    assert f"{streams} streams checked, 0 damaged" in guarded.verify()
+    assert f"{streams:,} streams checked, 0 damaged" in guarded.verify()
 
 
 # Each pattern takes tens of ms to compile, and there are more than a second's worth.

@@ -246,4 +246,4 @@ def test_one_model_is_told_to_both(vendors: dict[str, Vendor]) -> None:
 def test_the_record_of_all_formats_is_whole(proxied: Proxied) -> None:
     [(streams,)] = proxied.query("SELECT count(*) FROM records_stream WHERE outcome <> ''")
     assert streams > len(SCENARIOS)
-    assert f"{streams} streams checked, 0 damaged" in proxied.verify()
+    assert f"{streams:,} streams checked, 0 damaged" in proxied.verify()
