@@ -122,6 +122,14 @@ async def test_a_limit_on_what_nobody_tells_is_reached(spent: Spent, limits: dic
     assert list(call.requests) == ["plan 1", "answer"]
 
 
+async def test_a_plan_that_is_too_long_is_not_sent_again_with_each_step() -> None:
+    call = Scripted(said("x" * 300_000, plan()), said(plan()), said("Done."))
+    assert deltas(await chunks_of(call), "content") == "Done."
+    told = json.dumps(call.requests["plan 2"]["messages"])
+    assert "it is longer than 100000 characters" in told
+    assert len(told) < 150_000
+
+
 async def test_the_time_of_a_run_ends_its_planning() -> None:
     call = Scripted(said(plan("use_tools", use("wait", seconds=3600))), said("Done."))
     assert deltas(await chunks_of(call, seconds=0.01), "content") == "Done."

@@ -15,6 +15,8 @@ from streamviz.executors.reasoning.speaking import Speaker
 from streamviz.executors.reasoning.tool_use import DENIED, ProposedCalls, run_all, told
 from streamviz.executors.tools import Result, Toolbox, shortened
 
+LONGEST_PLAN = 100_000
+
 
 class Run:
     """One run. Its own task carries it out; to cancel that ends its calls and its tools."""
@@ -84,7 +86,10 @@ class Run:
         if has_thought:
             await self._speaker.event("external_reasoning", "\n\n", step=step)
         text = "".join(pieces)
-        self.requests.hears(text or "{}", role="assistant")
+        # All later steps are sent it again.
+        self.requests.hears(text[:LONGEST_PLAN] or "{}", role="assistant")
+        if len(text) > LONGEST_PLAN:
+            raise NoPlan(f"it is longer than {LONGEST_PLAN} characters")
         return read_plan(text)
 
     async def _use_tools(self, step: int, plan: Plan) -> str:
