@@ -5,7 +5,7 @@ import re
 import secrets
 from difflib import get_close_matches
 from importlib.util import find_spec
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -171,14 +171,6 @@ def is_installed(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:
         return False
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a server bound to `host` can be reached from this machine only."""
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def postgres(name: str) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 
 from streamviz import environment
+from streamviz.core.base_urls import is_loopback
 from streamviz.core.bounds import MIB, Bounds
 from streamviz.dashboard import admin_look
 from streamviz.ops import embedded_postgres
@@ -24,7 +25,7 @@ VAR_DIR = (WORKING_DIR / environment.text("VAR_DIR", "var" if IS_CLONE else str(
 
 HOST = environment.text("HOST", "127.0.0.1")
 PORT = environment.port("PORT", 8000)
-PUBLIC = not environment.is_loopback(HOST)
+PUBLIC = not is_loopback(HOST)
 DEBUG = environment.flag("DEBUG", default=False)
 if PUBLIC and DEBUG:
     raise ImproperlyConfigured(f"HOST={HOST} can be reached from other machines: DEBUG must be off. Unset DEBUG.")
@@ -248,6 +249,8 @@ LOGGING = {
         "streamviz.access": {"level": "INFO" if ACCESS_LOG else "WARNING"},
         # What it says of each batch that a collector does not take we say once a minute.
         "opentelemetry": {"level": "CRITICAL"},
+        # It logs what servers send that is no message; what matters of that a run's thinking says.
+        "mcp": {"level": "CRITICAL"},
         "daphne": {"level": "WARNING"},
         "twisted": {"level": "WARNING"},
         "asyncio": {"level": "WARNING"},

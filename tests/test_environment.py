@@ -35,24 +35,6 @@ def test_words_are_split_at_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert environment.words("ALLOWED_HOSTS") == ["a.example", "b.example"]
 
 
-@pytest.mark.parametrize(
-    ("host", "is_loopback"),
-    [
-        ("127.0.0.1", True),
-        ("127.8.8.8", True),
-        ("::1", True),
-        ("[::1]", True),
-        ("localhost", True),
-        ("0.0.0.0", False),
-        ("::", False),
-        ("10.0.0.1", False),
-        ("example.org", False),
-    ],
-)
-def test_it_knows_what_other_machines_can_reach(host: str, is_loopback: bool) -> None:
-    assert environment.is_loopback(host) is is_loopback
-
-
 def test_a_database_url_becomes_djangos_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://ann:p%40ss@db.example:5433/records?sslmode=require")
     assert environment.postgres("DATABASE_URL") == {

@@ -1,5 +1,6 @@
-"""What a base URL may be."""
+"""What a base URL may be, and where one leads."""
 
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 
@@ -18,3 +19,11 @@ def wrong_with_url(url: str) -> str:
     if parts.query or parts.fragment or any(each.isspace() or not each.isprintable() for each in url):
         return "must end with its path"
     return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether what is bound to `host` can be reached from this machine only."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

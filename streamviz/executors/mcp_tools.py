@@ -3,12 +3,16 @@
 import os
 import re
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
+from urllib.parse import urlsplit
 
+from streamviz.core.base_urls import is_loopback
 from streamviz.core.json_value import JsonObject, as_object, encode
+from streamviz.executors import mcp_process
+from streamviz.executors.mcp_bounds import MESSAGE_BYTES
 from streamviz.executors.tools import Tool, ToolFailed, shortened
 
 PREFIX = "mcp__"
@@ -16,7 +20,6 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _DESCRIPTION_CHARACTERS = 2_000
 _SCHEMA_BYTES = 8_000
 _MOST_PAGES = 10
-_END_SECONDS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,44 +40,38 @@ class McpServer:
         """What the names of its tools begin with."""
         return f"{PREFIX}{self.name}__"
 
+    @property
+    def tells_secret(self) -> bool:
+        """Whether its credential would leave this machine unencrypted."""
+        parts = urlsplit(self.url)
+        return bool(self.credential) and parts.scheme == "http" and not is_loopback(parts.hostname or "")
+
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Sequence[Tool]]:
         from mcp import ClientSession  # with all that it imports it is loaded where it is needed
 
-        async with AsyncExitStack() as stack:
-            read, write = await stack.enter_async_context(self._transport(stack))
-            session = await stack.enter_async_context(ClientSession(read, write))
+        async with self._transport() as (read, write), ClientSession(read, write) as session:
             await session.initialize()
             yield [tool async for tool in self._listed(session)]
 
-    def _transport(self, stack: AsyncExitStack) -> AbstractAsyncContextManager[Any]:
+    def _transport(self) -> AbstractAsyncContextManager[Any]:
+        if self.tells_secret:
+            raise ToolFailed("its credential would go to another machine over http://")
         if self.url:
-            return self._at_address()
-        from mcp import StdioServerParameters
-        from mcp.client import stdio
+            from streamviz.executors import mcp_address
 
-        # What a program gets to end by itself before it is killed: a client that left waits for nobody.
-        stdio.PROCESS_TERMINATION_TIMEOUT = _END_SECONDS
+            return mcp_address.spoken_to(self.url, self.credential)
+        from mcp.client.stdio import get_default_environment
+
         told = {name: os.environ[name] for name in self.variables if name in os.environ}
-        environment = {**stdio.get_default_environment(), **told}
-        nowhere = stack.enter_context(open(os.devnull, "w"))  # noqa: SIM115 - the stack closes it
-        parameters = StdioServerParameters(command=self.command[0], args=list(self.command[1:]), env=environment)
-        return stdio.stdio_client(parameters, errlog=nowhere)
-
-    @asynccontextmanager
-    async def _at_address(self) -> AsyncIterator[Any]:
-        from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
-
-        key = os.environ.get(self.credential, "")
-        async with create_mcp_http_client({"authorization": f"Bearer {key}"} if key else None) as client:
-            client.follow_redirects = False  # no address is asked that no administrator chose
-            async with streamable_http_client(self.url, http_client=client) as streams:
-                yield streams
+        return mcp_process.spoken_to(self.command, {**get_default_environment(), **told}, MESSAGE_BYTES)
 
     async def _listed(self, session: Any) -> AsyncIterator[Tool]:
+        from mcp_types import PaginatedRequestParams
+
         cursor = None
         for _ in range(_MOST_PAGES):
-            page = await session.list_tools(cursor=cursor) if cursor else await session.list_tools()
+            page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
             for each in page.tools:
                 if _NAME.fullmatch(each.name) and any(fnmatchcase(each.name, glob) for glob in self.tools):
                     yield McpTool(self.prefix, each, session)
@@ -107,4 +104,5 @@ class McpTool:
 
 def _words(part: Any) -> str:
     """What a model can read of a part of a result."""
-    return str(part.text) if part.type == "text" else f"[{part.type}]"
+    text = part.text if part.type == "text" else getattr(getattr(part, "resource", None), "text", None)
+    return str(text) if text is not None else f"[{part.type}]"

@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from fnmatch import fnmatchcase
 from math import inf
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import anyio
 
-from streamviz.core.json_value import JsonObject, decode
+from streamviz.core.json_value import JsonObject, decode, encode
 
 # What a model is told of a tool's answer.
 MOST_CHARACTERS = 20_000
+# What it is told of all tools there are, with each step.
+MOST_TOOLS = 128
+MOST_DESCRIBED = 100_000
 _CUT = " […]"
-# What a source gets to close while its run waits; a client that has left waits for nobody.
-_CLOSE_SECONDS = 0.5
+# What a source gets to close while its run waits, and what it gets after that.
+_WAIT_SECONDS = 0.4
+_CLOSE_SECONDS = 2.0
 # The event loop itself keeps no task alive.
-_closing: set[asyncio.Task[None]] = set()
+_ending: set[asyncio.Task[Any]] = set()
 
 
 class ToolFailed(Exception):
@@ -63,32 +67,50 @@ class Toolbox:
         self._seconds = seconds
         self._tools: dict[str, Tool] = {}
         self._holding: list[asyncio.Task[None]] = []
-        self._scopes: list[anyio.CancelScope] = []
+        self._opening: set[anyio.CancelScope] = set()
+        self._is_over = asyncio.Event()
         self.failures: list[str] = []
 
     async def __aenter__(self) -> "Toolbox":
         """Open all sources side by side. Of one that fails, or takes too long, `failures` says so."""
-        opened = [asyncio.get_running_loop().create_future() for _ in self._sources]
+        opened: list[asyncio.Future[Sequence[Tool]]] = [asyncio.Future() for _ in self._sources]
         self._holding = [
             asyncio.ensure_future(self._hold(source, future))
             for source, future in zip(self._sources, opened, strict=True)
         ]
-        for task in self._holding:
-            task.add_done_callback(_closing.discard)
         try:
-            await asyncio.gather(*opened)
+            found = await asyncio.gather(*opened)
         except BaseException:
             await self.__aexit__()
             raise
+        for source, tools in zip(self._sources, found, strict=True):
+            self._list(source, tools)
         return self
 
     async def __aexit__(self, *error: object) -> None:
         """Close them; nobody waits long for one that takes its time."""
-        for scope in self._scopes:
+        self._is_over.set()
+        for scope in self._opening:
             scope.cancel()
+        for task in self._holding:
+            _leave(task)
         if self._holding:
-            _closing.update(self._holding)
-            await asyncio.wait(self._holding, timeout=_CLOSE_SECONDS)
+            await asyncio.wait(self._holding, timeout=_WAIT_SECONDS)
+
+    def _list(self, source: Source, tools: Sequence[Tool]) -> None:
+        """Take those that may be used, as long as there is room to tell of them."""
+        room = MOST_DESCRIBED - sum(map(_length, self._tools.values()))
+        left_out = 0
+        for tool in tools:
+            if tool.name in self._tools or not any(fnmatchcase(tool.name, glob) for glob in self._names):
+                continue
+            if len(self._tools) < MOST_TOOLS and (length := _length(tool)) <= room:
+                self._tools[tool.name] = tool
+                room -= length
+            else:
+                left_out += 1
+        if left_out:
+            self.failures.append(f"{source.prefix}*, {left_out} more than a model can be told of")
 
     @property
     def tools(self) -> list[Tool]:
@@ -112,37 +134,67 @@ class Toolbox:
         return await self._run(tool, given)
 
     async def _run(self, tool: Tool, arguments: JsonObject) -> Result:
+        # In a task of its own: a tool is anybody's code, and may take its time over being cancelled.
+        running = asyncio.ensure_future(tool.run(arguments))
         try:
-            async with asyncio.timeout(self._seconds):
-                return Result(shortened(await tool.run(arguments)))
-        except TimeoutError:
-            return Result(f"{tool.name} took longer than {self._seconds:g} s, and was stopped.", is_error=True)
+            await asyncio.wait((running,), timeout=self._seconds)
+            if not running.done():
+                return Result(f"{tool.name} took longer than {self._seconds:g} s, and was stopped.", is_error=True)
+            if running.cancelled():
+                return Result(f"{tool.name} was stopped.", is_error=True)
+            return Result(shortened(running.result()))
         except ToolFailed as error:
             return Result(shortened(str(error)), is_error=True)
-        except Exception as error:  # A tool is anybody's code.
+        except Exception as error:
             return Result(f"{tool.name} failed: {type(error).__name__}", is_error=True)
+        finally:
+            running.cancel()
+            _leave(running)
 
-    async def _hold(self, source: Source, opened: "asyncio.Future[None]") -> None:
+    async def _hold(self, source: Source, opened: "asyncio.Future[Sequence[Tool]]") -> None:
         """Keep a source open, in one task from its beginning to its end, as some of them need.
 
-        The scope ends it, and not a cancelled task: what a source does in order to close, and bounds itself, is done.
+        A scope ends it, and not a cancelled task: what a source does in order to close, and bounds itself, is done.
         """
         with anyio.CancelScope(deadline=anyio.current_time() + self._seconds) as scope:
-            self._scopes.append(scope)
+            self._opening.add(scope)
             try:
                 async with source.open() as tools:
+                    self._opening.discard(scope)
                     scope.deadline = inf
-                    for tool in tools:
-                        if any(fnmatchcase(tool.name, glob) for glob in self._names):
-                            self._tools.setdefault(tool.name, tool)
-                    opened.set_result(None)
-                    await anyio.sleep_forever()
+                    opened.set_result(tools)
+                    await self._is_over.wait()
+                    scope.deadline = anyio.current_time() + _CLOSE_SECONDS
             except Exception as error:  # As above.
-                self.failures.append(f"{source.prefix}*, {type(error).__name__}")
+                self.failures.append(f"{source.prefix}*, {error if isinstance(error, ToolFailed) else _kind(error)}")
         if not opened.done():
             if scope.cancelled_caught:
                 self.failures.append(f"{source.prefix}*, after {self._seconds:g} s")
-            opened.set_result(None)
+            opened.set_result(())
+
+
+def _leave(task: "asyncio.Task[Any]") -> None:
+    """Let it come to its end by itself; what comes of it is nobody's concern."""
+    _ending.add(task)
+    task.add_done_callback(_gone)
+
+
+def _gone(task: "asyncio.Task[Any]") -> None:
+    _ending.discard(task)
+    if not task.cancelled():
+        task.exception()
+
+
+def _kind(error: Exception) -> str:
+    """Of what kind it is; of several that came together the first."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return type(error).__name__
+
+
+def _length(tool: Tool) -> int:
+    """What a model is told of it."""
+    return len(tool.name) + len(tool.description) + len(encode(tool.parameters))
 
 
 def _may_have(prefix: str, globs: Sequence[str]) -> bool:

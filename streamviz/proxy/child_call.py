@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 # Pieces that the run has not read: the call waits for it, as it does for any client.
 _MOST_WAITING = 16
 # What a call gets to end when its run does.
-_CLOSE_SECONDS = 0.8
+_CLOSE_SECONDS = 0.4
 
 
 class ChildCall:

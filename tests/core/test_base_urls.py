@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamviz.core.base_urls import wrong_with_url
+from streamviz.core.base_urls import is_loopback, wrong_with_url
 
 
 @pytest.mark.parametrize("url", ["http://gpu:9/v1", "https://api.example.com", "http://[::1]:8001/v1/", "HTTPS://x/y"])
@@ -21,3 +21,21 @@ def test_an_address_of_a_server_can_be_used(url: str) -> None:
 def test_anything_else_cannot(url: str) -> None:
     assert wrong_with_url(url)
     assert "secret" not in wrong_with_url(url)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_one"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.8.8", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("10.0.0.1", False),
+        ("example.org", False),
+    ],
+)
+def test_it_knows_what_other_machines_can_reach(host: str, is_one: bool) -> None:
+    assert is_loopback(host) is is_one

@@ -1,7 +1,9 @@
-"""Tools of MCP servers: a real one on standard input, one at an address, one that dies, one that is not there."""
+"""Tools of MCP servers: real ones on standard input and at an address, and what they can do wrong."""
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,41 +18,96 @@ from streamviz.executors.tools import Result, Toolbox
 from tests.executors import mcp_server
 from tests.services import free_port
 
-PROGRAM = (sys.executable, str(Path(mcp_server.__file__)))
-SERVER = McpServer("calc", PROGRAM, variables=("CALCULATOR_TOKEN",), tools=("add", "token", "die"))
+PROGRAM = (sys.executable, "-I", str(Path(__file__).with_name("plain_server.py")))
+SERVER = McpServer("calc", PROGRAM, variables=("CALCULATOR_TOKEN", "PRELUDE"), tools=("*",))
+ADD = ("mcp__calc__add", '{"a": 2, "b": 3}')
 SECONDS = 60.0
+TOO_LONG = 5_000_000
+
+
+def opened(server: McpServer = SERVER, seconds: float = SECONDS) -> Toolbox:
+    return Toolbox((server, BuiltIn()), ("*",), seconds)
+
+
+@pytest.fixture
+def note(tmp_path: Path) -> Path:
+    """Where a server says its number: whoever reads waits for that."""
+    os.mkfifo(tmp_path / "note")
+    return tmp_path / "note"
+
+
+async def gone(process: int) -> None:
+    """Return once there is no such process."""
+    if psutil.pid_exists(process):
+        await asyncio.to_thread(psutil.wait_procs, [psutil.Process(process)], SECONDS)
+    assert not psutil.pid_exists(process)
 
 
 async def test_its_tools_work_within_their_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CALCULATOR_TOKEN", "t-1")
     monkeypatch.setenv("OTHER_TOKEN", "t-2")
-    async with Toolbox((SERVER, BuiltIn()), ("mcp__calc__*",), SECONDS) as toolbox:
-        assert [tool.name for tool in toolbox.tools] == ["mcp__calc__add", "mcp__calc__die", "mcp__calc__token"]
+    server = McpServer("calc", PROGRAM, variables=("CALCULATOR_TOKEN",), tools=("add", "token", "l*"))
+    async with Toolbox((server, BuiltIn()), ("mcp__calc__*",), SECONDS) as toolbox:
+        assert [tool.name for tool in toolbox.tools] == [
+            f"mcp__calc__{name}" for name in ("add", "long", "long_story", "token")
+        ]
         assert "integer" in json.dumps(toolbox.tools[0].parameters)
-        assert await toolbox.run("mcp__calc__add", '{"a": 2, "b": 3}') == Result("5")
+        assert len(toolbox.tools[2].description) == 2_000
+        assert await toolbox.run(*ADD) == Result("5")
         assert await toolbox.run("mcp__calc__token", "{}") == Result("t-1")
         assert (await toolbox.run("mcp__calc__add", '{"a": "x"}')).is_error
         assert (await toolbox.run("mcp__calc__secret", "{}")).is_error
 
 
 async def test_one_that_dies_is_an_error_of_its_call_alone() -> None:
-    async with Toolbox((SERVER, BuiltIn()), ("mcp__*", "count_words"), SECONDS) as toolbox:
+    async with opened() as toolbox:
         assert (await toolbox.run("mcp__calc__die", "{}")).is_error
-        assert (await toolbox.run("mcp__calc__add", '{"a": 2, "b": 3}')).is_error
+        assert (await toolbox.run(*ADD)).is_error
         assert await toolbox.run("count_words", '{"text": "a b"}') == Result("2")
 
 
-async def test_one_that_hangs_is_stopped_with_its_process(tmp_path: Path) -> None:
-    note = tmp_path / "pid"
-    server = McpServer("calc", PROGRAM, tools=("hang",))
-    async with Toolbox((server,), ("mcp__*",), SECONDS) as toolbox:
+async def test_one_that_is_killed_in_a_call_is_an_error_of_it(note: Path) -> None:
+    async with opened() as toolbox:
         running = asyncio.ensure_future(toolbox.run("mcp__calc__hang", json.dumps({"file": str(note)})))
-        while not note.exists() or not note.read_text():
-            await asyncio.sleep(0.01)
+        os.kill(int(await asyncio.to_thread(note.read_text)), signal.SIGKILL)
+        assert (await running).is_error
+
+
+async def test_one_that_hangs_is_stopped_with_its_process(note: Path) -> None:
+    async with opened() as toolbox:
+        running = asyncio.ensure_future(toolbox.run("mcp__calc__hang", json.dumps({"file": str(note)})))
+        process = int(await asyncio.to_thread(note.read_text))
         running.cancel()
-    process = psutil.Process(int(note.read_text())) if psutil.pid_exists(int(note.read_text())) else None
-    if process is not None:
-        await asyncio.to_thread(process.wait, SECONDS)
+    await gone(process)
+
+
+async def test_what_it_started_ends_with_it() -> None:
+    async with opened() as toolbox:
+        started = await toolbox.run("mcp__calc__child", "{}")
+    await gone(int(started.text))
+
+
+async def test_what_is_no_message_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRELUDE", "Hello! I am no JSON.")
+    async with opened() as toolbox:
+        assert await toolbox.run("mcp__calc__garbage", "{}") == Result("done")
+        assert await toolbox.run(*ADD) == Result("5")
+
+
+async def test_an_answer_without_end_is_an_error_of_its_call_alone() -> None:
+    async with opened() as toolbox:
+        long, other = await asyncio.gather(
+            toolbox.run("mcp__calc__long", json.dumps({"bytes": TOO_LONG})), toolbox.run(*ADD)
+        )
+        assert "more than 1048576 bytes" in long.text
+        assert long.is_error
+        assert other == Result("5")
+
+
+async def test_one_that_writes_without_end_and_sense_is_read_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened() as toolbox:
+        assert (await toolbox.run("mcp__calc__nameless", json.dumps({"bytes": TOO_LONG}))).is_error
+        assert (await toolbox.run(*ADD)).is_error
 
 
 async def test_one_that_cannot_be_had_is_told_and_the_others_work() -> None:
@@ -65,11 +122,18 @@ async def test_one_whose_tools_nobody_may_use_is_not_asked() -> None:
         assert not toolbox.failures
 
 
-@pytest.fixture
-async def address() -> AsyncIterator[str]:
+async def test_a_credential_goes_to_no_other_machine_unencrypted() -> None:
+    server = McpServer("far", url="http://mcp.example.com/mcp", credential="MCP_KEY", tools=("*",))
+    async with opened(server) as toolbox:
+        assert toolbox.failures == ["mcp__far__*, its credential would go to another machine over http://"]
+
+
+@pytest.fixture(params=[True, False], ids=["events", "json"])
+async def address(request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """The package's server, which answers in event streams or in one piece."""
     port = free_port()
-    config = uvicorn.Config(mcp_server.server.streamable_http_app(), port=port, log_level="error", lifespan="on")
-    served = uvicorn.Server(config)
+    served_app = mcp_server.made().streamable_http_app(json_response=not request.param)
+    served = uvicorn.Server(uvicorn.Config(served_app, port=port, log_level="error", lifespan="on"))
     running = asyncio.ensure_future(served.serve())
     while not served.started:
         await asyncio.sleep(0.01)
@@ -79,5 +143,7 @@ async def address() -> AsyncIterator[str]:
 
 
 async def test_one_at_an_address_works_too(address: str) -> None:
-    async with Toolbox((McpServer("web", url=address, tools=("add",)),), ("mcp__web__*",), SECONDS) as toolbox:
-        assert await toolbox.run("mcp__web__add", '{"a": 2, "b": 3}') == Result("5")
+    async with opened(McpServer("calc", url=address, tools=("*",))) as toolbox:
+        assert await toolbox.run(*ADD) == Result("5")
+        assert (await toolbox.run("mcp__calc__long", '{"bytes": 5000000}')).is_error
+        assert await toolbox.run(*ADD) == Result("5")

@@ -265,11 +265,24 @@ def test_an_administrator_names_mcp_servers(alice: Client) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"url": "http://127.0.0.1:1/mcp"}, {"command": ""}, {"command": "it's"}, {"name": "My files"}, {"tools": ""}],
+    [
+        {"url": "http://127.0.0.1:1/mcp"},
+        {"command": ""},
+        {"command": "it's"},
+        {"name": "My files"},
+        {"tools": ""},
+        {"command": "", "url": "http://mcp.example.com/mcp", "credential": "MCP_KEY"},
+    ],
 )
 def test_it_rejects_an_mcp_server_that_cannot_be_used(alice: Client, wrong: dict[str, str]) -> None:
     assert alice.post(f"{SERVERS}add/", {**MCP_SERVER, **wrong}).status_code == 200
     assert not McpServer.objects.exists()
+
+
+def test_a_credential_goes_over_https_or_to_this_machine(alice: Client) -> None:
+    for name, url in (("far", "https://mcp.example.com/mcp"), ("near", "http://[::1]:8080/mcp")):
+        given = {**MCP_SERVER, "name": name, "command": "", "url": url, "credential": "MCP_KEY"}
+        assert alice.post(f"{SERVERS}add/", given).status_code == 302
 
 
 def test_nobody_but_administrators_sees_mcp_servers(alice: Client) -> None:

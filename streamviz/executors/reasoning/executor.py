@@ -1,15 +1,14 @@
 """The executor as a route names it."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
-from streamviz.executors.executor import Call, Executor
+from streamviz.executors.executor import Call, Executor, ExecutorError
 from streamviz.executors.reasoning.answer import RunAnswer
 from streamviz.executors.reasoning.limits import Limits
-from streamviz.executors.reasoning.prompts import prompts_in
+from streamviz.executors.reasoning.prompts import OWN, prompts_in
 from streamviz.executors.reasoning.run import Run
 from streamviz.upstream.answer import Answer
 
@@ -47,11 +46,17 @@ class Reasoning(Executor):
     Parameters = ReasoningParameters
     parameters: ReasoningParameters
 
+    def __init__(self, parameters: ReasoningParameters) -> None:
+        super().__init__(parameters)
+        try:
+            self._prompts = prompts_in(Path(parameters.prompts)) if parameters.prompts else OWN
+        except ValueError as error:
+            raise ExecutorError(f"prompts: {error}") from error
+
     async def open(self, call: Call) -> Answer:
         given = self.parameters
-        prompts = await asyncio.to_thread(prompts_in, Path(given.prompts) if given.prompts else None)
         toolbox = call.tools(given.tools, given.tool_seconds)
-        run = Run(call, given.limits, prompts, toolbox, await call.as_chat())
+        run = Run(call, given.limits, self._prompts, toolbox, await call.as_chat())
         answer = RunAnswer(call.asked, run)
         await answer.begin()
         return answer

@@ -1,11 +1,11 @@
 """What the model is told, in files: those of the package, or an operator's own in their place."""
 
-from functools import lru_cache
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
 _OWN = Path(__file__).parent / "prompts"
+_MOST_BYTES = 100_000
 
 
 class Prompts(NamedTuple):
@@ -22,15 +22,29 @@ class Prompts(NamedTuple):
         return told + "\n" + Template(self.schema).safe_substitute(schema=schema) if schema else told
 
 
-@lru_cache(maxsize=4)
 def prompts_in(folder: Path | None) -> Prompts:
     """The prompts: of each the file in `folder` where it has one, `plan.md`, `schema.md` or `answer.md`.
 
-    They are read once. Raises OSError or UnicodeDecodeError for a file that cannot be read.
+    Raises ValueError where the folder is none, has none of them, or one that cannot be read.
     """
-    return Prompts(*(_read(f"{name}.md", folder) for name in Prompts._fields))
+    names = [f"{name}.md" for name in Prompts._fields]
+    if folder is not None and not any((folder / name).exists() for name in names):
+        raise ValueError(f"there is none of {', '.join(names)} in the folder {folder}")
+    return Prompts(*(_read(name, folder) for name in names))
 
 
 def _read(name: str, folder: Path | None) -> str:
     own = folder / name if folder is not None else None
-    return (own if own is not None and own.exists() else _OWN / name).read_text("utf-8")
+    path = own if own is not None and own.exists() else _OWN / name
+    try:
+        with path.open("rb") as file:
+            told = file.read(_MOST_BYTES + 1)
+        text = told.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read: {type(error).__name__}") from error
+    if len(told) > _MOST_BYTES:
+        raise ValueError(f"{path} is longer than {_MOST_BYTES} bytes")
+    return text
+
+
+OWN = prompts_in(None)

@@ -63,4 +63,5 @@ class Requests:
 
 
 def _described(tool: Tool) -> str:
-    return f"- {tool.name}: {tool.description} Arguments: {encode(tool.parameters).decode()}"
+    """A tool in one line, whatever its description says."""
+    return encode({"name": tool.name, "description": tool.description, "arguments": tool.parameters}).decode()

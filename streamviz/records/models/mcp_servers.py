@@ -53,9 +53,11 @@ class McpServer(models.Model):
         if self.url and (why := wrong_with_url(self.url)):
             raise ValidationError({"url": f"It {why}."})
         try:
-            shlex.split(self.command)
+            known = self.as_known()
         except ValueError as error:
             raise ValidationError({"command": f"It cannot be read: {error}."}) from error
+        if known.tells_secret:
+            raise ValidationError({"url": "A credential goes over https:// alone, or to this machine."})
 
     def as_known(self) -> KnownMcpServer:
         """As runs have it."""

@@ -1,0 +1,151 @@
+"""An MCP server that is a program: started, spoken to a line at a time, and ended with all that it started."""
+
+import asyncio
+import os
+import re
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, NamedTuple
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from streamviz.executors.mcp_bounds import Allowance, TooMuch
+
+_READ_BYTES = 64 * 1024
+# What waits for a program that does not read: no caller waits for that. A run calls no more tools than this.
+_MOST_WAITING = 1_000
+# What a program gets to end by itself, and then to heed SIGTERM.
+_END_SECONDS = 0.2
+# Of a line that is too long: its id is before or behind its result.
+_KEPT_BYTES = 200
+_ID = re.compile(
+    rb'^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,9})\s*,'
+    rb'|"id"\s*:\s*(\d{1,9})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$'
+)
+
+
+class TooLong(NamedTuple):
+    """How a line begins and ends of which there is more than anybody reads."""
+
+    head: bytes
+    tail: bytes
+
+    @property
+    def id(self) -> int | None:
+        """Of the call that it answers, where that can be seen."""
+        found = _ID.search(self.head) or _ID.search(self.tail)
+        return int(found[1] or found[2]) if found else None
+
+
+class Lines:
+    """Cuts bytes into lines, and keeps no more than so many of one."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._line = bytearray()
+        self._tail = b""
+
+    def feed(self, data: bytes) -> Iterator[bytes | TooLong]:
+        """The lines that end in these bytes."""
+        *ending, begun = data.split(b"\n")
+        for piece in ending:
+            self._add(piece)
+            yield self._end()
+        self._add(begun)
+
+    def _add(self, piece: bytes) -> None:
+        room = self._most - len(self._line)
+        self._line += piece[:room]
+        self._tail = (self._tail + piece[room:])[-_KEPT_BYTES:]
+
+    def _end(self) -> bytes | TooLong:
+        line, tail = bytes(self._line), self._tail
+        self._line, self._tail = bytearray(), b""
+        if not tail:
+            return line
+        return TooLong(line[:_KEPT_BYTES], (line[-_KEPT_BYTES:] + tail)[-_KEPT_BYTES:])
+
+
+@asynccontextmanager
+async def spoken_to(command: Sequence[str], environment: Mapping[str, str], most: int) -> AsyncIterator[Any]:
+    """The streams that a session of the package's reads from and writes to. What is no message is passed over, and so
+    is one of more than `most` bytes: its call gets an error. Raises OSError where the program cannot be started."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(
+        lambda: SubprocessStreamProtocol(_READ_BYTES, loop),
+        *command,
+        env=environment,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=DEVNULL,
+        start_new_session=True,
+    )
+    process = Process(transport, protocol, loop)
+    to_session, heard = anyio.create_memory_object_stream[Any](0)
+    said, from_session = anyio.create_memory_object_stream[Any](_MOST_WAITING)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_read, process, to_session, most)
+            group.start_soon(_write, process, from_session)
+            try:
+                yield heard, said
+            finally:
+                group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _end(process)
+        transport.close()
+        for stream in (to_session, heard, said, from_session):
+            stream.close()
+
+
+async def _read(process: Process, session: MemoryObjectSendStream[Any], most: int) -> None:
+    """Until there is no more, or was too much: then the session is told that nothing more comes."""
+    from mcp.shared.message import SessionMessage
+
+    assert process.stdout is not None
+    lines, allowance = Lines(most), Allowance()
+    async with session:
+        with suppress(OSError, TooMuch, anyio.BrokenResourceError):
+            while data := await process.stdout.read(_READ_BYTES):
+                allowance.take(len(data))
+                for line in lines.feed(data):
+                    if (message := _message(line, most)) is not None:
+                        await session.send(SessionMessage(message))
+
+
+def _message(line: bytes | TooLong, most: int) -> Any:
+    """What a line says; None where that is nothing that anybody waits for. Raises TooMuch for an answer that is too
+    long where nobody can tell to what."""
+    from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+    if isinstance(line, bytes):
+        with suppress(ValueError):
+            return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return None
+    if line.id is None:
+        raise TooMuch
+    told = ErrorData(code=INTERNAL_ERROR, message=f"its answer has more than {most} bytes")
+    return JSONRPCError(jsonrpc="2.0", id=line.id, error=told)
+
+
+async def _write(process: Process, session: MemoryObjectReceiveStream[Any]) -> None:
+    assert process.stdin is not None
+    with suppress(OSError):
+        async for each in session:
+            process.stdin.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await process.stdin.drain()
+
+
+async def _end(process: Process) -> None:
+    """The end of its input asks it to go; who stays is killed, and with it what it started."""
+    assert process.stdin is not None
+    process.stdin.close()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _END_SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)

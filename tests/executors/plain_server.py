@@ -1,0 +1,83 @@
+"""An MCP server on standard input that starts at once, as it imports next to nothing, and that misbehaves on demand.
+
+Its tools are in pages of five. What is in its environment as PRELUDE it writes before anything else.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+DESCRIPTIONS = {
+    "add": "Adds two numbers.",
+    "token": "Says what it was given.",
+    "die": "Ends the server.",
+    "hang": "Blocks all of the server.",
+    "secret": "Not on the list.",
+    "garbage": "Writes what is no message, and answers.",
+    "long": "Answers so many bytes.",
+    "nameless": "The same, where nobody can tell to what.",
+    "child": "Starts a program, and says its number.",
+    "long_story": "x" * 5_000,
+}
+PAGE = 5
+
+
+def say(message: dict[str, object]) -> None:
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+def listed(cursor: str) -> dict[str, object]:
+    names, start = list(DESCRIPTIONS), int(cursor or 0)
+    told = [
+        {"name": name, "description": DESCRIPTIONS[name], "inputSchema": SCHEMA} for name in names[start : start + PAGE]
+    ]
+    return {"tools": told, **({"nextCursor": str(start + PAGE)} if start + PAGE < len(names) else {})}
+
+
+def called(name: str, given: dict[str, object]) -> str:
+    match name:
+        case "add":
+            return str(int(str(given["a"])) + int(str(given["b"])))
+        case "token":
+            return os.environ.get("CALCULATOR_TOKEN", "nothing")
+        case "die":
+            os._exit(1)
+        case "hang":
+            with open(str(given["file"]), "w") as file:
+                file.write(str(os.getpid()))
+            time.sleep(3600)
+        case "garbage":
+            print("Listening …\n\n{\n[1]\n{}\nnull\n\x1b[31m", flush=True)
+        case "long":
+            return "x" * int(str(given["bytes"]))
+        case "nameless":
+            print("y" * int(str(given["bytes"])), flush=True)
+        case "child":
+            return str(subprocess.Popen(["sleep", "3600"]).pid)
+    return "done"
+
+
+def answer(message: dict[str, dict[str, str]]) -> dict[str, object]:
+    params = message.get("params") or {}
+    match message["method"]:
+        case "initialize":
+            about = {"name": "plain", "version": "1"}
+            return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": about}
+        case "tools/list":
+            return listed(params.get("cursor", ""))
+        case _:
+            text = called(params["name"], dict(params.get("arguments") or {}))
+            return {"content": [{"type": "text", "text": text}]}
+
+
+print(os.environ.get("PRELUDE", ""), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message and "method" in message:
+        try:
+            say({"id": message["id"], "result": answer(message)})
+        except (KeyError, ValueError) as error:
+            say({"id": message["id"], "error": {"code": -32602, "message": str(error)}})

@@ -1,0 +1,69 @@
+"""What a run has of its tools: no more than a model can be told of, and none that it waits for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from streamviz.core.json_value import JsonObject
+from streamviz.executors import tools
+from streamviz.executors.tools import Tool, Toolbox
+
+
+class Stubborn:
+    """A tool that is not done when it is cancelled."""
+
+    description = "Takes its time."
+    parameters: JsonObject = {}
+
+    def __init__(self, name: str, description: str = "") -> None:
+        self.name = name
+        self.description = description
+        self.has_begun, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def run(self, arguments: JsonObject) -> str:
+        self.has_begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self.may_end.wait()
+        return "never"
+
+
+class Given:
+    """A source of these tools."""
+
+    def __init__(self, prefix: str, *given: Tool) -> None:
+        self.prefix = prefix
+        self._given = given
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Sequence[Tool]]:
+        yield self._given
+
+
+async def test_nobody_waits_for_a_tool_that_does_not_stop() -> None:
+    tool = Stubborn("a")
+    async with Toolbox((Given("", tool),), ("*",), 0.01) as toolbox:
+        assert (await toolbox.run("a", "{}")).text == "a took longer than 0.01 s, and was stopped."
+    async with Toolbox((Given("", tool),), ("*",), 60) as toolbox:
+        tool.has_begun.clear()
+        running = asyncio.ensure_future(toolbox.run("a", "{}"))
+        await tool.has_begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    tool.may_end.set()
+
+
+async def test_there_are_no_more_tools_than_a_model_can_be_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "MOST_TOOLS", 3)
+    monkeypatch.setattr(tools, "MOST_DESCRIBED", 1_000)
+    few = Given("a__", *(Stubborn(f"a__{number}") for number in range(2)))
+    many = Given("b__", *(Stubborn(f"b__{number}") for number in range(5)))
+    large = Given("b__", Stubborn("b__large", "x" * 1_000), Stubborn("b__small"))
+    for source, kept, left_out in ((many, "b__0", 4), (large, "b__small", 1)):
+        async with Toolbox((few, source), ("*",), 60) as toolbox:
+            assert [tool.name for tool in toolbox.tools] == ["a__0", "a__1", kept]
+            assert toolbox.failures == [f"b__*, {left_out} more than a model can be told of"]
