@@ -91,7 +91,8 @@ class Timeline:
     """
 
     def __init__(self, aggregator: Aggregator[Chunk, JsonObject]) -> None:
-        self._aggregator = aggregator
+        self._aggregator: Aggregator[Chunk, JsonObject] | None = aggregator
+        self._is_truncated = False
         self._count = 0
         self._after = _numbers()
         self._times: array[int] = array("q")
@@ -118,17 +119,23 @@ class Timeline:
         comes after one that cannot be read."""
         while len(self._after) < seq:
             self._end_chunk(at)
+        aggregator = self._aggregator
+        assert aggregator is not None
         for chunk in () if self._is_broken else chunks:
-            for event in self._aggregator.aggregate(chunk):
+            for event in aggregator.aggregate(chunk):
                 self._take(event)
-        failure = self._aggregator.state.failure
+        failure = aggregator.state.failure
         self._is_broken = failure is not None and failure.kind == MALFORMED_CHUNK
         self._end_chunk(at)
 
     def close(self) -> None:
-        """There are no more chunks: the end of input ends all blocks, which only the moment None shows."""
+        """There are no more chunks: the end of input ends all blocks, which only the moment None shows. Nothing may be
+        added after that; what the aggregator has of the stream is let go."""
+        assert self._aggregator is not None
         for event in self._aggregator.close():
             self._take(event)
+        self._is_truncated = self._aggregator.state.is_truncated
+        self._aggregator = None
 
     def moment(self, seq: int | None) -> StreamState:
         """The stream as it was after the chunk `seq`; with None as it ended. What the latest chunk brought is not in
@@ -145,7 +152,7 @@ class Timeline:
         if self._after:
             last = len(self) - 1 if seq is None else seq
             state.begin_chunk(last, self._times[last])
-        state.is_truncated = seq is None and self._aggregator.state.is_truncated
+        state.is_truncated = seq is None and self._is_truncated
         return state
 
     def timed(self, times: "array[int]") -> "Timeline":

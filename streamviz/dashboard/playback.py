@@ -2,11 +2,11 @@
 takes as long as to aggregate it, to show any moment of it after that only some ms."""
 
 import asyncio
-from array import array
+import logging
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 from weakref import WeakValueDictionary
 
@@ -16,40 +16,32 @@ from django.db.models.functions import Length
 from django.http import HttpRequest, QueryDict
 from msgspec import structs
 
-from streamviz.core.context import Frame
 from streamviz.core.lint import Note
 from streamviz.core.outcome import Outcome
-from streamviz.core.tapes import Held, Row, Sent, Tapes, align
-from streamviz.core.timeline import NOBODY, Timeline
-from streamviz.core.unasked_usage import UnaskedUsage
-from streamviz.core.wire import AGGREGATORS
+from streamviz.core.tapes import Held, Tapes, align
+from streamviz.dashboard.preparing import Compared, Failed, Prepared, Recorded, prepared, prepared_elsewhere
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.moment import Side, Step, stepped
 from streamviz.live.presentation.stream_views import view_of_record
 from streamviz.live.presentation.tape_rows import Bare
 from streamviz.live.presentation.views import StreamView
-from streamviz.records.aggregation import events_of, lint
+from streamviz.records.aggregation import lint
 from streamviz.records.models import ClientRun, Stream, UpstreamRun
 from streamviz.records.queries import streams
-from streamviz.records.runs import StoredChunk, StoredFrame
+from streamviz.records.runs import chunks_in
+
+log = logging.getLogger(__name__)
 
 # Of one stream: longer ones are not made ready, as that would take too long and too much.
 MOST_CHUNKS = 300_000
 MOST_BYTES = 100_000_000
-# What is longer takes some time, in which a page is to say so.
+# What is longer takes some time, in which a page is to say so, and a process of its own, one at a time.
 _MOST_AT_ONCE = 3_000
+_ELSEWHERE = UUID(int=0)
+_UPSTREAM_ROW = ("first_seq", "first_at", "offsets", "lengths", "payload")
+_CLIENT_ROW = ("first_frame", "first_at", "offsets", "first_seq", "origin", "lengths", "payload")
 # Of all that are kept.
 _MOST_KEPT = 600_000
-_RUNS_AT_ONCE = 40
-_BARE = 300
-_CHUNKS_A_STEP = 16
-
-
-class Compared(NamedTuple):
-    """What became of each chunk on its way, and what upstream's format does not allow."""
-
-    rows: list[Row]
-    notes: list[Note]
 
 
 @dataclass(slots=True)
@@ -161,8 +153,13 @@ async def compared(played: Playback) -> Compared:
         return played.compared
 
 
-def _lock(stream_id: UUID) -> asyncio.Lock:
-    return _locks.setdefault(stream_id, asyncio.Lock())
+def _notes(view: StreamView) -> list[Note]:
+    chunks = [chunk for row in _upstream(view.id) for chunk in chunks_in(*row)]
+    return lint(view.wire_format, chunks, view.outcome == Outcome.COMPLETED)
+
+
+def _lock(what: UUID) -> asyncio.Lock:
+    return _locks.setdefault(what, asyncio.Lock())
 
 
 def _let_go() -> None:
@@ -171,76 +168,44 @@ def _let_go() -> None:
         _kept.popitem(last=False)
 
 
-class _Read(NamedTuple):
-    """What the record has of a stream."""
-
-    view: StreamView
-    hides_usage: bool
-    chunks: list[StoredChunk]
-    frames: list[StoredFrame]
-
-
-def _read(stream_id: UUID) -> _Read | None:
+def _read(stream_id: UUID) -> tuple[StreamView, Recorded] | None:
+    """None where that is too much."""
     size = UpstreamRun.objects.filter(stream=stream_id).aggregate(bytes=Sum(Length("payload")))
     if (size["bytes"] or 0) > MOST_BYTES:
         return None
     record = streams.load(stream_id)
-    handed_on = ClientRun.objects.filter(stream=stream_id).order_by("first_frame")
-    frames = [frame for run in handed_on.iterator(_RUNS_AT_ONCE) for frame in run.frames()]
-    return _Read(view_of_record(record), record.hides_usage, _chunks_of(stream_id), frames)
+    view = view_of_record(record)
+    client = ClientRun.objects.filter(stream=stream_id).order_by("first_frame").values_list(*_CLIENT_ROW)
+    is_whole = view.outcome == Outcome.COMPLETED
+    recorded = Recorded(
+        view.wire_format, record.hides_usage, is_whole, _upstream(stream_id), list(client), list(_holds(view))
+    )
+    return view, recorded
 
 
-def _chunks_of(stream_id: UUID) -> list[StoredChunk]:
-    received = UpstreamRun.objects.filter(stream=stream_id).order_by("first_seq")
-    return [chunk for run in received.iterator(_RUNS_AT_ONCE) for chunk in run.chunks()]
-
-
-def _notes(view: StreamView) -> list[Note]:
-    return lint(view.wire_format, _chunks_of(view.id), view.outcome == Outcome.COMPLETED)
+def _upstream(stream_id: UUID) -> list[tuple[Any, ...]]:
+    return list(UpstreamRun.objects.filter(stream=stream_id).order_by("first_seq").values_list(*_UPSTREAM_ROW))
 
 
 async def _made(stream_id: UUID) -> Playback | None:
     read = await sync_to_async(_read)(stream_id)
-    if read is None or not read.chunks:
+    if read is None or not read[1].upstream:
         return None
-    view, chunks, frames, pace = read.view, read.chunks, read.frames, Pace()
-    upstream, bare_chunks = await _timeline(view.wire_format, chunks, pace)
-    if not read.hides_usage and len(frames) == len(chunks) and all(frame.seq == frame.number for frame in frames):
-        client, bare_frames = upstream.timed(array("q", (frame.sent_at for frame in frames))), bare_chunks
-    else:
-        had = _as_client_had(frames, chunks, read.hides_usage)
-        client, bare_frames = await _timeline(view.wire_format, had, pace)
-    sent = [Sent(frame.sent_at, frame.seq, frame.origin if frame.seq is None else "") for frame in frames]
-    lost = frozenset(chunk.seq for chunk in chunks if chunk.raw is None)
-    tapes = Tapes(upstream, client, sent, list(_holds(view)), lost)
-    view = structs.replace(view, client_finish=client.moment(None).finish_reason or "")
-    return Playback(view, tapes, Bare(bare_chunks, bare_frames))
+    view, recorded = read
+    try:
+        made = await _prepared(recorded, view.chunk_count)
+    except Failed as failure:
+        log.warning("stream %s cannot be played: %s", stream_id, failure)
+        return None
+    view = structs.replace(view, client_finish=made.tapes.client.moment(None).finish_reason or "")
+    return Playback(view, made.tapes, made.bare, made.compared)
 
 
-async def _timeline(wire_format: str, chunks: Iterable[StoredChunk], pace: Pace) -> tuple[Timeline, dict[int, bytes]]:
-    """Aggregated in short turns between which clients come first; and the beginnings of the chunks that say nothing."""
-    timeline, bare = Timeline(AGGREGATORS[wire_format]()), dict[int, bytes]()
-    for chunk in chunks:
-        timeline.add(chunk.seq, chunk.received_at, events_of(chunk))
-        if timeline.owner(chunk.seq) == NOBODY and not timeline.told(chunk.seq):
-            bare[chunk.seq] = (chunk.raw or b"")[:_BARE]
-        if not chunk.seq % _CHUNKS_A_STEP:
-            await pace.rest()
-    timeline.close()
-    return timeline, bare
-
-
-def _as_client_had(
-    frames: Iterable[StoredFrame], chunks: Iterable[StoredChunk], hides_usage: bool
-) -> Iterable[StoredChunk]:
-    """The frames as if they were chunks, numbered and timed as they were sent."""
-    raws = {chunk.seq: chunk.raw for chunk in chunks}
-    unasked = UnaskedUsage()
-    for frame in frames:
-        raw = frame.made if frame.seq is None else raws.get(frame.seq) or b""
-        if hides_usage:
-            raw = b"".join(left.raw for left in unasked.left_of([Frame(raw, frame.seq)]))
-        yield StoredChunk(frame.number, frame.sent_at, len(raw), raw)
+async def _prepared(recorded: Recorded, chunks: int) -> Prepared:
+    if chunks <= _MOST_AT_ONCE:
+        return await prepared(recorded, Pace().rest)
+    async with _lock(_ELSEWHERE):
+        return await prepared_elsewhere(recorded)
 
 
 def _holds(view: StreamView) -> Iterable[Held]:

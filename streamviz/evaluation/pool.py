@@ -14,13 +14,18 @@ from streamviz.core.policy import Work
 from streamviz.evaluation.process import READY, SIZE_BYTES
 from streamviz.evaluation.tasks import Task, answer_in, encoded, task_of
 
-_ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 # What a program needs to start: no setting and no credential is among it.
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR")
 # So many seconds one waits for a process, which does not count against a policy's own time.
 LONGEST_WAIT = 30.0
 # No answer is as long: a request has at most some tens of megabytes.
 _LONGEST = 2**30
+
+
+def bare_environment() -> dict[str, str]:
+    """The environment of a program that reads what strangers wrote."""
+    return {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
 
 
 class Died(Exception):
@@ -131,8 +136,8 @@ class _Process:
         with its_end:
             self._running = subprocess.Popen(
                 [sys.executable, "-m", "streamviz.evaluation.process", str(its_end.fileno()), str(self._megabytes)],
-                cwd=_ROOT,
-                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+                cwd=ROOT,
+                env=bare_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,  # a library's last words may quote what it read

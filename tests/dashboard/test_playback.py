@@ -10,8 +10,13 @@ from asgiref.sync import async_to_sync
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from streamviz.core.tapes import Held, align
+from streamviz.core.timeline import Timeline
 from streamviz.dashboard import playback
+from streamviz.dashboard.preparing import Failed, Recorded, prepared, prepared_elsewhere
+from streamviz.live.pace import Pace
 from streamviz.records.models import Stream
+from streamviz.records.recorder import BlockRecord
 from tests.core.support import delta, sse
 from tests.dashboard.conftest import Cast
 from tests.records.history import NOW, story
@@ -128,6 +133,31 @@ def test_a_stream_is_read_once_however_many_ask(stream: uuid.UUID, monkeypatch: 
     assert one is not None
     assert all(other is one for other in others)
     assert read == [stream]
+
+
+def told(timeline: Timeline, seq: int | None) -> list[BlockRecord]:
+    return [BlockRecord.of(block) for block in timeline.moment(seq).blocks]
+
+
+async def test_a_process_of_its_own_makes_the_same_of_a_stream() -> None:
+    rows = [(0, 5, [0, 1, 2], [len(raw) for raw in RAWS[:3]], b"".join(RAWS[:3])), (3, 9, [0], [7], None)]
+    sent = [(0, 6, [0, 1], 0, "", [0, 0], b""), (2, 9, [0], None, "guard", [len(RAWS[5])], RAWS[5])]
+    held = [Held(0, 2, 7, 9, ("guard",))]
+    recorded = Recorded("openai_chat", hides_usage=False, is_whole=True, upstream=rows, client=sent, holds=held)
+    here, elsewhere = await prepared(recorded, Pace().rest), await prepared_elsewhere(recorded)
+    assert elsewhere.bare == here.bare
+    assert elsewhere.tapes[2:] == here.tapes[2:]
+    for one, other in zip(elsewhere.tapes[:2], here.tapes[:2], strict=True):
+        assert [told(one, seq) for seq in (0, 1, 2, None)] == [told(other, seq) for seq in (0, 1, 2, None)]
+    assert elsewhere.compared is not None
+    assert [(row.fate, row.held) for row in elsewhere.compared.rows] == [
+        (row.fate, row.held) for row in align(here.tapes)
+    ]
+
+
+async def test_a_stream_that_a_process_cannot_read_is_a_failure_of_that_stream_alone() -> None:
+    with pytest.raises(Failed):
+        await prepared_elsewhere(Recorded("no format", False, True, [(0, 5, [0], [1], b"x")], [], []))
 
 
 @pytest.mark.parametrize("part", ["request/", "chunks/?from=3"])
