@@ -14,6 +14,8 @@ T = TypeVar("T")
 
 MAX_DEPTH = 200
 _LONGEST_INTEGER = 20
+# So much is looked at before it is asked whether that is enough.
+_SLICE = 2**18
 # What opens a list or an object is 1, what closes one -1, and nothing else is left.
 _STEPS = bytes(1 if byte in b"[{" else 0xFF for byte in range(256))
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
@@ -56,10 +58,15 @@ def has_more_values(data: bytes, most: int) -> bool:
     if sum(map(data.count, (b",", b"[", b"{"))) <= most:  # those in texts too
         return False
     bare = _without_escapes(data)
-    if bare.count(b'"') > 4 * most:  # names and texts
-        return True
-    marks = _outside_texts(bare)
-    return marks.count(b",") + marks.count(b"[") + marks.count(b"{") > most
+    quotes, marks = 0, 0
+    for at in range(0, len(bare), _SLICE):
+        pieces = bare[at : at + _SLICE].split(b'"')
+        outside = b"".join(pieces[quotes % 2 :: 2])
+        quotes += len(pieces) - 1
+        marks += sum(map(outside.count, (b",", b"[", b"{")))
+        if marks > most or quotes > 4 * most:  # names and texts
+            return True
+    return False
 
 
 class Level(NamedTuple):
@@ -75,14 +82,26 @@ def levels(value: object, unread: frozenset[str] = frozenset()) -> Iterator[Leve
     thousands of them: no line is run for each."""
     level = [value]
     while level:
-        objects = _of(dict, level)
-        yield Level(_of(str, level), objects, [*_of(int, level), *_of(float, level)])
-        level = [*chain.from_iterable(_of(list, level)), *_values(objects, unread)]
+        kinds = _Kinds(level)
+        objects = kinds.of(dict)
+        yield Level(kinds.of(str), objects, [*kinds.of(int), *kinds.of(float)])
+        level = [*chain.from_iterable(kinds.of(list)), *_values(objects, unread)]
 
 
-def _of(kind: type[T], level: list[object]) -> list[T]:
-    """Those of exactly this type, as nothing else comes of JSON."""
-    return list(compress(cast(list[T], level), map(is_, map(type, level), repeat(kind))))
+class _Kinds:
+    """The values of a level by their types."""
+
+    def __init__(self, level: list[object]) -> None:
+        self._level = level
+        self._types = list(map(type, level))
+        self._different = set(self._types)
+
+    def of(self, kind: type[T]) -> list[T]:
+        """Those of exactly this type, as nothing else comes of JSON."""
+        values = cast(list[T], self._level)
+        if kind not in self._different:
+            return []
+        return values if len(self._different) == 1 else list(compress(values, map(is_, self._types, repeat(kind))))
 
 
 def _values(objects: list[JsonObject], unread: frozenset[str]) -> Iterable[object]:

@@ -251,17 +251,12 @@ class RunningText:
         is_changed = False
         while source:
             piece = self._ready.popleft()
-            taken = min(piece.source, source)
-            source -= taken
-            is_changed = is_changed or piece.is_changed
-            if piece.is_changed:
-                texts.append(piece.text)
-                rest = Piece("", piece.source - taken, True)
-            else:
-                texts.append(piece.text[:taken])
-                rest = Piece(piece.text[taken:], piece.source - taken, False)
-            if rest.source:
+            if piece.source > source:
+                piece, rest = _parted(piece, source)
                 self._ready.appendleft(rest)
+            source -= piece.source
+            texts.append(piece.text)
+            is_changed = is_changed or piece.is_changed
         while self._ready and not self._ready[0].source:
             piece = self._ready.popleft()
             texts.append(piece.text)
@@ -275,6 +270,14 @@ class RunningText:
     def judgements(self, context: ChainContext, client_had: int) -> list[Judgement]:
         """What the policies make of the text, once it is over."""
         return [stage.judgement(self.block, context, client_had) for stage in self._stages]
+
+
+def _parted(piece: Piece, source: int) -> tuple[Piece, Piece]:
+    """So many of its characters of upstream's, and the rest; what was changed goes as a whole with the first."""
+    left = piece.source - source
+    if piece.is_changed:
+        return Piece(piece.text, source, True), Piece("", left, True)
+    return Piece(piece.text[:source], source, False), Piece(piece.text[source:], left, False)
 
 
 def _is_before(piece: Piece) -> bool:

@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from typing import Any
+from collections import Counter
+from typing import Any, ClassVar
 from urllib.parse import parse_qs
 
 import msgspec
@@ -12,6 +13,7 @@ from asgiref.sync import sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 
+from streamviz.asgi_types import Receive, Send
 from streamviz.live import rendering
 from streamviz.live.access import refusal
 from streamviz.live.feed import now_us
@@ -28,6 +30,8 @@ from streamviz.records.queries import streams
 log = logging.getLogger(__name__)
 
 RECHECK_SECONDS = 60.0
+# Nobody has as many pages open; each costs something with every chunk.
+MOST_SOCKETS = 100
 _NOT_FOUND = 4404
 
 
@@ -44,11 +48,25 @@ class WatchConsumer(AsyncWebsocketConsumer):
     # Not one that there is: Channels would subscribe each socket at Redis, and let none in while that is away.
     channel_layer_alias = "none"
 
-    async def connect(self) -> None:
+    # How many each person has open, in this process.
+    _open: ClassVar[Counter[int]] = Counter()
+
+    def __init__(self) -> None:
+        super().__init__()
         self.subscriber = Subscriber()
         self._tasks: list[asyncio.Task[None]] = []
+        self._whose: int | None = None
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Called by Channels for each socket."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:  # however it ended
+            self.leave()
+
+    async def connect(self) -> None:
         await self.accept()
-        if code := await refusal(self.scope):
+        if code := await refusal(self.scope) or self._come():
             await self.close(code)
             return
         sending = asyncio.create_task(self._send_all())
@@ -72,14 +90,28 @@ class WatchConsumer(AsyncWebsocketConsumer):
             await super().dispatch(message)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(msgspec.DecodeError, RecursionError):
             said = msgspec.json.decode(text_data or "", type=Said)
             self.subscriber.confirm(said.seen)
             self.subscriber.wants_snapshot |= said.again
 
-    async def disconnect(self, code: int) -> None:
+    def _come(self) -> int | None:
+        """Count it; gives the code to close it with where its person has too many."""
+        whose = self.scope["user"].pk
+        if self._open[whose] >= MOST_SOCKETS:
+            return TRY_AGAIN
+        self._open[whose] += 1
+        self._whose = whose
+        return None
+
+    def leave(self) -> None:
+        """Its browser has left: nothing of it stays."""
         for task in self._tasks:
             task.cancel()
+        if self._whose is not None:
+            self._open[self._whose] -= 1
+            if not self._open[self._whose]:
+                del self._open[self._whose]
 
     async def _send_all(self) -> None:
         while (message := await self.subscriber.outbox.get()).close is None:
@@ -119,8 +151,8 @@ class WallConsumer(WatchConsumer):
 
         await publisher.join(f"wall {wanted.text}", topic, self.subscriber)
 
-    async def disconnect(self, code: int) -> None:
-        await super().disconnect(code)
+    def leave(self) -> None:
+        super().leave()
         publisher.leave(f"wall {self._filter.text}", self.subscriber)
 
 
@@ -161,8 +193,8 @@ class StreamConsumer(WatchConsumer):
         self.subscriber.tell(0, "end", now)
         self.subscriber.close(OVER)
 
-    async def disconnect(self, code: int) -> None:
-        await super().disconnect(code)
+    def leave(self) -> None:
+        super().leave()
         publisher.leave(str(self._stream_id), self.subscriber)
         if publisher.workers:
             publisher.workers.leave(self._stream_id, self.subscriber)

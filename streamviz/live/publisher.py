@@ -85,7 +85,7 @@ class Channel:
     def _is_shown_again(self, subscriber: Subscriber, now: int) -> bool:
         if self.topic.is_over:
             return subscriber.wants_snapshot or subscriber.dropped > 0
-        return subscriber.wants_snapshot and now - subscriber.shown_at >= _SNAPSHOT_US
+        return subscriber.wants_snapshot and subscriber.has_room and now - subscriber.shown_at >= _SNAPSHOT_US
 
     def _tell(self, kind: str, now: int) -> None:
         for subscriber in self.subscribers:

@@ -29,6 +29,23 @@ def head(number: int, kind: str, now: int, dropped: int = 0) -> str:
     return f"{number} {kind} {now // 1000} {dropped}\n"
 
 
+class Outbox(asyncio.Queue[Message]):
+    """What waits for a socket, and how many characters that is."""
+
+    characters = 0
+
+    def _put(self, item: Message) -> None:
+        """Called by the queue."""
+        self.characters += len(item.text)
+        super()._put(item)
+
+    def _get(self) -> Message:
+        """Called by the queue."""
+        message: Message = super()._get()
+        self.characters -= len(message.text)
+        return message
+
+
 class Subscriber:
     """Takes messages without waiting; its consumer takes them from `outbox` at the browser's pace.
 
@@ -40,7 +57,7 @@ class Subscriber:
 
     def __init__(self, *, relays: bool = False) -> None:
         self.relays = relays
-        self.outbox: asyncio.Queue[Message] = asyncio.Queue()
+        self.outbox = Outbox()
         self.sent_away = asyncio.Event()
         self.dropped = 0
         self.wants_snapshot = True
@@ -64,8 +81,14 @@ class Subscriber:
         self._size += len(message.text)
         self._unconfirmed.append((message.number, len(message.text)))
         self.outbox.put_nowait(message)
-        if self._size > MOST:
+        # A browser may confirm what it never took.
+        if self._size > MOST or self.outbox.characters > MOST:
             self.close(TRY_AGAIN)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it has taken enough to be shown everything again; each time that is a message of its own."""
+        return self.relays or self.outbox.characters < WINDOW
 
     def show(self, number: int, html: str, now: int) -> None:
         """A snapshot, after which nothing is missing any more. It counts for no more than it must: it is the cure."""

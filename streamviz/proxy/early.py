@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from asgiref.typing import HTTPScope
 
-from streamviz.core.errors import ClientFacingError
+from streamviz.core.errors import ClientFacingError, RequestError
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.proxy import http
 from streamviz.proxy.cors import headers_for
@@ -22,6 +22,7 @@ Headers = list[tuple[bytes, bytes]]
 Passage = Callable[[int], bytes | None]
 # No form of the pages is longer.
 MOST_OF_A_FORM = 8 * 1024 * 1024
+_MOST_OF_A_PATH = 1_000
 _RECORDED = frozenset(known.path for known in WIRE_FORMATS.values())
 
 
@@ -41,6 +42,20 @@ def passage(worker: Worker, target: bytes, headers: Headers) -> Passage:
         answer = _told(error, path, scope)
         return lambda length: answer
     return partial(_call, path, scope)
+
+
+def too_long(target: bytes, status: int) -> bytes:
+    """The response to a request whose line (414) or whose headers (431) are longer than the server takes. In which
+    format its client would have it, only the path tells."""
+    path = canonical(unquote(target.partition(b"?")[0].decode("latin-1"))[:_MOST_OF_A_PATH])
+    said = (
+        "The request's address is too long."
+        if status == HTTPStatus.REQUEST_URI_TOO_LONG
+        else "The request's headers are too long."
+    )
+    if not is_ours(path):
+        return _response(status, {"content-type": "text/plain"}, said.encode() + b"\n")
+    return _told(RequestError(status, said, code="too_large"), path, cast(HTTPScope, {"headers": [], "path": path}))
 
 
 def _form(length: int) -> bytes | None:

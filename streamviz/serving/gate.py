@@ -1,4 +1,5 @@
-"""Refusing a request before its body is taken, which would lie in a file of its own however long it is."""
+"""Refusing a request before its body is taken, which would lie in a file of its own however long it is, and one whose
+head is too long."""
 
 import io
 from collections.abc import Callable
@@ -14,8 +15,36 @@ LINGER_SECONDS = 5.0
 Headers = list[tuple[bytes, bytes]]
 # Given how long a body is, so far as that is known, this gives the response that refuses it, or None.
 Passage = Callable[[int], bytes | None]
+# Given what a request that is too long asks for, as far as it was read, and 414 or 431, this gives the response.
+TooLong = Callable[[bytes, int], bytes]
 # Asked once a request, with the path and the headers, whose names are in small letters.
 Gate = Callable[[bytes, Headers], Passage]
+
+
+def limit_head(channel: Any, too_long: TooLong) -> None:
+    """Have a connection's requests refused whose line, or whose headers, are longer than Twisted takes, in place of a
+    connection that closes without a word."""
+    refuse_bad = channel._respondToBadRequestAndDisconnect
+
+    def refuse(line: bytes = b"") -> None:
+        has_too_many = channel._receivedHeaderCount > channel.maxHeaders
+        if channel._receivedHeaderSize == 0:
+            _end_with(channel, too_long(line.split(b" ", 2)[1] if b" " in line else b"", 414))
+        elif line or has_too_many or channel._receivedHeaderSize > channel.totalHeadersSize:
+            _end_with(channel, too_long(channel._path or b"", 431))
+        else:
+            refuse_bad()
+
+    channel.lineLengthExceeded = refuse
+    channel._respondToBadRequestAndDisconnect = refuse
+
+
+def _end_with(channel: Any, answer: bytes) -> None:
+    """To close at once would have the client's system throw away the answer with what was not read."""
+    channel.dataReceived = channel.lineReceived = _throw_away
+    channel.transport.write(answer)
+    channel.transport.loseWriteConnection()
+    reactor.callLater(LINGER_SECONDS, channel.transport.abortConnection)
 
 
 def _throw_away(data: bytes) -> None:
@@ -65,10 +94,6 @@ class GatedRequest(WebRequest):
         return gate(self.channel._path, headers)
 
     def _refuse(self, answer: bytes) -> None:
-        """To close at once would have the client's system throw away the answer with what was not read."""
         self._is_refused = True
         self.requestHeaders.removeHeader(b"expect")
-        self.channel.dataReceived = _throw_away
-        self.channel.transport.write(answer)
-        self.channel.transport.loseWriteConnection()
-        reactor.callLater(LINGER_SECONDS, self.channel.transport.abortConnection)
+        _end_with(self.channel, answer)

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server as DaphneServer
-from daphne.ws_protocol import WebSocketFactory
 from twisted.internet import defer
 from twisted.logger import STDLibLogObserver, globalLogBeginner
 
@@ -26,9 +25,10 @@ from streamviz.faults import Fault
 from streamviz.serving import access
 from streamviz.serving.connections import Brake, Timer
 from streamviz.serving.forwarding import Networks, forwarded
-from streamviz.serving.gate import Gate, GatedRequest
+from streamviz.serving.gate import Gate, GatedRequest, TooLong, limit_head
 from streamviz.serving.kept import KeptByProxies
 from streamviz.serving.lifespan import Lifespan
+from streamviz.serving.websockets import factory_for
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +67,7 @@ class Request(GatedRequest):
     def process(self) -> Any:
         """Called by Twisted once the request is whole. A websocket may be for another process."""
         self._keep_session_header()
+        self._forget_headers()
         hand_over = self.server.hand_over
         if hand_over is not None and self._asks_for_websocket():
             transport = self.channel.transport
@@ -80,6 +81,11 @@ class Request(GatedRequest):
         headers = self.requestHeaders
         if (values := headers.getRawHeaders(b"session_id")) and not headers.hasHeader(b"session-id"):
             headers.setRawHeaders(b"session-id", values)
+
+    def _forget_headers(self) -> None:
+        """A client would choose what our pages' links begin with, and either is read as ASCII, whatever it is."""
+        for name in (b"daphne-root-path", b"sec-websocket-protocol"):
+            self.requestHeaders.removeHeader(name)
 
     def _asks_for_websocket(self) -> bool:
         asked: list[bytes] = self.requestHeaders.getRawHeaders(b"upgrade", [])
@@ -126,6 +132,8 @@ class Factory(HTTPFactory):
         protocol.requestFactory = Request
         protocol.callLater = Timer
         self.server.kept.add(protocol, address)
+        if self.server.too_long is not None:
+            limit_head(protocol._channel, self.server.too_long)
         return protocol
 
     def log(self, request: Any) -> None:
@@ -155,6 +163,7 @@ class Server(DaphneServer, ABC):
         self.hand_over = hand_over
         self.limits = limits
         self.gate: Gate | None = None
+        self.too_long: TooLong | None = None
         self._is_stopping = False
         self.connections: dict[Any, dict[str, Any]] = {}
         self._brakes: dict[Any, Brake] = {}
@@ -169,7 +178,7 @@ class Server(DaphneServer, ABC):
         loop = reactor._asyncioEventloop
         asyncio.set_event_loop(loop)
         self.http_factory = Factory(self)
-        self.ws_factory = self._websocket_factory()
+        self.ws_factory = factory_for(self, SERVER_NAME, WEBSOCKET_CLOSE_SECONDS)
         loop.run_until_complete(self._lifespan.startup())
         try:
             close = self._open()
@@ -184,18 +193,6 @@ class Server(DaphneServer, ABC):
     @abstractmethod
     def _open(self) -> Callable[[], object]:
         """Begin to take connections, and give what ends that. Raises Fault where that cannot be."""
-
-    def _websocket_factory(self) -> WebSocketFactory:
-        factory = WebSocketFactory(self, server=SERVER_NAME)
-        factory.setProtocolOptions(
-            autoPingTimeout=self.ping_timeout,
-            allowNullOrigin=False,
-            closeHandshakeTimeout=WEBSOCKET_CLOSE_SECONDS,
-            openHandshakeTimeout=self.websocket_handshake_timeout,
-            maxMessagePayloadSize=self.websocket_max_message_size,
-            maxFramePayloadSize=self.websocket_max_frame_size,
-        )
-        return factory
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         """Called by Daphne for each request and websocket. Proxies that are trusted say who they speak for."""

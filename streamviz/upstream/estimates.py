@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from streamviz.core.blocks import StreamState, ToolCallStreamBlock
 from streamviz.core.json_value import as_list, encode
@@ -14,6 +15,9 @@ from streamviz.core.wire import OPENAI_CHAT, WIRE_FORMATS
 _PIECES, _PIECE = 8, 500
 # Of more messages some are looked at: a megabyte can have tens of thousands.
 _MOST_MESSAGES = 1_000
+# So long requests may have as many parts, or parts of parts, in one message.
+_LONG_BYTES = 100_000
+_DEPTH = 3
 # No word is as long.
 _DATA_CHARACTERS = 500
 
@@ -61,6 +65,8 @@ def tokens_of(state: StreamState, call: ModelCall) -> Tokens:
 def _asked_tokens(call: ModelCall) -> int:
     turns = WIRE_FORMATS.get(call.wire_format, OPENAI_CHAT).turns
     said = as_list(call.fields.get(turns))
+    if call.size > _LONG_BYTES:
+        said = _taken_apart(said)
     # An odd one: every other message is the person's.
     step = len(said) // _MOST_MESSAGES | 1
     if step == 1:
@@ -68,6 +74,23 @@ def _asked_tokens(call: ModelCall) -> int:
     rest = replace(call, fields={**call.fields, turns: []})
     some = ModelCall(call.wire_format, {turns: said[::step]})
     return estimate_tokens(_asked_texts(rest)) + step * estimate_tokens(_asked_texts(some))
+
+
+def _taken_apart(said: list[object]) -> list[object]:
+    """Messages, or where there are few their parts: one can have as many of them."""
+    for _ in range(_DEPTH):
+        if len(said) > _MOST_MESSAGES:
+            break
+        said = [part for each in said for part in _parts(each)]
+    return said
+
+
+def _parts(value: object) -> list[object]:
+    if not isinstance(value, dict):
+        return as_list(value) or [value]
+    lists = [name for name, member in value.items() if isinstance(member, list)]
+    rest = {name: member for name, member in value.items() if name not in lists}
+    return [rest, *chain.from_iterable(value[name] for name in lists)]
 
 
 def _asked_texts(call: ModelCall) -> list[str]:

@@ -178,7 +178,9 @@ async def test_numbers_have_no_gap_and_a_browser_that_missed_one_gets_everything
     await stream.end()
 
 
-@pytest.mark.parametrize("said", ["not JSON", "[]", '{"seen": "many"}', '{"seen": -1, "x": {}}', "\x00" * 1000])
+@pytest.mark.parametrize(
+    "said", ["not JSON", "[]", '{"seen": "many"}', '{"seen": -1, "x": {}}', "\x00" * 1000, '{"a":' * 5_000]
+)
 async def test_nonsense_from_a_browser_does_nothing(said: str) -> None:
     stream = await running().say("one")
     socket = await opened(f"/ws/streams/{stream.id}/")
@@ -263,3 +265,36 @@ async def test_a_browser_that_reads_nothing_misses_text_and_no_transition() -> N
     for socket in (slow, quick):
         await socket.close()
     await stream.end()
+
+
+async def test_a_cookie_that_is_no_key_is_a_strangers() -> None:
+    socket = Socket("/ws/live/", '"' + "\\000" * 32 + '"')
+    assert await socket.open()
+    assert await socket.take() == SIGNED_OUT
+
+
+async def test_one_person_has_so_many_sockets_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(consumers, "MOST_SOCKETS", 2)
+    session = await database_sync_to_async(cookie)("bob")
+    sockets = [Socket("/ws/live/", session) for _ in range(4)]
+    for socket in sockets[:3]:
+        assert await socket.open()
+    assert [await socket.take() for socket in sockets[:3]] == [None, None, TRY_AGAIN]
+    await sockets[0].close()
+    assert await sockets[3].open()
+    assert await sockets[3].take() is None
+    for socket in sockets[1:]:
+        await socket.close()
+    assert not consumers.WatchConsumer._open
+
+
+async def test_while_the_database_is_away_who_comes_is_to_come_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def refusal(scope: object) -> None:
+        raise OperationalError("away")
+
+    monkeypatch.setattr(consumers, "refusal", refusal)
+    socket = await opened("/ws/live/")
+    assert await socket.take() == TRY_AGAIN
+    assert "cannot tell who opens a websocket: away" in caplog.text

@@ -4,10 +4,13 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 
+import pytest
+
+from streamviz.live import publisher
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
 from streamviz.live.publisher import Channel
-from streamviz.live.subscriber import Subscriber
+from streamviz.live.subscriber import WINDOW, Subscriber
 from streamviz.live.topics import Update
 
 
@@ -16,7 +19,8 @@ class Finished:
 
     is_over = True
 
-    def __init__(self) -> None:
+    def __init__(self, html: str = "<p>all of it</p>") -> None:
+        self._html = html
         self.is_asked = asyncio.Event()
         self.may_go_on = asyncio.Event()
 
@@ -27,7 +31,7 @@ class Finished:
     async def snapshot(self, now: int, pace: Pace) -> str:
         self.is_asked.set()
         await self.may_go_on.wait()
-        return "<p>all of it</p>"
+        return self._html
 
 
 def kinds(subscriber: Subscriber) -> list[str]:
@@ -49,3 +53,18 @@ async def test_who_comes_while_the_last_snapshot_is_made_has_one_too() -> None:
     assert kinds(first) == ["snapshot", "end", "1000"]
     assert kinds(second) == ["snapshot", "end", "1000"]
     assert not channel.subscribers
+
+
+async def test_who_takes_nothing_is_not_shown_everything_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publisher, "_SNAPSHOT_US", 0)
+    topic, greedy = Finished("x" * WINDOW), Subscriber()
+    topic.is_over = False
+    topic.may_go_on.set()
+    channel = Channel(topic)
+    channel.subscribers.add(greedy)
+    for _ in range(5):
+        greedy.wants_snapshot = True
+        await channel.publish(set(), now_us(), Pace())
+    assert kinds(greedy) == ["snapshot"]
+    await channel.publish(set(), now_us(), Pace())
+    assert kinds(greedy) == ["snapshot"]

@@ -39,9 +39,9 @@ def taken(subscriber: Subscriber) -> Iterator[str]:
 def test_it_sends_everything_while_the_browser_keeps_up() -> None:
     subscriber = Subscriber()
     stream = Stream(subscriber)
-    for _ in range(100):
+    for number in range(1, 101):
         subscriber.confirm(stream.text())
-    assert list(taken(subscriber)) == [f"{number} delta" for number in range(1, 101)]
+        assert list(taken(subscriber)) == [f"{number} delta"]
     assert subscriber.dropped == 0
 
 
@@ -89,3 +89,11 @@ def test_it_sends_a_browser_away_that_takes_nothing_at_all() -> None:
     waiting = [subscriber.outbox.get_nowait() for _ in range(subscriber.outbox.qsize())]
     closes = [message.close for message in waiting if message.close]
     assert closes[0] == TRY_AGAIN
+
+
+def test_one_that_confirms_what_it_never_took_is_sent_away_too() -> None:
+    subscriber = Subscriber()
+    stream = Stream(subscriber)
+    for _ in range(MOST // PIECE + 2):
+        subscriber.confirm(stream.transition(PIECE))
+    assert subscriber.closed_with == TRY_AGAIN

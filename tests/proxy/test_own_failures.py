@@ -11,7 +11,7 @@ import pytest
 
 from streamviz.live.feed import Feed
 from streamviz.proxy import asgi, http
-from streamviz.proxy.early import passage
+from streamviz.proxy.early import passage, too_long
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey, KnownRoute
@@ -166,3 +166,20 @@ async def test_a_worker_that_ends_its_streams_takes_no_body(worker: Worker) -> N
     answer = passage(worker, FORMATS[0].encode(), headers)(9)
     assert answer is not None
     assert b"stopping" in answer
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"),
+    [
+        ("/v1/chat/completions?x=y", '"type":"invalid_request_error"'),
+        ("/v1/messages", '{"type":"error"'),
+        ("/v1beta/models/m:generateContent", '"status":"INVALID_ARGUMENT"'),
+        ("/sessions/", "The request's"),
+        ("/%ff\xff", "The request's"),
+    ],
+)
+@pytest.mark.parametrize("status", [414, 431])
+def test_a_head_that_is_too_long_is_told_in_the_clients_format(target: str, kind: str, status: int) -> None:
+    answer = too_long(target.encode("latin-1"), status).decode()
+    assert answer.startswith(f"HTTP/1.1 {status} ")
+    assert kind in answer.partition("\r\n\r\n")[2]

@@ -25,6 +25,7 @@ hung: list[bool] = []
 enough = asyncio.Event()
 asked: list[bytes] = []
 lengths: list[int] = []
+roots: list[str] = []
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -34,6 +35,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     elif scope["type"] == "websocket":
         await SOCKETS[scope["path"]](receive, send)
     else:
+        roots.append(scope["root_path"])
         await PAGES[scope["path"]](receive, send)
 
 
@@ -97,6 +99,13 @@ async def websocket_sent_away(receive: Any, send: Any) -> None:
     say(f"got {(await receive())['type']}")
 
 
+async def never_accepted(receive: Any, send: Any) -> None:
+    """Is not answered, until its client has left."""
+    await receive()
+    say("asked")
+    say(f"then {(await receive())['type']}")
+
+
 async def flood_socket(send: Any) -> None:
     """Sends as fast as it may."""
     for _ in range(PARTS):
@@ -116,6 +125,11 @@ async def progress(receive: Any, send: Any) -> None:
 async def hello(receive: Any, send: Any) -> None:
     """A whole answer."""
     await answer(send, b"hello")
+
+
+async def below(receive: Any, send: Any) -> None:
+    """Below which paths pages were asked for."""
+    await answer(send, repr(set(roots)).encode())
 
 
 async def hold_back(receive: Any, send: Any) -> None:
@@ -191,9 +205,15 @@ def passage(length: int) -> bytes | None:
     return None if length <= len(PART) else b"HTTP/1.1 413 Too large\r\nconnection: close\r\n\r\n"
 
 
+def too_long(target: bytes, status: int) -> bytes:
+    """Tells of what is too long."""
+    return b"HTTP/1.1 %d Too long\r\nconnection: close\r\n\r\n%s" % (status, target[:20])
+
+
 PAGES = {
     "/body": body,
     "/": hello,
+    "/below": below,
     "/flood": flood,
     "/flood-until-left": flood_until_left,
     "/progress": progress,
@@ -207,7 +227,7 @@ PAGES = {
     "/until-enough": until_enough,
 }
 
-SOCKETS = {"/socket": websocket_flood, "/sent-away": websocket_sent_away}
+SOCKETS = {"/socket": websocket_flood, "/sent-away": websocket_sent_away, "/never": never_accepted}
 
 
 async def start(send: Any) -> None:
@@ -244,6 +264,7 @@ if __name__ == "__main__":
             limits=Limits(float(sys.argv[2]), tuple(ip_network(proxy) for proxy in sys.argv[3:])),
         )
         server.gate = gate
+        server.too_long = too_long
         server.run()
     except Fault as fault:
         sys.exit(f"fault: {fault}")

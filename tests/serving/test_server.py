@@ -290,3 +290,23 @@ def test_a_body_in_chunks_is_refused_once_it_is_too_long(served: Served) -> None
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
         client.sendall(CHUNKED.encode() + b"20000\r\n" + b"x" * 0x20000 + b"\r\n")
         assert client.recv(65536).startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize(
+    ("head", "answer"),
+    [
+        (b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n", b"414"),
+        (b"GET /" + b"x" * 100_000, b"414"),
+        (b"GET /body HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 20_000 + b"\r\n\r\n", b"431"),
+        (b"GET /body HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 5_000, b"431"),
+        (b"nonsense\r\n\r\n", b"400"),
+    ],
+)
+def test_a_head_that_is_too_long_is_refused_with_a_word(served: Served, head: bytes, answer: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
+        client.sendall(head)
+        came = b""
+        while data := client.recv(65536):
+            came += data
+    assert came.split()[1] == answer
+    assert answer != b"431" or came.endswith(b"/body")

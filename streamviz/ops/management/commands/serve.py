@@ -42,7 +42,7 @@ def serve() -> None:
     from streamviz.serving.server import Limits, Server  # first: it decides on Twisted's reactor
 
     from streamviz.serving.asgi import application, screens  # isort: skip
-    from streamviz.proxy.early import passage
+    from streamviz.proxy.early import passage, too_long
     from streamviz.proxy.worker import worker
     from streamviz.serving.listening import Listening, Sharing
 
@@ -55,4 +55,5 @@ def serve() -> None:
     else:
         server = Listening(application, settings.HOST, settings.PORT, drain, screens.hand_over, limits)
     server.gate = partial(passage, worker)
+    server.too_long = too_long
     server.run()

@@ -1,0 +1,63 @@
+"""Browsers' websockets: what comes in over one is bounded, and a handshake that is none of ours is no fault."""
+
+import streamviz.serving.event_loop  # noqa: F401  isort: skip  (before Daphne)
+
+from time import monotonic
+from typing import Any
+
+from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
+
+# A page of ours says some 40 bytes, five times a second at most.
+MESSAGE_BYTES = 4096
+_BYTES_AT_ONCE = 16 * 1024
+_BYTES_A_SECOND = 2048
+
+
+class Websocket(WebSocketProtocol):
+    """One websocket. Who says more than any page of ours is cut off before it is read: each frame is work, however
+    short it is."""
+
+    _is_asked = False
+    _left = _BYTES_AT_ONCE
+    _counted_at = 0.0
+
+    def dataReceived(self, data: bytes) -> None:
+        """Called by Daphne with the request, and by Twisted with all that comes after it."""
+        if not self._is_asked:
+            self._is_asked = True
+        elif self.state == self.STATE_CONNECTING or not self._may_say(len(data)):
+            self.transport.abortConnection()
+            return
+        super().dataReceived(data)
+
+    def _may_say(self, size: int) -> bool:
+        now = monotonic()
+        gained = int((now - self._counted_at) * _BYTES_A_SECOND)
+        self._left = min(self._left + gained, _BYTES_AT_ONCE) - size
+        self._counted_at = now
+        return self._left >= 0
+
+    def onClose(self, wasClean: bool, code: int | None, reason: str | None) -> None:
+        """Called by Autobahn, also where its own look at the request refused it before Daphne knew of it."""
+        if self in self.factory.server_class.connections:
+            super().onClose(wasClean, code, reason)
+
+
+class Factory(WebSocketFactory):
+    """Makes them."""
+
+    protocol = Websocket
+
+
+def factory_for(server: Any, name: str, close_seconds: float) -> Factory:
+    """The one of a server; browsers get so long to answer that their websocket is closed."""
+    factory = Factory(server, server=name)
+    factory.setProtocolOptions(
+        autoPingTimeout=server.ping_timeout,
+        allowNullOrigin=False,
+        closeHandshakeTimeout=close_seconds,
+        openHandshakeTimeout=server.websocket_handshake_timeout,
+        maxMessagePayloadSize=MESSAGE_BYTES,
+        maxFramePayloadSize=MESSAGE_BYTES,
+    )
+    return factory
