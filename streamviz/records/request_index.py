@@ -4,19 +4,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
 import psycopg
 
+from streamviz.core.json_value import encode
 from streamviz.records.columns import clean
 from streamviz.records.request_words import RequestText, searched
 
-KNOWN = "SELECT DISTINCT session_id, standing FROM records_requestwords WHERE session_id = ANY(%s)"
-EARLIEST = """
-SELECT DISTINCT ON (session_id) session_id, stream_id FROM records_requestwords WHERE session_id = ANY(%s)
-ORDER BY session_id, stream_id
+KNOWN = """
+SELECT DISTINCT ON (session_id, standing) session_id, standing, stream_id FROM records_requestwords
+WHERE session_id = ANY(%s) ORDER BY session_id, standing, stream_id
 """
 INSERT = """
 INSERT INTO records_requestwords (stream_id, session_id, standing, search)
-VALUES (%s, %s, %s, to_tsvector('simple'::regconfig, streamviz_words(%s)))
+SELECT told.stream_id, told.session_id, told.standing, to_tsvector('simple'::regconfig, streamviz_words(told.text))
+FROM json_to_recordset(%s) AS told (stream_id uuid, session_id uuid, standing bigint, text text)
 ON CONFLICT (stream_id) DO NOTHING
 """
 # Indexes of both primary keys. Nobody deletes a stream while its words are written.
@@ -40,22 +42,33 @@ class StoredRequest(NamedTuple):
     wire_format: str
 
 
+class _Row(msgspec.Struct):
+    """The values of INSERT."""
+
+    stream_id: UUID
+    session_id: UUID
+    standing: int
+    text: str
+
+
 def write_words(cursor: psycopg.Cursor, requests: Sequence[StoredRequest]) -> None:
     """Of streams whose session may have some already. Raises psycopg.Error."""
     if not requests:
         return
-    asked = [[each.session_id for each in requests]]
-    known = set(cursor.execute(KNOWN, asked).fetchall())
-    earliest: dict[UUID, UUID] = dict(cursor.execute(EARLIEST, asked).fetchall())
+    known = set[tuple[UUID, int]]()
+    earliest = dict[UUID, UUID]()
+    for session_id, standing, stream_id in cursor.execute(KNOWN, [[each.session_id for each in requests]]):
+        known.add((session_id, standing))
+        earliest[session_id] = min(stream_id, earliest.get(session_id, stream_id))
     rows = []
     for each in requests:
         request = RequestText(each.request, each.wire_format)
         of_session = each.session_id, request.standing
         first = earliest[each.session_id] = min(each.stream_id, earliest.get(each.session_id, each.stream_id))
         text = searched(request, is_first=first == each.stream_id, is_known=of_session in known)
-        rows.append((each.stream_id, *of_session, clean(text)))
+        rows.append(_Row(each.stream_id, *of_session, clean(text)))
         known.add(of_session)
-    cursor.executemany(INSERT, rows)
+    cursor.execute(INSERT, [encode(rows).decode()])
 
 
 def fill_in(connection: psycopg.Connection, after: UUID) -> UUID | None:

@@ -1,19 +1,34 @@
 """The tables of the record that entries of the journal are stored in: statements, rows and lines of exports, all made
 from the columns that the entries name."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+import msgspec
 from django.db import connection, models
 from psycopg.sql import Literal
+from psycopg.types.json import Jsonb
 
 from streamviz.records.columns import MOMENT, TEXT, Column, Kept, columns_of
 from streamviz.records.models import Block, Session, Stream, Verdict
 from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, VerdictRecord
 
 Row = tuple[object, ...]
+
+_BYTES = "bytea"
+
+
+def _plain(value: object) -> object:
+    """What JSON has no word for."""
+    if isinstance(value, Jsonb):
+        return value.obj
+    raise TypeError(f"no column has {type(value).__name__}")
+
+
+# Times and UUIDs as text, bytes in base 64.
+_encode = msgspec.json.Encoder(enc_hook=_plain).encode
 
 
 @dataclass(frozen=True)
@@ -33,20 +48,32 @@ class Table:
         """An entry's values, behind those that it does not tell itself."""
         return (*beside, *(column.sql(entry) for column in self.columns))
 
+    def told(self, rows: Iterable[Row]) -> str:
+        """Rows as statements take them: all in one value, as it takes long to hand over each column of each."""
+        return _encode([dict(zip(self.names, row, strict=True)) for row in rows]).decode()
+
     def values(self, entry: object) -> dict[str, object]:
         """The same by column, except for what comes beside the entry."""
         return {column.name: column.sql(entry) for column in self.columns}
 
     def insert(self) -> str:
-        """The statement for rows. A column that they do not fill gets the model's default, where it cannot be NULL."""
+        """The statement for any number of rows, as `told` tells them, no two of the same key. A column that they do
+        not fill gets the model's default, where it cannot be NULL."""
         others = self._defaults()
-        values = ", ".join([*["%s"] * len(self.names), *others.values()])
-        return f"INSERT INTO {self.model._meta.db_table} ({', '.join((*self.names, *others))}) VALUES ({values})"  # noqa: S608
+        columns, values = ", ".join((*self.names, *others)), ", ".join((*self._values(), *others.values()))
+        return f"INSERT INTO {self.model._meta.db_table} ({columns}) SELECT {values} FROM {self._source()}"  # noqa: S608
 
     def update(self, greatest: Collection[str]) -> str:
-        """The statement for rows, each with the id behind it. Of the columns `greatest` the greater value is kept."""
-        sets = (f"{name} = greatest({name}, %s)" if name in greatest else f"{name} = %s" for name in self.names)
-        return f"UPDATE {self.model._meta.db_table} SET {', '.join(sets)} WHERE id = %s"  # noqa: S608
+        """The same for rows that are there; they are told with their `id` beside. Of the columns `greatest` the greater
+        value is kept."""
+        told = zip(self.names, self._values(), strict=True)
+        sets = (
+            f"{name} = greatest(stored.{name}, {value})" if name in greatest else f"{name} = {value}"
+            for name, value in told
+            if name != "id"
+        )
+        table = self.model._meta.db_table
+        return f"UPDATE {table} AS stored SET {', '.join(sets)} FROM {self._source()} WHERE stored.id = told.id"  # noqa: S608
 
     def reader(self, *others: str) -> Callable[[models.Model], dict[str, Any]]:
         """What gives an entry's fields as a row has them, but for the `others`."""
@@ -72,6 +99,20 @@ class Table:
         told = (column for column in self.columns if column.kept.is_exported and column.name in line)
         return {column.field: column.from_line(line) for column in told}
 
+    def _source(self) -> str:
+        """The rows, as a table."""
+        types = ((name, self._field(name).rel_db_type(connection)) for name in self.names)
+        told = (f"{name} {'text' if type == _BYTES else type}" for name, type in types)
+        return f"json_to_recordset(%s) AS told ({', '.join(told)})"
+
+    def _values(self) -> Iterator[str]:
+        for name in self.names:
+            is_bytes = self._field(name).rel_db_type(connection) == _BYTES
+            yield f"decode(told.{name}, 'base64')" if is_bytes else f"told.{name}"
+
+    def _field(self, column: str) -> Any:
+        return next(field for field in self.model._meta.concrete_fields if field.column == column)
+
     def _defaults(self) -> dict[str, str]:
         fields = (field for field in self.model._meta.concrete_fields if not (field.null or field.primary_key))
         return {
@@ -93,6 +134,6 @@ SESSION = Table(
     ),
 )
 OPENED = Table(Stream, columns_of(StreamOpened, "stream_id", "session_label", "session_name"), ("id", "worker"))
-CLOSED = Table(Stream, columns_of(StreamClosed, "stream_id"))
+CLOSED = Table(Stream, columns_of(StreamClosed, "stream_id"), ("id",))
 BLOCK = Table(Block, columns_of(BlockRecord), ("stream_id",))
 VERDICT = Table(Verdict, columns_of(VerdictRecord), ("stream_id",))

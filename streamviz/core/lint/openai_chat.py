@@ -1,5 +1,7 @@
 """The rules of OpenAI's chat completion chunks."""
 
+from collections import defaultdict
+
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.lint.linter import EVERYWHERE, Linter, objects_in
 
@@ -33,7 +35,7 @@ class OpenAIChatLinter(Linter):
     def __init__(self) -> None:
         super().__init__()
         self._id = ""
-        self._choices: dict[int, _Choice] = {}
+        self._choices: defaultdict[int, _Choice] = defaultdict(_Choice)
 
     def _read(self, payload: JsonObject, name: str) -> None:
         if name:
@@ -63,7 +65,7 @@ class OpenAIChatLinter(Linter):
         self._id = self._id or id
 
     def _read_choice(self, choice: JsonObject, index: int) -> None:
-        known = self._choices.setdefault(index, _Choice())
+        known = self._choices[index]
         if "delta" not in choice:
             self._note("delta_missing", "a choice without delta")
         if choice.get("message") is not None:

@@ -145,8 +145,9 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     cursor.execute(_ALONE, [_LOCK])
     if called:
         cursor.execute(_CALLERS, [called])
-    for stream, old, new in cursor.execute(_ELSEWHERE, [following]).fetchall():
-        _move(cursor, stream, old, new)
+    if following:
+        for stream, old, new in cursor.execute(_ELSEWHERE, [following]).fetchall():
+            _move(cursor, stream, old, new)
     if left:
         asking |= {row[0] for row in cursor.execute(_WAITING, [left])}
     parents = {entry.parent for entry in opened if entry.parent is not None}

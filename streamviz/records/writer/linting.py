@@ -49,18 +49,32 @@ def write_lint_notes(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
         return
     rows, waits = [], []
     ended = [_Ended(*row) for row in cursor.execute(ENDED, [list(closed), list(LINTERS)]).fetchall()]
-    for streams in _together(ended):
-        stored = _chunks(cursor, streams)
-        for stream in streams:
-            chunks = stored[stream.id]
-            is_whole = stream.outcome == Outcome.COMPLETED and stream.chunk_count <= MOST_CHUNKS
-            notes = lint(stream.wire_format, chunks, is_whole)
-            rows += [(note.rule, note.seq, note.times, stream.id) for note in notes]
-            times = [chunk.received_at for chunk in chunks]
-            waits += stall_rows(closed[stream.id], as_microseconds(stream.requested_at), times)
+    for stream, chunks in _with_chunks(cursor, ended, batches):
+        is_whole = stream.outcome == Outcome.COMPLETED and stream.chunk_count <= MOST_CHUNKS
+        notes = lint(stream.wire_format, chunks, is_whole)
+        rows += [(note.rule, note.seq, note.times, stream.id) for note in notes]
+        times = [chunk.received_at for chunk in chunks]
+        waits += stall_rows(closed[stream.id], as_microseconds(stream.requested_at), times)
     for statement, values in ((INSERT, rows), (INSERT_STALL, waits)):
         if values:
             cursor.executemany(statement, values)
+
+
+def _with_chunks(
+    cursor: psycopg.Cursor, ended: Sequence[_Ended], batches: Sequence[Batch]
+) -> Iterator[tuple[_Ended, Sequence[StoredChunk]]]:
+    """What was stored now is at hand; of a stream that has more than that, all is read again."""
+    new = {batch.stream_id: batch.chunks for batch in batches}
+    others = []
+    for stream in ended:
+        chunks = [chunk for piece in new[stream.id] for chunk in piece.stored()]
+        if len(chunks) == stream.chunk_count <= MOST_CHUNKS:
+            yield stream, chunks
+        else:
+            others.append(stream)
+    for streams in _together(others):
+        stored = _chunks(cursor, streams)
+        yield from ((stream, stored[stream.id]) for stream in streams)
 
 
 def _together(ended: Sequence[_Ended]) -> Iterator[list[_Ended]]:

@@ -72,6 +72,12 @@ class Batch:
         chunks = self.chunks[-1].end if self.chunks else 0
         return chunks, self.frames[-1].end if self.frames else 0
 
+    @property
+    def has_advanced(self) -> bool:
+        """Whether it reaches further than what else it says of its stream."""
+        told = (0, 0) if self.closed is None else (self.closed.chunk_count, self.closed.frame_count)
+        return any(own > others for own, others in zip(self.reached(), told, strict=True))
+
     def forget_stored(self, chunks: int, frames: int) -> None:
         """Drop the first `chunks` chunks of the stream and its first `frames` frames."""
         self.chunks = [rest for rest in (piece.since(chunks) for piece in self.chunks) if rest]

@@ -2,15 +2,18 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
+from itertools import groupby, zip_longest
+from operator import attrgetter
 from uuid import UUID
 
 import psycopg
 
 from streamviz.records.partitions import day_of, make_days
+from streamviz.records.recorder import StreamOpened
 from streamviz.records.request_index import StoredRequest, write_words
-from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT, Row
+from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT, Row, Table
 from streamviz.records.writer import binary
 from streamviz.records.writer import statements as sql
 from streamviz.records.writer.linking import link
@@ -87,18 +90,35 @@ def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     opened = [(batch.opened, batch.worker) for batch in batches if batch.opened]
     closed = [batch.closed for batch in batches if batch.closed]
     # In the order of their ids: a writer on another machine may have some of the same sessions.
-    by_id = sorted(opened, key=lambda each: each[0].session_id)
-    everything: list[tuple[str, list[Row]]] = [
-        (sql.UPSERT_SESSION, [SESSION.row(entry) for entry, _ in by_id]),
-        (sql.INSERT_STREAM, [OPENED.row(entry, entry.stream_id, worker) for entry, worker in opened]),
-        (sql.INSERT_BLOCK, [BLOCK.row(block, entry.stream_id) for entry in closed for block in entry.blocks]),
-        (sql.INSERT_VERDICT, [VERDICT.row(each, batch.stream_id) for batch in batches for each in batch.verdicts]),
-        (sql.CLOSE_STREAM, [(*CLOSED.row(entry), entry.stream_id) for entry in closed]),
-        (sql.ADVANCE_STREAM, [(*batch.reached(), batch.stream_id) for batch in batches]),
+    by_id = sorted((entry for entry, _ in opened), key=attrgetter("session_id"))
+    everything: list[tuple[str, Table, list[Row]]] = [
+        *(
+            (sql.UPSERT_SESSION, SESSION, [SESSION.row(entry) for entry in some])
+            for some in _of_different_sessions(by_id)
+        ),
+        (sql.INSERT_STREAM, OPENED, [OPENED.row(entry, entry.stream_id, worker) for entry, worker in opened]),
+        (sql.INSERT_BLOCK, BLOCK, [BLOCK.row(block, entry.stream_id) for entry in closed for block in entry.blocks]),
+        (
+            sql.INSERT_VERDICT,
+            VERDICT,
+            [VERDICT.row(each, batch.stream_id) for batch in batches for each in batch.verdicts],
+        ),
+        (sql.CLOSE_STREAM, CLOSED, [CLOSED.row(entry, entry.stream_id) for entry in closed]),
     ]
-    for statement, values in everything:
-        if values:
-            cursor.executemany(statement, values)
+    for statement, table, rows in everything:
+        if rows:
+            cursor.execute(statement, [table.told(rows)])
+    reached = [(*batch.reached(), batch.stream_id) for batch in batches if batch.has_advanced]
+    if reached:
+        cursor.executemany(sql.ADVANCE_STREAM, reached)
+
+
+def _of_different_sessions(by_id: Sequence[StreamOpened]) -> Iterator[list[StreamOpened]]:
+    """Entries in the order of their sessions, such that none of those given at once are of the same: no statement
+    writes a row twice."""
+    sessions = [list(entries) for _, entries in groupby(by_id, attrgetter("session_id"))]
+    for several in zip_longest(*sessions):
+        yield [entry for entry in several if entry is not None]
 
 
 def write_request_words(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:

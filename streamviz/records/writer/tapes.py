@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, repeat
 from operator import itemgetter
 from typing import Self
 
 from streamviz.records.recorder import ChunksReceived, FramesSent
-from streamviz.records.runs import RUN
+from streamviz.records.runs import RUN, StoredChunk
 
 # Times in a run are kept as µs after its first one, in 32 bits: it holds no longer stretch of time (35 minutes).
 RUN_MICROSECONDS = 2**31 - 1
@@ -71,6 +71,12 @@ class Chunks:
             return self
         first = self.first + skipped
         return type(self)(first, self.times[skipped:], self.lengths[skipped:], self.raws[skipped:])
+
+    def stored(self) -> Iterator[StoredChunk]:
+        """Each chunk, as it is read from the runs again."""
+        raws = self.raws or repeat(None)
+        for n, (at, length, raw) in enumerate(zip(self.times, self.lengths, raws, strict=False)):
+            yield StoredChunk(self.first + n, at, length, raw)
 
     def runs(self) -> Iterator[UpstreamRun]:
         for start, end in _cuts(self.times):
