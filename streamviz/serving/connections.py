@@ -14,12 +14,25 @@ from twisted.internet.error import ConnectionLost
 from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
+# So much the system may hold that is not on its way yet: by itself it takes some MB for a client that takes nothing.
+# What is on its way is not limited, so none is slower for it.
+UNSENT_BYTES = 128 * 1024
+
 
 class Connection(tcp.Server):
     """A client's connection, which gives the socket what that takes at once and leaves the rest to the reactor."""
 
     taken_at = 0.0  # when the socket last took something (s)
     _together: list[bytes] | None = None
+
+    def __init__(
+        self, sock: socket.socket, protocol: Any, client: Any, server: Any, sessionno: Any, reactor: Any
+    ) -> None:
+        """Called by Twisted for each connection that a port takes, and for one that another process took."""
+        super().__init__(sock, protocol, client, server, sessionno, reactor)
+        if isinstance(server, Port):
+            self.notice_lost_peers(server.silence_seconds)
+            self.hold_little()
 
     def writeSomeData(self, data: bytes) -> int | ConnectionLost:
         """Called by Twisted, and here."""
@@ -68,6 +81,11 @@ class Connection(tcp.Server):
             if option := getattr(socket, name, None):  # not every system has them
                 self.socket.setsockopt(socket.IPPROTO_TCP, option, max(1, int(value)))
 
+    def hold_little(self) -> None:
+        """Have the system take no more for a client than it soon gets."""
+        if option := getattr(socket, "TCP_NOTSENT_LOWAT", None):  # not every system has it
+            self.socket.setsockopt(socket.IPPROTO_TCP, option, UNSENT_BYTES)
+
     def let_go(self) -> None:
         """Close it here alone: it goes on in another process."""
         self._shouldShutdown = False
@@ -100,10 +118,6 @@ class Port(tcp.Port):
 
     transport = Connection
     silence_seconds = 0.0
-
-    def _preMakeConnection(self, transport: Connection) -> Connection:
-        transport.notice_lost_peers(self.silence_seconds)
-        return transport
 
 
 @implementer(IPushProducer)

@@ -37,6 +37,12 @@ class Websocket(WebSocketProtocol):
         self._counted_at = now
         return self._left >= 0
 
+    def onMessageFrameBegin(self, length: int) -> None:
+        """Called by Autobahn for each frame of a message."""
+        super().onMessageFrameBegin(length)
+        if self.message_data_total_length > MESSAGE_BYTES:
+            self.transport.abortConnection()
+
     def onClose(self, wasClean: bool, code: int | None, reason: str | None) -> None:
         """Called by Autobahn, also where its own look at the request refused it before Daphne knew of it."""
         if self in self.factory.server_class.connections:
@@ -57,7 +63,8 @@ def factory_for(server: Any, name: str, close_seconds: float) -> Factory:
         allowNullOrigin=False,
         closeHandshakeTimeout=close_seconds,
         openHandshakeTimeout=server.websocket_handshake_timeout,
-        maxMessagePayloadSize=MESSAGE_BYTES,
-        maxFramePayloadSize=MESSAGE_BYTES,
+        # Autobahn would send nothing that is longer, either.
+        maxMessagePayloadSize=0,
+        maxFramePayloadSize=0,
     )
     return factory

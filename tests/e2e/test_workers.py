@@ -15,6 +15,14 @@ from tests.e2e.proxied import MESSAGES, Proxied, until
 from tests.services import Serving
 
 STREAMS = 12
+GUARDED = """
+SELECT decision, count(DISTINCT stream.id) FROM records_verdict JOIN records_stream AS stream ON stream.id = stream_id
+JOIN records_session AS session ON session.id = session_id WHERE name LIKE 'guarded %%' GROUP BY decision
+"""
+KILLED = """
+SELECT count(*) FILTER (WHERE outcome = 'interrupted'), count(*) FILTER (WHERE outcome = 'completed')
+FROM records_stream JOIN records_session AS session ON session.id = session_id WHERE name LIKE 'killed %%'
+"""
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +88,8 @@ def test_a_policy_that_is_switched_binds_both(proxied: Proxied) -> None:
     until(lambda: "on all 2 workers" in proxied.http.get("/policies/shell-guard/spread/").text)
     answers = [call(proxied, "dangerous?speed=inf", f"guarded {n}") for n in range(8)]
     proxied.switch("shell-guard", "off")
-    assert not any(b"run_shell" in body for body in answers)
+    assert all(body.endswith(b"data: [DONE]\n\n") and b"run_shell" not in body for body in answers)
+    until(lambda: proxied.query(GUARDED) == [("deny", 8)])
 
 
 def test_one_that_is_killed_takes_its_own_streams_alone_and_comes_back(proxied: Proxied) -> None:
@@ -93,6 +102,7 @@ def test_one_that_is_killed_takes_its_own_streams_alone_and_comes_back(proxied: 
         whole = [body.endswith(b"data: [DONE]\n\n") for body in (each.result() for each in calls)]
     assert all(body.endswith(b"data: [DONE]\n\n") for body in after)
     assert any(whole)
+    until(lambda: proxied.query(KILLED) == [(whole.count(False), whole.count(True))])
     proxied.server.wait_for("Restarted the server")
     until(lambda: len(servers(proxied)) == 2 and victim not in servers(proxied))
     assert "0 damaged" in proxied.verify()

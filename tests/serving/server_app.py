@@ -99,6 +99,14 @@ async def websocket_sent_away(receive: Any, send: Any) -> None:
     say(f"got {(await receive())['type']}")
 
 
+async def long_message(receive: Any, send: Any) -> None:
+    """Sends what is as long as a page can be, in one message."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    await send({"type": "websocket.send", "text": "x" * 2_000_000})
+    await send({"type": "websocket.close"})
+
+
 async def never_accepted(receive: Any, send: Any) -> None:
     """Is not answered, until its client has left."""
     await receive()
@@ -227,7 +235,12 @@ PAGES = {
     "/until-enough": until_enough,
 }
 
-SOCKETS = {"/socket": websocket_flood, "/sent-away": websocket_sent_away, "/never": never_accepted}
+SOCKETS = {
+    "/socket": websocket_flood,
+    "/sent-away": websocket_sent_away,
+    "/never": never_accepted,
+    "/long": long_message,
+}
 
 
 async def start(send: Any) -> None:

@@ -87,6 +87,15 @@ def test_who_says_something_before_it_is_answered_is_cut_off(served: Served) -> 
     assert "Traceback" not in served.output()
 
 
+def test_what_a_browser_is_sent_may_be_long(served: Served) -> None:
+    with connected(served) as client:
+        client.sendall(asked("/long"))
+        came = b""
+        while not came.endswith(b"\x88\x02" + (1000).to_bytes(2)):
+            came += client.recv(1 << 20)
+    assert b"x" * 2_000_000 in came
+
+
 def test_a_long_message_ends_it(served: Served) -> None:
     assert answer(served, asked("/sent-away"), TOO_LONG).endswith(b"cut off")
 
