@@ -6,6 +6,9 @@ PYTHON ?= $(shell for python in $(PYTHONS); do \
 LOCK = .venv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command "make lock"
 
+# Where bytecode is not kept, each process of a run compiles the tests, and what it imports of streamviz, anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := run
 .PHONY: run demo pictures test test-clients bench install install-dev lint lint-deploy lock python
 

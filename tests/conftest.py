@@ -40,6 +40,7 @@ CHROMIUM_FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",  # or each page of a test is a process that reads all scripts anew
 ]
 
 

@@ -17,7 +17,7 @@ from tests.services import NewDatabase
 from tests.simulator.process import running_simulator
 
 KILLS = int(os.environ.get("CRASH_KILLS", "2"))
-CLIENTS = int(os.environ.get("CRASH_CLIENTS", "12"))
+CLIENTS = int(os.environ.get("CRASH_CLIENTS", "6"))
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from tests.e2e.proxied import until
 from tests.simulator.process import running_simulator
 
 SECONDS = float(os.environ.get("OUTAGE_SECONDS", "2"))
-CLIENTS = int(os.environ.get("OUTAGE_CLIENTS", "12"))
+CLIENTS = int(os.environ.get("OUTAGE_CLIENTS", "6"))
 
 
 @contextmanager

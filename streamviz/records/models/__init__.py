@@ -11,7 +11,6 @@ from streamviz.records.models.routes import Route, RouteVersion
 from streamviz.records.models.sharing import PublicLink
 from streamviz.records.models.streams import (
     Block,
-    ClientRun,
     DeletedStream,
     LintNote,
     Outcome,
@@ -19,10 +18,10 @@ from streamviz.records.models.streams import (
     Session,
     Stall,
     Stream,
-    UpstreamRun,
     Verdict,
 )
 from streamviz.records.models.tallies import Reservation, SessionTally
+from streamviz.records.models.tapes import ClientRun, UpstreamRun
 from streamviz.records.models.upkeep import RetentionRun
 from streamviz.records.models.views import SavedView
 from streamviz.records.models.workers import Spread, Worker, spread_of

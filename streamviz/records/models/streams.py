@@ -4,8 +4,6 @@ Text here comes from models and clients: a NUL, which Postgres cannot keep in te
 kept to the byte (requests, chunks, frames) is bytea.
 """
 
-from collections.abc import Iterator
-
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, HashIndex
 from django.contrib.postgres.search import SearchVectorField
@@ -19,7 +17,6 @@ from streamviz.core.verdicts import Decision
 from streamviz.records.ids import uuid7
 from streamviz.records.models.access import ApiKey
 from streamviz.records.models.policies import MODES, PolicyVersion
-from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_in
 
 OUTCOMES = [(each.value, each.name.replace("_", " ").title()) for each in Outcome]
 
@@ -231,57 +228,6 @@ class Verdict(models.Model):
             ),
             models.Index(fields=["at"], name="verdict_at"),
         ]
-
-
-class UpstreamRun(models.Model):
-    """Consecutive chunks as upstream sent them: their bytes one after another, and each one's length and time.
-
-    `first_at` is µs since the epoch, `offsets` µs after it. `payload` is null where bytes are not kept. Partitioned by
-    the time in `stream_id`, so a stream is in one partition. The view `records_chunk` gives one row a chunk.
-    """
-
-    pk = models.CompositePrimaryKey("stream_id", "first_seq")
-    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="upstream_runs", db_constraint=False)
-    first_seq = models.IntegerField()
-    first_at = models.BigIntegerField()
-    offsets = ArrayField(models.IntegerField())
-    lengths = ArrayField(models.IntegerField())
-    payload = models.BinaryField(null=True)
-
-    def times(self) -> Iterator[int]:
-        """When each chunk was received (µs since the epoch)."""
-        return (self.first_at + offset for offset in self.offsets)
-
-    def chunks(self) -> Iterator[StoredChunk]:
-        """One after another."""
-        return chunks_in(self.first_seq, self.first_at, self.offsets, self.lengths, self.payload)
-
-
-class ClientRun(models.Model):
-    """Consecutive frames as the client got them: upstream's chunks from `first_seq` on, or, where that is null, bytes
-    that `origin` (a policy) made, which are in `payload`, each with its length.
-
-    Times and partitions are as in UpstreamRun. The view `records_frame` gives one row a frame.
-    """
-
-    pk = models.CompositePrimaryKey("stream_id", "first_frame")
-    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="client_runs", db_constraint=False)
-    first_frame = models.IntegerField()
-    first_at = models.BigIntegerField()
-    offsets = ArrayField(models.IntegerField())
-    first_seq = models.IntegerField(null=True)
-    origin = models.TextField(blank=True)
-    lengths = ArrayField(models.IntegerField())
-    payload = models.BinaryField()
-
-    def times(self) -> Iterator[int]:
-        """When each frame was sent (µs since the epoch)."""
-        return (self.first_at + offset for offset in self.offsets)
-
-    def frames(self) -> Iterator[StoredFrame]:
-        """One after another."""
-        fields = (self.first_frame, self.first_at, self.offsets, self.first_seq, self.origin, self.lengths)
-        return frames_in(*fields, self.payload)
 
 
 class RequestWords(models.Model):

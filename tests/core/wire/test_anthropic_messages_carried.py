@@ -20,7 +20,7 @@ from tests.core.wire import legal
 from tests.core.wire.official import payloads
 from tests.core.wire.test_anthropic_messages import begin, finish, grow, start, stop, text
 from tests.core.wire.test_anthropic_messages_sdk import CALL, END, piece, tape_of
-from tests.recordings import recorded
+from tests.recordings import telling
 
 DENIED = Verdict(Decision.DENY, "no", "[denied]")
 SAID = {"type": "text", "text": "[denied]"}
@@ -62,7 +62,7 @@ def told(message: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("path", recorded("anthropic_messages"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", telling("anthropic_messages"), ids=lambda path: path.stem)
 async def test_all_other_blocks_are_read_as_before(path: Path) -> None:
     tape = data_of(path)
     before = told(READER.stream(tape))
@@ -78,7 +78,7 @@ async def test_all_other_blocks_are_read_as_before(path: Path) -> None:
         assert after.get("stop_reason") == ("end_turn" if reason == "tool_use" and not calls else reason)
 
 
-@pytest.mark.parametrize("path", recorded("anthropic_messages"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", telling("anthropic_messages"), ids=lambda path: path.stem)
 async def test_whole_answers_say_what_streams_say(path: Path) -> None:
     aggregator = AnthropicMessagesAggregator()
     for chunk in parse(data_of(path)):

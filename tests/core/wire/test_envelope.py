@@ -13,7 +13,7 @@ from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import AGGREGATORS
 from streamviz.policies import build
 from tests.core.support import active
-from tests.recordings import recorded
+from tests.recordings import telling
 
 SECRET, MAIL, TEXT = "sk-abc123DEF456ghi789JKLmno", "jane.roe@example.com", "Write to jane.roe@example.com and wait."
 CHAT = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
@@ -291,7 +291,7 @@ async def test_a_policy_for_other_texts_does_not_read_it() -> None:
 
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic_messages", "openai_responses", "gemini"])
 async def test_no_recorded_stream_says_anything_that_is_masked(format: str) -> None:
-    for file in recorded(format):
+    for file in telling(format):
         recording = Recording(ModelCall(format, {}), chunks_of(file.read_bytes()), is_streaming=True)
         made = await rerun(recording, [active(redact()), active(text_rule(), name="text")])
         assert "forbids" not in made.state.contradiction, file.name

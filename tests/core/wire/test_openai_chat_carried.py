@@ -15,7 +15,7 @@ from streamviz.core.wire.openai_chat_message import build_message
 from tests.core.support import HEAD, About, Run, active, aggregate, call, calls, chunks, delta, parse, run, take_in
 from tests.core.wire.official import payloads
 from tests.core.wire.test_openai_chat_sdk import put_together
-from tests.recordings import recorded
+from tests.recordings import telling
 
 DENIED = Verdict(Decision.DENY, "no", "[denied]")
 MASKED = Verdict(Decision.REPLACE, "", "[masked]")
@@ -50,7 +50,7 @@ def assert_as_before(before: Any, after: Any, denied: StreamBlock, blocks: list[
     assert (after.get("content") or "").replace("[denied]", "") == "".join(texts)
 
 
-@pytest.mark.parametrize("path", recorded("openai_chat"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", telling("openai_chat"), ids=lambda path: path.stem)
 async def test_all_other_blocks_are_read_as_before(path: Any) -> None:
     stream = parse(path.read_bytes())
     state = take_in(stream).state
@@ -66,7 +66,7 @@ async def test_all_other_blocks_are_read_as_before(path: Any) -> None:
         assert [each["usage"] for each in last] == [p["usage"] for p in payloads(path.read_bytes()) if p.get("usage")]
 
 
-@pytest.mark.parametrize("path", recorded("openai_chat"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", telling("openai_chat"), ids=lambda path: path.stem)
 async def test_whole_answers_say_what_streams_say(path: Any) -> None:
     stream = parse(path.read_bytes())
     aggregator = take_in(stream)

@@ -27,7 +27,7 @@ from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
 from tests.core.sdk import Reader, Told
 from tests.core.support import HEAD, call, calls, chunks, delta, parse, take_in, told
 from tests.core.wire import legal
-from tests.recordings import recorded
+from tests.recordings import telling
 from tests.thorough import IS_THOROUGH
 
 
@@ -116,7 +116,7 @@ def test_a_keep_alive_means_nothing_to_the_sdk(sdk: Reader) -> None:
 
 def test_recorded_streams_composed_again_are_read_back_by_the_sdk(sdk: Reader) -> None:
     failing: list[Path] = []
-    for path in recorded("openai_chat"):
+    for path in telling("openai_chat"):
         tape, state = compose_again(parse(path.read_bytes()))
         if state.failure is not None:
             failing.append(path)
@@ -132,7 +132,7 @@ def test_recorded_streams_composed_again_are_read_back_by_the_sdk(sdk: Reader) -
 
 
 def test_recorded_streams_composed_again_give_the_same_blocks_to_our_own_aggregator() -> None:
-    for path in recorded("openai_chat"):
+    for path in telling("openai_chat"):
         tape, state = compose_again(parse(path.read_bytes()))
         again = take_in(parse(tape)).state
         for choice in {block.choice for block in state.blocks}:

@@ -28,7 +28,7 @@ from streamviz.core.wire.openai_responses_composer import OpenAIResponsesCompose
 from tests.core.support import Opinion, active, parse
 from tests.core.wire import legal
 from tests.core.wire.official import payloads
-from tests.recordings import recorded
+from tests.recordings import telling
 
 SAID = "[changed by the test]"
 ALL_KINDS = list(BlockKind)
@@ -137,7 +137,7 @@ def is_legal(data: bytes) -> bool:
     return True
 
 
-RECORDED = [path for path in recorded("openai_responses") if is_whole(path.read_bytes())]
+RECORDED = [path for path in telling("openai_responses") if is_whole(path.read_bytes())]
 CASES = [
     pytest.param(path.read_bytes(), n // 2, Decision.DENY if n % 2 else Decision.REPLACE, id=path.stem)
     for n, path in enumerate(RECORDED)

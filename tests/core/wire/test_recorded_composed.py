@@ -4,7 +4,7 @@ import pytest
 
 from tests.core.wire import legal
 from tests.core.wire.official import Told, compose, payloads, read_back, take_in, told_of
-from tests.recordings import RECORDED_FORMATS, recorded
+from tests.recordings import RECORDED_FORMATS, telling
 
 CLIENT_FORMATS = ("openai_chat", "anthropic_messages", "openai_responses", "gemini")
 # The tests of the chat composer write chat streams in their own format, with all of their choices.
@@ -18,7 +18,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_composed_streams_are_legal_and_read_back_by_the_sdk(source: str, target: str) -> None:
-    for path in recorded(source):
+    for path in telling(source):
         aggregator, events = take_in(source, path.read_bytes())
         data = compose(aggregator, events, source, target)
         want = told_of(aggregator.state, is_one_text=target != "openai_chat", is_own=source == target)

@@ -10,7 +10,7 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
 from streamviz.core.wire import AGGREGATORS
 from tests.core.support import parse
-from tests.recordings import RECORDED_FORMATS, recorded
+from tests.recordings import RECORDED_FORMATS, recorded, telling
 
 CUTS = 10
 BYTE_FOR_BYTE = 20_000
@@ -19,7 +19,7 @@ BYTE_FOR_BYTE = 20_000
 @pytest.mark.parametrize("format", RECORDED_FORMATS)
 def test_the_pieces_in_which_bytes_come_make_no_difference(format: str) -> None:
     # All that an aggregator sees are these chunks: where they are the same, so are its events.
-    for path in recorded(format):
+    for path in telling(format):
         data = path.read_bytes()
         whole = parse(data)
         assert b"".join(chunk.raw for chunk in whole) == data, path.stem
