@@ -54,7 +54,7 @@ async def _answer(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISend
     if scope["method"] != "GET":
         raise RequestError(405, "Events take GET.", code="method_not_allowed", headers={"allow": "GET"})
     reader = await readers.reader_of(scope, worker)
-    wanted = Wanted.of(scope)
+    wanted = Wanted.of(scope, reader)
     with readers.counted(reader):
         stream = await readers.stream_for(reader, UUID(found["id"]))
         await _until_gone(send_events(stream, wanted, reader, send), receive, worker)

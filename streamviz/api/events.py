@@ -2,7 +2,8 @@
 
 import asyncio
 from asyncio import sleep
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -11,10 +12,11 @@ from urllib.parse import parse_qs
 
 from asgiref.typing import ASGISendCallable, HTTPScope
 
-from streamviz.api.facts import Facts
+from streamviz.api.facts import LARGE_BYTES, Facts
 from streamviz.api.readers import Reader
 from streamviz.core.errors import RequestError
-from streamviz.events.facts import Fact
+from streamviz.core.events import BlockDelta, BlockSealed
+from streamviz.events.facts import Closed, Fact
 from streamviz.events.lines import line
 from streamviz.events.numbering import EventId
 from streamviz.live.pace import Pace
@@ -28,38 +30,44 @@ RECHECK_SECONDS = 30.0
 PIECE_BYTES = 64 * 1024
 _SLOWEST, _FASTEST = 0.01, 1000.0
 
-Write = Callable[[EventId, int, Fact], Iterator[tuple[EventId, Callable[[], bytes]]]]
+Written = tuple[EventId, Callable[[], bytes]]
+Write = Callable[[EventId, int, Fact], Iterator[Written]]
 
 
 class Format(NamedTuple):
-    """How events are written: `writer` makes what writes one stream's, each with its id; not before it is asked for its
-    bytes, as whoever comes back has many of them already."""
+    """How events are written: `writer` makes what writes one stream's, each with its id, which begins with the letters
+    it is given; not before it is asked for its bytes, as whoever comes back has many of them already."""
 
+    letter: str
     content_type: str
-    writer: Callable[[], Write]
+    writer: Callable[[str], Write]
     keep_alive: bytes
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a request asks for: in which format, how many times as fast as it was (None: at once), and behind what."""
+    """What a request asks for: in which format, how many times as fast as it was (None: at once), and behind what.
+    `kind` is what the ids of its events begin with: what is told depends on who reads, too."""
 
     format: Format
+    kind: str
     speed: float | None
     had: EventId
 
     @classmethod
-    def of(cls, scope: HTTPScope) -> "Wanted":
+    def of(cls, scope: HTTPScope, reader: Reader) -> "Wanted":
         """Raises RequestError (400) for what cannot be meant."""
         query = parse_qs(scope["query_string"].decode("latin-1"))
         name = query.get("format", ["agui"])[-1]
         if name not in FORMATS:
             raise RequestError(400, f"`format` is one of {', '.join(FORMATS)}.", param="format")
+        kind = FORMATS[name].letter + ("k" if reader.is_client else "u")
         last = http.header(scope, b"last-event-id")
-        had = EventId.parse(last) if last else EventId()
+        had = EventId.parse(last, kind) if last else EventId()
         if had is None:
-            raise RequestError(400, "`Last-Event-ID` is none of this stream's.", param="last-event-id")
-        return cls(FORMATS[name], _speed(query.get("pace", [""])[-1]), had)
+            message = "`Last-Event-ID` is none of this stream's in this format, told to whom it is told to now."
+            raise RequestError(400, message, param="last-event-id")
+        return cls(FORMATS[name], kind, _speed(query.get("pace", [""])[-1]), had)
 
 
 def _speed(pace: str) -> float | None:
@@ -77,7 +85,7 @@ def _speed(pace: str) -> float | None:
 async def send_events(stream: Stream, wanted: Wanted, reader: Reader, send: ASGISendCallable) -> None:
     """Send them until the stream is over, or the reader may read it no longer."""
     # AG-UI's models take half a second to make.
-    write = await asyncio.to_thread(wanted.format.writer)
+    write = await asyncio.to_thread(wanted.format.writer, wanted.kind)
     headers = {"content-type": wanted.format.content_type, "cache-control": "no-store", "x-accel-buffering": "no"}
     await http.start(send, 200, headers)
     await _Sending(stream, wanted, write, reader, send).run()
@@ -102,6 +110,7 @@ class _Sending:
         self._sent_at = self._checked_at = monotonic()
         self._is_paced = wanted.speed is not None and bool(stream.outcome)
         self._latest: int | None = None
+        self._lengths: Counter[int] = Counter()
 
     async def run(self) -> None:
         """Ends where the stream is deleted meanwhile, or the reader may read it no longer."""
@@ -118,7 +127,7 @@ class _Sending:
     async def _take(self, batch: list[tuple[int, Fact]]) -> None:
         pace = Pace()
         for at, fact in batch:
-            for told, written in self._write(self._told, at, fact):
+            for told, written in await self._events(at, fact):
                 self._told = told
                 if self._wanted.had.includes(told, fact):
                     continue
@@ -128,6 +137,16 @@ class _Sending:
             if len(self._waiting) >= PIECE_BYTES:
                 await self._flush()
             await pace.rest()
+
+    async def _events(self, at: int, fact: Fact) -> Iterable[Written]:
+        """What a fact is told by. What ends a long block is made in a thread: pictures are told as a whole."""
+        if isinstance(fact, BlockDelta):
+            self._lengths[fact.ordinal] += len(fact.text)
+        length = self._lengths.pop(fact.ordinal, 0) if isinstance(fact, BlockSealed) else 0
+        if isinstance(fact, Closed):
+            length = self._lengths.total()
+        written = self._write(self._told, at, fact)
+        return written if length < LARGE_BYTES else await asyncio.to_thread(lambda: list(written))
 
     async def _wait_until(self, at: int) -> None:
         assert self._wanted.speed is not None
@@ -158,29 +177,29 @@ class _Sending:
             raise _Revoked
 
 
-def _agui() -> Write:
+def _agui(kind: str) -> Write:
     # Not before somebody reads them: whoever starts streamviz is not to wait for that.
     from streamviz.events import agui
 
     run = agui.Run()
 
-    def write(told: EventId, at: int, fact: Fact) -> Iterator[tuple[EventId, Callable[[], bytes]]]:
+    def write(told: EventId, at: int, fact: Fact) -> Iterator[Written]:
         for event in run.tell(at, fact):
             told = told.and_one(fact)
-            yield told, partial(agui.sse, str(told), event)
+            yield told, partial(agui.sse, f"{kind}{told}", event)
 
     return write
 
 
-def _lines() -> Write:
-    def write(told: EventId, at: int, fact: Fact) -> Iterator[tuple[EventId, Callable[[], bytes]]]:
+def _lines(kind: str) -> Write:
+    def write(told: EventId, at: int, fact: Fact) -> Iterator[Written]:
         told = told.and_one(fact)
-        yield told, partial(line, str(told), at, fact)
+        yield told, partial(line, f"{kind}{told}", at, fact)
 
     return write
 
 
 FORMATS = {
-    "agui": Format("text/event-stream; charset=utf-8", _agui, b": keep-alive\n\n"),
-    "jsonl": Format("application/x-ndjson", _lines, b"\n"),
+    "agui": Format("a", "text/event-stream; charset=utf-8", _agui, b": keep-alive\n\n"),
+    "jsonl": Format("j", "application/x-ndjson", _lines, b"\n"),
 }

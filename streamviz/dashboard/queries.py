@@ -148,7 +148,8 @@ def _spent(streams: QuerySet[Stream]) -> dict[uuid.UUID, Spent]:
             Sum("cache_read_tokens"),
             Sum("cost"),
             uncounted=Count("pk", filter=Q(output_tokens=None)),
-            unpriced=Count("pk", filter=Q(cost=None)),
+            # Runs took no tokens: those of their calls are counted there.
+            unpriced=Count("pk", filter=Q(cost=None) & ~Q(input_tokens=0, output_tokens=0)),
             estimated=Count("pk", filter=Q(is_estimated=True)),
         )
     )

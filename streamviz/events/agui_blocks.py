@@ -21,6 +21,7 @@ from ag_ui.core.events import (
 
 from streamviz.core.events import BlockDelta, BlockStarted
 from streamviz.core.media import Medium, media_in
+from streamviz.events.facts import PIECE
 
 Events = list[BaseEvent]
 
@@ -38,6 +39,11 @@ class BlockTeller(Protocol):
 def custom(event: str, /, **value: object) -> CustomEvent:
     """An event of our own."""
     return CustomEvent(name=f"streamviz.{event}", value=value)
+
+
+def pieces(text: str) -> list[str]:
+    """The same in several; of base64 each can be decoded by itself."""
+    return [text[start : start + PIECE] for start in range(0, len(text), PIECE)]
 
 
 class Text:
@@ -145,16 +151,18 @@ class Media:
 
     def _whole(self, id: str, medium: Medium) -> Events:
         started = self._started
-        content = custom("media_content", id=id, data=medium.data, url=medium.address)
+        contents = [custom("media_content", id=id, data=data, url="") for data in pieces(medium.data)]
+        if medium.address:
+            contents = [custom("media_content", id=id, data="", url=medium.address)]
         return [
             custom("media_start", id=id, block=started.ordinal, label=started.label, mimeType=medium.type),
-            *([content] if medium.data or medium.address else []),
+            *contents,
             custom("media_end", id=id, size=medium.size),
         ]
 
 
 class Other:
-    """What is neither: told whole, at its end."""
+    """What is neither: told at its end, a long text in several events."""
 
     def __init__(self, started: BlockStarted) -> None:
         self._started = started
@@ -168,6 +176,5 @@ class Other:
         return []
 
     def end(self) -> Events:
-        started = self._started
-        text = "".join(self._pieces)
-        return [custom("other", block=started.ordinal, label=started.label, name=started.name, text=text)]
+        about = {"block": self._started.ordinal, "label": self._started.label, "name": self._started.name}
+        return [custom("other", **about, text=text) for text in pieces("".join(self._pieces)) or [""]]

@@ -6,6 +6,9 @@ import msgspec
 
 from streamviz.core.events import StreamEvent
 
+# No event has a longer text: whoever reads may be one of many, and writing it takes the loop's time.
+PIECE = 16_384
+
 
 class Opened(msgspec.Struct, frozen=True, tag="opened"):
     """A request was accepted. The stream goes on from `parent`, as `relation` says."""

@@ -2,7 +2,8 @@
 
 Verdicts and holds come to be known beside the chunks, and between which of them is no certain thing. So they are
 counted by themselves: an id such as `41.2.1` says that so many events of the chunks, verdicts and holds have been told.
-Whoever names the last id that they had gets exactly what they did not have.
+Whoever names the last id that they had gets exactly what they did not have. Events are other ones in another form, or
+for another who reads: their ids begin with other letters.
 """
 
 import re
@@ -21,9 +22,9 @@ class EventId(NamedTuple):
     holds: int = 0
 
     @classmethod
-    def parse(cls, id: str) -> Self | None:
-        """What an id says; None where it is none."""
-        found = _ID.fullmatch(id.strip())
+    def parse(cls, id: str, kind: str) -> Self | None:
+        """What an id of these letters says; None where it is none."""
+        found = _ID.fullmatch(id.strip().removeprefix(kind)) if id.strip().startswith(kind) else None
         return cls(*map(int, found.groups())) if found else None
 
     def and_one(self, fact: Fact) -> Self:

@@ -36,12 +36,14 @@ FindTarget = Callable[[ModelRequest], Awaitable[Target]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a call of a run is for, and what answers it. `run` is the run's stream, `said` what its client said."""
+    """What a call of a run is for, and what answers it. `run` is the run's stream, `said` what its client said, `costs`
+    is told what the call came to in US dollars."""
 
     name: str
     run: LiveStream
     said: Said
     executor: Executor
+    costs: Callable[[float | None], None]
 
 
 @dataclass(frozen=True, slots=True)

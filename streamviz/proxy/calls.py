@@ -241,10 +241,18 @@ def _leave(call: _Call) -> None:
     """The client has all that it gets. Where a shadow still waits for a judge, or blocks are to be masked, the record
     waits for it too."""
     call.worker.sessions.ended(call.stream)
+    _tell_run(call)
     if call.exchange.has_questions or call.exchange.masking:
         call.worker.run_behind(_close_later(call))
     else:
         _close(call)
+
+
+def _tell_run(call: _Call) -> None:
+    """What a call of a run came to. The run goes on before the record has it."""
+    if call.caller.part is not None:
+        add_up(call.stream)
+        call.caller.part.costs(call.stream.cost if call.stream.calls_model else 0.0)
 
 
 async def _close_later(call: _Call) -> None:

@@ -21,25 +21,32 @@ _MOST_WAITING = 16
 _CLOSE_SECONDS = 0.4
 
 
-class ChildCall:
-    """Runs in a task of its own. `cost` gives US dollars for what it used."""
+Serve = Callable[[ASGIReceiveCallable, ASGISendCallable], Awaitable[None]]
 
-    def __init__(
-        self,
-        serve: Callable[[ASGIReceiveCallable, ASGISendCallable], Awaitable[None]],
-        cost: Callable[[JsonObject | None], float | None],
-    ) -> None:
-        self._cost = cost
+
+class ChildCall:
+    """Runs in a task of its own."""
+
+    def __init__(self) -> None:
+        self._cost: float | None = None
         self._usage: JsonObject | None = None
         self._status = 200
         self._error: ClientFacingError | None = None
         self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue(_MOST_WAITING)
         self._has_left = asyncio.Event()
+
+    def begin(self, serve: Serve) -> "ChildCall":
+        """Have it served."""
         self._task = asyncio.ensure_future(self._run(serve))
+        return self
+
+    def costs(self, dollars: float | None) -> None:
+        """It came to so much; None is unknown."""
+        self._cost = dollars
 
     @property
     def spent(self) -> Spent:
-        return Spent(self._usage, self._cost(self._usage))
+        return Spent(self._usage, self._cost)
 
     async def __aiter__(self) -> AsyncIterator[JsonObject]:
         parser, refusal = SSEParser(), b""
@@ -73,7 +80,7 @@ class ChildCall:
         self._usage = as_object(payload.get("usage")) or self._usage
         return payload
 
-    async def _run(self, serve: Callable[[ASGIReceiveCallable, ASGISendCallable], Awaitable[None]]) -> None:
+    async def _run(self, serve: Serve) -> None:
         try:
             await serve(self._receive, self._send)
         except ClientFacingError as error:

@@ -10,7 +10,6 @@ from asgiref.typing import ASGIReceiveCallable, ASGISendCallable
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE
 from streamviz.core.json_value import JsonObject, as_text, encode
-from streamviz.core.tokens import tokens_of
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.exchange.stream import LiveStream
 from streamviz.executors.builtin_tools import BuiltIn
@@ -26,7 +25,6 @@ from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.said import Said
 from streamviz.upstream.answer import Answer
 from streamviz.upstream.loading import load
-from streamviz.upstream.prices import price
 from streamviz.upstream.structured import Structure, structure_of
 from streamviz.upstream.targets import Target
 
@@ -81,13 +79,11 @@ class RunningCall:
 
     def _child(self, name: str, fields: JsonObject, executor: Executor) -> ChildCall:
         clock = Clock()
-        part = Part(name, self.stream, self.said, executor)
+        child = ChildCall()
+        part = Part(name, self.stream, self.said, executor, child.costs)
         caller = replace(self.caller, wire_format=OPENAI_CHAT, clock=clock, requested_at=clock.now(), part=part)
         request = ModelRequest(encode(fields), fields, as_text(fields["model"]), is_streaming=True)
-        return ChildCall(partial(self.serve, caller, request), self._cost)
-
-    def _cost(self, usage: JsonObject | None) -> float | None:
-        return price(self.target.model, self.target.provider, tokens_of(usage))
+        return child.begin(partial(self.serve, caller, request))
 
 
 class Proposing(Executor):

@@ -32,9 +32,9 @@ def most_of(stream: LiveStream) -> Amounts:
 
 def add_up(stream: LiveStream) -> None:
     """Set the tokens and the cost of a stream that ended: as the provider told them, else estimated. One that called no
-    model took none: those of a run are its calls', each of which is a stream."""
+    model took no tokens and has no cost: those of a run are its calls', each of which is a stream."""
     if not stream.calls_model:
-        stream.tokens, stream.cost = Tokens(0, 0), 0.0
+        stream.tokens, stream.cost = Tokens(0, 0), None
         return
     stream.tokens = tokens_of(stream.state, stream.context.request)
     stream.cost = price(stream.upstream_model, stream.provider, stream.tokens)
@@ -48,5 +48,5 @@ def spent_by(stream: LiveStream) -> SessionCounts:
     if tokens.output is None:
         return spent
     spent.is_estimate, spent.output_tokens = tokens.is_estimated, tokens.output
-    spent.cost, spent.unpriced = stream.cost or 0.0, int(stream.cost is None)
+    spent.cost, spent.unpriced = stream.cost or 0.0, int(stream.cost is None and stream.calls_model)
     return spent

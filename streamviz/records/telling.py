@@ -19,12 +19,10 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import as_object, decode
 from streamviz.core.wire import AGGREGATORS
+from streamviz.events.facts import PIECE
 from streamviz.records.aggregation import events_of
 from streamviz.records.recorder import BlockRecord, StreamClosed
 from streamviz.records.runs import StoredChunk
-
-# No event is larger: whoever reads may be one of many, and writing it takes the loop's time.
-PIECE = 16_384
 
 
 class Telling:

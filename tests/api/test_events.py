@@ -20,6 +20,7 @@ from streamviz.api import readers
 from streamviz.api.asgi import application
 from streamviz.core.context import Frame
 from streamviz.core.json_value import encode
+from streamviz.events.facts import PIECE
 from streamviz.proxy.worker import worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.database import conninfo
@@ -27,7 +28,6 @@ from streamviz.records.ids import uuid7
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models import ApiKey, Policy
 from streamviz.records.models.access import digest
-from streamviz.records.telling import PIECE
 from tests.events.rules import messages, verify
 from tests.live.test_consumers import cookie
 from tests.records.support import NOON, block, closed, journal_of, judged, move, opened, passed, received, sent, verdict
@@ -206,8 +206,24 @@ async def test_lines_of_json_have_our_own_names(recorder: Recorder) -> None:
     assert [line["type"] for line in lines] == [
         "opened", "asked", "block_started", "block_delta", "block_completed", "block_sealed", "closed"
     ]  # fmt: skip
-    assert [line["event_id"] for line in lines] == [f"{n}.0.0" for n in range(1, 8)]
+    assert [line["event_id"] for line in lines] == [f"jk{n}.0.0" for n in range(1, 8)]
     assert lines[3]["text"] == "Hello"
+
+
+async def test_a_large_picture_comes_in_pieces(recorder: Recorder) -> None:
+    picture = "ABCD" * 50_000
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}
+    recorder.add(received(recorder.id, [chunk(images=[image])]), sent(recorder.id, passed([0])))
+    recorder.said = 1
+    recorder.end()
+    call = await read(recorder).whole()
+    verify(call.events)
+    told = [(event["name"], event["value"]) for event in call.events if event["type"] == "CUSTOM"]
+    assert [name for name, _ in told] == [
+        "streamviz.media_start", *["streamviz.media_content"] * 13, "streamviz.media_end"
+    ]  # fmt: skip
+    assert "".join(value["data"] for _, value in told[1:-1]) == picture
+    assert max(len(value["data"]) for _, value in told[1:-1]) == PIECE
 
 
 async def test_a_recorded_stream_can_be_read_at_its_pace(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,10 +416,15 @@ async def test_what_was_asked_is_told_where_policies_took_their_time_over_it(rec
         ("pace=nan", "", 400),
         ("pace=0.001", "", 400),
         ("", "7", 400),
+        ("", "ak7.0.0", 200),
+        ("", "jk7.0.0", 400),
+        ("", "au7.0.0", 400),
+        ("format=jsonl", "ak7.0.0", 400),
     ],
 )
 async def test_what_cannot_be_meant_is_refused(recorder: Recorder, query: str, last: str, status: int) -> None:
     headers = {"last_event_id": last} if last else {}
+    recorder.end()
     assert (await read(recorder, query, **headers).whole()).status == status
 
 

@@ -238,6 +238,19 @@ def test_a_session_says_what_it_took(cast: Cast) -> None:
     assert "<small>≈ 9 tok</small>" in of_one
 
 
+def test_the_cost_of_a_run_is_that_of_its_calls_and_unknown_where_theirs_is(cast: Cast) -> None:
+    took_none = {"input_tokens": 0, "output_tokens": 0}
+    for name, cost, words in (("unpriced", None, "–"), ("priced", 0.5, "$0.50")):
+        run = recorded(name, executor="reasoning", **took_none)
+        given = {"session": run.session, "parent": run.pk, "relation": "step"}
+        recorded(**given, part="plan 1", input_tokens=10, output_tokens=2, cost=cost)
+        recorded(**given, part="tools 1", **took_none)
+        of_one = re.sub(r"\s+", " ", cast["bob"].get(f"/sessions/{run.session_id}/").content.decode())
+        cost_of_it = of_one[of_one.index("<dt>Cost</dt>") :].partition("</dd>")[0]
+        assert (f"<bdi>{words}</bdi>" in cost_of_it, "unknown" in cost_of_it) == (True, False), cost_of_it
+    assert "$0.00" not in cast["bob"].get("/sessions/?range=all").content.decode()
+
+
 def test_a_search_shows_what_it_found_as_text_in_its_place(cast: Cast) -> None:
     stream = recorded("one")
     hold(stream, ["first", "<script>alert(1)</script> & the needle\x1b[0m in <b>hay</b>"])

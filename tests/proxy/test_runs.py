@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from streamviz.core.policy import ActivePolicy, ByHand
+from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.exchange.stream import LiveStream
@@ -21,8 +22,9 @@ from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey, KnownRoute, ScopedPolicy
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
+from streamviz.upstream.prices import price
 from tests.exchange.support import event
-from tests.executors.support import payloads, plan, said, use
+from tests.executors.support import USAGE, payloads, plan, said, use
 from tests.records.support import ROOM
 
 USES = plan("use_tools", use("wait", seconds=0), use("count_words", text="a b"))
@@ -65,11 +67,12 @@ class _Answer:
 class Client:
     """Asks for a run; `leave` hangs up. `data` is what it got."""
 
-    def __init__(self, worker: Worker, **headers: str) -> None:
+    def __init__(self, worker: Worker, model: str = "sim/m", **headers: str) -> None:
         self.data = b""
         self.status = 0
         self._has_left = asyncio.Event()
-        body = json.dumps({"model": "sim/m", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}).encode()
+        asked = {"model": model, "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+        body = json.dumps(asked).encode()
         self._events: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
         told = {"authorization": "Bearer sv-a-key", "x-streamviz-executor": "reasoning", **headers}
         sent = [(name.encode(), value.encode()) for name, value in told.items()]
@@ -196,7 +199,8 @@ async def test_a_client_that_leaves_while_a_call_is_held_ends_all_of_it(
     await held(worker)
     client.leave()
     await over(client, worker)
-    outcomes = {stream.part: stream.outcome for stream in worker.observers.feed.finished.values()}
+    streams = worker.observers.feed.finished.values()
+    outcomes = {stream.part: stream.outcome for stream in streams}
     assert outcomes == {"plan 1": "completed", "tools 1": "client_disconnected", "": "client_disconnected"}
 
 
@@ -231,11 +235,27 @@ async def test_a_person_who_cancels_the_run_ends_its_calls(worker: Worker, answe
     assert b"cancelled" in client.data
 
 
+async def test_a_run_may_cost_what_each_of_its_calls_came_to(worker: Worker, answering: Callable[..., Model]) -> None:
+    """At the price of their service tier: three are over the limit, where two would be otherwise."""
+    cost = price("gpt-5", "openai", Tokens(10, 2, tier="flex"))
+    assert cost is not None
+    executor = build_executor("reasoning", {"dollars": 2.5 * cost})
+    worker.configuration.routes["planner"] = KnownRoute("openai/gpt-5", "http://127.0.0.1:9/v1", "", executor)
+    texts = [plan("continue_thinking"), USES, plan("continue_thinking"), "Done."]
+    answering(*([{**chunk, "service_tier": "flex"} for chunk in said(text)] for text in texts))
+    client = Client(worker, model="planner")
+    await over(client, worker)
+    costs = {stream.part: stream.cost for stream in worker.observers.feed.finished.values()}
+    assert costs == {**{f"plan {n}": cost for n in (1, 2, 3)}, "tools 2": None, "answer": cost, "": None}
+    run = next(stream for stream in worker.observers.feed.finished.values() if stream.executor)
+    assert run.state.usage == {name: 4 * count for name, count in USAGE.items()}
+
+
 async def test_a_run_takes_no_tokens_itself_and_tells_the_sum(worker: Worker, answering: Callable[..., Model]) -> None:
     answering(said(plan()), said("Done."))
     client = Client(worker)
     await client.call
     run = next(stream for stream in worker.observers.feed.finished.values() if stream.executor)
-    assert (run.tokens and run.tokens.output, run.cost) == (0, 0.0)
+    assert (run.tokens and run.tokens.output, run.cost) == (0, None)
     assert run.state.usage == {"prompt_tokens": 20, "completion_tokens": 4, "total_tokens": 24}
     assert b"usage" not in client.data  # it was not asked for

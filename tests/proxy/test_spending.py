@@ -89,3 +89,12 @@ async def test_a_run_reserves_nothing_since_each_of_its_calls_does() -> None:
     assert most_of(running.stream).output_tokens == 500
     running.stream.calls_model = False
     assert most_of(running.stream) == Amounts(0, 0.0)
+
+
+async def test_a_run_has_no_cost_and_so_none_that_is_not_known() -> None:
+    running = await Running().say("a")
+    running.stream.calls_model = False
+    add_up(running.stream)
+    assert (running.stream.tokens, running.stream.cost) == (Tokens(0, 0), None)
+    spent = spent_by(running.stream)
+    assert (spent.streams, spent.output_tokens, spent.cost, spent.unpriced) == (1, 0, 0.0, 0)

@@ -56,6 +56,8 @@ def _spent(calls: Sequence[StreamView]) -> list[str]:
         return [f"tokens {UNKNOWN}"]
     is_estimated = any(each.is_estimated for each in told)
     asked, said = sum(each.input or 0 for each in told), sum(each.output or 0 for each in told)
-    costs = [call.cost for call in calls if call.cost]
+    costs = [call.cost for call in calls if call.cost is not None]
+    unknown = sum(call.cost is None and bool(call.tokens.input or call.tokens.output) for call in calls)
+    cost = about(money(sum(costs)), is_estimated) + (f", {unknown} unknown" if unknown else "")
     spent = [f"{about(count(asked), is_estimated)} tokens in, {about(count(said), is_estimated)} out"]
-    return [*spent, *([about(money(sum(costs)), is_estimated)] if costs else [])]
+    return [*spent, *([cost] if costs else [])]
