@@ -146,7 +146,9 @@ class _Sending:
         if isinstance(fact, Closed):
             length = self._lengths.total()
         written = self._write(self._told, at, fact)
-        return written if length < LARGE_BYTES else await asyncio.to_thread(lambda: list(written))
+        if length < LARGE_BYTES:
+            return written
+        return await asyncio.to_thread(lambda: list(written))
 
     async def _wait_until(self, at: int) -> None:
         assert self._wanted.speed is not None
