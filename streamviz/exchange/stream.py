@@ -47,7 +47,8 @@ class LiveStream:
     `tokens` and `cost` (US dollars) are what it came to, once it is over. `hides_usage`: upstream was asked for usage,
     which the client did not want. `left_out` names what its provider could not take of the request. `reserved` is under
     which tally each of its reservations is: its key's by their period, its session's by "".
-    `executor` is what answers it with calls of its own, which makes it a run, `part` what a call of a run is for.
+    `executor` is what answers it with calls of its own, which makes it a run, and `calls` are those, as they began;
+    `part` is what a call of a run is for.
     `calls_model` is false where no model answers it itself: then it takes no tokens.
     `head` has upstream's own words for the answer as a whole, such as its id and its model. `trace` is its span,
     where a collector is told of it.
@@ -96,6 +97,7 @@ class LiveStream:
     executor: str = ""
     part: str = ""
     calls_model: bool = True
+    calls: "list[LiveStream]" = field(default_factory=list)
     head: JsonObject = field(default_factory=dict)
     trace: Trace | None = None
     cancel: Callable[[str], bool] | None = None

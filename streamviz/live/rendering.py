@@ -56,6 +56,10 @@ def _asks(row: RowView) -> str:
     return fragment("_row_asks", row=row) if row.asks else ""
 
 
+def _calls(row: RowView) -> str:
+    return fragment("_row_calls", row=row) if row.stream.executor else ""
+
+
 ROW_PARTS: dict[str, Part[RowView]] = {
     "asks": Part(lambda row: [ask._replace(seconds=0, left="") for ask in row.asks], _asks),
     "who": Part(lambda row: row.state, _by_template("who")),
@@ -63,6 +67,7 @@ ROW_PARTS: dict[str, Part[RowView]] = {
     "rate": Part(lambda row: row.stream.is_running and row.now // 1_000_000, row_markup.rate),
     "age": Part(lambda row: row.stream.is_running, row_markup.age),
     "verdicts": Part(lambda row: ([badge._replace(age="") for badge in row.badges], row.why), _by_template("verdicts")),
+    "calls": Part(lambda row: (row.stream.call_count, row.stream.calls), _calls),
 }
 # These change with almost every chunk.
 TEXT_PARTS: dict[str, Part[RowText]] = {

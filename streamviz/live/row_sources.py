@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Sequence
 
 import msgspec
+from msgspec import structs
 
 from streamviz.core.events import BlockKind
 from streamviz.exchange.recording import outline_of
@@ -12,9 +13,17 @@ from streamviz.live.feed import Feed
 from streamviz.live.presentation.block_views import TAIL_CHARACTERS
 from streamviz.live.presentation.spark import counts_of
 from streamviz.live.presentation.stream_views import view_of
-from streamviz.live.presentation.views import ASKED_CHARACTERS, STALLED_US, StreamView, is_lasting
+from streamviz.live.presentation.views import (
+    ASKED_CHARACTERS,
+    STALLED_US,
+    CallMark,
+    StreamView,
+    is_lasting,
+)
 
 SECOND = 1_000_000
+# A row has room for so many calls of a run: all of them are on its page.
+MOST_CALLS = 12
 _NOTHING: tuple[object, ...] = (None,)
 
 
@@ -81,7 +90,16 @@ class RowSources:
 def whole(stream: LiveStream, now: int) -> RowSource:
     """All of a row."""
     counts = counts_of(stream.received_at, now, stream.ended_at)
-    return RowSource(stream.id, now, _tail_of(stream), view_of(outline_of(stream, ASKED_CHARACTERS)), counts)
+    view = view_of(outline_of(stream, ASKED_CHARACTERS))
+    if stream.calls:
+        marked = [_mark(call, now) for call in stream.calls[-MOST_CALLS:]]
+        view = structs.replace(view, calls=marked, call_count=len(stream.calls))
+    return RowSource(stream.id, now, _tail_of(stream), view, counts)
+
+
+def _mark(call: LiveStream, now: int) -> CallMark:
+    state = view_of(outline_of(call, 0)).settled_state(now)
+    return CallMark(call.id, call.part, state.word, state.css)
 
 
 def _second_of(stream: LiveStream, now: int) -> int:
@@ -98,7 +116,8 @@ def _outline_of(stream: LiveStream, now: int) -> tuple[object, ...]:
     holds = [(hold.ended_at, hold.until, hold.asks, is_lasting(hold, now)) for hold in context.holds.values()]
     is_stalled = now - _quiet_since(stream) > STALLED_US
     blocks, verdicts = len(stream.state.blocks), len(context.judgements)
-    return _second_of(stream, now), stream.ended_at, blocks, verdicts, holds, is_stalled
+    calls = len(stream.calls), sum(call.ended_at is not None for call in stream.calls)
+    return _second_of(stream, now), stream.ended_at, blocks, verdicts, holds, is_stalled, calls
 
 
 def _quiet_since(stream: LiveStream) -> int:

@@ -125,6 +125,8 @@ async def _open(call: _Call, target: Target) -> None:
         call.said.keep_names(stream, call.worker.configuration.policies_of_all())
     call.driver.record(recording.opened(stream))
     call.worker.observers.opened(stream)
+    if call.caller.part is not None:
+        call.caller.part.run.calls.append(stream)
 
 
 async def _judge(call: _Call, target: Target) -> RequestJudging:

@@ -72,3 +72,23 @@ async def test_a_stream_is_over_when_its_client_has_had_all_of_it() -> None:
     ended = row.look()
     assert (ended.group, ended.order, ended.ended_at) == ("finished", -running.now, running.now)
     assert ended.parts == whole(running)
+
+
+async def test_a_run_is_a_row_with_its_calls() -> None:
+    run = await Running().say("a")
+    run.stream.executor = "reasoning"
+    row = Row(run)
+    assert "details" not in row.look().parts["calls"]
+    made = []
+    for number in range(14):
+        made.append(await Running().say("b"))
+        made[-1].stream.part = f"plan <{number}>"
+        run.stream.calls.append(made[-1].stream)
+    shown = row.look().parts["calls"]
+    assert "<bdi>14 calls, plan &lt;13&gt;: running</bdi>" in shown
+    assert "2 before them" in shown
+    assert "plan &lt;1&gt;" not in shown
+    assert f"/streams/{made[13].stream.id}/" in shown
+    await made[13].end()
+    assert "14 calls, plan &lt;13&gt;: completed" in row.look().parts["calls"]
+    assert Row(made[0]).look().parts["calls"] == ""

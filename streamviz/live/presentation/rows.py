@@ -12,7 +12,7 @@ from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.calls import call_line
 from streamviz.live.presentation.spark import Spark, counts_of, spark_of
 from streamviz.live.presentation.strip import Strip, strip_of
-from streamviz.live.presentation.text import age, one_line
+from streamviz.live.presentation.text import age, one_line, plural
 from streamviz.live.presentation.views import StreamView
 
 _MOST_ASKS = 5
@@ -101,6 +101,17 @@ class RowView:
     @property
     def more_asks(self) -> int:
         return max(0, len(self.stream.asking) - _MOST_ASKS)
+
+    @property
+    def calls_line(self) -> str:
+        """How many calls a run has made, and how the last one stands."""
+        calls = self.stream.calls
+        return f"{plural(self.stream.call_count, 'call')}, {calls[-1].part}: {calls[-1].word}" if calls else ""
+
+    @property
+    def earlier_calls(self) -> int:
+        """Those that a row has no room for."""
+        return self.stream.call_count - len(self.stream.calls)
 
     @cached_property
     def badges(self) -> list[Badge]:

@@ -20,6 +20,15 @@ LASTING_US = 2_000_000
 ASKED_CHARACTERS = 4_000
 
 
+class CallMark(msgspec.Struct, frozen=True, gc=False):
+    """A call of a run, in its row: what it is for, and how it stands, in a word and as a shape."""
+
+    id: uuid.UUID
+    part: str
+    word: str
+    css: str
+
+
 class StreamView(msgspec.Struct, frozen=True, dict=True):
     """A stream. `received_at` has one time a chunk; `passed_seqs` and `passed_at` the chunks that the client was sent
     as they came, in order, and when, `made_at` the times of the frames that are no chunk. `sending_since` is set while
@@ -70,6 +79,9 @@ class StreamView(msgspec.Struct, frozen=True, dict=True):
     """What answers it with calls of its own; then it is a run."""
     part: str = ""
     """What a call of a run is for."""
+    calls: Sequence[CallMark] = ()
+    """The last calls of a run, on the Live page."""
+    call_count: int = 0
     parent: uuid.UUID | None = None
     """The stream that it goes on from, or the run that it is a call of."""
     status: int | None = None
