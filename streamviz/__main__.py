@@ -11,9 +11,11 @@ def main() -> None:
         from django.core.exceptions import ImproperlyConfigured
         from django.core.management import execute_from_command_line
 
+        from streamviz.faults import Fault
+
         try:
             execute_from_command_line(sys.argv)
-        except ImproperlyConfigured as error:
+        except (ImproperlyConfigured, Fault) as error:
             sys.exit(f"streamviz: {error}")
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]

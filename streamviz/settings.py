@@ -10,6 +10,7 @@ from streamviz.core.base_urls import is_loopback
 from streamviz.core.bounds import MIB, Bounds
 from streamviz.dashboard import admin_look
 from streamviz.ops import embedded_postgres
+from streamviz.records.archive.setting import archive
 from streamviz.records.journal.room import Limits
 from streamviz.records.rules import Privacy, Retention
 
@@ -127,6 +128,7 @@ RETENTION = Retention(
     stream_days=environment.count("RETAIN_STREAM_DAYS", 180),
     kept_days=environment.count("RETAIN_KEPT_DAYS", 0),
 )
+ARCHIVE = archive(RETENTION.chunk_days)
 PRIVACY = Privacy(
     keeps_requests=environment.flag("STORE_REQUESTS", default=True),
     shapes_of_models=tuple(environment.words("SHAPES_ONLY_MODELS")),
@@ -252,6 +254,8 @@ LOGGING = {
         "opentelemetry": {"level": "CRITICAL"},
         # It logs what servers send that is no message; what matters of that a run's thinking says.
         "mcp": {"level": "CRITICAL"},
+        # In detail it shows the headers of signed requests.
+        "botocore": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
         "twisted": {"level": "WARNING"},
         "asyncio": {"level": "WARNING"},

@@ -37,6 +37,7 @@ def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[s
         ({"STREAMVIZ_WORKERS": "2"}, "STREAMVIZ_WORKERS is not a setting; WORKERS is."),
         ({"HOST": "0.0.0.0", "SECRET_KEY": "hunter2"}, "SECRET_KEY is too weak"),
         ({"METRICS_TOKEN": "hunter2"}, "METRICS_TOKEN is too weak"),
+        ({"ARCHIVE_UR": "s3://records"}, "ARCHIVE_UR is not a setting; ARCHIVE_URL is."),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "HTTP/PROTOBUF, not"),
         ({"DATABASE_URL": "postgres//ann:hunter2@db/records"}, "DATABASE_URL must look like"),
     ],

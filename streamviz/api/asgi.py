@@ -8,6 +8,7 @@ from functools import partial
 from uuid import UUID
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
+from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from streamviz.api import readers
@@ -17,6 +18,8 @@ from streamviz.core.wire import OPENAI_CHAT
 from streamviz.proxy import cors, http
 from streamviz.proxy.refusals import refused
 from streamviz.proxy.worker import Worker, worker
+from streamviz.records.archive.bucket import ChunksAway
+from streamviz.records.archive.reading import require_readable
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +40,10 @@ async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGI
         await _answer(scope, receive, answering)
     except ClientFacingError as error:
         await _tell(scope, send, error)
+    except ChunksAway as error:
+        log.warning("%s: %s", scope["path"], error)
+        if not answering.has_begun:
+            await _tell(scope, send, Unavailable(f"chunks of this stream cannot be read just now: {error}"))
     except DatabaseError as error:
         log.warning("%s: %s", scope["path"], error)
         if not answering.has_begun:
@@ -57,6 +64,8 @@ async def _answer(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISend
     wanted = Wanted.of(scope, reader)
     with readers.counted(reader):
         stream = await readers.stream_for(reader, UUID(found["id"]))
+        if stream.outcome:
+            await database_sync_to_async(require_readable, thread_sensitive=False)(stream.pk)
         await _until_gone(send_events(stream, wanted, reader, send), receive, worker)
 
 

@@ -87,7 +87,9 @@ class Facts:
         if looks_again:
             self._looked_at = now
             self._known_holds += await self._holds_elsewhere()
-        news = await database_sync_to_async(self._following.read)(looks_again=looks_again)
+        # What is over may be in the archive, which can take its time: others are not to wait for it.
+        read = database_sync_to_async(self._following.read, thread_sensitive=not self._stream.outcome)
+        news = await read(looks_again=looks_again)
         if news:
             self._news_at = monotonic()
         return news

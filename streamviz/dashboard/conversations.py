@@ -20,9 +20,11 @@ from streamviz.live.presentation.text import byte_size
 from streamviz.live.presentation.turn_tree import Line, Link, Turn, lines_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.records.aggregation import aggregate_tape
-from streamviz.records.models import Block, ClientRun, Session, Stream, UpstreamRun
+from streamviz.records.archive.bucket import ChunksAway
+from streamviz.records.models import Block, Session, Stream
 from streamviz.records.queries import streams
 from streamviz.records.queries.pages import Place
+from streamviz.records.tapes import client_runs_of, upstream_runs_of
 
 TURNS_SHOWN = 10
 # A request beyond this, and what is beyond the sum, is not read for a page of turns.
@@ -122,24 +124,27 @@ def _with_texts(turns: Turns, ids: Iterable[UUID]) -> dict[UUID, StreamView]:
 
 
 def _instead(records: Iterable[Stream], views: Mapping[UUID, StreamView]) -> dict[UUID, dict[int, str]]:
-    """What clients got in place of blocks, by stream."""
+    """What clients got in place of blocks, by stream; nothing while their tapes cannot be read in the archive."""
     room, changed = _MOST_CHUNKS, {}
     for record in records:
         is_changed = any(block.state in ("replaced", "never sent") for block in views[record.pk].blocks)
         if is_changed and record.chunk_count + record.frame_count <= room and record.wire_format in WIRE_FORMATS:
             room -= record.chunk_count + record.frame_count
             changed[record.pk] = record.wire_format
-    tapes = _tapes(list(changed))
+    try:
+        tapes = _tapes(list(changed))
+    except ChunksAway:
+        return {}
     return {each: conversation.instead_of(views[each], _got(name, tapes[each])) for each, name in changed.items()}
 
 
 def _tapes(ids: list[UUID]) -> dict[UUID, bytes]:
     """What the clients of these streams were sent."""
     chunks: dict[UUID, dict[int, bytes]] = defaultdict(dict)
-    for run in UpstreamRun.objects.filter(stream__in=ids):
+    for run in upstream_runs_of(ids):
         chunks[run.stream_id].update((chunk.seq, chunk.raw or b"") for chunk in run.chunks())
     tapes: dict[UUID, bytes] = defaultdict(bytes)
-    for sent in ClientRun.objects.filter(stream__in=ids).order_by("stream_id", "first_frame"):
+    for sent in client_runs_of(ids):
         known = chunks[sent.stream_id]
         frames = (frame.made if frame.seq is None else known.get(frame.seq, b"") for frame in sent.frames())
         tapes[sent.stream_id] += b"".join(frames)

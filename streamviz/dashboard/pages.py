@@ -38,6 +38,6 @@ def base_url(request: HttpRequest) -> str:
     return request.build_absolute_uri(reverse("live")).rstrip("/")
 
 
-async def render_page(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+async def render_page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
     """Render in a thread: the frame of a page asks the database about the user."""
-    return await sync_to_async(render)(request, template, context)
+    return await sync_to_async(render)(request, template, context, status=status)

@@ -6,13 +6,12 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 from weakref import WeakValueDictionary
 
 from asgiref.sync import sync_to_async
-from django.db.models import Sum
-from django.db.models.functions import Length
 from django.http import HttpRequest, QueryDict
 from msgspec import structs
 
@@ -26,9 +25,10 @@ from streamviz.live.presentation.stream_views import view_of_record
 from streamviz.live.presentation.tape_rows import Bare
 from streamviz.live.presentation.views import StreamView
 from streamviz.records.aggregation import lint
-from streamviz.records.models import ClientRun, Stream, UpstreamRun
+from streamviz.records.models import Stream
 from streamviz.records.queries import streams
 from streamviz.records.runs import chunks_in
+from streamviz.records.tapes import client_runs, kept, upstream_runs
 
 log = logging.getLogger(__name__)
 
@@ -170,12 +170,11 @@ def _let_go() -> None:
 
 def _read(stream_id: UUID) -> tuple[StreamView, Recorded] | None:
     """None where that is too much."""
-    size = UpstreamRun.objects.filter(stream=stream_id).aggregate(bytes=Sum(Length("payload")))
-    if (size["bytes"] or 0) > MOST_BYTES:
+    if kept(stream_id).payload_bytes > MOST_BYTES:
         return None
     record = streams.load(stream_id)
     view = view_of_record(record)
-    client = ClientRun.objects.filter(stream=stream_id).order_by("first_frame").values_list(*_CLIENT_ROW)
+    client = map(attrgetter(*_CLIENT_ROW), client_runs(stream_id))
     is_whole = view.outcome == Outcome.COMPLETED
     recorded = Recorded(
         view.wire_format, record.hides_usage, is_whole, _upstream(stream_id), list(client), list(_holds(view))
@@ -184,7 +183,7 @@ def _read(stream_id: UUID) -> tuple[StreamView, Recorded] | None:
 
 
 def _upstream(stream_id: UUID) -> list[tuple[Any, ...]]:
-    return list(UpstreamRun.objects.filter(stream=stream_id).order_by("first_seq").values_list(*_UPSTREAM_ROW))
+    return list(map(attrgetter(*_UPSTREAM_ROW), upstream_runs(stream_id)))
 
 
 async def _made(stream_id: UUID) -> Playback | None:

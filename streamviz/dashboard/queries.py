@@ -12,14 +12,14 @@ from django.db.models.functions import Length
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.block_views import TAIL_CHARACTERS
-from streamviz.records.models import Annotation, Block, ClientRun, Session, Stream, UpstreamRun, Verdict
+from streamviz.records.models import Annotation, Block, Session, Stream, Verdict
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries import pages
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place
 from streamviz.records.queries.snippets import Snippet, snippets
 from streamviz.records.queries.streams import outlines
-from streamviz.records.runs import RUN
+from streamviz.records.tapes import client_runs, passed_runs, upstream_runs
 
 SESSIONS_A_PAGE = 50
 STREAMS_A_PAGE = 200
@@ -227,10 +227,9 @@ def chunk_page(stream: Stream, first: int, most: int = CHUNKS_A_PAGE) -> list[Ch
 
 def _received(stream: Stream, first: int, end: int) -> list[tuple[int, tuple[int, bytes]]]:
     """Number, time and bytes of the chunks in first ≤ seq < end; no bytes where they were not kept."""
-    runs = UpstreamRun.objects.filter(stream=stream, first_seq__gt=first - RUN, first_seq__lt=end)
     return [
         (chunk.seq, (chunk.received_at, chunk.raw or b""))
-        for run in runs
+        for run in upstream_runs(stream.pk, first, end)
         for chunk in run.chunks()
         if first <= chunk.seq < end
     ]
@@ -238,24 +237,22 @@ def _received(stream: Stream, first: int, end: int) -> list[tuple[int, tuple[int
 
 def chunk_bytes(stream_id: uuid.UUID, seqs: range) -> list[bytes]:
     """These chunks as upstream sent them; empty where a chunk's bytes were not kept."""
-    runs = UpstreamRun.objects.filter(stream=stream_id, first_seq__gt=seqs.start - RUN, first_seq__lt=seqs.stop)
-    return [chunk.raw or b"" for run in runs.order_by("first_seq") for chunk in run.chunks() if chunk.seq in seqs]
+    runs = upstream_runs(stream_id, seqs.start, seqs.stop)
+    return [chunk.raw or b"" for run in runs for chunk in run.chunks() if chunk.seq in seqs]
 
 
 def frame_bytes(stream_id: uuid.UUID, numbers: range) -> list[bytes]:
     """Those of these frames that are no chunk of upstream's, as the client got them."""
-    runs = ClientRun.objects.filter(
-        stream=stream_id, first_seq=None, first_frame__gt=numbers.start - RUN, first_frame__lt=numbers.stop
-    )
-    return [frame.made for run in runs.order_by("first_frame") for frame in run.frames() if frame.number in numbers]
+    runs = client_runs(stream_id, numbers.start, numbers.stop)
+    frames = (frame for run in runs for frame in run.frames() if frame.number in numbers)
+    return [frame.made for frame in frames if frame.seq is None]
 
 
 def _sent(stream: Stream, first: int, end: int) -> dict[int, int]:
     """When those chunks of first ≤ seq < end that were sent were sent."""
-    runs = ClientRun.objects.filter(stream=stream, first_seq__gt=first - RUN, first_seq__lt=end)
     return {
         frame.seq: frame.sent_at
-        for run in runs
+        for run in passed_runs(stream.pk, first, end)
         for frame in run.frames()
         if frame.seq is not None and first <= frame.seq < end
     }

@@ -130,7 +130,7 @@ async def _replay(stream: Stream, recording: Recording) -> Replayed:
 
 
 def _got(stream: Stream) -> StreamState:
-    return aggregate_tape(stream.wire_format, b"".join(client_bytes(stream))).state
+    return aggregate_tape(stream.wire_format, b"".join(client_bytes(stream.pk))).state
 
 
 async def recorded(stream_id: UUID) -> Recording | str:

@@ -11,12 +11,14 @@ from itertools import groupby
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 
 from streamviz.core.errors import RequestError, UpstreamError
 from streamviz.core.model_names import REPLAY, REPLAY_PREFIX, model_names
 from streamviz.core.wire_format import WireFormat
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.worker import Worker
+from streamviz.records.archive.bucket import ChunksAway
 from streamviz.records.configuration import KnownKey
 from streamviz.records.models import Stream
 from streamviz.records.moments import as_microseconds
@@ -60,7 +62,7 @@ class ReplayedAnswer:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         reading = self._read(0)
         try:
-            while chunks := await reading:
+            while chunks := await _as_read(reading):
                 reading = self._read(chunks[-1].seq + 1)
                 for received_at, together in groupby(chunks, lambda chunk: chunk.received_at):
                     await self._until(received_at)
@@ -72,7 +74,9 @@ class ReplayedAnswer:
         """Nothing is open."""
 
     def _read(self, seq: int) -> "asyncio.Future[list[StoredChunk]]":
-        return asyncio.ensure_future(sync_to_async(chunks_from)(self._replay.stream, seq))
+        # They may be in the archive, which can take its time: others are not to wait for it.
+        read = database_sync_to_async(chunks_from, thread_sensitive=False)
+        return asyncio.ensure_future(read(self._replay.stream, seq))
 
     async def _until(self, received_at: int) -> None:
         """Wait for as long as upstream took, from the request on."""
@@ -80,6 +84,13 @@ class ReplayedAnswer:
         late = asyncio.get_running_loop().time() - self._began_at
         if took > late:
             await asyncio.sleep(took - late)
+
+
+async def _as_read(reading: "asyncio.Future[list[StoredChunk]]") -> list[StoredChunk]:
+    try:
+        return await reading
+    except ChunksAway as error:
+        raise UpstreamError(503, f"chunks of the recorded stream cannot be read: {error}") from None
 
 
 def _bytes(chunk: StoredChunk) -> bytes:

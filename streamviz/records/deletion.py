@@ -5,6 +5,8 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from streamviz.records.archive.statements import FORGET_STREAMS
+
 LOCK = "SELECT id FROM records_stream WHERE session_id = %s ORDER BY id FOR UPDATE"
 REMEMBER = """
 INSERT INTO records_deletedstream (stream_id, deleted_at) SELECT id, now() FROM unnest(%s::uuid[]) AS id
@@ -18,6 +20,8 @@ DELETE_STREAMS = (
     "DELETE FROM records_block WHERE stream_id = ANY(%s)",
     "DELETE FROM records_publiclink WHERE stream_id = ANY(%s)",
     "DELETE FROM records_stream WHERE id = ANY(%s)",
+    # Last: while a stream is being archived its row cannot go.
+    FORGET_STREAMS,
 )
 
 

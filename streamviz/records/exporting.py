@@ -58,11 +58,11 @@ def _stream(stream: Stream) -> Iterator[bytes]:
         version = verdict.policy_version
         policy = {"name": version.policy.name, "number": version.number, **version.fields()}
         yield _line("verdict", VERDICT.line(verdict) | {"policy": policy})
-    for upstream in upstream_runs(stream):
+    for upstream in upstream_runs(stream.pk):
         for chunk in upstream.chunks():
             raw: Line = {"length": chunk.length} if chunk.raw is None else {"raw": bytes_to_line(chunk.raw)}
             yield _line("chunk", {"seq": chunk.seq, "received_at": chunk.received_at, **raw})
-    for client in client_runs(stream):
+    for client in client_runs(stream.pk):
         for frame in client.frames():
             made: Line = (
                 {"seq": frame.seq}

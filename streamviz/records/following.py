@@ -4,13 +4,14 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
 from streamviz.records.entries import Given
 from streamviz.records.journal import folder
 from streamviz.records.journal.tail import Tail
-from streamviz.records.models import ClientRun, PolicyVersion, Stream, UpstreamRun, Verdict
+from streamviz.records.models import PolicyVersion, Stream, Verdict
 from streamviz.records.moments import as_datetime
 from streamviz.records.queries import streams
 from streamviz.records.recorder import (
@@ -24,6 +25,7 @@ from streamviz.records.recorder import (
 )
 from streamviz.records.runs import StoredChunk
 from streamviz.records.tables import VERDICT
+from streamviz.records.tapes import client_runs, upstream_runs
 
 # What is read at a time: some ms, and as much in memory for each who reads.
 _RUNS_AT_ONCE = 16
@@ -87,7 +89,8 @@ class Following:
     def _read_stored(self) -> News:
         # First whether it is over: what is read after that is all of it.
         outcome = Stream.objects.values_list("outcome", flat=True).get(pk=self._id)
-        runs = list(self._runs())
+        # The next chunk may be in the middle of one.
+        runs = list(islice(upstream_runs(self._id, self._seq), _RUNS_AT_ONCE))
         news = News(is_all=len(runs) < _RUNS_AT_ONCE)
         news.chunks = [chunk for run in runs for chunk in run.chunks() if chunk.seq >= self._seq]
         until = as_datetime(news.chunks[-1].received_at) if news.chunks and not news.is_all else None
@@ -102,22 +105,15 @@ class Following:
         passed: set[int] = set()
         if self._unsent is None:
             return passed
-        later = ClientRun.objects.filter(stream=self._id, first_frame__gte=self._frame).order_by("first_frame")
-        for first_frame, first_seq, offsets in later.values_list("first_frame", "first_seq", "offsets"):
-            self._frame = first_frame + len(offsets)
-            passed |= set() if first_seq is None else set(range(first_seq, first_seq + len(offsets)))
+        for run in client_runs(self._id, self._frame):
+            self._frame = run.first_frame + len(run.offsets)
+            passed |= set() if run.first_seq is None else set(range(run.first_seq, run.first_seq + len(run.offsets)))
         return passed
 
     def _as_sent(self, news: News, passed: set[int]) -> News:
         if self._unsent is not None:
             news.chunks = self._unsent.settle(news.chunks, passed, is_over=news.closed is not None)
         return news
-
-    def _runs(self) -> Iterable[UpstreamRun]:
-        runs = UpstreamRun.objects.filter(stream=self._id).order_by("first_seq")
-        # The next chunk may be in the middle of one.
-        begun = runs.filter(first_seq__lte=self._seq).values_list("first_seq", flat=True).last()
-        return runs.filter(first_seq__gte=begun or 0)[:_RUNS_AT_ONCE]
 
     def _stored_verdicts(self, until: datetime | None) -> list[Given]:
         later = Verdict.objects.filter(stream=self._id, number__gte=self._verdict).order_by("number")

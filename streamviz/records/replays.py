@@ -3,10 +3,10 @@
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import F, Func, IntegerField, Sum
 
-from streamviz.records.models import Stream, UpstreamRun
+from streamviz.records.models import Stream
 from streamviz.records.runs import StoredChunk
+from streamviz.records.tapes import kept, upstream_runs
 
 
 def find(stream_id: UUID) -> Stream | None:
@@ -19,20 +19,19 @@ def why_not(stream: Stream) -> str:
     """Why its upstream tape cannot be sent again, as a clause; empty where it can."""
     if not stream.outcome:
         return "it still runs"
-    runs = UpstreamRun.objects.filter(stream=stream)
-    if runs.filter(payload=None).exists():
+    found = kept(stream.pk)
+    if not found.is_whole:
         return "of some chunks only their sizes are kept, as a policy masked them or only shapes are stored"
-    lengths = Func(F("lengths"), function="cardinality", output_field=IntegerField())
-    kept = runs.aggregate(chunks=Sum(lengths))["chunks"] or 0
-    if not kept:
+    if not found.chunks:
         return "none of its chunks are kept" if stream.chunk_count else "upstream sent nothing"
-    return "" if kept == stream.chunk_count else f"only {kept} of its {stream.chunk_count} chunks are kept"
+    few = found.chunks != stream.chunk_count
+    return f"only {found.chunks} of its {stream.chunk_count} chunks are kept" if few else ""
 
 
 def chunks_from(stream_id: UUID, seq: int) -> list[StoredChunk]:
     """The chunks of the run that begins with `seq`; none behind the last."""
     _require_usable()
-    run = UpstreamRun.objects.filter(stream=stream_id, first_seq=seq).first()
+    run = next(upstream_runs(stream_id, seq, seq + 1), None)
     return [] if run is None else list(run.chunks())
 
 

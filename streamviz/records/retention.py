@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 
+from streamviz.records.archive.statements import FORGET_DAY, FORGET_STREAMS
 from streamviz.records.deletion import delete_streams
 from streamviz.records.models import RetentionRun
 from streamviz.records.rules import Retention
@@ -57,17 +58,26 @@ COUNT_EXPIRED_STREAMS = f"""
 SELECT count(*) FROM records_stream AS stream
 WHERE requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND NOT ({IS_KEPT})
 """  # noqa: S608
-# What outlived its day but is kept no longer. A stream that was deleted meanwhile has left nothing here.
+# What outlived its day, here or in the archive, but is kept no longer. A stream that was deleted meanwhile has left
+# nothing.
 EXPIRED_IN_DEFAULT = f"""
 SELECT stream.id FROM records_stream AS stream
 WHERE stream.id IN (
     SELECT stream_id FROM records_upstreamrun_default UNION SELECT stream_id FROM records_clientrun_default
+    UNION SELECT stream_id FROM records_archivedpart WHERE stream_id < streamviz_first_id(%(first_kept)s)
 )
 AND requested_at < %(now)s - %(days)s * interval '1 day' AND NOT ({IS_KEPT})
 """  # noqa: S608
 DELETE_EMPTY_SESSIONS = """
 DELETE FROM records_session AS session WHERE id = ANY(%s) AND NOT is_starred
 AND NOT EXISTS (SELECT FROM records_stream WHERE session_id = session.id)
+"""
+SIZE_OF_DAY = """
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0) + (
+    SELECT coalesce(sum(size), 0) FROM records_archivedpart
+    WHERE stream_id >= streamviz_first_id(%(day)s) AND stream_id < streamviz_first_id(%(day)s + interval '1 day')
+)
+FROM pg_class WHERE relname = ANY(%(names)s)
 """
 # About what a stream takes, with its blocks and verdicts.
 STREAM_SIZE = """
@@ -108,8 +118,12 @@ class Retaining:
     def _expired_days(self) -> list[date]:
         if not self._retention.chunk_days:
             return []
-        first_kept = (self._now - timedelta(days=self._retention.chunk_days)).date()
-        return [day for day in days() if day < first_kept]
+        return [day for day in days() if day < self._first_kept().date()]
+
+    def _first_kept(self) -> datetime:
+        """The midnight before which no day's chunks are kept."""
+        first = (self._now - timedelta(days=self._retention.chunk_days)).date()
+        return datetime.combine(first, time(), UTC)
 
     def _plan_chunks(self) -> Iterator[Freed]:
         for day in self._expired_days():
@@ -123,29 +137,32 @@ class Retaining:
             yield Freed("streams", "streams", count, round(count * float(_rows(STREAM_SIZE)[0][0])))
 
     def _drop_day(self, day: date, say: Say) -> Freed:
-        size = _size_of_day(day)
+        size, midnight = _size_of_day(day), datetime.combine(day, time(), UTC)
         with transaction.atomic(), connection.cursor() as cursor:
             # Whoever reads or writes chunks waits meanwhile, so it must not queue behind somebody who takes long.
             cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
-            kept = [row[0] for row in _rows(KEPT_OF_DAY, self._values(day=datetime.combine(day, time(), UTC)))]
+            kept = [row[0] for row in _rows(KEPT_OF_DAY, self._values(day=midnight))]
             for table in TABLES:
                 child = partition(table, day)
                 cursor.execute(f"ALTER TABLE {table} DETACH PARTITION {child}")
                 # There is no partition for that day any more: they go to the default one.
                 cursor.execute(f"INSERT INTO {table} SELECT * FROM {child} WHERE stream_id = ANY(%s)", [kept])  # noqa: S608
                 cursor.execute(f"DROP TABLE {child}")
+            cursor.execute(FORGET_DAY, {"day": midnight, "kept": kept})
         say(f"dropped the chunks of {day}: {megabytes(size)}, {len(kept)} streams kept")
         return Freed("chunks", f"day {day}", 1, size)
 
     def _clear_default(self, say: Say) -> list[Freed]:
         if not self._retention.chunk_days:
             return []
-        ids = [row[0] for row in _rows(EXPIRED_IN_DEFAULT, self._values(days=self._retention.chunk_days))]
+        values = self._values(days=self._retention.chunk_days, first_kept=self._first_kept())
+        ids = [row[0] for row in _rows(EXPIRED_IN_DEFAULT, values)]
         if not ids:
             return []
         with transaction.atomic(), connection.cursor() as cursor:
             for table in TABLES:
                 cursor.execute(f"DELETE FROM {table}_default WHERE stream_id = ANY(%s)", [ids])  # noqa: S608
+            cursor.execute(FORGET_STREAMS, [ids])
         say(f"deleted the chunks of {len(ids)} streams that are kept no longer")
         return [Freed("chunks", "streams kept no longer", len(ids), 0)]
 
@@ -180,10 +197,9 @@ def megabytes(size: int) -> str:
 
 
 def _size_of_day(day: date) -> int:
+    """In Postgres and in the archive."""
     names = [partition(table, day) for table in TABLES]
-    [(size,)] = _rows(
-        "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relname = ANY(%s)", [names]
-    )
+    [(size,)] = _rows(SIZE_OF_DAY, {"names": names, "day": datetime.combine(day, time(), UTC)})
     return int(size)
 
 

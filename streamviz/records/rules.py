@@ -1,6 +1,6 @@
 """What an installation decides about its record, apart from what carries it out: settings are made of these."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from streamviz.core.model_names import matching
@@ -14,6 +14,21 @@ class Retention:
     chunk_days: int
     stream_days: int
     kept_days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Where runs of streams that are `after_days` old or older are kept instead of in Postgres: a bucket of an object
+    storage that speaks S3's API, at `endpoint` (empty: Amazon's), below `prefix`. Without a key Amazon's usual places
+    have one."""
+
+    bucket: str
+    prefix: str
+    endpoint: str
+    region: str
+    after_days: int
+    key_id: str = field(default="", repr=False)
+    secret: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,46 +1,122 @@
-"""The two tapes of a stream, as they are kept and as bytes."""
+"""The two tapes of a stream, wherever they are: its runs in Postgres or in the archive, and their bytes.
 
-from collections.abc import Iterator
-from typing import TypeVar
+What reads the archive raises ChunksAway while that cannot be read.
+"""
 
-from django.db.models import QuerySet
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
+from uuid import UUID
 
-from streamviz.records.models import ClientRun, Stream, UpstreamRun
+from django.db.models import Count, F, Func, IntegerField, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce, Length
 
-_RUNS_AT_ONCE = 20
+from streamviz.records.archive import reading
+from streamviz.records.models import ArchivedPart, ClientRun, UpstreamRun
+from streamviz.records.runs import RUN
+
+RUNS_AT_ONCE = 20
 _Run = TypeVar("_Run", UpstreamRun, ClientRun)
 
 
-def upstream_runs(stream: Stream) -> Iterator[UpstreamRun]:
-    """The runs of what came from upstream, in their order."""
-    return _in_order(UpstreamRun.objects.filter(stream=stream), "first_seq")
+def upstream_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[UpstreamRun]:
+    """The runs with any of the chunks from `first` to before `end`, in their order."""
+    rows = UpstreamRun.objects.filter(stream=stream_id, **_bounds("first_seq", first, end))
+    yield from _in_order(rows, "first_seq", first, lambda behind: reading.upstream_runs(stream_id, behind, end))
 
 
-def client_runs(stream: Stream) -> Iterator[ClientRun]:
-    """The runs of what the client was sent, in their order."""
-    return _in_order(ClientRun.objects.filter(stream=stream), "first_frame")
+def client_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[ClientRun]:
+    """The runs with any of the frames from `first` to before `end`, in their order."""
+    rows = ClientRun.objects.filter(stream=stream_id, **_bounds("first_frame", first, end))
+    yield from _in_order(rows, "first_frame", first, lambda behind: reading.client_runs(stream_id, behind, end))
 
 
-def _in_order(rows: QuerySet[_Run], number: str) -> Iterator[_Run]:
-    """A few after others. No cursor stays open: between two rows the connection may be somebody else's."""
-    last = -1
-    while some := list(rows.filter(**{f"{number}__gt": last}).order_by(number)[:_RUNS_AT_ONCE]):
-        yield from some
-        last = getattr(some[-1], number)
+def passed_runs(stream_id: UUID, first: int, end: int) -> Iterator[ClientRun]:
+    """Those of the frames that are upstream's chunks from `first` to before `end`, among others perhaps."""
+    rows = ClientRun.objects.filter(stream=stream_id, **_bounds("first_seq", first, end)).order_by("first_frame")
+    found = list(rows)
+    yield from found or (run for run in reading.client_runs(stream_id) if run.first_seq is not None)
 
 
-def upstream_bytes(stream: Stream) -> Iterator[bytes]:
+def upstream_runs_of(ids: Iterable[UUID]) -> Iterator[UpstreamRun]:
+    """The runs of several streams, those of each in their order and one after another."""
+    rows = UpstreamRun.objects.filter(stream__in=list(ids)).order_by("stream_id", "first_seq")
+    return _of_several(rows, set(ids), reading.upstream_runs)
+
+
+def client_runs_of(ids: Iterable[UUID]) -> Iterator[ClientRun]:
+    """The same of what clients were sent."""
+    rows = ClientRun.objects.filter(stream__in=list(ids)).order_by("stream_id", "first_frame")
+    return _of_several(rows, set(ids), reading.client_runs)
+
+
+def _of_several(rows: QuerySet[_Run], missing: set[UUID], archived: Callable[[UUID], Iterator[_Run]]) -> Iterator[_Run]:
+    for run in rows.iterator(RUNS_AT_ONCE):
+        missing.discard(run.stream_id)
+        yield run
+    for stream_id in sorted(reading.archived(missing)) if missing else ():
+        yield from archived(stream_id)
+
+
+def _bounds(number: str, first: int, end: int | None) -> dict[str, int]:
+    """A run that begins before `first` may reach over it."""
+    until = {} if end is None else {f"{number}__lt": end}
+    return {f"{number}__gt": first - RUN, **until}
+
+
+def _in_order(
+    rows: QuerySet[_Run], number: str, first: int, archived: Callable[[int], Iterator[_Run]]
+) -> Iterator[_Run]:
+    """A few after others, and from the archive what is not in Postgres, or not any more. No cursor stays open: between
+    two rows the connection may be somebody else's."""
+    behind = first
+    while some := list(rows.order_by(number)[:RUNS_AT_ONCE]):
+        ends = [getattr(run, number) + len(run.offsets) for run in some]
+        yield from (run for run, end in zip(some, ends, strict=True) if end > first)
+        if len(some) < RUNS_AT_ONCE:
+            return
+        behind = ends[-1]
+        rows = rows.filter(**{f"{number}__gte": behind})
+    yield from archived(behind)
+
+
+class Kept(NamedTuple):
+    """How many of a stream's chunks are kept, with how many bytes, and whether all of them with theirs."""
+
+    chunks: int
+    payload_bytes: int
+    is_whole: bool
+
+
+def kept(stream_id: UUID) -> Kept:
+    """Told without reading them."""
+    lengths = Func(F("lengths"), function="cardinality", output_field=IntegerField())
+    found = UpstreamRun.objects.filter(stream=stream_id).aggregate(
+        chunks=Coalesce(Sum(lengths), 0),
+        size=Coalesce(Sum(Length("payload")), 0),
+        lost=Count("first_seq", filter=Q(payload=None)),
+    )
+    if not found["chunks"]:
+        parts = ArchivedPart.objects.filter(stream_id=stream_id)
+        found = parts.aggregate(
+            chunks=Coalesce(Sum("chunks"), 0),
+            size=Coalesce(Sum("payload_bytes"), 0),
+            lost=Count("number", filter=Q(is_whole=False)),
+        )
+    return Kept(found["chunks"], int(found["size"]), not found["lost"])
+
+
+def upstream_bytes(stream_id: UUID) -> Iterator[bytes]:
     """Each chunk as upstream sent it; a comment, as SSE has them, where only its size was kept."""
-    for run in upstream_runs(stream):
+    for run in upstream_runs(stream_id):
         for chunk in run.chunks():
             yield b": %d bytes not kept\n\n" % chunk.length if chunk.raw is None else chunk.raw
 
 
-def client_bytes(stream: Stream) -> Iterator[bytes]:
+def client_bytes(stream_id: UUID) -> Iterator[bytes]:
     """Each frame as the client was sent it."""
-    chunks = enumerate(upstream_bytes(stream))
+    chunks = enumerate(upstream_bytes(stream_id))
     seq, raw = -1, b""
-    for run in client_runs(stream):
+    for run in client_runs(stream_id):
         for frame in run.frames():
             if frame.seq is None:
                 yield frame.made

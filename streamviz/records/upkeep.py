@@ -1,5 +1,5 @@
-"""What the writer sees to beside its work: half hours put together, partitions made ahead, retention once a day, and
-the words of requests that were stored before these were searched."""
+"""What the writer sees to beside its work: half hours put together, partitions made ahead, retention once a day, the
+archive, and the words of requests that were stored before these were searched."""
 
 import logging
 import threading
@@ -11,12 +11,15 @@ from uuid import UUID
 import psycopg
 from django.db import DatabaseError, connections
 
+from streamviz.records.archive.bucket import ChunksAway, bucket_of
+from streamviz.records.archive.moving import Archiving, first_kept
+from streamviz.records.archive.statements import STALE
 from streamviz.records.half_hours import put_together
 from streamviz.records.moments import as_datetime, since_boot
 from streamviz.records.partitions import days_around, days_left_out, make_days
 from streamviz.records.request_index import FIRST, fill_in
 from streamviz.records.retention import is_due, run_retention
-from streamviz.records.rules import Retention
+from streamviz.records.rules import Archive, Retention
 
 log = logging.getLogger(__name__)
 
@@ -35,9 +38,10 @@ class Upkeep:
     pause that grows.
     """
 
-    def __init__(self, retention: Retention, conninfo: Callable[[], str]) -> None:
+    def __init__(self, retention: Retention, conninfo: Callable[[], str], archive: Archive | None = None) -> None:
         self.trouble = ""
         self._retention = retention
+        self._archive = archive
         self._conninfo = conninfo
         self._pause = FIRST_PAUSE_SECONDS
         self._retained_at = float("-inf")
@@ -63,6 +67,7 @@ class Upkeep:
         if time.monotonic() - self._retained_at >= RETENTION_SECONDS:
             self._retained_at = time.monotonic()
             troubles += filter(None, [self._tried(lambda: self._retain(stop))])
+        troubles += filter(None, [self._tried(lambda: self._see_to_archive(stop))])
         troubles += filter(None, [self._tried(lambda: self._fill_in(stop))])
         self._tell("; ".join(troubles))
         self._pause = min(2 * self._pause, EVERY_SECONDS) if troubles else FIRST_PAUSE_SECONDS
@@ -81,7 +86,7 @@ class Upkeep:
         """Why it could not be done."""
         try:
             step()
-        except (psycopg.Error, DatabaseError) as error:
+        except (psycopg.Error, DatabaseError, ChunksAway) as error:
             return (str(error).strip() or type(error).__name__).splitlines()[0]
         return ""
 
@@ -105,6 +110,14 @@ class Upkeep:
     def _put_together(self) -> None:
         with psycopg.connect(self._conninfo(), autocommit=True) as connection:
             put_together(connection)
+
+    def _see_to_archive(self, stop: threading.Event) -> None:
+        with psycopg.connect(self._conninfo(), autocommit=True) as connection:
+            if self._archive is not None:
+                archiving = Archiving(connection, bucket_of(self._archive), stop.is_set)
+                archiving.round(first_kept(self.now(), self._archive.after_days))
+            elif connection.execute(STALE).fetchone():
+                raise ChunksAway("chunks of deleted streams are in the archive, and ARCHIVE_URL is not set")
 
     def _fill_in(self, stop: threading.Event) -> None:
         """Some at a time, each stored by itself: what was done before an end is not done again."""

@@ -1,8 +1,9 @@
 """Checking the record against itself, stream by stream."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from streamviz.records.queries.rows import rows
 from streamviz.records.recorder import BlockRecord
 from streamviz.records.runs import StoredChunk, StoredFrame
 from streamviz.records.tables import BLOCK
+from streamviz.records.tapes import client_runs_of, upstream_runs_of
 
 AT_ONCE = 100
 # Nobody's stream is expected to run for longer.
@@ -67,14 +69,15 @@ def verify(since: datetime | None = None) -> Iterator[list[Damage]]:
     found = Stream.objects.exclude(outcome="").order_by("requested_at", "id")
     if since:
         found = found.filter(requested_at__gte=since)
-    related = found.prefetch_related("blocks", "verdicts", "upstream_runs", "client_runs")
-    for stream in related.iterator(chunk_size=AT_ONCE):
-        yield [Damage(stream.pk, what) for what in damages(_recorded(stream))]
+    streams = found.prefetch_related("blocks", "verdicts").iterator(chunk_size=AT_ONCE)
+    while some := list(islice(streams, AT_ONCE)):
+        for recorded in _recorded(some):
+            yield [Damage(recorded.stream.pk, what) for what in damages(recorded)]
 
 
 def strays() -> Iterator[Damage]:
     """What belongs to no stream, and streams that nobody runs and nobody has closed."""
-    for table in ("upstreamrun", "clientrun"):
+    for table in ("upstreamrun", "clientrun", "archivedpart"):
         for (stream_id,) in rows(
             f"SELECT DISTINCT stream_id FROM records_{table} AS run"  # noqa: S608
             " WHERE NOT EXISTS (SELECT FROM records_stream WHERE id = run.stream_id)"
@@ -91,16 +94,18 @@ def wrong_sums() -> Iterator[datetime]:
     return (at for (at,) in rows(_WRONG_SUMS))
 
 
-def _recorded(stream: Stream) -> Recorded:
-    upstream = sorted(stream.upstream_runs.all(), key=lambda run: run.first_seq)
-    client = sorted(stream.client_runs.all(), key=lambda run: run.first_frame)
-    return Recorded(
-        stream,
-        [chunk for run in upstream for chunk in run.chunks()],
-        [frame for run in client for frame in run.frames()],
-        list(stream.blocks.all()),
-        list(stream.verdicts.all()),
-    )
+def _recorded(streams: Sequence[Stream]) -> list[Recorded]:
+    ids = [stream.pk for stream in streams]
+    chunks: dict[UUID, list[StoredChunk]] = defaultdict(list)
+    frames: dict[UUID, list[StoredFrame]] = defaultdict(list)
+    for run in upstream_runs_of(ids):
+        chunks[run.stream_id] += run.chunks()
+    for sent in client_runs_of(ids):
+        frames[sent.stream_id] += sent.frames()
+    return [
+        Recorded(each, chunks[each.pk], frames[each.pk], list(each.blocks.all()), list(each.verdicts.all()))
+        for each in streams
+    ]
 
 
 def damages(recorded: Recorded) -> Iterator[str]:

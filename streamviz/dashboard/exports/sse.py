@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from uuid import UUID
 
 from streamviz.records.models import Stream
 from streamviz.records.tapes import client_bytes, upstream_bytes
 
-Tape = Callable[[Stream], Iterator[bytes]]
+Tape = Callable[[UUID], Iterator[bytes]]
 
 
 def from_upstream(streams: Iterable[Stream], base_url: str) -> Iterator[bytes]:
@@ -24,9 +25,9 @@ def _write(streams: Iterable[Stream], tape: Tape) -> Iterator[bytes]:
     for first in rest:
         second = next(rest, None)
         if second is None:
-            yield from tape(first)
+            yield from tape(first.pk)
             return
         for stream in chain((first, second), rest):
             yield f": stream {stream.pk}\n\n".encode()
-            yield from tape(stream)
+            yield from tape(stream.pk)
             yield b"\n\n"

@@ -8,6 +8,7 @@ from django.shortcuts import render
 
 from streamviz.dashboard.database import is_away
 from streamviz.dashboard.pages import NotFoundHere
+from streamviz.records.archive.bucket import ChunksAway
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -33,10 +34,15 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500, or 503 where Postgres could not answer, or 400 where it was asked for what no column can hold, as the admin
-    lets its filters be. Nothing that could fail again, neither the database nor the user, may be asked here."""
+    """500, or 503 where Postgres or the archive could not answer, or 400 where it was asked for what no column can
+    hold, as the admin lets its filters be. Nothing that could fail again, neither the database nor the user, may be
+    asked here."""
     if isinstance(error := sys.exception(), DataError):
         return bad_request(request, error)
+    if isinstance(error, ChunksAway):
+        return _page(
+            request, 503, "Chunks cannot be read now", f"They are in the archive, and {error}. Try again later."
+        )
     if is_away(error):
         return _page(request, 503, "Postgres does not answer", "Streams go on and are recorded. Try again in a moment.")
     return _page(request, 500, "Something went wrong", "See the server's log. Streams are not affected.")

@@ -92,12 +92,15 @@ def _file(request: HttpRequest, name: str, streams: Iterable[Stream]) -> HttpRes
     if form is None:
         raise Http404("There is no such form.")
     pieces = form.write(streams, base_url(request))
+    # What cannot be read is told of before an answer has begun.
+    first = _some(pieces)
     headers = {"Content-Disposition": f'attachment; filename="{name}.{form.suffix}"', "X-Accel-Buffering": "no"}
-    return StreamingHttpResponse(_in_threads(pieces), content_type=form.content_type, headers=headers)
+    return StreamingHttpResponse(_in_threads(first, pieces), content_type=form.content_type, headers=headers)
 
 
-async def _in_threads(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def _in_threads(first: bytes, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     """So many at once as are worth a thread's turn; the event loop serves streams in between."""
+    yield first
     some = sync_to_async(partial(_some, pieces))
     while data := await some():
         yield data

@@ -19,7 +19,7 @@ from msgspec import structs
 from streamviz.core.verdicts import Decision
 from streamviz.dashboard import chunk_text, queries, roles, tryout
 from streamviz.dashboard.pages import NotFoundHere, needs, render_page
-from streamviz.dashboard.playback import Asked, is_played, playback_of, takes_long
+from streamviz.dashboard.playback import Asked, Playback, is_played, playback_of, takes_long
 from streamviz.dashboard.runs import calls_of
 from streamviz.live import actions, messages, rendering
 from streamviz.live.feed import feed, now_us
@@ -32,6 +32,7 @@ from streamviz.live.presentation.stream_views import view_of_record, view_of_run
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.windows import window_of
 from streamviz.live.publisher import publisher
+from streamviz.records.archive.bucket import ChunksAway
 from streamviz.records.models import Stream
 from streamviz.records.queries import streams
 
@@ -48,7 +49,7 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     asked, is_part = Asked.of(request), bool(getattr(request, "htmx", False))
     if (asked.is_moment or asked.step) and not is_part and (waiting := await first_look(request, stream_id)):
         return waiting
-    played = await playback_of(stream_id) if asked.is_moment or asked.step else None
+    played, away = await played_or_why_not(stream_id) if asked.is_moment or asked.step else (None, "")
     if asked.step is not None:
         asked = asked.stepped(played)
         if not is_part:
@@ -56,7 +57,8 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     moment = None if played is None else moment_of(played.view, played.tapes, asked.seq_in(played), asked.side)
     if moment is not None and is_part:
         return HttpResponse(await rendering.panes(moment.view, now_us(), Pace(), moment=moment))
-    found = Found.over(played.view) if played else await _with_finish(await find_stream(stream_id, has_times=True))
+    found = Found.over(played.view) if played else await _with_finish(await find_stream(stream_id, has_times=not away))
+    found = replace(found, chunks_away=found.chunks_away or away)
     first = _number(request)
     asked_for = await _asked(found.view, found.request or await _request_of(stream_id))
     content = await rendering.stream(
@@ -100,9 +102,17 @@ async def _with_finish(found: "Found") -> "Found":
     is_changed = any(each.intervenes and not each.is_shadow for each in view.verdicts)
     if view.is_running or not is_changed or view.chunk_count > _MOST_READ:
         return found
-    played = await playback_of(found.view.id)
+    played, _ = await played_or_why_not(found.view.id)
     finish = None if played is None else played.view.client_finish
     return replace(found, view=structs.replace(found.view, client_finish=finish))
+
+
+async def played_or_why_not(stream_id: uuid.UUID) -> tuple[Playback | None, str]:
+    """A stream with its tapes, as far as they can be played, and why they cannot be read in the archive now."""
+    try:
+        return await playback_of(stream_id), ""
+    except ChunksAway as error:
+        return None, str(error)
 
 
 @needs(roles.VIEW)
@@ -121,7 +131,11 @@ async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """The chunks that are in the record, a page at a time."""
     found = await find_stream(stream_id)
     record = await Stream.objects.filter(pk=stream_id).afirst()
-    rows = await sync_to_async(queries.chunk_page)(record, _number(request) or 0) if record else []
+    try:
+        rows = await sync_to_async(queries.chunk_page)(record, _number(request) or 0) if record else []
+    except ChunksAway as error:
+        found = replace(found, chunks_away=str(error))
+        return await render_page(request, "dashboard/chunks.html", found.context("chunks"), status=503)
     more = rows[-1].seq + 1 if len(rows) == queries.CHUNKS_A_PAGE else None
     is_part = getattr(request, "htmx", False)
     template = "dashboard/_chunk_rows.html" if is_part else "dashboard/chunks.html"
@@ -237,11 +251,12 @@ def _said(status: int, text: str) -> HttpResponse:
 
 @dataclass(frozen=True)
 class Found:
-    """A stream and where it was found."""
+    """A stream and where it was found; `chunks_away` is why the archive cannot give its chunks now, as a clause."""
 
     view: StreamView
     request: bytes
     is_watchable: bool
+    chunks_away: str = ""
 
     @classmethod
     def over(cls, view: StreamView) -> "Found":
@@ -256,6 +271,7 @@ class Found:
             "tab": tab,
             "stream": self.view,
             "is_watchable": self.is_watchable,
+            "chunks_away": self.chunks_away,
             **rendering.header(self.view, now),
         }
 
@@ -282,8 +298,11 @@ async def find_stream(stream_id: uuid.UUID, *, has_times: bool = False) -> Found
 def _recorded(stream_id: uuid.UUID, has_times: bool) -> Found | None:
     with contextlib.suppress(Stream.DoesNotExist):
         record = streams.load(stream_id)
-        view = view_of_record(record, has_times=has_times)
-        return Found(view, bytes(record.request), is_watchable=False)
+        try:
+            view, away = view_of_record(record, has_times=has_times), ""
+        except ChunksAway as error:
+            view, away = view_of_record(record, has_times=False), str(error)
+        return Found(view, bytes(record.request), is_watchable=False, chunks_away=away)
     return None
 
 

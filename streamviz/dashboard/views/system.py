@@ -13,7 +13,7 @@ from streamviz.live.fleet import machines_of, versions_of
 from streamviz.live.publisher import publisher
 from streamviz.records.backlog import backlog
 from streamviz.records.models import RetentionRun
-from streamviz.records.queries.sizes import table_sizes
+from streamviz.records.queries.sizes import archive_size, table_sizes
 
 
 @needs(roles.VIEW)
@@ -33,6 +33,8 @@ def system(request: HttpRequest) -> HttpResponse:
         "refuses": settings.JOURNAL_LIMITS.refuses,
         "tables": tables,
         "size": None if tables is None else sum(table.size for table in tables),
+        "archive": settings.ARCHIVE,
+        "archive_size": archive_size(),
         "retention": settings.RETENTION,
         "last_run": RetentionRun.objects.first(),
     }

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from streamviz.dashboard import queries, roles
 from streamviz.dashboard.chunk_text import decoded
 from streamviz.dashboard.pages import needs, render_page
 from streamviz.dashboard.playback import Playback, compared, number_in, playback_of
-from streamviz.dashboard.views.streams import Found, find_stream, first_look
+from streamviz.dashboard.views.streams import Found, find_stream, first_look, played_or_why_not
 from streamviz.live.presentation.cutting import Cut, cut
 from streamviz.live.presentation.tape_rows import FATES, ROWS_A_PAGE, Rows, counted, told_apart
 
@@ -32,10 +33,11 @@ async def tapes(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """What upstream sent beside what the client got."""
     if first := await first_look(request, stream_id, "tapes"):
         return first
-    played = await playback_of(stream_id)
+    played, away = await played_or_why_not(stream_id)
     if played is None:
-        found = await find_stream(stream_id)
-        return await render_page(request, "dashboard/tapes.html", found.context("tapes") | {"played": None})
+        found = replace(await find_stream(stream_id), chunks_away=away)
+        context = found.context("tapes") | {"played": None}
+        return await render_page(request, "dashboard/tapes.html", context, status=503 if away else 200)
     rows, notes = await compared(played)
     if (to := _elsewhere(request.GET, played, rows)) is not None:
         return redirect(f"{reverse('tapes', args=[stream_id])}?{to}")

@@ -28,7 +28,8 @@ from streamviz.core.wire import COMPOSERS
 from streamviz.evaluation.pool import Pool
 from streamviz.records.backtests.figures import Decisions, Figures
 from streamviz.records.configuration import ScopedPolicy
-from streamviz.records.models import Stream, UpstreamRun, Verdict
+from streamviz.records.models import Stream, Verdict
+from streamviz.records.tapes import upstream_runs_of
 
 # So many streams are in memory at once, whatever the length of the run.
 BATCH = 50
@@ -139,7 +140,7 @@ def _chunks(batch: Sequence[Stream]) -> dict[uuid.UUID, list[Chunk]]:
     found: dict[uuid.UUID, list[Chunk]] = {stream.pk: [] for stream in batch}
     lost: set[uuid.UUID] = set()
     streaming = {stream.pk for stream in batch if stream.is_streaming}
-    for run_ in UpstreamRun.objects.filter(stream__in=list(found)).order_by("stream_id", "first_seq").iterator():
+    for run_ in upstream_runs_of(found):
         for stored in run_.chunks():
             if stored.raw is None:
                 lost.add(run_.stream_id)

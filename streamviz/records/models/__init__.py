@@ -2,6 +2,7 @@
 
 from streamviz.records.models.access import ApiKey, SignInAttempt
 from streamviz.records.models.annotations import Annotation
+from streamviz.records.models.archive import ArchivedPart, ArchiveObject
 from streamviz.records.models.backtests import Backtest, BacktestState
 from streamviz.records.models.exports import Download
 from streamviz.records.models.half_hours import HalfHour
@@ -29,6 +30,8 @@ from streamviz.records.models.workers import Spread, Worker, spread_of
 __all__ = [
     "Annotation",
     "ApiKey",
+    "ArchiveObject",
+    "ArchivedPart",
     "Backtest",
     "BacktestState",
     "Block",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from django.db.models import Prefetch, QuerySet
 from django.db.models.functions import Right
 
+from streamviz.records.archive import reading
 from streamviz.records.entries import NO_TIMES, Given, StreamEntries, Times
 from streamviz.records.models import Block, Stream
 from streamviz.records.moments import as_microseconds
@@ -54,7 +55,7 @@ def outlines(streams: QuerySet[Stream], ending: int, most_blocks: int | None = N
 
 def entries_of(stream: Stream, *, has_times: bool = True) -> StreamEntries:
     """One that `load` gave: with the times of its chunks and frames, in two more queries, unless it is over and nobody
-    asks for them."""
+    asks for them. Raises ChunksAway where they are in the archive, and cannot be read there."""
     times = NO_TIMES if stream.outcome and not has_times else _times(stream.pk)
     return _entries(stream, [block.text for block in stream.blocks.all()], times)
 
@@ -89,14 +90,25 @@ def _last_received_at(streams: Sequence[Stream]) -> dict[uuid.UUID, list[int]]:
 
 def _times(stream_id: uuid.UUID) -> Times:
     received = rows(_RECEIVED, {"id": stream_id})
+    handed_on = rows(_HANDED_ON, {"id": stream_id})
+    if not (received or handed_on):
+        received, handed_on = _archived_times(stream_id)
     received_at = [first_at + offset for first_at, offsets in received for offset in offsets]
     passed_seqs: list[int] = []
     passed_at: list[int] = []
     made_at: list[int] = []
-    for first_at, offsets, first_seq in rows(_HANDED_ON, {"id": stream_id}):
+    for first_at, offsets, first_seq in handed_on:
         (made_at if first_seq is None else passed_at).extend(first_at + offset for offset in offsets)
         passed_seqs += () if first_seq is None else range(first_seq, first_seq + len(offsets))
     return Times(received_at, passed_seqs, passed_at, made_at)
+
+
+def _archived_times(
+    stream_id: uuid.UUID,
+) -> tuple[list[tuple[int, list[int]]], list[tuple[int, list[int], int | None]]]:
+    """The same columns from the archive. Raises ChunksAway."""
+    received = [(run.first_at, run.offsets) for run in reading.upstream_runs(stream_id)]
+    return received, [(run.first_at, run.offsets, run.first_seq) for run in reading.client_runs(stream_id)]
 
 
 def _entries(stream: Stream, texts: Sequence[str], times: Times) -> StreamEntries:

@@ -34,6 +34,6 @@ class Command(BaseCommand):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         try:
-            Writer(settings.JOURNAL_DIR, conninfo).run(stop, Upkeep(settings.RETENTION, conninfo))
+            Writer(settings.JOURNAL_DIR, conninfo).run(stop, Upkeep(settings.RETENTION, conninfo, settings.ARCHIVE))
         except Fault as fault:
             sys.exit(f"streamviz: {fault}")

@@ -1,0 +1,219 @@
+"""What the writer's upkeep does for the archive: it moves the runs of older streams there, and takes out of it what was
+deleted since."""
+
+import logging
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import takewhile
+from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import UUID, uuid4
+
+import psycopg
+
+from streamviz.records.archive import statements as sql
+from streamviz.records.archive.bucket import Bucket
+from streamviz.records.archive.packing import ClientRow, Outline, Runs, UpstreamRow, packed, parts
+from streamviz.records.partitions import day_of
+
+log = logging.getLogger(__name__)
+
+# An object is written, read back and, where streams in it are deleted, written anew as a whole.
+OBJECT_BYTES = 16 * 2**20
+# Streams that are looked at at once, and so at most in an object.
+MOST_STREAMS = 20_000
+ROWS_AT_ONCE = 200
+LOCK_SECONDS = 2
+_LOCK = 0x4152_4348_4956
+_FIRST = UUID(int=0)
+_Row = TypeVar("_Row", UpstreamRow, ClientRow)
+IsOver = Callable[[], bool]
+
+
+class _Piece(NamedTuple):
+    """A part of a stream, how many rows it is made of, and where it is in its object."""
+
+    stream_id: UUID
+    number: int
+    start: int
+    size: int
+    rows: int
+    outline: Outline
+
+
+class Moved(NamedTuple):
+    """What came into the archive: streams, objects and bytes of these."""
+
+    streams: int = 0
+    objects: int = 0
+    size: int = 0
+
+
+class Archiving:
+    """A round of the archive's upkeep on one connection, which is in no transaction.
+
+    Its methods raise psycopg.Error, and ChunksAway while the storage does not answer; what was done before that is
+    done.
+    """
+
+    def __init__(self, connection: psycopg.Connection, bucket: Bucket, is_over: IsOver = lambda: False) -> None:
+        self._connection = connection
+        self._bucket = bucket
+        self._is_over = is_over
+
+    def round(self, before: date) -> Moved:
+        """Move the runs of all streams of the days before that one which have ended, and take out what was deleted.
+        Nothing where another writer does so just now."""
+        [(is_ours,)] = self._connection.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+        if not is_ours:
+            return Moved()
+        try:
+            self.take_out()
+            moved = self._move(before)
+        finally:
+            self._connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+        if moved.streams:
+            log.info("archived the chunks of %d streams: %d objects, %d bytes", *moved)
+        return moved
+
+    def _move(self, before: date) -> Moved:
+        behind, after, moved = _midnight(before), _FIRST, Moved()
+        while not self._is_over():
+            found = self._connection.execute(sql.NEXT, {"after": after, "behind": behind, "most": MOST_STREAMS})
+            streams = found.fetchall()
+            if not streams:
+                break
+            # Retention drops days, so none shares an object with another.
+            day = day_of(streams[0][0])
+            of_day = list(takewhile(lambda each: day_of(each[0]) == day, streams))  # noqa: B023
+            after, stored, size = self._store(day, of_day)
+            moved = Moved(moved.streams + stored, moved.objects + bool(stored), moved.size + size)
+        self._give_back(before)
+        return moved
+
+    def _store(self, day: date | None, streams: Sequence[tuple[UUID, bool]]) -> tuple[UUID, int, int]:
+        """An object with as many of these streams as make one, but those that run; the last that was looked at, how
+        many were stored, and in how many bytes."""
+        ended = [stream_id for stream_id, is_over in streams if is_over]
+        data, pieces = bytearray(), list[_Piece]()
+        with self._connection.transaction(), closing(self._parts(ended)) as found:
+            for stream_id, number, runs in found:
+                if len(data) >= OBJECT_BYTES and not number:
+                    break
+                part, rows = packed(runs), len(runs.upstream) + len(runs.client)
+                pieces.append(_Piece(stream_id, number, len(data), len(part), rows, runs.outline()))
+                data += part
+        if not pieces:
+            return streams[-1][0], 0, 0
+        stored = list(dict.fromkeys(piece.stream_id for piece in pieces))
+        object_id = self._put(f"{day or 'undated'}/{uuid4()}", bytes(data))
+        with self._connection.transaction():
+            self._enter(object_id, pieces, stored)
+        last = streams[-1][0] if len(stored) == len(ended) else stored[-1]
+        return last, len(stored), len(data)
+
+    def _parts(self, ids: list[UUID]) -> Generator[tuple[UUID, int, Runs]]:
+        """The parts of these streams, in the order of their ids. To be called in a transaction."""
+        with (
+            self._connection.cursor("upstream") as upstream,
+            self._connection.cursor("client") as client,
+        ):
+            for cursor, statement in ((upstream, sql.UPSTREAM), (client, sql.CLIENT)):
+                cursor.itersize = ROWS_AT_ONCE
+                cursor.execute(statement, [ids])
+            received = _ByStream(UpstreamRow, upstream)
+            handed_on = _ByStream(ClientRow, client)
+            for stream_id in ids:
+                for number, runs in enumerate(parts(received.of(stream_id), handed_on.of(stream_id))):
+                    yield stream_id, number, runs
+
+    def _put(self, key: str, data: bytes) -> UUID:
+        """Store an object that is known before it is there: one that nobody enters is deleted later."""
+        object_id = uuid4()
+        self._connection.execute(sql.INSERT_OBJECT, [object_id, key, len(data)])
+        self._bucket.put(key, data)
+        return object_id
+
+    def _enter(self, object_id: UUID, pieces: Sequence[_Piece], ids: list[UUID]) -> None:
+        """Enter the parts of those streams that nobody deleted meanwhile, in place of their rows. The streams stay
+        until this is done."""
+        alive = {row[0] for row in self._connection.execute(sql.STAY, [ids])}
+        with self._connection.cursor() as cursor:
+            entered = [piece for piece in pieces if piece.stream_id in alive]
+            cursor.executemany(sql.INSERT_PART, [_values(object_id, piece) for piece in entered])
+            gone = [cursor.execute(each, [list(alive)]).rowcount for each in (sql.DELETE_UPSTREAM, sql.DELETE_CLIENT)]
+            if sum(gone) != sum(piece.rows for piece in entered):
+                raise psycopg.OperationalError("chunks were stored while they were archived")
+            if len(alive) == len(ids):
+                cursor.execute(sql.NOT_STALE, [object_id])
+
+    def _give_back(self, before: date) -> None:
+        """The room of the days of which all runs are archived. Their partitions stay until retention drops them."""
+        for name in [row[0] for row in self._connection.execute(sql.LARGE_DAYS)]:
+            day = datetime.strptime(name[-8:], "%Y%m%d").date()  # noqa: DTZ007
+            if day < before and not self._is_over():
+                self._empty(name)
+
+    def _empty(self, name: str) -> None:
+        try:
+            with self._connection.transaction():
+                self._connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+                self._connection.execute(sql.named(sql.LOCK_DAY, name))
+                [(is_empty,)] = self._connection.execute(sql.named(sql.IS_EMPTY, name))
+                if is_empty:
+                    self._connection.execute(sql.named(sql.TRUNCATE, name))
+        except psycopg.errors.LockNotAvailable:
+            log.debug("%s is in use; its room is given back later", name)
+
+    def take_out(self) -> None:
+        """Write the objects anew that hold bytes of deleted streams, without these; delete those that nothing is left
+        of."""
+        for object_id, key in self._connection.execute(sql.STALE).fetchall():
+            if self._is_over():
+                return
+            left = self._connection.execute(sql.PARTS, [object_id]).fetchall()
+            if left:
+                self._write_anew(object_id, key, left)
+            self._bucket.delete(key)
+            self._connection.execute(sql.DELETE_OBJECT, [object_id])
+
+    def _write_anew(self, object_id: UUID, key: str, left: Sequence[tuple[UUID, int, int, int]]) -> None:
+        old, data, moves = self._bucket.get(key), bytearray(), []
+        for stream_id, number, start, size in left:
+            moves.append((len(data), stream_id, number))
+            data += old[start : start + size]
+        fresh = self._put(f"{key.rpartition('/')[0]}/{uuid4()}", bytes(data))
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.executemany(sql.MOVE_PART, [(fresh, *move) for move in moves])
+            # What was deleted while it was written is in it still.
+            [(kept,)] = cursor.execute(sql.COUNT_PARTS, [fresh])
+            if kept == len(moves):
+                cursor.execute(sql.NOT_STALE, [fresh])
+
+
+class _ByStream(Generic[_Row]):
+    """Rows that come in the order of their streams, the first column, a stream at a time."""
+
+    def __init__(self, kind: Callable[..., _Row], rows: Iterable[tuple[Any, ...]]) -> None:
+        self._made: Callable[..., _Row] = kind
+        self._rows = iter(rows)
+        self._next = next(self._rows, None)
+
+    def of(self, stream_id: UUID) -> Iterator[_Row]:
+        """Those of a stream behind the one that was asked for last."""
+        while self._next is not None and self._next[0] == stream_id:
+            row, self._next = self._next, next(self._rows, None)
+            yield self._made(*row[1:])
+
+
+def first_kept(today: datetime, after_days: int) -> date:
+    """The first day whose runs stay in Postgres."""
+    return (today.astimezone(UTC) - timedelta(days=after_days)).date()
+
+
+def _values(object_id: UUID, piece: _Piece) -> tuple[object, ...]:
+    return (piece.stream_id, piece.number, object_id, piece.start, piece.size, *piece.outline)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

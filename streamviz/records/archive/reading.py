@@ -1,0 +1,118 @@
+"""Reading runs of the archive: the index says where they are, and what was read lately is kept in memory.
+
+All of it blocks, and raises ChunksAway while the storage does not answer.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from streamviz.records.archive.bucket import ChunksAway, ObjectGone, bucket
+from streamviz.records.archive.packing import Runs, unpacked
+from streamviz.records.models import ArchivedPart, ClientRun, UpstreamRun
+
+# A page that is looked at asks for the same parts again and again.
+MOST_KEPT_BYTES = 32 * 2**20
+_Place = tuple[UUID, int]
+
+
+class Kept:
+    """The parts that were read last, by object and place in it, of so many bytes in all."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most = most_bytes
+        self._lock = threading.Lock()
+        self._parts: OrderedDict[_Place, tuple[Runs, int]] = OrderedDict()
+        self._size = 0
+
+    def get(self, place: _Place) -> Runs | None:
+        """One that is kept."""
+        with self._lock:
+            if place not in self._parts:
+                return None
+            self._parts.move_to_end(place)
+            return self._parts[place][0]
+
+    def put(self, place: _Place, runs: Runs) -> None:
+        """Keep one, in place of those that were longest not asked for; none that is larger than all of them may be."""
+        size = runs.size
+        if size > self._most:
+            return
+        with self._lock:
+            if place in self._parts:
+                return
+            self._parts[place] = (runs, size)
+            self._size += size
+            while self._size > self._most:
+                _, (_, gone) = self._parts.popitem(last=False)
+                self._size -= gone
+
+
+_kept = Kept(MOST_KEPT_BYTES)
+
+
+def upstream_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[UpstreamRun]:
+    """The runs with any of the chunks from `first` to before `end`, in order; none of a stream that is not archived."""
+    wanted = _of(stream_id).filter(end_seq__gt=first)
+    for part in list(wanted if end is None else wanted.filter(first_seq__lt=end)):
+        for row in runs_of(part).upstream:
+            if row.first_seq + len(row.offsets) > first and (end is None or row.first_seq < end):
+                yield UpstreamRun(stream_id=stream_id, **row._asdict())
+
+
+def client_runs(stream_id: UUID, first: int = 0, end: int | None = None) -> Iterator[ClientRun]:
+    """The same of frames."""
+    wanted = _of(stream_id).filter(end_frame__gt=first)
+    for part in list(wanted if end is None else wanted.filter(first_frame__lt=end)):
+        for row in runs_of(part).client:
+            if row.first_frame + len(row.offsets) > first and (end is None or row.first_frame < end):
+                yield ClientRun(stream_id=stream_id, **row._asdict())
+
+
+def archived(ids: Iterable[UUID]) -> set[UUID]:
+    """Those of these streams whose runs are in the archive."""
+    return set(ArchivedPart.objects.filter(stream_id__in=ids, number=0).values_list("stream_id", flat=True))
+
+
+def is_archived(stream_id: UUID) -> bool:
+    """Whether a stream's runs are in the archive."""
+    return bool(archived([stream_id]))
+
+
+def require_readable(stream_id: UUID) -> None:
+    """Read the beginning of a stream where it is in the archive, so that who begins to send it knows that it can be
+    read. Raises ChunksAway."""
+    if (part := _of(stream_id).first()) is not None:
+        runs_of(part)
+
+
+def runs_of(part: ArchivedPart) -> Runs:
+    """A part's runs, from memory or from the storage."""
+    place = (part.object_id, part.start)
+    if (kept := _kept.get(place)) is not None:
+        return kept
+    try:
+        data = bucket().get(part.object.key, part.start, part.size)
+    except ObjectGone:
+        return _moved(part)
+    try:
+        runs = unpacked(data)
+    except ValueError as error:
+        raise ChunksAway(f"an object of the archive is damaged ({error})") from None
+    _kept.put(place, runs)
+    return runs
+
+
+def _moved(part: ArchivedPart) -> Runs:
+    """A part whose object was written anew since the index was read."""
+    again = _of(part.stream_id).filter(number=part.number).first()
+    if again is None or again.object_id == part.object_id:
+        raise ObjectGone("the object storage has lost an object of the archive")
+    return runs_of(again)
+
+
+def _of(stream_id: UUID) -> QuerySet[ArchivedPart]:
+    return ArchivedPart.objects.filter(stream_id=stream_id).select_related("object").order_by("number")

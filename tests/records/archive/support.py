@@ -1,0 +1,52 @@
+"""A storage to look into, and rounds of the archive's upkeep."""
+
+from typing import Any
+
+import psycopg
+from boto3.session import Session
+
+from streamviz.records.archive.bucket import Bucket
+from streamviz.records.archive.moving import Archiving, Moved
+from streamviz.records.archive.packing import unpacked
+from streamviz.records.database import conninfo
+from streamviz.records.models import ArchivedPart
+from streamviz.records.rules import Archive
+from tests.records.history import NOW
+
+
+class Storage:
+    """A bucket, seen from outside."""
+
+    def __init__(self, bucket: Bucket, archive: Archive) -> None:
+        self.bucket = bucket
+        self.archive = archive
+        session = Session(archive.key_id, archive.secret, region_name=archive.region)
+        self._client: Any = session.client("s3", endpoint_url=archive.endpoint)
+        self._client.create_bucket(Bucket=archive.bucket)
+
+    def objects(self) -> dict[str, bytes]:
+        """All that is in it."""
+        listed = self._client.list_objects_v2(Bucket=self.archive.bucket).get("Contents", [])
+        keys = [each["Key"] for each in listed]
+        return {key: self._client.get_object(Bucket=self.archive.bucket, Key=key)["Body"].read() for key in keys}
+
+
+def archive(bucket: Bucket) -> Moved:
+    """A round of the upkeep."""
+    with psycopg.connect(conninfo(), autocommit=True) as connection:
+        return Archiving(connection, bucket).round(NOW.date())
+
+
+def texts(storage: Storage) -> bytes:
+    """All chunks that are in the storage, whether anything leads to them or not: objects are parts in a row."""
+    found = b""
+    for data in storage.objects().values():
+        for piece in data.split(b"\x28\xb5\x2f\xfd")[1:]:
+            runs = unpacked(b"\x28\xb5\x2f\xfd" + piece)
+            found += b"".join(row.payload or b"" for row in runs.upstream)
+    return found
+
+
+def size_in_index() -> int:
+    """The bytes that the index leads to."""
+    return sum(ArchivedPart.objects.values_list("size", flat=True))
