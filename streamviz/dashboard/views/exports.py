@@ -31,7 +31,7 @@ _STREAMS_AT_ONCE = 50
 def export_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponseBase:
     """A stream that is over, in the form that `?as=` names."""
     stream = get_object_or_404(Stream.objects.exclude(outcome="").select_related("session", "key"), pk=stream_id)
-    return _file(request, f"stream-{stream_id}", [stream])
+    return _file(request, f"stream-{stream_id}", [stream], reads_first=True)
 
 
 @needs(roles.VIEW)
@@ -87,20 +87,21 @@ def _listed(filters: Filters) -> Iterator[Stream]:
             return
 
 
-def _file(request: HttpRequest, name: str, streams: Iterable[Stream]) -> HttpResponseBase:
+def _file(request: HttpRequest, name: str, streams: Iterable[Stream], *, reads_first: bool = False) -> HttpResponseBase:
+    """Where it `reads_first`, what cannot be read is told of before an answer has begun."""
     form = FORMS.get(request.GET.get("as", "jsonl"))
     if form is None:
         raise Http404("There is no such form.")
     pieces = form.write(streams, base_url(request))
-    # What cannot be read is told of before an answer has begun.
-    first = _some(pieces)
+    first = _some(pieces) if reads_first else b""
     headers = {"Content-Disposition": f'attachment; filename="{name}.{form.suffix}"', "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(_in_threads(first, pieces), content_type=form.content_type, headers=headers)
 
 
 async def _in_threads(first: bytes, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     """So many at once as are worth a thread's turn; the event loop serves streams in between."""
-    yield first
+    if first:
+        yield first
     some = sync_to_async(partial(_some, pieces))
     while data := await some():
         yield data
