@@ -87,6 +87,23 @@ class Spread(NamedTuple):
     p95: float | None
 
 
+class Range(NamedTuple):
+    """The median and the 95th percentile of one sort, whose look `css` names."""
+
+    css: str
+    p50: float
+    p95: float
+
+
+class Ranges(NamedTuple):
+    """Those of a step that begins `at`."""
+
+    at: datetime
+    words: str
+    href: str
+    ranges: Sequence[Range]
+
+
 class Bands(NamedTuple):
     """How many there are of each band in a step that begins `at`."""
 
@@ -146,6 +163,33 @@ def spreads(columns: Sequence[Spread | None], shown: Callable[[float], str] = _u
     return Chart(bars, shown(full) if bars else "")
 
 
+def ranges(columns: Sequence[Ranges | None], shown: Callable[[float], str], least: float) -> Chart:
+    """From each median to its 95th percentile, on a log scale of whole powers of ten, from `least` on."""
+    known = [each for column in columns if column for each in column.ranges]
+    if not known:
+        return Chart([], "")
+    low = math.floor(math.log10(max(least, min(each.p50 for each in known))))
+    high = max(low + 1, math.ceil(math.log10(max(least, *(each.p95 for each in known)))))
+
+    def place(value: float) -> float:
+        return 100 * (1 - max(0.0, math.log10(max(least, value)) - low) / (high - low))
+
+    bars = [
+        _bar(n, len(columns), column, [segment for each in column.ranges for segment in _range(each, place)])
+        for n, column in enumerate(columns)
+        if column
+    ]
+    return Chart(bars, f"{shown(10**high)}, from {shown(10**low)} on a log scale")
+
+
+def _range(each: Range, place: Callable[[float], float]) -> list[Segment]:
+    top, middle = place(each.p95), min(100 - _LEAST, place(each.p50))
+    return [
+        Segment(each.css, percent(top), percent(max(_LEAST, middle - top))),
+        Segment("median", percent(middle), percent(_LEAST)),
+    ]
+
+
 def heat(columns: Sequence[Bands | None], shown: Callable[[int], str]) -> Chart:
     """How many there are of each band, darker where there are more."""
     bands = [band for each in columns if each for band in each.numbers]
@@ -169,7 +213,9 @@ def _darkness(number: int, most: int) -> int:
     return max(1, math.ceil(_SHADES * number / most))
 
 
-def _bar(number: int, of: int, column: Column | Spread | Bands, segments: list[Segment], over: str = "") -> Bar:
+def _bar(
+    number: int, of: int, column: Column | Spread | Ranges | Bands, segments: list[Segment], over: str = ""
+) -> Bar:
     step = 100 / of
     x = number * step + step * (1 - _BAR) / 2
     return Bar(percent(x), percent(step * _BAR), column.words, column.href, segments, over, column.at)

@@ -31,6 +31,7 @@ TURNS_SHOWN = 10
 _MOST_REQUEST = 4_000_000
 _MOST_REQUESTS = 24_000_000
 _TEXT_CHARACTERS = 24_000
+_LAST_WORDS = 1_000
 # Of the tapes of streams that policies changed as many chunks are read at most.
 _MOST_CHUNKS = 4_000
 
@@ -154,6 +155,12 @@ def _tapes(ids: list[UUID]) -> dict[UUID, bytes]:
 def _got(wire_format: str, tape: bytes) -> list[tuple[BlockKind, str, str]]:
     state = aggregate_tape(wire_format, tape).state
     return [(block.kind, block.name, block.text) for block in state.blocks]
+
+
+def last_words(turn: Turn) -> str:
+    """The beginning of the text of a turn's answer; empty where it has none."""
+    texts = Block.objects.filter(stream=turn.stream, kind=BlockKind.CONTENT.value).order_by("-ordinal")
+    return texts.values_list(Left("text", _LAST_WORDS), flat=True).first() or ""
 
 
 def interventions(turns: Turns) -> list[tuple[Decision, Turn, int]]:

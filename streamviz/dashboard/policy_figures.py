@@ -9,7 +9,9 @@ from django.urls import reverse
 from streamviz.dashboard import charts
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.timespans import Timespan, between
+from streamviz.live.presentation.text import exact, plural
 from streamviz.records.models import PolicyVersion
+from streamviz.records.queries.policy_holds import Decider, Waits, waits
 from streamviz.records.queries.statistics import Holds, PolicyBucket, holds, policies_by_time
 
 _MOST_CHANGES = 50
@@ -68,6 +70,53 @@ def _verdict_values(bucket: PolicyBucket) -> list[tuple[str, float]]:
 
 def _policy_words(bucket: PolicyBucket) -> str:
     return f"{bucket.verdicts:,} verdicts, {bucket.interventions:,} intervened"
+
+
+_DECIDERS = {
+    Decider.POLICY: ("the policy", "by-policy"),
+    Decider.PERSON: ("a person", "by-person"),
+    Decider.NOBODY: ("timeout or failure", "by-nobody"),
+}
+_SHORTEST_WAIT = 1_000.0  # µs: what is shorter is drawn as this
+
+
+class WaitRow(NamedTuple):
+    """How long a policy held blocks that were decided by the same; `css` is their look in the drawing."""
+
+    decided_by: str
+    css: str
+    figures: Waits
+
+
+class HoldTimes(NamedTuple):
+    """The holds of a policy over time and in sum, by who decided. Without rows it held nothing that is over."""
+
+    chart: charts.Chart
+    rows: list[WaitRow]
+
+
+def hold_times(policy: str, span: Timespan) -> HoldTimes:
+    """How long a policy kept blocks back."""
+    columns: dict[datetime, list[Waits]] = defaultdict(list)
+    for each in waits(policy, span.since, span.until, span.step):
+        columns[each.at].append(each)
+    whole = waits(policy, span.since, span.until, span.until - span.since, origin=span.since)
+    drawn = [_wait_column(policy, span, at, columns[at]) if at in columns else None for at in span.steps]
+    chart = charts.ranges(drawn, lambda value: exact(round(value)), _SHORTEST_WAIT)
+    order = {decider: n for n, decider in enumerate(_DECIDERS)}
+    whole.sort(key=lambda each: order[each.decider])
+    return HoldTimes(chart, [WaitRow(*_DECIDERS[each.decider], each) for each in whole])
+
+
+def _wait_column(policy: str, span: Timespan, at: datetime, found: list[Waits]) -> charts.Ranges:
+    href = sessions_url(between(at, at + span.step), term("policy", policy))
+    words = "; ".join(
+        f"{plural(each.blocks, 'block')} by {_DECIDERS[each.decider][0]}, "
+        f"p50 {exact(round(each.p50))}, p95 {exact(round(each.p95))}"
+        for each in found
+    )
+    shown = [charts.Range(_DECIDERS[each.decider][1], each.p50, each.p95) for each in found]
+    return charts.Ranges(at, words, href, shown)
 
 
 def policy_changes(span: Timespan) -> list[Change]:

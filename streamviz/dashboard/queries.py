@@ -129,12 +129,19 @@ def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
             ended_at=max(ends[session.pk], default=None),
             streams=outcomes[session.pk].total(),
             models=[model for model, _ in models[session.pk].most_common()],
-            outcomes=[(marks.OUTCOMES.get(outcome, marks.RUNNING), n) for outcome, n in outcomes[session.pk].items()],
+            outcomes=_in_order(outcomes[session.pk]),
             verdicts=[(marks.DECISIONS[decision], n) for decision, n in decisions[session.pk].items()],
             kept=kept.get(session.pk, Kept()),
         )
         for session in sessions
     ]
+
+
+def _in_order(outcomes: Counter[str]) -> list[tuple[marks.StateMark, int]]:
+    """What still runs first, then as `marks.OUTCOMES` has them: the same in each row."""
+    order = ("", *marks.OUTCOMES)
+    found = sorted(outcomes.items(), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
+    return [(marks.OUTCOMES.get(outcome, marks.RUNNING), number) for outcome, number in found]
 
 
 def _spent(streams: QuerySet[Stream]) -> dict[uuid.UUID, Spent]:

@@ -45,7 +45,7 @@ def _tokens(spent: Spent) -> Fact:
 
 
 def _cost(spent: Spent) -> Fact:
-    unknown = f"{spent.unpriced} unknown" if spent.cost is not None and spent.unpriced else ""
+    unknown = "no known price" if spent.cost is None else f"{spent.unpriced} unknown" if spent.unpriced else ""
     return Fact("Cost", about(money(spent.cost), spent.estimated), unknown)
 
 
@@ -98,7 +98,7 @@ def _facts(record: Stream, stream: StreamView) -> list[TurnFact]:
     tokens = stream.tokens
     upstream, client = (stream.since_start(at) for at in (stream.upstream_first_at, stream.client_first_at))
     held = sum(block.hold or 0 for block in stream.blocks)
-    later = "" if upstream is None or client is None else f"client, +{exact(max(0, client - upstream))}"
+    later = "" if upstream is None or client is None else f"client, {exact(max(0, client - upstream))} later"
     called = one_line(stream.upstream_model, 80)
     status = UNKNOWN if record.status is None else str(record.status)
     return [

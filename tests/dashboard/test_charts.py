@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from streamviz.dashboard import charts
-from streamviz.dashboard.charts import Column, Segment, Spread
+from streamviz.dashboard.charts import Column, Range, Ranges, Segment, Spread
 from streamviz.dashboard.timespans import chosen
 
 NOW = datetime(2026, 9, 21, 12, 34, 56, tzinfo=UTC)
@@ -39,6 +39,18 @@ def test_a_spread_goes_from_the_median_to_the_95th() -> None:
     chart = charts.spreads([Spread(NOW, "a", "", 50.0, 100.0), Spread(NOW, "unknown", "", None, None)])
     [bar] = chart.bars
     assert bar.segments == [Segment("spread", "0.00%", "50.00%"), Segment("median", "50.00%", "2.00%")]
+
+
+def test_ranges_stand_on_a_log_scale_of_whole_powers_of_ten() -> None:
+    column = Ranges(NOW, "", "", [Range("mine", 1_000, 10_000), Range("theirs", 500_000, 1_000_000)])
+    chart = charts.ranges([column, None], str, 1_000)
+    assert chart.top == "1000000, from 1000 on a log scale"
+    [bar] = chart.bars
+    assert [each for each in bar.segments if each.css != "median"] == [
+        Segment("mine", "66.67%", "31.33%"),
+        Segment("theirs", "0.00%", "10.03%"),
+    ]
+    assert charts.ranges([None], str, 1_000) == ([], "")
 
 
 def test_one_that_stands_far_above_the_others_does_not_flatten_them() -> None:

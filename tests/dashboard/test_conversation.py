@@ -202,3 +202,28 @@ def test_it_takes_as_many_queries_for_many_turns_as_for_few(cast: Cast) -> None:
         for minutes in range(3, 40):
             answer(turn(session, minutes, RAN[:4]), RAN[4])
     assert numbers[0] == numbers[1]
+
+
+def test_the_head_says_what_was_done_where_it_went_wrong_and_how_it_ended(cast: Cast, guard: Policy) -> None:
+    session = ran()
+    first, second, _ = Stream.objects.filter(session=session).order_by("requested_at")
+    version = guard.versions.get()
+    reason = "run_tests is denied: it is <slow>."
+    Verdict.objects.create(stream=first, number=0, ordinal=1, policy_version=version, mode="enforce", decision="deny",
+                           reason=reason, took_us=1, at=NOON)  # fmt: skip
+    Stream.objects.filter(pk=second.pk).update(outcome="upstream_error", error="Overloaded")
+    shown = page(cast, session)
+    story = shown[shown.index('<dl class="story">') :].split("</dl>")[0]
+    said = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", story)).split())
+    assert said == (
+        "Did run_tests Went wrong turn 1 run_tests denied by guard it is <slow>. turn 2 upstream error Overloaded "
+        "Last turn 3 Mended."
+    )
+    assert 'href="?turn=1#t1"' in story
+    assert "upstream error" not in shown[: shown.index('class="story"')]  # the session ended well
+
+
+def test_the_head_of_a_session_in_which_nothing_happened_says_so(cast: Cast) -> None:
+    shown = page(cast, turn(None, 0, RAN[:2]).session)
+    assert "called no tools" in shown
+    assert "nothing failed, and no policy changed anything" in shown

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from streamviz.dashboard.policy_facts import done, recent_verdicts
 from streamviz.dashboard.policy_verdicts import verdict_rows
-from streamviz.records.models import Policy, Verdict
-from tests.dashboard.conftest import Cast, recorded
+from streamviz.records.models import Block, Policy, Verdict
+from tests.dashboard.conftest import Cast, hold, recorded
 
 DAY = timedelta(days=1)
 SAID: list[dict[str, Any]] = [
@@ -96,3 +96,18 @@ def test_the_page_draws_its_verdicts_over_time(cast: Cast, judged: Policy) -> No
     assert 'aria-label="Verdicts over time"' in page
     assert "The client got" in page
     assert "by hand" in page
+
+
+def test_the_page_draws_how_long_it_held_and_who_decided(cast: Cast, judged: Policy) -> None:
+    assert "Hold time over time" not in cast["bob"].get("/policies/guard/").content.decode()
+    stream, held_at = recorded(), timezone.now() - timedelta(hours=1)
+    hold(stream, ["rm -rf /"], kind="tool_call")
+    Block.objects.update(held_at=held_at, released_at=held_at + timedelta(seconds=3), held_by=["guard"])
+    version = judged.versions.get()
+    Verdict.objects.create(stream=stream, number=0, ordinal=0, policy_version=version, mode="enforce",
+                           decision="allow", by="alice", took_us=1, at=held_at)  # fmt: skip
+    page = cast["bob"].get("/policies/guard/").content.decode()
+    drawn = page[page.index('aria-label="Hold time over time"') :].split("</section>")[0]
+    assert "1 block by a person, p50 3.00 s, p95 3.00 s" in drawn
+    assert 'class="bar-by-person"' in drawn
+    assert "a person" in drawn[drawn.index("<table") :]

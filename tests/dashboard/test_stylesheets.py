@@ -11,7 +11,7 @@ TEMPLATES = ROOT / "templates"
 FRAMES = ("base", "bare")
 PAGES = sorted(path.stem for path in (TEMPLATES / "dashboard").glob("[a-z]*.html") if path.stem not in FRAMES)
 EVERYWHERE = {"tokens", "base", "parts"}
-PUT_TOGETHER = {"fill", "is", "kind", "mode", "state", "tick", "verdict"}  # and a word for what is shown
+PUT_TOGETHER = {"bar", "fill", "is", "kind", "mode", "state", "tick", "verdict"}  # and a word for what is shown
 
 
 def classes(sheet: str) -> set[str]:

@@ -16,6 +16,7 @@ from streamviz.live.feed import now_us
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.conversation import calls_of, conversation_of
 from streamviz.live.presentation.offered import offered_of
+from streamviz.live.presentation.session_story import last_of, story_of
 from streamviz.live.presentation.turn_drawing import drawing_of
 from streamviz.live.presentation.turn_outline import outline_of_lines
 from streamviz.live.presentation.turn_tree import Turn
@@ -47,6 +48,7 @@ def session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
         "turn_count": len(turns.all),
     }
     if turns.all:
+        context["story"] = story_of(turns.all, turns.views, conversations.last_words(last_of(turns.all)))
         context |= _conversation(turns, selected or turns.all[0], links)
         context["is_chosen"] = selected is not None
     return render(request, "dashboard/session.html", context)

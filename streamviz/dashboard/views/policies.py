@@ -12,8 +12,8 @@ from streamviz.core.verdicts import Mode
 from streamviz.dashboard import charts, policy_facts, roles, timespans
 from streamviz.dashboard.forms import BacktestForm, PolicyForm, PolicyModeForm, TryOutForm, WhyForm
 from streamviz.dashboard.pages import needs, render_page, signed_in_user
+from streamviz.dashboard.policy_figures import hold_times, policy_charts
 from streamviz.dashboard.policy_figures import policy_changes as policy_changes_in
-from streamviz.dashboard.policy_figures import policy_charts
 from streamviz.dashboard.policy_list import SMALLEST_FIRST, SORTED, policy_list
 from streamviz.dashboard.policy_verdicts import verdict_rows
 from streamviz.dashboard.rule_words import KINDS, rule_of
@@ -110,6 +110,7 @@ def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str,
         "over": over,
         "spans": [(name, words) for name, (words, _) in policy_facts.SPANS.items()],
         "chart": policy_charts(span).get(found.name),
+        "hold_times": hold_times(found.name, span),
         "axis": charts.axis(span),
         "changes": [each.mark for each in policy_changes_in(span) if each.version.policy_id == found.pk],
         "done": policy_facts.done(found, policy_facts.SPANS[over][1]),

@@ -56,7 +56,7 @@ def asked_filters(request: HttpRequest) -> Filters:
 def sessions(request: HttpRequest) -> HttpResponse:
     """The sessions of the newest streams that `?q=` asks for in a stretch of time, a page at a time."""
     asked = asked_of(request)
-    sorting = Sorting.asked(request.GET, dict.fromkeys(SORTED, True))
+    sorting = Sorting.asked(request.GET, {name: name != "models" for name in SORTED})
     context = {
         "problems": asked.problems,
         "has_streams": asked.oldest is not None,

@@ -13,10 +13,9 @@ from streamviz.dashboard import charts, queries, roles, timespans
 from streamviz.dashboard.comparing import COMPARED, USUAL, Compared
 from streamviz.dashboard.links import sessions_between, term
 from streamviz.dashboard.pages import needs
-from streamviz.dashboard.sorting import Sorting
 from streamviz.dashboard.stats import GROUPINGS, TOOL, stats_of
 from streamviz.dashboard.stats_csv import TABLES, as_csv
-from streamviz.dashboard.stats_sorting import GROUP_COLUMNS, POLICY_COLUMNS, TOOL_COLUMNS, sorted_stats
+from streamviz.dashboard.stats_sorting import Order, sorted_rules, sorted_stats
 from streamviz.records.queries import names
 from streamviz.records.queries.lint import broken_rules
 from streamviz.records.queries.rows import SearchTooBroad, limited
@@ -36,8 +35,7 @@ def stats(request: HttpRequest) -> HttpResponse:
         _one_of(COMPARED, request.GET.get("compare", ""), USUAL),
         *(_one_of(models, request.GET.get(name, ""), "") for name in ("model", "against")),
     )
-    groups = Sorting.asked(request.GET, TOOL_COLUMNS if group == TOOL else GROUP_COLUMNS)
-    policies = Sorting.asked(request.GET, POLICY_COLUMNS, "policy_sort")
+    order = Order.asked(request.GET, has_tools=group == TOOL)
     asked = {
         **({} if compared.time == USUAL else {"compare": compared.time}),
         **{name: value for name, value in (("model", compared.model), ("against", compared.against)) if value},
@@ -51,8 +49,8 @@ def stats(request: HttpRequest) -> HttpResponse:
         "compared": compared,
         "kept": {name: value for name, value in kept.items() if name not in ("model", "against")},
         "models": models[:_MOST_MODELS],
-        "sorting": groups,
-        "policy_sorting": policies,
+        "sorting": order.groups,
+        "order": order,
         "ranges": [(words, _url(kept, range=name), name == span.name) for name, words in ranges.items()],
         "groupings": [(name, _url(kept, by=name), name == group) for name in (*GROUPINGS, TOOL)],
         "comparisons": [
@@ -65,9 +63,9 @@ def stats(request: HttpRequest) -> HttpResponse:
     }
     try:
         with limited():
-            found = stats_of(span, group, compared, groups.by if groups.is_descending else "")
-            found = sorted_stats(found, groups, policies)
-            lint = broken_rules(span.since, span.until)
+            by = order.groups.by if order.groups.is_descending else ""
+            found = sorted_stats(stats_of(span, group, compared, by), order)
+            lint = sorted_rules(broken_rules(span.since, span.until), order)
             context |= {"stats": found, "lint": lint}
     except SearchTooBroad:
         return render(request, "dashboard/stats.html", context | {"is_too_broad": True})

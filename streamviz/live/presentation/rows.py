@@ -12,7 +12,7 @@ from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.calls import call_line
 from streamviz.live.presentation.spark import Spark, counts_of, spark_of
 from streamviz.live.presentation.strip import Strip, strip_of
-from streamviz.live.presentation.text import age, one_line, plural
+from streamviz.live.presentation.text import age, one_line, plain_reason, plural
 from streamviz.live.presentation.views import StreamView
 
 _MOST_ASKS = 5
@@ -135,7 +135,8 @@ def asks_of(stream: StreamView, now: int, prefix: str = "h") -> list[Ask]:
 def _ask(block: BlockView, seconds: int, prefix: str) -> Ask:
     line = call_line(block.text, block.length) if block.is_tool_call else block.summary
     left = f"{seconds // 60}:{seconds % 60:02}"
-    return Ask(block, line, one_line(block.hold_reason, _WHY_CHARACTERS), seconds, left, prefix)
+    why = one_line(plain_reason(block.hold_reason, block.title), _WHY_CHARACTERS)
+    return Ask(block, line, why, seconds, left, prefix)
 
 
 def last_of(quiet_since: int, ended_at: int | None, now: int) -> Clock:

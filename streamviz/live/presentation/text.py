@@ -27,6 +27,11 @@ def one_line(text: str, most: int) -> str:
     return printable(" ".join(text[: most * 2].split())[:most])
 
 
+def plain_reason(reason: str, name: str) -> str:
+    """A policy's reason, where it is told beside the name of what it is about and the verdict."""
+    return reason.removeprefix(f"{name} is denied: ")
+
+
 def last_line(text: str, most: int) -> str:
     """The end of a text, on one line."""
     return printable(" ".join(text[-most * 2 :].split())[-most:])

@@ -57,6 +57,8 @@ ORDER BY s.requested_at DESC, s.id DESC LIMIT %(most)s
 SORTED = {
     "streams": "count(*)",
     "started": "min(s.requested_at)",
+    "models": "min(s.requested_model)",
+    "outcome": "count(*) FILTER (WHERE s.outcome NOT IN ('completed', ''))",
     "duration": "max(s.ended_at) - min(s.requested_at)",
     "tokens": "sum(s.output_tokens)",
     "cost": "sum(s.cost)",
