@@ -26,6 +26,8 @@ model_list:
 """
 START_SECONDS = 240
 STOP_SECONDS = 30
+# Those that a process may run on, as taskset lists them; None for all.
+Cpus = int | str | None
 FORM_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
 
@@ -69,7 +71,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def upstream(cpu: int | None) -> Iterator[Gateway]:
+def upstream(cpu: Cpus) -> Iterator[Gateway]:
     """The fixed upstream, which is also what clients call directly."""
     port = free_port()
     with _running([sys.executable, "-m", "bench.upstream", str(port)], "upstream", {}, cpu) as process:
@@ -78,7 +80,7 @@ def upstream(cpu: int | None) -> Iterator[Gateway]:
 
 
 @contextmanager
-def provider(command: list[str], port: int, cpu: int | None) -> Iterator[None]:
+def provider(command: list[str], port: int, cpu: Cpus) -> Iterator[None]:
     """Another upstream, listening at `port`."""
     with _running(command, "provider", {}, cpu) as process:
         _wait_until_it_listens(port, process, "provider")
@@ -86,22 +88,24 @@ def provider(command: list[str], port: int, cpu: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def streamviz(upstream_port: int, cpu: int | None) -> Iterator[Gateway]:
-    """streamviz with a database of its own, empty at first."""
-    shutil.rmtree(VAR / "streamviz", ignore_errors=True)
+def streamviz(upstream_port: int, cpu: Cpus, **settings: str) -> Iterator[Gateway]:
+    """streamviz with a database of its own, empty at first. One with settings of its own may run beside another."""
+    name = "-".join(["streamviz", *settings.values()])
+    shutil.rmtree(VAR / name, ignore_errors=True)
     port = free_port()
     environment = {
-        "VAR_DIR": str(VAR / "streamviz"),
+        "VAR_DIR": str(VAR / name),
         "PORT": str(port),
         "SIMULATOR_PORT": str(free_port()),
         "DATABASE_URL": "",
         "LOG_LEVEL": "WARNING",
         "OPENAI_BASE_URL": f"http://127.0.0.1:{upstream_port}/v1",
         "OPENAI_API_KEY": "bench",
+        **settings,
     }
-    with _running([sys.executable, "manage.py", "up"], "streamviz", environment, cpu) as process:
-        _wait_until_it_says(r"curl -N ", process, "streamviz")
-        key, link = ((VAR / "streamviz" / name).read_text().strip() for name in ("first_key", "sign_in_link"))
+    with _running([sys.executable, "manage.py", "up"], name, environment, cpu) as process:
+        _wait_until_it_says(r"curl -N ", process, name)
+        key, link = ((VAR / name / file).read_text().strip() for file in ("first_key", "sign_in_link"))
         starter = psutil.Process(process.pid)
         server = next(child for child in starter.children() if child.cmdline()[-1:] == ["serve"])
         yield Gateway("streamviz", port, key, link, server, starter)
@@ -115,7 +119,7 @@ def sign_in(link: str, client: httpx.Client) -> None:
 
 
 @contextmanager
-def litellm_proxy(upstream_port: int, cpu: int | None) -> Iterator[Gateway]:
+def litellm_proxy(upstream_port: int, cpu: Cpus) -> Iterator[Gateway]:
     """The LiteLLM proxy, one worker with no database, from its own environment."""
     port = free_port()
     config = VAR / "litellm.yaml"
@@ -151,7 +155,7 @@ def say(line: str) -> None:
 
 @contextmanager
 def _running(
-    command: list[str], name: str, environment: dict[str, str], cpu: int | None
+    command: list[str], name: str, environment: dict[str, str], cpu: Cpus
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that is pinned to a CPU, with all that it starts, and ended with the block. Its output is in VAR."""
     VAR.mkdir(parents=True, exist_ok=True)

@@ -198,9 +198,12 @@ _DATABASE = environment.postgres("DATABASE_URL") or embedded_postgres.django_set
 DATABASES = {"default": environment.pooled(_DATABASE, environment.count("DATABASE_POOL", 0))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# How many servers share the port. What `serve` tells those that it starts: its socket, and the hub between them.
+# How many servers share the port. What `serve` tells those that it starts: its socket, which of them each is, where
+# they count their connections, and the hub between them.
 WORKERS = environment.workers("WORKERS")
 LISTENER = environment.text("STREAMVIZ_LISTENER")
+SERVER = environment.count("STREAMVIZ_SERVER", 0)
+SHARES = environment.text("STREAMVIZ_SHARES")
 HUB = environment.text("STREAMVIZ_HUB")
 
 REDIS_URL = environment.text("REDIS_URL")

@@ -5,9 +5,11 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
@@ -50,22 +52,50 @@ def settings() -> dict[str, dict[str, str]]:
     }
 
 
-@pytest.mark.parametrize("name", ["nginx.conf", "nginx-compose.conf"])
-def test_nginx_takes_its_file(tmp_path: Path, name: str) -> None:
+def nginx_command(folder: Path, name: str, more: str = "") -> list[str]:
+    """To run nginx with that file and what else is to be in its `http` block, with a certificate of its own."""
     certificate = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x"]
-    files = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"]
+    files = ["-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem"]
     subprocess.run([program("openssl"), *certificate, *files], check=True, capture_output=True)
     text = (DEPLOY / name).read_text()
-    text = re.sub(r"(ssl_certificate\s+)\S+;", rf"\g<1>{tmp_path}/cert.pem;", text)
-    text = re.sub(r"(ssl_certificate_key\s+)\S+;", rf"\g<1>{tmp_path}/key.pem;", text)
+    text = re.sub(r"(ssl_certificate\s+)\S+;", rf"\g<1>{folder}/cert.pem;", text)
+    text = re.sub(r"(ssl_certificate_key\s+)\S+;", rf"\g<1>{folder}/key.pem;", text)
+    text = re.sub(r"listen (\d+)", rf"listen unix:{folder}/\1.socket", text)
     text = text.replace("/etc/nginx/nginx-locations.conf", str(DEPLOY / "nginx-locations.conf"))
     # Debian's nginx is older than what looks a name up again and again.
     text = re.sub(r"resolver [^;]*;| resolve(?= )", "", text).replace("server web:", "server 127.0.0.1:")
-    whole = tmp_path / "nginx.conf"
-    whole.write_text(f"pid {tmp_path}/pid; events {{}}\nhttp {{ access_log off;\n{text}\n}}")
-    command = [program("nginx"), "-t", "-q", "-e", "stderr", "-c", whole]
-    checked = subprocess.run(command, capture_output=True, text=True)
+    text = text.replace("server 127.0.0.1:8000", f"server unix:{folder}/ours.socket")
+    whole = folder / "nginx.conf"
+    whole.write_text(f"pid {folder}/pid; events {{}}\nhttp {{ access_log off;\n{text}\n{more}\n}}")
+    return [program("nginx"), "-q", "-e", "stderr", "-c", str(whole)]
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[httpx.Client]:
+    """Asks nginx, with our file, before a server that answers 200 to everything."""
+    ours = f"server {{ listen unix:{tmp_path}/ours.socket; return 200; }}"
+    command = nginx_command(tmp_path, "nginx.conf", ours)
+    running = subprocess.Popen([*command, "-g", "daemon off; master_process off;"])
+    try:
+        transport = httpx.HTTPTransport(uds=f"{tmp_path}/443.socket", verify=False, retries=9)
+        with httpx.Client(base_url="https://viz.example", transport=transport) as client:
+            yield client
+    finally:
+        running.terminate()
+        running.wait()
+
+
+@pytest.mark.parametrize("name", ["nginx.conf", "nginx-compose.conf"])
+def test_nginx_takes_its_file(tmp_path: Path, name: str) -> None:
+    checked = subprocess.run([*nginx_command(tmp_path, name), "-t"], capture_output=True, text=True)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_nginx_keeps_the_figures_from_others_below_a_path_too(asked: httpx.Client) -> None:
+    for path in ("/metrics", "/streamviz/metrics", "/team/viz/metrics", "/streamviz//metrics", "/streamviz/%6detrics"):
+        assert asked.get(path).status_code == 403, path
+    for path in ("/", "/streamviz/", "/metrics/x", "/v1/batches/metrics", "/streamviz/v1beta/metrics"):
+        assert asked.get(path).status_code == 200, path
 
 
 def test_systemd_takes_its_unit(tmp_path: Path) -> None:

@@ -4,16 +4,18 @@ import queue
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from django.conf import settings
 
 from streamviz.faults import Fault
-from streamviz.ops.children import Address, Child, stop_together
+from streamviz.ops.children import Child, stop_together
 from streamviz.ops.keeping import Keeping
-from streamviz.ops.supervisor import reachable_host, stoppable
+from streamviz.ops.supervisor import stoppable
 from streamviz.serving.closing import connect_nobody_more
+from streamviz.serving.sharing import Shares
 
 BACKLOG = 512
 # Less than whoever started this one gives it.
@@ -44,15 +46,21 @@ def run(count: int) -> None:
 
 
 def _children(count: int, listener: int, folder: Path) -> tuple[Child, list[Child]]:
-    socket_path = folder / "hub"
+    socket_path, shares_path = folder / "hub", folder / "shares"
     environment = {
         "STREAMVIZ_LISTENER": str(listener),
         "STREAMVIZ_HUB": str(socket_path),
+        "STREAMVIZ_SHARES": str(shares_path),
     }
-    answers = Address(reachable_host(), settings.PORT).answers
     hub = Child("hub", ["streamviz.live.hub", str(socket_path)], socket_path.exists, {})
-    names = [f"server {number}" for number in range(1, count + 1)]
-    return hub, [Child(name, ["django", "serve"], answers, environment, [listener]) for name in names]
+    shares = Shares.make(shares_path, count)
+
+    def server(number: int) -> Child:
+        own = environment | {"STREAMVIZ_SERVER": str(number)}
+        # Whether it answers cannot be asked: another that shares the port may.
+        return Child(f"server {number + 1}", ["django", "serve"], partial(shares.serves, number), own, [listener])
+
+    return hub, [server(number) for number in range(count)]
 
 
 @contextmanager

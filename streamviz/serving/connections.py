@@ -30,9 +30,16 @@ class Connection(tcp.Server):
     ) -> None:
         """Called by Twisted for each connection that a port takes, and for one that another process took."""
         super().__init__(sock, protocol, client, server, sessionno, reactor)
-        if isinstance(server, Port):
-            self.notice_lost_peers(server.silence_seconds)
-            self.hold_little()
+        self._port = server if isinstance(server, Port) else None
+        if self._port is not None:
+            self._port.took(self)
+
+    def connectionLost(self, reason: Any) -> None:
+        """Called by Twisted, perhaps twice."""
+        super().connectionLost(reason)
+        port, self._port = self._port, None
+        if port is not None:
+            port.lost()
 
     def writeSomeData(self, data: bytes) -> int | ConnectionLost:
         """Called by Twisted, and here."""
@@ -118,6 +125,14 @@ class Port(tcp.Port):
 
     transport = Connection
     silence_seconds = 0.0
+
+    def took(self, connection: Connection) -> None:
+        """Called by each connection that it takes."""
+        connection.notice_lost_peers(self.silence_seconds)
+        connection.hold_little()
+
+    def lost(self) -> None:
+        """Called by each of them once it is closed."""
 
 
 @implementer(IPushProducer)

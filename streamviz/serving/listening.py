@@ -13,10 +13,14 @@ from twisted.python.failure import Failure
 from streamviz.asgi_types import Application
 from streamviz.faults import Fault
 from streamviz.serving.closing import connect_nobody_more
-from streamviz.serving.connections import Port
+from streamviz.serving.connections import Connection, Port
 from streamviz.serving.server import BACKLOG, Drain, HandOver, Limits, Server
+from streamviz.serving.sharing import Share
 
 logger = logging.getLogger(__name__)
+
+# A server that has nothing to do takes whoever connects within a millisecond.
+GIVE_WAY_SECONDS = 0.005
 
 
 class Listening(Server):
@@ -61,10 +65,35 @@ def _close(listener: Port) -> None:
 
 
 class SharedPort(Port):
-    """Takes one connection at a time, so that whichever server has time for it takes the next."""
+    """Takes one connection at a time, so that whichever server has time for it takes the next. One that has more
+    connections than another leaves it that one for a moment: streams last, and by chance alone a server has twice as
+    many as the other."""
+
+    share: Share
+
+    def took(self, connection: Connection) -> None:
+        """Called by the connection."""
+        super().took(connection)
+        self.share.change(1)
+
+    def lost(self) -> None:
+        """Called by the connection."""
+        self.share.change(-1)
 
     def doRead(self) -> None:
         """Called by Twisted where somebody connects."""
+        if self.share.is_more_than_anothers():
+            self.stopReading()
+            reactor.callLater(GIVE_WAY_SECONDS, self._take_what_is_left)
+        else:
+            self._take()
+
+    def _take_what_is_left(self) -> None:
+        if self.connected:
+            self._take()
+            self.startReading()
+
+    def _take(self) -> None:
         self.numberAccepts = 1
         super().doRead()
 
@@ -73,16 +102,29 @@ class Sharing(Server):
     """Serves those who connect to a socket that listens already, which goes on listening when this server stops."""
 
     def __init__(
-        self, application: Application, listening: socket.socket, drain: Drain, hand_over: HandOver, limits: Limits
+        self,
+        application: Application,
+        listening: socket.socket,
+        share: Share,
+        drain: Drain,
+        hand_over: HandOver,
+        limits: Limits,
     ) -> None:
         super().__init__(application, drain, hand_over, limits)
         self._listening = listening
+        self._share = share
 
     def _open(self) -> Callable[[], object]:
         with self._listening:  # Twisted has a descriptor of its own
             fd, family = self._listening.fileno(), self._listening.family
             listener = SharedPort._fromListeningDescriptor(reactor, fd, family, self.http_factory)
         listener.silence_seconds = self.limits.silence_seconds
+        listener.share = self._share
         listener.startListening()
+        self._share.begin()
         logger.info("Listening on port %s with others", listener.getHost().port)
-        return partial(_close, listener)  # the other servers may stop too
+        return partial(self._close, listener)
+
+    def _close(self, listener: SharedPort) -> None:
+        _close(listener)  # the other servers may stop too
+        self._share.end()

@@ -4,6 +4,7 @@ import gc
 import socket
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -45,13 +46,15 @@ def serve() -> None:
     from streamviz.proxy.early import passage, too_long
     from streamviz.proxy.worker import worker
     from streamviz.serving.listening import Listening, Sharing
+    from streamviz.serving.sharing import Share
 
     gc.enable()
     limits = Limits(settings.CLIENT_SILENCE_SECONDS, settings.TRUSTED_PROXIES)
     drain = partial(worker.drain, settings.STOP_GRACE_SECONDS)
     if settings.LISTENER:
         shared = socket.socket(fileno=int(settings.LISTENER))
-        server: Server = Sharing(application, shared, drain, screens.hand_over, limits)
+        share = Share(Path(settings.SHARES), settings.SERVER)
+        server: Server = Sharing(application, shared, share, drain, screens.hand_over, limits)
     else:
         server = Listening(application, settings.HOST, settings.PORT, drain, screens.hand_over, limits)
     server.gate = partial(passage, worker)
