@@ -60,7 +60,9 @@ def story(
     start = as_microseconds(at)
     chunks = list(raws) or tool_stream()
     beginning = {
-        name: changes.pop(name) for name in ("requested_model", "key_id", "request", "session_name") if name in changes
+        name: changes.pop(name)
+        for name in ("requested_model", "key_id", "request", "session_name", "asked")
+        if name in changes
     }
     session_id = uuid.uuid5(uuid.NAMESPACE_URL, session or str(stream_id))
     head = opened(stream_id, session_id=session_id, session_label=session, requested_at=start, **beginning)

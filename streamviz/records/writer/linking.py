@@ -8,7 +8,7 @@ another, its streams move there, and workers are told on the channel `streamviz_
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
@@ -27,11 +27,19 @@ _LOCK = 7_241_006
 # A label, or a name, in a notification, which takes 8,000 bytes.
 _MOST_CHARACTERS = 300
 _MOST = 2_000
+# So long a conversation may rest. The same answer may be in very many: what is read of them is bounded by this.
+_LONGEST_REST = timedelta(days=30)
 _FAILED = [str(each) for each in FAILED]
 
 # Until this is stored, others that store do not look: of two that belong together one would miss the other.
 _ALONE = "SELECT pg_advisory_xact_lock(%s)"
-_WAITING = "SELECT id FROM records_stream WHERE asked && %s::bigint[] AND NOT (asked = '{}')"
+_BEGAN = "SELECT min(requested_at) FROM records_stream WHERE id = ANY(%s)"
+# Nobody asks for an answer before its own request.
+_WAITING = """
+SELECT id FROM records_stream
+WHERE asked && %(left)s::bigint[] AND NOT (asked = '{}') AND requested_at >= %(since)s
+ORDER BY requested_at LIMIT %(most)s
+"""
 _ASKING = """
 SELECT id, session_id, client, user_agent, requested_at, asked, parent, is_named FROM records_stream
 WHERE id = ANY(%s) ORDER BY requested_at, id
@@ -44,7 +52,8 @@ SELECT id, session_id, client, user_agent, requested_at, marks AS asked, outcome
     SELECT FROM records_stream AS next
     WHERE next.parent = stream.id AND next.relation = 'retry' AND next.outcome <> ALL(%(failed)s)
 ) AS is_retried
-FROM records_stream AS stream WHERE marks && %(asked)s::bigint[] AND NOT (marks = '{}')
+FROM records_stream AS stream
+WHERE marks && %(asked)s::bigint[] AND NOT (marks = '{}') AND requested_at BETWEEN %(since)s AND %(until)s
 ORDER BY requested_at DESC LIMIT %(most)s
 """
 _ELSEWHERE = """
@@ -149,7 +158,7 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
         for stream, old, new in cursor.execute(_ELSEWHERE, [following]).fetchall():
             _move(cursor, stream, old, new)
     if left:
-        asking |= {row[0] for row in cursor.execute(_WAITING, [left])}
+        asking |= _waiting(cursor, left, [batch.stream_id for batch in batches if batch.closed])
     parents = {entry.parent for entry in opened if entry.parent is not None}
     if asking:
         parents |= _link_all(cursor, asking)
@@ -158,12 +167,28 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
         cursor.execute(_FORKS, {"parents": list(parents), "failed": _FAILED})
 
 
+def _waiting(cursor: psycopg.Cursor, left: Sequence[int], streams: Sequence[UUID]) -> set[UUID]:
+    """Those that were stored before what they ask for."""
+    [(since,)] = cursor.execute(_BEGAN, [streams]).fetchall()
+    return {row[0] for row in cursor.execute(_WAITING, {"left": left, "since": since, "most": _MOST})}
+
+
 def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
     """Find parents, or surer ones, and give all whose followers are others now."""
     rows = cursor.connection.cursor(row_factory=class_row(_Row))
     asking = rows.execute(_ASKING, [list(ids)]).fetchall()
     marks = list({mark for row in asking for mark in row.asked})
-    found = {row.id: row for row in rows.execute(_FOUND, {"asked": marks, "failed": _FAILED, "most": _MOST}).fetchall()}
+    if not asking:
+        return set()
+    times = [row.requested_at for row in asking]
+    wanted = {
+        "asked": marks,
+        "failed": _FAILED,
+        "most": _MOST,
+        "until": max(times),
+        "since": min(times) - _LONGEST_REST,
+    }
+    found = {row.id: row for row in rows.execute(_FOUND, wanted).fetchall()}
     by_mark: dict[int, list[_Row]] = defaultdict(list)
     for row in found.values():
         for mark in row.asked:

@@ -1,0 +1,60 @@
+"""Which streams are found to go on from which, however often the same was said, and what that costs."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from streamviz.records.links import Kind, numbered
+from streamviz.records.writer import linking
+from tests.records.conftest import Query
+from tests.records.history import NOW, store, story
+from tests.records.writer.test_retries import POPULAR, _read, link_of
+
+MARK = numbered(Kind.ANSWER, b"the same")
+
+
+def answered(minutes: float = 0) -> UUID:
+    """A stream whose answer others may ask for is stored, so long after NOW."""
+    [stream_id] = store(story(NOW + timedelta(minutes=minutes), session="one", marks=(MARK,)))
+    return stream_id
+
+
+def asking(minutes: float, session: str = "another") -> UUID:
+    """A stream is stored that goes on from such an answer."""
+    [stream_id] = store(story(NOW + timedelta(minutes=minutes), session=session, asked=(MARK,)))
+    return stream_id
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_it_goes_on_from_the_answer_that_it_asks_for_whichever_is_stored_first(query: Query, is_first: bool) -> None:
+    first, second = (answered(), asking(1)) if is_first else reversed((asking(1), answered()))
+    assert link_of(query, second) == (first, "turn")
+
+
+@pytest.mark.parametrize(("days", "is_found"), [(29, True), (31, False)])
+def test_it_is_not_looked_for_among_what_is_long_ago(query: Query, days: int, is_found: bool) -> None:
+    first = answered(-days * 24 * 60)
+    assert link_of(query, asking(0)) == ((first, "turn") if is_found else (None, ""))
+
+
+def test_what_asked_before_it_began_is_not_read_for_a_new_answer(query: Query) -> None:
+    popular = asking(-60)
+    query(POPULAR, 300, popular)
+    query("ANALYZE records_stream")
+    waiting = linking._WAITING.replace("%(left)s", "%s").replace("%(since)s", "%s").replace("%(most)s", "%s")
+    [(plan,)] = query(f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) {waiting}", [MARK], NOW, 2_000)
+    assert _read(plan[0]["Plan"]) == 0
+
+
+def test_an_answer_that_many_had_long_ago_is_not_read(query: Query) -> None:
+    popular = answered(-40 * 24 * 60)
+    query(POPULAR, 300, popular)
+    query("ANALYZE records_stream")
+    names = "failed", "asked", "since", "until", "most"
+    found = linking._FOUND
+    for name in names:
+        found = found.replace(f"%({name})s", "%s")
+    given = [linking._FAILED, linking._FAILED, [MARK], NOW - linking._LONGEST_REST, NOW, 2_000]
+    [(plan,)] = query(f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) {found}", *given)
+    assert _read(plan[0]["Plan"]) == 0
