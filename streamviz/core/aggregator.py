@@ -195,7 +195,8 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     def _few(self, things: list[T]) -> list[T]:
         """What an event tells of, so far as one may tell of so many: to read each takes its time, even where it makes
         no block of its own. Raises UpstreamError."""
-        self._count(max(0, len(things) - 1))
+        if len(things) > 1:
+            self._count(len(things) - 1)
         return things
 
     def _count(self, things: int) -> None:

@@ -55,7 +55,7 @@ def decode_strictly(text: str) -> object:
 
 def has_more_values(data: bytes, most: int) -> bool:
     """Whether JSON has more than `most` values, by its commas and brackets, before time is spent on reading it."""
-    if sum(map(data.count, (b",", b"[", b"{"))) <= most:  # those in texts too
+    if len(data) <= most or sum(map(data.count, (b",", b"[", b"{"))) <= most:  # those in texts too
         return False
     bare = _without_escapes(data)
     quotes, marks = 0, 0

@@ -19,8 +19,8 @@ _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
 _LINE = re.compile(rb"\r\n|\n|\r")
 _LONGEST_END = 4
 # What some clients end a line at besides (str.splitlines of Python, and what is made with it), in UTF-8.
-_OTHER_ENDS_OF_ASCII = (b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e")
-_OTHER_ENDS = (*_OTHER_ENDS_OF_ASCII, b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
+_OTHER_ENDS_OF_ASCII = b"\x0b\x0c\x1c\x1d\x1e"
+_OTHER_ENDS = (b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
 _OTHER_FIELD = re.compile(rb"(?:[\x0b\x0c\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9])[ \t]*(?:data|event)")
 # The last byte of each that JSON has unescaped, which is looked for first since that is quick, all of it, its escape.
 _ESCAPED = (
@@ -142,8 +142,8 @@ def is_ambiguous(raw: bytes, data: bytes | None) -> bool:
 
 
 def _other_ends(text: bytes) -> int:
-    ends = _OTHER_ENDS_OF_ASCII if text.isascii() else _OTHER_ENDS
-    return sum(map(text.count, ends)) if any(map(text.__contains__, ends)) else 0
+    ends = len(text) - len(text.translate(None, _OTHER_ENDS_OF_ASCII))
+    return ends if text.isascii() else ends + sum(map(text.count, _OTHER_ENDS))
 
 
 def write_event(data: bytes, name: str = "") -> bytes:

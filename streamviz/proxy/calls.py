@@ -109,7 +109,7 @@ async def serve(caller: Caller, request: ModelRequest, receive: ASGIReceiveCalla
         _give_back(call)
         raise
     try:
-        await until_over(_carry(call), receive, driver, worker)
+        await until_over(_carry(call, target), receive, driver, worker)
     finally:
         _leave(call)
 
@@ -154,11 +154,11 @@ def _keep(call: _Call, request: ModelRequest) -> None:
     stream.session_label = call.worker.sessions.label(stream.session_id, stream.session_label)
 
 
-async def _carry(call: _Call) -> None:
+async def _carry(call: _Call, found: Target) -> None:
     """Have the request judged to its end, send it where it goes, and carry the answer."""
     exchange, life = call.exchange, call.stream.life
     try:
-        target = await _settle(call)
+        target = await _settle(call, found)
         request = _record_settled(call)
         if target is None or life.is_ending:
             await call.driver.carry_out()
@@ -200,17 +200,21 @@ def _record_settled(call: _Call) -> ModelRequest:
     return request
 
 
-async def _settle(call: _Call) -> Target | None:
-    """Have the request judged to its end, and give where it goes; None where it does not go upstream.
+async def _settle(call: _Call, found: Target) -> Target | None:
+    """Have the request judged to its end, and give where it goes; None where it does not go upstream. What is `found`
+    holds where nobody was asked about the request, and nobody changed it.
 
     A policy may name another model. Then the policies of that model judge the request, and its answer; each changes it
     once, so this comes to an end. Raises RequestError where there is no such model.
     """
     context, model = call.stream.context, call.asked.model
+    is_asked = call.exchange.has_questions
     while True:
         await call.driver.settle()
         if call.stream.life.is_ending or not call.exchange.judged():
             return None
+        if not is_asked and context.request.fields is call.asked.fields:
+            return found
         target = await call.caller.find(call.asked.replaced_by(context.request))
         if context.request.model == model:
             return target

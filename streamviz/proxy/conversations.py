@@ -169,9 +169,8 @@ class Conversations:
         """The same request, where it failed just now: in the session that the client names, or on its connection. Of
         another model there it has to go on from something: many models are asked the same to begin with."""
         for mark in (one.marks.request, one.marks.request_of_any):
-            for other in reversed(self._by_mark.get(mark, ())):
-                if not other.has_failed or other.is_retried:
-                    continue
+            failed = [each for each in self._by_mark.get(mark, ()) if each.has_failed and not each.is_retried]
+            for other in reversed(failed):
                 is_here = (other.port, other.client) == (one.port, one.client)
                 is_proof = mark == one.marks.request or other.parent is not None
                 if is_here and is_proof if session is None else other.session == session:

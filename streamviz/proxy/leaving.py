@@ -35,14 +35,18 @@ class Endable(Protocol):
 
 
 class Race:
-    """A call beside those who may end it: `running` is the call, `leaving` its client, `stopping` all others."""
+    """A call beside those who may end it: `running` is the call, `leaving` its client; all others `say` why."""
 
     def __init__(
         self, call: Coroutine[None, None, None], receive: ASGIReceiveCallable, ended: Endable, worker: Worker
     ) -> None:
-        self.running = asyncio.ensure_future(call)
+        loop = asyncio.get_running_loop()
+        self.running = loop.create_task(call)
         self.leaving = asyncio.ensure_future(receive())
-        self.stopping: asyncio.Future[Say] = asyncio.get_running_loop().create_future()
+        self.say: Say | None = None
+        self._is_decided: asyncio.Future[None] = loop.create_future()
+        self.running.add_done_callback(self._decide)
+        self.leaving.add_done_callback(self._decide)
         self._ended = ended
         self._worker = worker
         ended.stream.cancel = lambda by: self._stop(partial(ended.cancelled, by))
@@ -50,9 +54,8 @@ class Race:
 
     async def first(self) -> None:
         """Return when the call is over, or somebody ends it."""
-        those = (self.running, self.leaving, self.stopping)
         with self._worker.stopped_by(partial(self._stop, self._ended.stopped)):
-            await asyncio.wait(those, return_when=asyncio.FIRST_COMPLETED)
+            await self._is_decided
         self._ended.stream.cancel = None
 
     async def close(self) -> None:
@@ -63,10 +66,15 @@ class Race:
 
     def _stop(self, say: Say) -> bool:
         """Have the call end for this reason; False where it ends already, or is over."""
-        if self.stopping.done():
+        if self._is_decided.done():
             return False
-        self.stopping.set_result(say)
+        self.say = say
+        self._is_decided.set_result(None)
         return True
+
+    def _decide(self, _: "asyncio.Future[Any]") -> None:
+        if not self._is_decided.done():
+            self._is_decided.set_result(None)
 
 
 async def until_over(
@@ -86,8 +94,8 @@ async def until_over(
         elif leaving.done():
             exchange.left(_why(leaving))
             await worker.floods.take()  # many may leave at once, and it takes a while to close a long stream
-        else:
-            await _cut_short(driver, running, leaving, race.stopping.result())
+        elif race.say is not None:
+            await _cut_short(driver, running, leaving, race.say)
     except asyncio.CancelledError:
         # The server has waited long enough: for an application whose client has left, or for all when it stops.
         if leaving.done():

@@ -197,8 +197,8 @@ async def _until_over(passing: _Passing, race: Race) -> None:
         await race.first()
         if race.running.done():
             race.running.result()
-        elif race.stopping.done():
-            race.stopping.result()()
+        elif race.say is not None:
+            race.say()
             raise http.CannotEnd(passing.stream.error)
         else:
             passing.left()

@@ -27,7 +27,8 @@ class Row(NamedTuple):
 
 
 def _header(name: str) -> Callable[[Header, JsonObject], str]:
-    return lambda header, _: header(name.encode())
+    raw = name.encode()
+    return lambda header, _: header(raw)
 
 
 def _codex(header: Header, _: JsonObject) -> str:

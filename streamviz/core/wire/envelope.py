@@ -35,6 +35,7 @@ _TITLE = re.compile(r"(?=.{0,64}$)[\w.:/@()&+-]+(?: [\w.:/@()&+-]+){0,4}")
 _OPAQUE = _names("signature thought_signature encrypted_content")
 # In fewer digits there is nothing that anybody looks for.
 _LARGE = 10**11
+_NUMBERS = (int, float)
 # How much is remembered of what a stream has told (characters, and some for each text), and of texts in pieces.
 _ROOM = 500_000
 _JOINED = 1_000
@@ -87,6 +88,7 @@ class Envelope:
         self._room = _ROOM
         self._joined: dict[tuple[object, ...], str] = {}
         self._new: list[Told] = []
+        self._before: JsonObject = {}
         self.is_odd = False
 
     def take(self) -> list[Told]:
@@ -95,8 +97,12 @@ class Envelope:
         return new
 
     def read_chat(self, payload: JsonObject) -> None:
-        self._members(payload, _CHUNK if isinstance(payload.get("choices"), list | None) else _NOTHING)
-        for choice in as_list(payload.get("choices")):
+        choices = payload.get("choices")
+        told = {**payload, "choices": None} if isinstance(choices, list) else payload
+        if told != self._before:  # as in few chunks
+            self._before = told
+            self._members(told, _CHUNK if told.get("choices") is None else _NOTHING)
+        for choice in as_list(choices):
             if isinstance(choice, dict):
                 self._members(choice, _CHOICE)
                 number = choice.get("index")
@@ -218,7 +224,7 @@ class Envelope:
                 if isinstance(value, str):
                     if value in words:
                         continue  # as in nearly every chunk
-                elif value is None or (isinstance(value, int | float) and -_LARGE < value < _LARGE):
+                elif value is None or _is_small(value):
                     continue
             self._member(name, value)
 
@@ -230,7 +236,7 @@ class Envelope:
             form = _TITLE if name in _TITLED and isinstance(value, str) else _NAME
         if isinstance(value, str):
             self._tell((value,), form)
-        elif value is not None:
+        elif value is not None and not _is_small(value):
             self._tell_all_of(value, form)
 
     def _tell_all_of(self, value: object, form: re.Pattern[str] | None) -> None:
@@ -282,6 +288,11 @@ class Envelope:
             joined = self._joined[place] = (before + value)[-_JOINED:]
             if before:
                 self._new.append(Told(joined, beside.is_word(joined)))
+
+
+def _is_small(value: object) -> bool:
+    """Whether it is a number in whose digits there is nothing."""
+    return isinstance(value, _NUMBERS) and -_LARGE < value < _LARGE
 
 
 def _is_opaque(name: str, value: object) -> bool:

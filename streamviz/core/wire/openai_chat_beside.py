@@ -47,7 +47,8 @@ def _choice_says_beside(choice: object) -> bool:
         return True
     if (logprobs := members.get("logprobs")) and _tokens_say_beside(logprobs):
         return True
-    return any(_delta_says_beside(members[name]) for name in ("delta", "message") if members.get(name))
+    delta, message = members.get("delta"), members.get("message")
+    return bool((delta and _delta_says_beside(delta)) or (message and _delta_says_beside(message)))
 
 
 def _is_text_again(choice: JsonObject) -> bool:
