@@ -59,6 +59,7 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "text_rule": lambda: build("text_rule", {"patterns": ["secret"], "replacement": "[gone]"}),
     "redact": lambda: build("redact", {}),
     "tool_schema": lambda: build("tool_schema", {"undeclared": "allow"}),
+    "shell_rule": lambda: build("shell_rule", {"tools": ["run"]}),
     "llm_judge": lambda: build("llm_judge", {"model": "m", "instructions": "It destroys data."}),
     "limits": lambda: build("limits", {"stream": {"tool_calls": 10**6, "blocks": 10**6, "output_tokens": 10**9}}),
     "request_rule": lambda: build("request_rule", {"models": ["*"]}),

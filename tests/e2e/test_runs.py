@@ -86,17 +86,16 @@ def test_a_client_that_leaves_ends_all_of_it(proxied: Proxied) -> None:
 
 
 def test_a_key_that_may_not_choose_is_refused(proxied: Proxied) -> None:
+    def status(executor: str) -> int:
+        body = {"model": "sim/content?speed=inf", "messages": MESSAGES}
+        return proxied.post(body, x_streamviz_executor=executor).status
+
     proxied.query("UPDATE records_apikey SET may_choose_executor = false")
     try:
-        until(
-            lambda: (
-                proxied.post({"model": "sim/content", "messages": MESSAGES}, x_streamviz_executor="reasoning").status
-                == 403
-            )
-        )
+        until(lambda: status("reasoning") == 403)
     finally:
         proxied.query("UPDATE records_apikey SET may_choose_executor = true")
-    until(lambda: proxied.post({"model": "sim/content", "messages": MESSAGES}, x_streamviz_executor="x").status == 400)
+    until(lambda: status("x") == 400)
 
 
 def test_a_route_names_its_executor(proxied: Proxied) -> None:

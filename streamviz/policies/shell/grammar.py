@@ -12,6 +12,9 @@ MOST_STEPS = 2_000
 # A here-document that has not come is looked for from the beginning each time.
 MOST_HERE_DOCUMENTS = 100
 DEEPEST = 100
+# Bytes that the parser is given at once, and again for the text of each node: more would make a long command's words
+# cost as much as it is long, each.
+_PIECE = 4_096
 
 
 def parse(text: str) -> Node:
@@ -28,7 +31,7 @@ def parse(text: str) -> Node:
         return steps > MOST_STEPS
 
     def piece(at: int, point: Point) -> bytes:
-        return source[at : at + MOST_CHARACTERS]
+        return source[at : at + _PIECE]
 
     try:
         return Parser(_BASH).parse(piece, progress_callback=is_too_much).root_node

@@ -2,18 +2,17 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models, transaction
-from django.utils import timezone
 
 from streamviz import policies
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
 from streamviz.core.policy import DEFAULT_SECONDS
 from streamviz.core.verdicts import Mode
+from streamviz.records.models.versions import Version, Versioned
 
 BY_HAND = [("", "no"), ("deny", "yes; denied when nobody answers"), ("allow", "yes; allowed when nobody answers")]
 OWN_CODE = "python"
@@ -78,7 +77,7 @@ class PolicyFields(models.Model):
         return {field.name: getattr(self, field.name) for field in PolicyFields._meta.local_fields}
 
 
-class Policy(PolicyFields):
+class Policy(PolicyFields, Versioned):
     """A policy as it stands. `save` makes a version of every change; who made it and why goes in with it."""
 
     name = models.SlugField(max_length=60, unique=True)
@@ -133,33 +132,20 @@ class Policy(PolicyFields):
     def save(
         self, *args: Any, by: User | None = None, reason: str = "", seen: int | None = None, **kwargs: Any
     ) -> None:
-        # The row is locked until the end, so that two changes at once cannot take one number.
-        Policy.objects.select_for_update().filter(pk=self.pk).first()
-        # Asked for anew: `versions` may have been read, and kept, before the lock.
-        newest = PolicyVersion.objects.filter(policy=self.pk).first() if self.pk else None
+        newest = self.newest_version()
         self.require_unchanged(seen, newest)
-        is_changed = newest is None or newest.fields() != self.fields()
         self.require_may_change(by, newest)
-        if is_changed and by is not None and not reason.strip():
+        if by is not None and not reason.strip() and self.is_changed(newest):
             raise ValidationError({"why": "Give a reason; it is saved with the new version."})
-        if is_changed:
-            self.version = newest.number + 1 if newest else 1
-        super().save(*args, **kwargs)
-        if is_changed:
-            self.versions.create(number=self.version, changed_by=by, reason=reason, **self.fields())
+        self.save_version(newest, by, reason, *args, **kwargs)
 
 
-class PolicyVersion(PolicyFields):
+class PolicyVersion(PolicyFields, Version):
     """A policy as it was from `changed_at` on. Never changed once made: verdicts point here."""
 
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="versions")
-    number = models.PositiveIntegerField()
-    changed_at = models.DateTimeField(default=timezone.now)
-    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    reason = models.CharField(max_length=500, blank=True)
 
-    class Meta:
-        ordering = ["-number"]
+    class Meta(Version.Meta):
         constraints = [models.UniqueConstraint(fields=["policy", "number"], name="policy_version_number")]
 
     def __str__(self) -> str:

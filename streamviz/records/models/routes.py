@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
-from django.utils import timezone
 
 from streamviz.core.base_urls import wrong_with_url
 from streamviz.executors import registry
 from streamviz.executors.executor import ExecutorError
+from streamviz.records.models.versions import Version, Versioned
 
 
 class RouteFields(models.Model):
@@ -47,7 +46,7 @@ class RouteFields(models.Model):
         return {field.name: getattr(self, field.name) for field in RouteFields._meta.local_fields}
 
 
-class Route(RouteFields):
+class Route(RouteFields, Versioned):
     """A model name that clients ask for, and what LiteLLM is to make of it. `save` makes a version of every change."""
 
     name = models.CharField(max_length=200, unique=True, help_text="The model name that clients ask for.")
@@ -72,28 +71,15 @@ class Route(RouteFields):
 
     @transaction.atomic
     def save(self, *args: Any, by: User | None = None, reason: str = "", **kwargs: Any) -> None:
-        # The row is locked until the end, so that two changes at once cannot take one number.
-        Route.objects.select_for_update().filter(pk=self.pk).first()
-        newest = RouteVersion.objects.filter(route=self.pk).first() if self.pk else None
-        is_changed = newest is None or newest.fields() != self.fields()
-        if is_changed:
-            self.version = newest.number + 1 if newest else 1
-        super().save(*args, **kwargs)
-        if is_changed:
-            self.versions.create(number=self.version, changed_by=by, reason=reason, **self.fields())
+        self.save_version(self.newest_version(), by, reason, *args, **kwargs)
 
 
-class RouteVersion(RouteFields):
+class RouteVersion(RouteFields, Version):
     """A route as it was from `changed_at` on. Never changed once made."""
 
     route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="versions")
-    number = models.PositiveIntegerField()
-    changed_at = models.DateTimeField(default=timezone.now)
-    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    reason = models.CharField(max_length=500, blank=True)
 
-    class Meta:
-        ordering = ["-number"]
+    class Meta(Version.Meta):
         constraints = [models.UniqueConstraint(fields=["route", "number"], name="route_version_number")]
 
     def __str__(self) -> str:
