@@ -10,7 +10,9 @@ from streamviz.core.events import BlockKind
 from streamviz.exchange.recording import outline_of
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import Feed
+from streamviz.live.presentation import marks
 from streamviz.live.presentation.block_views import TAIL_CHARACTERS
+from streamviz.live.presentation.run_calls import tools_run
 from streamviz.live.presentation.spark import counts_of
 from streamviz.live.presentation.stream_views import view_of
 from streamviz.live.presentation.views import (
@@ -92,13 +94,18 @@ def whole(stream: LiveStream, now: int) -> RowSource:
     counts = counts_of(stream.received_at, now, stream.ended_at)
     view = view_of(outline_of(stream, ASKED_CHARACTERS))
     if stream.calls:
-        marked = [_mark(call, now) for call in stream.calls[-MOST_CALLS:]]
+        marked = [
+            _mark(call, now, goes_on=not stream.ended_at and call is stream.calls[-1])
+            for call in stream.calls[-MOST_CALLS:]
+        ]
         view = structs.replace(view, calls=marked, call_count=len(stream.calls))
     return RowSource(stream.id, now, _tail_of(stream), view, counts)
 
 
-def _mark(call: LiveStream, now: int) -> CallMark:
-    state = view_of(outline_of(call, 0)).settled_state(now)
+def _mark(call: LiveStream, now: int, *, goes_on: bool) -> CallMark:
+    """How a call of a run stands; the tools that one let run do so as long as it is the last one."""
+    view = view_of(outline_of(call, 0))
+    state = marks.RUNNING if goes_on and tools_run(view) else view.settled_state(now)
     return CallMark(call.id, call.part, state.word, state.css)
 
 

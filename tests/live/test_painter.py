@@ -89,6 +89,9 @@ async def test_a_run_is_a_row_with_its_calls() -> None:
     assert "2 before them" in shown
     assert "plan &lt;1&gt;" not in shown
     assert f"/streams/{made[13].stream.id}/" in shown
+    made[13].stream.part = "tools 2"
     await made[13].end()
-    assert "14 calls, plan &lt;13&gt;: completed" in row.look().parts["calls"]
+    assert "14 calls, tools 2: running" in row.look().parts["calls"]
+    await run.end()
+    assert "tools 2: completed" in row.look().parts["calls"]
     assert Row(made[0]).look().parts["calls"] == ""

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +17,8 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.executors.registry import build as build_executor
 from streamviz.live.feed import Feed
 from streamviz.policies import build
-from streamviz.proxy import calls
+from streamviz.proxy import calls, runs
+from streamviz.proxy.clock import Clock
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey, KnownRoute, ScopedPolicy
@@ -27,6 +29,8 @@ from tests.exchange.support import event
 from tests.executors.support import USAGE, payloads, plan, said, use
 from tests.records.support import ROOM
 
+# In µs.
+SECOND = 1_000_000
 USES = plan("use_tools", use("wait", seconds=0), use("count_words", text="a b"))
 
 
@@ -190,36 +194,65 @@ async def test_a_person_decides_before_a_call_runs(
     assert ("wait(" in thinking(client)) == (decision is Decision.ALLOW)
 
 
-async def test_a_client_that_leaves_while_a_call_is_held_ends_all_of_it(
-    worker: Worker, answering: Callable[..., Model]
+class Stubborn:
+    """A source with a tool that goes on for as long as anybody lets it, and does not heed being cancelled."""
+
+    prefix = description = ""
+    name = "wait"
+    parameters: dict[str, object] = {}
+
+    def __init__(self) -> None:
+        self.has_begun, self.may_end = asyncio.Event(), asyncio.Event()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Any]:
+        yield (self,)
+
+    async def run(self, _: object) -> str:
+        self.has_begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self.may_end.wait()
+        return "never"
+
+
+async def begun(worker: Worker, part: str) -> None:
+    """Return once a call of the run has said something."""
+    while not any(each.part == part and each.received_at for each in worker.observers.feed.running.values()):
+        await asyncio.sleep(0)
+
+
+PHASES: dict[str, tuple[list[Any], Callable[[Worker, Stubborn], Awaitable[object]]]] = {
+    "plan 2": (
+        [said(plan("continue_thinking")), [*said('{"tho')[:1], asyncio.Event()]],
+        lambda worker, _: begun(worker, "plan 2"),
+    ),
+    "tools 1": ([said(USES)], lambda worker, _: held(worker)),
+    "": ([said(USES)], lambda _, tool: tool.has_begun.wait()),
+    "answer": ([said(plan()), [*said("Do")[:1], asyncio.Event()]], lambda worker, _: begun(worker, "answer")),
+}
+
+
+@pytest.mark.parametrize("part", list(PHASES))
+async def test_a_client_that_leaves_ends_all_of_it_within_a_second(
+    worker: Worker, answering: Callable[..., Model], monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
-    answering(said(USES))
-    guard(worker, ByHand(3600, Decision.DENY))
+    answers, until_then = PHASES[part]
+    model, tool = answering(*answers), Stubborn()
+    monkeypatch.setattr(runs, "BuiltIn", lambda: tool)
+    if part == "tools 1":
+        guard(worker, ByHand(3600, Decision.DENY))
     client = Client(worker)
-    await held(worker)
+    await until_then(worker, tool)
+    left_at = Clock().now()
     client.leave()
     await over(client, worker)
-    streams = worker.observers.feed.finished.values()
-    outcomes = {stream.part: stream.outcome for stream in streams}
-    assert outcomes == {"plan 1": "completed", "tools 1": "client_disconnected", "": "client_disconnected"}
-
-
-async def test_a_client_that_leaves_while_the_model_plans_or_answers_ends_its_calls(
-    worker: Worker, answering: Callable[..., Model]
-) -> None:
-    for part, answers in (
-        ("plan 2", [said(plan("continue_thinking")), [asyncio.Event()]]),
-        ("answer", [said(plan()), [*said("Do")[:1], asyncio.Event()]]),
-    ):
-        model = answering(*answers)
-        client = Client(worker)
-        while len(model.requests) < 2:
-            await asyncio.sleep(0)
-        client.leave()
-        await over(client, worker)
-        assert model.closed == 2
-        last = [stream for stream in worker.observers.feed.finished.values() if stream.part == part]
-        assert last[-1].outcome == "client_disconnected"
+    streams = {stream.part: stream for stream in worker.observers.feed.finished.values()}
+    assert all(stream.ended_at and stream.ended_at - left_at < SECOND for stream in streams.values())
+    assert {streams[""].outcome, streams[part].outcome} == {"client_disconnected"}
+    assert model.closed == len(model.requests)
+    tool.may_end.set()
 
 
 async def test_a_person_who_cancels_the_run_ends_its_calls(worker: Worker, answering: Callable[..., Model]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from streamviz.core.outcome import Outcome
 from streamviz.live.presentation.text import UNKNOWN, about, age, count, money, one_line, plural
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import Span, end_of
@@ -33,12 +34,18 @@ class RunCalls(NamedTuple):
 def run_calls(run: StreamView, calls: Sequence[StreamView], now: int) -> RunCalls:
     """The drawing at the time `now` (µs since the epoch)."""
     start, end = run.requested_at, end_of(run, now)
-    lanes = [_lane(call, start, max(1, end - start), now) for call in calls]
+    nexts = [*(call.requested_at for call in calls[1:]), end]
+    lanes = [_lane(call, start, max(1, end - start), now, until) for call, until in zip(calls, nexts, strict=False)]
     return RunCalls(lanes, " · ".join([plural(len(calls), "call"), *_spent(calls)]))
 
 
-def _lane(call: StreamView, start: int, length: int, now: int) -> CallLane:
-    end = end_of(call, now)
+def tools_run(call: StreamView) -> bool:
+    """Whether a call let tools run: they do from its end until the run goes on."""
+    return call.part.startswith("tools ") and call.outcome == Outcome.COMPLETED
+
+
+def _lane(call: StreamView, start: int, length: int, now: int, until: int) -> CallLane:
+    end = until if tools_run(call) else end_of(call, now)
     left, right = (min(100.0, max(0.0, (at - start) * 100 / length)) for at in (call.requested_at, end))
     width = max(_LEAST, right - left)
     part = one_line(call.part, 60)

@@ -1,0 +1,23 @@
+"""The calls of a run over its time."""
+
+from msgspec.structs import replace
+
+from streamviz.live.presentation.run_calls import run_calls
+from streamviz.live.presentation.stream_views import view_of_running
+from tests.live.support import Running
+
+
+async def test_tools_run_until_their_run_goes_on() -> None:
+    call = view_of_running(Running().stream)
+    at = call.requested_at
+    over = {"outcome": "completed", "ended_at": at + 10}
+    run = replace(call, outcome="completed", ended_at=at + 100)
+    calls = [
+        replace(call, part="plan 1", requested_at=at, **over),
+        replace(call, part="tools 1", requested_at=at + 10, **over),
+        replace(call, part="answer", requested_at=at + 60, outcome="completed", ended_at=at + 100),
+    ]
+    lanes = run_calls(run, calls, at + 500).lanes
+    assert [(lane.span.x, lane.span.width) for lane in lanes] == [
+        ("0.00%", "10.00%"), ("10.00%", "50.00%"), ("60.00%", "40.00%")
+    ]  # fmt: skip
