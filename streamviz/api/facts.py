@@ -6,7 +6,9 @@ from heapq import merge
 from itertools import islice
 from operator import itemgetter
 from time import monotonic
+from typing import TypeVar
 
+import msgspec
 from channels.db import database_sync_to_async
 from django.conf import settings
 from msgspec.structs import replace
@@ -42,6 +44,7 @@ LARGE_BYTES = 64 * 1024
 # When something was (µs since the epoch), and what.
 TimedFact = tuple[int, Fact]
 _at = itemgetter(0)
+_Told = TypeVar("_Told", bound=msgspec.Struct)
 
 
 def _when_and_which(held: tuple[int, Held]) -> tuple[int, int]:
@@ -68,7 +71,7 @@ class Facts:
     async def batches(self) -> AsyncGenerator[list[TimedFact]]:
         """Raises Stream.DoesNotExist where it is deleted meanwhile."""
         try:
-            yield [(self._requested_at, _opened(self._stream))]
+            yield [(self._requested_at, _told(Opened, self._stream, stream_id=self._stream.pk))]
             if self._stream.outcome:
                 self._known_holds = await database_sync_to_async(_holds_of)(self._stream)
             is_over = False
@@ -194,62 +197,20 @@ def _asked(request: bytes, wire_format: str) -> Iterable[Asked]:
     return [_part(n, parts[n]) for n in range(len(parts))[-MOST_PARTS:]]
 
 
+def _told(kind: type[_Told], source: object, /, **given: object) -> _Told:
+    """What is told of something under the names that it has itself, but for what is given."""
+    same = {name: getattr(source, name) for name in kind.__struct_fields__ if name not in given}
+    return kind(**same, **given)
+
+
 def _part(number: int, part: Part) -> Asked:
-    return Asked(
-        number=number,
-        kind=str(part.kind),
-        role=part.role,
-        text=part.text[:MOST_TEXT],
-        name=part.name,
-        call_id=part.call_id,
-        size=part.size,
-        is_error=part.is_error,
-        is_cut=len(part.text) > MOST_TEXT,
-    )
-
-
-def _opened(stream: Stream) -> Opened:
-    return Opened(
-        stream_id=stream.pk,
-        session_id=stream.session_id,
-        requested_model=stream.requested_model,
-        upstream_model=stream.upstream_model,
-        provider=stream.provider,
-        wire_format=stream.wire_format,
-        parent=stream.parent,
-        relation=stream.relation,
-    )
+    text, is_cut = part.text[:MOST_TEXT], len(part.text) > MOST_TEXT
+    return _told(Asked, part, number=number, kind=str(part.kind), text=text, is_cut=is_cut)
 
 
 def _judged(given: Given) -> Judged:
-    verdict, policy, version = given
-    return Judged(
-        number=verdict.number,
-        ordinal=verdict.ordinal,
-        subject=verdict.subject,
-        policy=policy,
-        version=version,
-        mode=verdict.mode,
-        decision=verdict.decision,
-        reason=verdict.reason,
-        failure=verdict.failure,
-        by=verdict.by,
-        took=verdict.took,
-    )
+    return _told(Judged, given.verdict, policy=given.policy, version=given.version)
 
 
 def _closed(closed: StreamClosed) -> Closed:
-    return Closed(
-        outcome=closed.outcome,
-        finish_reason=closed.finish_reason,
-        status=closed.status,
-        error=closed.error,
-        input_tokens=closed.input_tokens,
-        output_tokens=closed.output_tokens,
-        cache_read_tokens=closed.cache_read_tokens,
-        cache_written_tokens=closed.cache_written_tokens,
-        reasoning_tokens=closed.reasoning_tokens,
-        cost=None if closed.cost is None else float(closed.cost),
-        upstream_model=closed.upstream_model,
-        provider=closed.provider,
-    )
+    return _told(Closed, closed, cost=None if closed.cost is None else float(closed.cost))

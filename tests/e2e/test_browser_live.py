@@ -296,6 +296,20 @@ def test_a_person_cancels_a_stream_and_its_client_is_told(proxied: Proxied, alic
     assert proxied.simulator.get_json(f"/_ended/{own}")["closed_early"] is True
 
 
+def test_a_run_is_a_row_that_unfolds_and_its_page_has_its_calls(alice: Visitor, proxied: Proxied) -> None:
+    session, page = new_session(), alice.open("/")
+    asked = [{"role": "user", "content": session}]
+    body = {"model": "sim/reasoner?speed=inf&seconds=3600", "messages": asked, "stream": True}
+    with proxied.posting(body, x_session_id=session, x_streamviz_executor="reasoning"):
+        row = page.locator(".stream-row", has_text=session)
+        row.locator("summary").click()
+        expect(row.locator(".row-calls li")).to_have_text(["plan 1 completed", "tools 1 running"])
+        alice.open(stream_path(proxied, session))
+        expect(page.get_by_role("heading", name="Calls of this run")).to_be_visible()
+        expect(page.get_by_role("link", name="tools 1")).to_be_visible()
+    assert alice.complaints == []
+
+
 def worker(server: Streamviz) -> tuple[Program, str]:
     """Another worker of the same streamviz, and where it is."""
     port = free_port()

@@ -1,5 +1,7 @@
 """Adding up what several calls came to."""
 
+from typing import TypeGuard
+
 from streamviz.core.json_value import JsonObject
 
 
@@ -12,9 +14,9 @@ def _sum(one: object, other: object) -> object:
     if isinstance(one, dict) and isinstance(other, dict):
         return added(one, other)
     if _is_number(one) and _is_number(other):
-        return one + other  # type: ignore[operator]
+        return one + other
     return one if other is None else other
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
