@@ -24,20 +24,32 @@ GRACE_SECONDS = 20
 
 
 @contextmanager
-def running() -> Iterator["Fleet"]:
+def running(commit: str) -> Iterator["Fleet"]:
+    """Of this checkout, or of another commit where one is named."""
     folder = Path(tempfile.mkdtemp(prefix="streamviz-bench-"))
     folder.chmod(0o755)  # PgBouncer runs as another user
     try:
         with ExitStack() as stack:
-            yield Fleet(stack, folder)
+            root = stack.enter_context(_checkout(folder / "before", commit)) if commit else ROOT
+            yield Fleet(stack, folder, root)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _checkout(folder: Path, commit: str) -> Iterator[Path]:
+    git = ["git", "-C", str(ROOT), "worktree"]
+    subprocess.run([*git, "add", "--quiet", "--detach", str(folder), commit], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run([*git, "remove", "--force", str(folder)], check=True)
 
 
 class Fleet:
     """All that runs."""
 
-    def __init__(self, stack: ExitStack, folder: Path) -> None:
+    def __init__(self, stack: ExitStack, folder: Path, root: Path) -> None:
         self.redis = stack.enter_context(Redis(_program("redis-server")))
         self.postgres = EmbeddedPostgres(folder / "postgres")
         self.postgres.start()
@@ -55,6 +67,7 @@ class Fleet:
             self._machine(folder / name, url, simulator, workers) for name, workers in (("a", 2), ("b", 1))
         ]
         first, second = self.machines
+        first.root = second.root = root
         first.manage("migrate")
         first.prepare()
         second.key = first.key
@@ -80,6 +93,15 @@ class Fleet:
         machine.server.process.send_signal(signal.SIGTERM)
         machine.server.wait()
         self.start_server(machine)
+
+    def upgrade(self, machine: Machine) -> None:
+        """Replace what it runs by this checkout's. The writer first: it reads what older servers write."""
+        assert machine.writer
+        machine.root = ROOT
+        machine.writer.process.send_signal(signal.SIGTERM)
+        machine.writer.wait()
+        machine.start_writer()
+        self.restart(machine)
 
     def start_bouncer(self) -> None:
         self._bouncer = Program([_program("pgbouncer"), str(self._bouncer_file)], os.environ)

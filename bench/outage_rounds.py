@@ -18,6 +18,7 @@ from bench.fleet import Fleet, running, servers, state
 from tests.e2e.load import Tape
 from tests.e2e.machine import Machine, check_record
 from tests.e2e.proxied import until
+from tests.services import ROOT
 
 SHORT, LONG = "content?chunks=60&pace=15", "content?chunks=600&pace=15"  # about 1 s and 9 s
 Outage = Callable[["Clients"], str]
@@ -75,11 +76,16 @@ class Clients:
                 tape.error, tape.received = bytes(tape.received[:200]).decode(), bytearray()
 
 
-def measure(clients: int, requests: int, seconds: float, only: str) -> None:
+def measure(clients: int, requests: int, seconds: float, only: str, commit: str, streams: int) -> None:
     """Print a row for each whose name has `only` in it, then whether the record has what clients got. So many requests
-    are made during the restarts by turns; Redis and a writer are away for so many seconds."""
-    with running() as fleet:
-        outages = _outages(fleet, requests, seconds)
+    are made during the restarts by turns; Redis and a writer are away for so many seconds. Where a commit is named, all
+    run that at first, on a record of so many streams, and are upgraded from it."""
+    with running(commit) as fleet:
+        if streams:
+            amounts = ("--streams", str(streams), "--chunks", str(20 * streams), "--days", "14")
+            fleet.machines[0].manage("seed_history", *amounts)
+        upgrade: dict[str, Outage] = {"machines are upgraded by turns": partial(_upgrade_by_turns, fleet)}
+        outages = (upgrade if commit else {}) | _outages(fleet, requests, seconds)
         _measure(fleet, {name: outage for name, outage in outages.items() if only in name}, clients)
 
 
@@ -130,6 +136,19 @@ def _restart_by_turns(fleet: Fleet, requests: int, clients: Clients) -> str:
         for machine in fleet.machines:
             fleet.restart(machine)
     return _state_after(fleet.machines[0], 0)
+
+
+def _upgrade_by_turns(fleet: Fleet, _: Clients) -> str:
+    """The database while all servers are the old ones, then machine after machine."""
+    first = fleet.machines[0]
+    first.root = ROOT
+    began = time.monotonic()
+    first.manage("migrate")
+    took = time.monotonic() - began
+    meanwhile = _state_after(first, 5)
+    for machine in fleet.machines:
+        fleet.upgrade(machine)
+    return f"{meanwhile}; migrated in {took:.1f} s, then {_state_after(first, 5)}"
 
 
 def _kill_a_server(machine: Machine, clients: Clients) -> str:

@@ -17,12 +17,14 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=60, help="for which Redis and a writer are away")
     parser.add_argument("--only", default="", help="outages whose name has this in it")
+    parser.add_argument("--before", default="", help="the commit from which all are upgraded by turns, before the rest")
+    parser.add_argument("--streams", type=int, default=0, help="on record at first")
     asked = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
     django.setup()
     from bench.outage_rounds import measure
 
-    measure(asked.clients, asked.requests, asked.seconds, asked.only)
+    measure(asked.clients, asked.requests, asked.seconds, asked.only, asked.before, asked.streams)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ SELECT stream_id FROM (
 
 class Machine:
     """What `manage.py up` starts, each part by itself. `descriptors` is how many files and connections the server may
-    open, 0 where that is left as it is."""
+    open, 0 where that is left as it is; `root` is the checkout that it runs."""
 
     def __init__(self, var_dir: Path, database_url: str, simulator_port: int, **settings: str) -> None:
         self.var_dir = var_dir
@@ -53,6 +53,7 @@ class Machine:
             **settings,
         )
         self.descriptors = 0
+        self.root = ROOT
         self.server: Program | None = None
         self.writer: Program | None = None
         self.said: list[str] = []
@@ -81,7 +82,7 @@ class Machine:
     def manage(self, *arguments: str) -> str:
         """Run a management command to its end: what it said."""
         command = [sys.executable, "manage.py", *arguments]
-        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=self.root, env=self.environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -126,7 +127,7 @@ class Machine:
         until(is_so, 120)
 
     def _start(self, command: str, *before: str) -> Program:
-        return Program([*before, sys.executable, "manage.py", command], self.environment)
+        return Program([*before, sys.executable, "manage.py", command], self.environment, self.root)
 
     def _end(self, program: Program, number: signal.Signals) -> None:
         program.process.send_signal(number)

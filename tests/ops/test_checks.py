@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from psycopg.conninfo import make_conninfo
 from pytest_django import Settings
 
@@ -116,6 +117,33 @@ def test_a_second_migration_waits_for_the_first() -> None:
         assert not second.done()
         first.execute("SELECT pg_advisory_unlock(%s)", [migrate._LOCK])
         second.result(60)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_migration_waits_for_a_table_in_turns_that_others_get_between(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried: list[bool] = []
+
+    def change(*_: Any, **__: Any) -> None:
+        """A migration that changes a table, with someone reading it at first."""
+        tried.append(True)
+        if len(tried) == 3:
+            reader.rollback()
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("LOCK TABLE records_stream IN ACCESS EXCLUSIVE MODE")
+
+    monkeypatch.setattr(migrate.MigrateCommand, "handle", change)
+    monkeypatch.setattr(migrate, "LOCK_MILLISECONDS", 20)
+    monkeypatch.setattr(migrate, "PAUSE_SECONDS", 0)
+    with psycopg.connect(here()) as reader:
+        reader.execute("LOCK TABLE records_stream IN ACCESS SHARE MODE")
+        call_command("migrate", verbosity=0)
+    assert len(tried) == 3
+    assert capsys.readouterr().err.count("A table is in use; trying again.") == 2
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        assert cursor.fetchone() != ("20ms",)
 
 
 def migrate_here() -> None:

@@ -1,20 +1,26 @@
 """`python manage.py migrate`: Django's, one at a time for a database, however many machines start at once."""
 
+import time
 from typing import Any
 
 from django.core.management import CommandError
 from django.core.management.commands.migrate import Command as MigrateCommand
-from django.db import connections
+from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+from psycopg.errors import LockNotAvailable
 
 # An advisory lock of this number is held meanwhile.
 _LOCK = 0x5356_4D47
+# Whoever waits for a whole table keeps all waiting who come after, so that is not for long, but often.
+LOCK_MILLISECONDS = 2000
+PAUSE_SECONDS = 3.0
+TRIES = 100
 
 
 class Command(MigrateCommand):
-    """The second waits, and then finds nothing to do."""
+    """The second waits, and then finds nothing to do. Servers may run meanwhile."""
 
     def handle(self, *args: Any, **options: Any) -> str | None:
         connection = connections[options["database"]]
@@ -22,10 +28,25 @@ class Command(MigrateCommand):
             cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
         try:
             _require_whole(connection)
-            return super().handle(*args, **options)
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET lock_timeout = {LOCK_MILLISECONDS}")
+            return self._try_again(*args, **options)
         finally:
             with connection.cursor() as cursor:
+                cursor.execute("RESET lock_timeout")
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+
+    def _try_again(self, *args: Any, **options: Any) -> str | None:
+        """Until nobody keeps a table that is to be changed. What was done by then stays."""
+        for _ in range(TRIES - 1):
+            try:
+                return super().handle(*args, **options)
+            except OperationalError as error:
+                if not isinstance(error.__cause__, LockNotAvailable):
+                    raise
+                self.stderr.write("A table is in use; trying again.")
+                time.sleep(PAUSE_SECONDS)
+        return super().handle(*args, **options)
 
 
 def _require_whole(connection: BaseDatabaseWrapper) -> None:
