@@ -81,9 +81,10 @@ class Connection(tcp.Server):
         return bool(self.dataBuffer or self._tempDataBuffer)
 
     def notice_lost_peers(self, seconds: float) -> None:
-        """Have the system end it where the other side is gone without a word, be it silent or sent to."""
+        """Have the system end it where the other side is gone without a word, be it silent or sent to. One that takes
+        nothing for so many seconds the server cuts off itself, and says why, before the system does."""
         self.setTcpKeepAlive(True)
-        chosen = {"TCP_KEEPIDLE": seconds / 2, "TCP_KEEPINTVL": seconds / 8, "TCP_USER_TIMEOUT": seconds * 1000}
+        chosen = {"TCP_KEEPIDLE": seconds / 2, "TCP_KEEPINTVL": seconds / 8, "TCP_USER_TIMEOUT": 2 * seconds * 1000}
         for name, value in chosen.items():
             if option := getattr(socket, name, None):  # not every system has them
                 self.socket.setsockopt(socket.IPPROTO_TCP, option, max(1, int(value)))

@@ -1,6 +1,10 @@
 """Timers of connections, and what they write together."""
 
 import asyncio
+import socket
+import sys
+
+import pytest
 
 from streamviz.serving.connections import Connection, Timer
 
@@ -41,3 +45,13 @@ def test_a_timer_is_due_once_and_only_as_it_was_last_set() -> None:
         return told
 
     assert asyncio.run(due()) == ["moved"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="its option is Linux's")
+def test_the_system_cuts_nobody_off_before_the_server_has_said_why() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()):
+        connection = Socketless()
+        connection.socket, _ = listener.accept()
+        with connection.socket:
+            connection.notice_lost_peers(3)
+            assert connection.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) > 3_000
