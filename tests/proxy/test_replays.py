@@ -66,6 +66,7 @@ def test_the_target_goes_by_all_names_of_the_recorded_model(stream: Stream, key:
     assert {"gpt-4o", "openai/gpt-4o", "fast", name} <= set(found.names(name))
 
 
+@pytest.mark.django_db(transaction=True)
 def test_all_bytes_come_and_none_before_its_time(stream: Stream, key: KnownKey) -> None:
     replay = target(f"replay/{stream.pk}?speed=0.5", key).replay
     assert replay is not None
