@@ -3,10 +3,12 @@
 import os
 import re
 import secrets
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -203,14 +205,32 @@ def pooled(database: dict[str, Any], most: int) -> dict[str, Any]:
 
 
 def data_home() -> Path:
-    """Where an installed streamviz has its data, `~/.local/share/streamviz` (the XDG Base Directory Specification)."""
-    return Path(text("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "streamviz"
+    """Where an installed streamviz has its data, `~/.local/share/streamviz` (the XDG Base Directory Specification).
+    Raises ImproperlyConfigured for a user without a home."""
+    if given := text("XDG_DATA_HOME"):
+        return Path(given) / "streamviz"
+    try:
+        return Path.home() / ".local" / "share" / "streamviz"
+    except RuntimeError:
+        raise ImproperlyConfigured("VAR_DIR must be set: this user has no home for streamviz's data.") from None
 
 
 def kept_secret(path: Path) -> str:
-    """A secret made once and kept in a file that only its owner can read."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(50))
-    return path.read_text().strip()
+    """A secret made once and kept in a file that only its owner can read. Raises ImproperlyConfigured where the folder
+    cannot be written to."""
+    try:
+        if not path.exists():
+            _make_secret(path)
+        return path.read_text().strip()
+    except OSError as error:
+        raise ImproperlyConfigured(f"VAR_DIR={path.parent} cannot be used: {error.strerror}.") from None
+
+
+def _make_secret(path: Path) -> None:
+    """Whole or not at all, and once, whoever else is about to make it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile("w", dir=path.parent, prefix=path.name) as fresh:  # its owner's alone
+        fresh.write(secrets.token_urlsafe(50))
+        fresh.flush()
+        with suppress(FileExistsError):
+            os.link(fresh.name, path)

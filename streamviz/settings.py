@@ -22,7 +22,7 @@ BASE_DIR = PACKAGE.parent if IS_CLONE else PACKAGE
 WORKING_DIR = BASE_DIR if IS_CLONE else Path.cwd()
 # What they are started with: in a clone the package is in that folder, and else nothing there is to be imported.
 PYTHON = [sys.executable] if IS_CLONE else [sys.executable, "-P"]
-VAR_DIR = (WORKING_DIR / environment.text("VAR_DIR", "var" if IS_CLONE else str(environment.data_home()))).resolve()
+VAR_DIR = (WORKING_DIR / (environment.text("VAR_DIR") or ("var" if IS_CLONE else environment.data_home()))).resolve()
 
 HOST = environment.text("HOST", "127.0.0.1")
 PORT = environment.port("PORT", 8000)

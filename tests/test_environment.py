@@ -1,5 +1,6 @@
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,28 @@ def test_a_secret_is_made_once_and_is_its_owners_alone(tmp_path: Path) -> None:
     assert len(secret) > 50
     assert environment.kept_secret(path) == secret
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_processes_that_start_together_keep_the_same_secret(tmp_path: Path) -> None:
+    for number in range(20):
+        with ThreadPoolExecutor(4) as starting:
+            found = set(starting.map(environment.kept_secret, [tmp_path / str(number) / "secret"] * 4))
+        assert len(found) == 1
+        assert len(found.pop()) > 50
+
+
+def test_a_folder_that_cannot_be_used_is_said_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ImproperlyConfigured, match=r"^VAR_DIR=.*/file cannot be used: File exists\.$"):
+        environment.kept_secret(tmp_path / "file" / "secret")
+
+
+def test_a_user_without_a_home_is_told_to_set_where_data_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)  # nobody is known
+    with pytest.raises(ImproperlyConfigured, match="VAR_DIR must be set"):
+        environment.data_home()
 
 
 @pytest.mark.parametrize(
