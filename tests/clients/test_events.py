@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from tests.clients.conftest import Between
-from tests.e2e.proxied import MESSAGES
+from tests.e2e.proxied import MESSAGES, until
 
 DRIVER = Path(__file__).parent / "drivers" / "agui_node.mjs"
 BLOCKS = "SELECT kind, name, text FROM records_block WHERE stream_id = %s ORDER BY ordinal"
 ENDED = "SELECT outcome FROM records_stream WHERE id = %s AND outcome <> ''"
-# One that takes some seconds to answer, and those with texts, thinking and calls.
-RUNNING = "slow"
+# Those that take some seconds to answer, one of them a run with the results of its tools, and those with texts,
+# thinking and calls.
+RUNNING = [("slow", ""), ("parallel-tools?speed=0.5", ""), ("reasoner?seconds=2", "reasoning")]
 RECORDED = ("content", "thinking", "content-tools-empty", "parallel-tools", "refusal")
 
 
@@ -38,7 +39,7 @@ def read(between: Between, programs: Callable[[str], Path]) -> Callable[[str], d
 
 def shown(between: Between, stream: str) -> dict[str, list[Any]]:
     """What the stream's page shows, once it is over."""
-    assert between.proxied.query(ENDED, stream)
+    until(lambda: between.proxied.query(ENDED, stream))
     rows = between.proxied.query(BLOCKS, stream)
     return {
         "texts": [text for kind, _, text in rows if kind in ("content", "refusal")],
@@ -69,11 +70,31 @@ def test_a_recorded_stream(scenario: str, between: Between, read: Callable[[str]
     assert told(said) == shown(between, stream)
 
 
-def test_a_running_stream(between: Between, read: Callable[[str], dict[str, Any]]) -> None:
-    body = {"model": f"sim/{RUNNING}", "messages": MESSAGES, "stream": True}
-    with ThreadPoolExecutor() as others, between.proxied.posting(body) as response:
+@pytest.mark.parametrize(("model", "executor"), RUNNING)
+def test_a_running_stream(model: str, executor: str, between: Between, read: Callable[[str], dict[str, Any]]) -> None:
+    body = {"model": f"sim/{model}", "messages": MESSAGES, "stream": True}
+    with ThreadPoolExecutor() as others, between.proxied.posting(body, x_streamviz_executor=executor) as response:
         stream = response.headers["x-streamviz-stream"]
         reading = others.submit(read, stream)
         response.read()
         said = reading.result()
     assert told(said) == shown(between, stream)
+    assert bool(executor) == any("count_words" in thought for thought in told(said)["thoughts"])
+
+
+def test_a_running_stream_whose_call_is_denied(between: Between, read: Callable[[str], dict[str, Any]]) -> None:
+    """Whoever reads has what the client got: the text that stands for the call."""
+    between.proxied.sign_in()
+    between.proxied.switch("shell-guard", "enforce")
+    try:
+        body = {"model": "sim/dangerous?speed=0.5", "messages": MESSAGES, "stream": True}
+        with ThreadPoolExecutor() as others, between.proxied.posting(body) as response:
+            stream = response.headers["x-streamviz-stream"]
+            reading = others.submit(read, stream)
+            response.read()
+            said = reading.result()
+    finally:
+        between.proxied.switch("shell-guard", "off")
+    assert told(said)["calls"] == []
+    assert "rm -rf" not in json.dumps(said)
+    assert told(said)["texts"][:1] == shown(between, stream)["texts"][:1]
