@@ -4,8 +4,13 @@ import json
 import uuid
 
 import pytest
+from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import (
+    GenAiOperationNameValues,
+    GenAiProviderNameValues,
+)
 
 from streamviz.core.wire import OPENAI_CHAT
+from streamviz.proxy.telemetry import conventions
 from streamviz.proxy.telemetry.contents import Contents
 from streamviz.records.privacy import PrivateRecorder
 from streamviz.records.recorder import AnyEntry
@@ -31,6 +36,26 @@ TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 )
 def test_a_parent_is_read(header: str, parent: Parent | None) -> None:
     assert parent_in(header) == parent
+
+
+def test_operations_and_providers_that_the_conventions_know_have_their_names() -> None:
+    assert set(conventions._OPERATIONS.values()) <= {each.value for each in GenAiOperationNameValues}
+    named = {each.value for each in GenAiProviderNameValues}
+    assert set(conventions._PROVIDERS.values()) <= named
+    # Of those with a name of their own there, whatever else LiteLLM calls what they serve.
+    makers = {
+        "anthropic",
+        "bedrock",
+        "codestral",
+        "cohere",
+        "deepseek",
+        "groq",
+        "mistral",
+        "openai",
+        "perplexity",
+        "xai",
+    }
+    assert {conventions._PROVIDERS.get(each, each) for each in makers} <= named
 
 
 def test_a_span_goes_on_from_its_parent() -> None:

@@ -37,6 +37,7 @@ _PROVIDERS = {
     "azure": "azure.ai.openai",
     "azure_ai": "azure.ai.inference",
     "bedrock": "aws.bedrock",
+    "codestral": "mistral_ai",
     "cohere_chat": "cohere",
     "gemini": "gcp.gemini",
     "mistral": "mistral_ai",
