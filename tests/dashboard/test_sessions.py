@@ -240,7 +240,7 @@ def test_a_session_says_what_it_took(cast: Cast) -> None:
 
 def test_the_cost_of_a_run_is_that_of_its_calls_and_unknown_where_theirs_is(cast: Cast) -> None:
     took_none = {"input_tokens": 0, "output_tokens": 0}
-    for name, cost, words in (("unpriced", None, "–"), ("priced", 0.5, "$0.50")):
+    for name, cost, words in (("unpriced", None, "–"), ("priced", 0.5, "$0.5000")):
         run = recorded(name, executor="reasoning", **took_none)
         given = {"session": run.session, "parent": run.pk, "relation": "step"}
         recorded(**given, part="plan 1", input_tokens=10, output_tokens=2, cost=cost)
