@@ -177,6 +177,8 @@ class EmbeddedPostgres:
             "listen_addresses": "",
             "unix_socket_directories": f'"{sockets}"',
             "unix_socket_permissions": "0700",
+            # A statement on all of the record locks each partition and each of their indexes.
+            "max_locks_per_transaction": "512",
             **self._options,
         }
         command = [

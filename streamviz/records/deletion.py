@@ -7,6 +7,8 @@ from django.db import connection, transaction
 
 from streamviz.records.archive.statements import FORGET_STREAMS
 
+# A stream that is being stored has its session locked: once it is there, it is deleted as well.
+LOCK_SESSION = "SELECT FROM records_session WHERE id = %s FOR UPDATE"
 LOCK = "SELECT id FROM records_stream WHERE session_id = %s ORDER BY id FOR UPDATE"
 REMEMBER = """
 INSERT INTO records_deletedstream (stream_id, deleted_at) SELECT id, now() FROM unnest(%s::uuid[]) AS id
@@ -16,8 +18,12 @@ ON CONFLICT DO NOTHING
 DELETE_STREAMS = (
     "DELETE FROM records_upstreamrun WHERE stream_id = ANY(%s)",
     "DELETE FROM records_clientrun WHERE stream_id = ANY(%s)",
+    "DELETE FROM records_stall WHERE stream_id = ANY(%s)",
+    "DELETE FROM records_lintnote WHERE stream_id = ANY(%s)",
+    "DELETE FROM records_requestwords WHERE stream_id = ANY(%s)",
     "DELETE FROM records_verdict WHERE stream_id = ANY(%s)",
     "DELETE FROM records_block WHERE stream_id = ANY(%s)",
+    "DELETE FROM records_annotation WHERE stream_id = ANY(%s)",
     "DELETE FROM records_publiclink WHERE stream_id = ANY(%s)",
     "DELETE FROM records_stream WHERE id = ANY(%s)",
     # Last: while a stream is being archived its row cannot go.
@@ -32,7 +38,8 @@ def delete_session(session_id: UUID) -> int:
     What a journal still holds of them is not stored any more; the streams themselves go on.
     """
     with connection.cursor() as cursor:
-        cursor.execute(LOCK, [session_id])
+        for statement in (LOCK, LOCK_SESSION, LOCK):
+            cursor.execute(statement, [session_id])
         ids = [row[0] for row in cursor.fetchall()]
         cursor.execute(REMEMBER, [ids])
         delete_streams(ids)

@@ -1,37 +1,79 @@
-"""The days' partitions of the tables of runs."""
+"""The partitions of the tables of the record: by the time in the ids of streams."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
+from itertools import product
+from typing import NamedTuple
 from uuid import UUID
 
 import psycopg
+from django.conf import settings
 
 from streamviz.records.ids import milliseconds_of
 
+RUNS = ("records_upstreamrun", "records_clientrun")
+# What belongs to a stream goes before it.
+STREAMS = (
+    *("records_stall", "records_lintnote", "records_requestwords", "records_verdict", "records_block"),
+    "records_stream",
+)
 # A stream of the last minutes before midnight may be stored after it; days ahead are made while there is time.
 DAYS_BEHIND = 1
 DAYS_AHEAD = 7
 # Whoever stores chunks waits while a partition is made, and that waits for whoever reads all of them.
 LOCK_SECONDS = 1
+# Of how many days a partition of streams is, where they are kept for up to so many. Many queries look into each, and to
+# plan one costs 0.15 ms for each: more than some sixty are not wanted.
+_WIDTHS = ((62, 1), (400, 7))
+_WIDEST = 28
 # Ids of other times were made up, or by a clock that was never set: they have no partition of their own.
 _FIRST = datetime(2020, 1, 1, tzinfo=UTC)
 _BEHIND = datetime(2100, 1, 1, tzinfo=UTC)
-_IN_DEFAULT = """
-SELECT stream_id FROM records_upstreamrun_default WHERE stream_id >= streamviz_first_id(%(since)s)
-UNION
-SELECT stream_id FROM records_clientrun_default WHERE stream_id >= streamviz_first_id(%(since)s)
+PARTITIONS = """
+SELECT parent, p.child, nullif(p.first, '-infinity'), p.behind
+FROM unnest(%(tables)s::text[]) AS parent, streamviz_partitions(parent) AS p
 """
+_IN_DEFAULT = "SELECT DISTINCT {key} FROM {table}_default WHERE {key} >= streamviz_first_id(%s)"
 
 
-def make_days(connection: psycopg.Connection, days: Iterable[date]) -> None:
+class Partition(NamedTuple):
+    """A partition of a table: what it is called, the first day in it (None: it has all from the beginning on), and the
+    first one behind it."""
+
+    table: str
+    name: str
+    first: date | None
+    behind: date
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether streams themselves are in it, and not what belongs to them."""
+        return self.table == "records_stream"
+
+    def has(self, day: date) -> bool:
+        """Whether streams of this day are in it."""
+        return (self.first is None or self.first <= day) and day < self.behind
+
+
+def make_days(connection: psycopg.Connection, days: Iterable[date], tables: Sequence[str] = (*RUNS, *STREAMS)) -> None:
     """Make the partitions of these days where they are missing, with the rows of them that are in the default one.
 
-    Raises psycopg.Error: LockNotAvailable where somebody reads all chunks just now.
+    Raises psycopg.Error: LockNotAvailable where somebody reads all of a table just now.
     """
-    for day in sorted(days):
-        with connection.transaction():
-            connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
-            connection.execute("SELECT streamviz_make_day(%s)", [day])
+    found = [Partition(*row) for row in connection.execute(PARTITIONS, {"tables": list(tables)})]
+    for day, table in product(sorted(days), tables):
+        if not any(each.table == table and each.has(day) for each in found):
+            with connection.transaction():
+                connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+                connection.execute("SELECT streamviz_make_partition(%s, %s, %s)", [table, day, width(table)])
+
+
+def width(table: str) -> int:
+    """How many days a partition of this table is of, from now on."""
+    if table in RUNS:
+        return 1
+    kept = settings.RETENTION.stream_days
+    return next((days for most, days in _WIDTHS if 0 < kept <= most), _WIDEST)
 
 
 def days_around(now: datetime) -> set[date]:
@@ -40,10 +82,18 @@ def days_around(now: datetime) -> set[date]:
     return {today + timedelta(days=n) for n in range(-DAYS_BEHIND, DAYS_AHEAD + 1)}
 
 
-def days_left_out(connection: psycopg.Connection, since: date) -> set[date]:
-    """The days from `since` on of which there are rows in the default partition. Raises psycopg.Error."""
-    found = connection.execute(_IN_DEFAULT, {"since": datetime(since.year, since.month, since.day, tzinfo=UTC)})
-    return {day for (stream_id,) in found if (day := day_of(stream_id)) is not None}
+def days_left_out(connection: psycopg.Connection, tables: Iterable[str], since: date) -> set[date]:
+    """The days from `since` on of which rows of these tables are in the default partition. Raises psycopg.Error."""
+    first = datetime(since.year, since.month, since.day, tzinfo=UTC)
+    found: set[UUID] = set()
+    for table in tables:
+        found |= {row[0] for row in connection.execute(_IN_DEFAULT.format(table=table, key=key_of(table)), [first])}
+    return {day for stream_id in found if (day := day_of(stream_id)) is not None}
+
+
+def key_of(table: str) -> str:
+    """The column that has the stream's id."""
+    return "id" if table == "records_stream" else "stream_id"
 
 
 def day_of(stream_id: UUID) -> date | None:

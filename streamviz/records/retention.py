@@ -7,16 +7,19 @@ or that has a star or is of a session with one, is kept with all of its chunks f
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.db import connection, transaction
 
 from streamviz.records.archive.statements import FORGET_DAY, FORGET_STREAMS
 from streamviz.records.deletion import delete_streams
+from streamviz.records.dropping import delete_empty_sessions, drop, partitions_before
 from streamviz.records.models import RetentionRun
+from streamviz.records.partitions import RUNS as TABLES
+from streamviz.records.partitions import STREAMS, Partition
 from streamviz.records.rules import Retention
 
 BATCH = 1000
-TABLES = ("records_upstreamrun", "records_clientrun")
 LOCK_SECONDS = 5
 FORGET_DELETIONS_AFTER = timedelta(days=30)
 EVERY = timedelta(days=1)
@@ -49,15 +52,23 @@ KEPT_OF_DAY = f"""
 SELECT id FROM records_stream AS stream
 WHERE id >= streamviz_first_id(%(day)s) AND id < streamviz_first_id(%(day)s + interval '1 day') AND {IS_KEPT}
 """  # noqa: S608
-EXPIRED_STREAMS = f"""
-SELECT id, session_id FROM records_stream AS stream
-WHERE requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND NOT ({IS_KEPT})
-ORDER BY requested_at LIMIT %(most)s
+# What runs is not over, however old it is.
+KEPT_OF_STREAMS = f"""
+SELECT id FROM records_stream AS stream
+WHERE (%(first)s::date IS NULL OR id >= streamviz_first_id(%(first)s::date::timestamp AT TIME ZONE 'UTC'))
+AND id < streamviz_first_id(%(behind)s::date::timestamp AT TIME ZONE 'UTC') AND (outcome = '' OR {IS_KEPT})
 """  # noqa: S608
-COUNT_EXPIRED_STREAMS = f"""
-SELECT count(*) FROM records_stream AS stream
+COUNT_STREAMS = f"SELECT count(*) FROM {{table}} AS stream WHERE outcome <> '' AND NOT ({IS_KEPT})"  # noqa: S608
+# Of what is not dropped by the day: what outlived its own, whose time is over now, and ids that are of no day.
+_EXPIRED = f"""
+FROM {{table}} AS stream
 WHERE requested_at < %(now)s - %(days)s * interval '1 day' AND outcome <> '' AND NOT ({IS_KEPT})
-"""  # noqa: S608
+"""
+EXPIRED_STREAMS = f"SELECT id, session_id {_EXPIRED} ORDER BY requested_at LIMIT %(most)s"
+COUNT_EXPIRED_STREAMS = f"SELECT count(*) {_EXPIRED}"
+REST = """
+SELECT relname FROM pg_class WHERE relname IN ('records_stream_past', 'records_stream_default') AND relispartition
+"""
 # What outlived its day, here or in the archive, but is kept no longer. A stream that was deleted meanwhile has left
 # nothing.
 EXPIRED_IN_DEFAULT = f"""
@@ -82,11 +93,12 @@ FROM pg_class WHERE relname = ANY(%(names)s)
 # About what a stream takes, with its blocks and verdicts.
 STREAM_SIZE = """
 SELECT coalesce(
-    sum(pg_total_relation_size(oid))
-    / nullif(greatest(max(reltuples) FILTER (WHERE relname = 'records_stream'), 0), 0),
+    sum(pg_total_relation_size(leaf.oid))
+    / nullif(sum(greatest(leaf.reltuples, 0)) FILTER (WHERE root = 'records_stream'), 0),
     0
 )
-FROM pg_class WHERE relname IN ('records_stream', 'records_block', 'records_verdict', 'records_requestwords')
+FROM unnest(%(tables)s::text[]) AS root, pg_partition_tree(root::regclass) AS tree
+JOIN pg_class AS leaf ON leaf.oid = tree.relid WHERE tree.isleaf
 """
 
 
@@ -105,6 +117,7 @@ class Retaining:
         """Free it. `say` gets a line for each step; once `is_over` says so no more steps are begun."""
         freed = [self._drop_day(day, say) for day in self._expired_days() if not is_over()]
         freed += self._clear_default(say)
+        freed += self._drop_streams(say, is_over)
         freed += self._delete_streams(say, is_over)
         with connection.cursor() as cursor:
             cursor.execute(
@@ -112,17 +125,22 @@ class Retaining:
             )
         return freed
 
+    @property
+    def _chunk_days(self) -> int:
+        """How long chunks are kept: no longer than their streams."""
+        return min(filter(None, (self._retention.chunk_days, self._retention.stream_days)), default=0)
+
     def _values(self, **more: object) -> dict[str, object]:
         return {"now": self._now, "kept_days": self._retention.kept_days, **more}
 
     def _expired_days(self) -> list[date]:
-        if not self._retention.chunk_days:
+        if not self._chunk_days:
             return []
         return [day for day in days() if day < self._first_kept().date()]
 
     def _first_kept(self) -> datetime:
         """The midnight before which no day's chunks are kept."""
-        first = (self._now - timedelta(days=self._retention.chunk_days)).date()
+        first = (self._now - timedelta(days=self._chunk_days)).date()
         return datetime.combine(first, time(), UTC)
 
     def _plan_chunks(self) -> Iterator[Freed]:
@@ -130,11 +148,24 @@ class Retaining:
             yield Freed("chunks", f"day {day}", 1, _size_of_day(day))
 
     def _plan_streams(self) -> Iterator[Freed]:
-        if not self._retention.stream_days:
-            return
-        [(count,)] = _rows(COUNT_EXPIRED_STREAMS, self._values(days=self._retention.stream_days))
+        count = sum(self._count(COUNT_STREAMS, each.name) for each in self._expired_partitions() if each.has_streams)
+        if self._retention.stream_days:
+            count += sum(self._count(COUNT_EXPIRED_STREAMS, table) for table in _rest())
         if count:
-            yield Freed("streams", "streams", count, round(count * float(_rows(STREAM_SIZE)[0][0])))
+            yield Freed("streams", "streams", count, round(count * _stream_size()))
+
+    def _expired_partitions(self) -> list[Partition]:
+        return partitions_before(self._first_kept.date()) if self._retention.stream_days else []
+
+    @property
+    def _first_kept(self) -> datetime:
+        """The beginning of the first day whose streams are kept."""
+        day = (self._now - timedelta(days=self._retention.stream_days)).astimezone(UTC).date()
+        return datetime.combine(day, time(), UTC)
+
+    def _count(self, statement: str, table: str) -> int:
+        [(count,)] = _rows(statement.format(table=table), self._values(days=self._retention.stream_days))
+        return int(count)
 
     def _drop_day(self, day: date, say: Say) -> Freed:
         size, midnight = _size_of_day(day), datetime.combine(day, time(), UTC)
@@ -153,9 +184,9 @@ class Retaining:
         return Freed("chunks", f"day {day}", 1, size)
 
     def _clear_default(self, say: Say) -> list[Freed]:
-        if not self._retention.chunk_days:
+        if not self._chunk_days:
             return []
-        values = self._values(days=self._retention.chunk_days, first_kept=self._first_kept())
+        values = self._values(days=self._chunk_days, first_kept=self._first_kept())
         ids = [row[0] for row in _rows(EXPIRED_IN_DEFAULT, values)]
         if not ids:
             return []
@@ -166,18 +197,40 @@ class Retaining:
         say(f"deleted the chunks of {len(ids)} streams that are kept no longer")
         return [Freed("chunks", "streams kept no longer", len(ids), 0)]
 
-    def _delete_streams(self, say: Say, is_over: Callable[[], bool]) -> list[Freed]:
-        size, total = float(_rows(STREAM_SIZE)[0][0]), 0
-        while self._retention.stream_days and not is_over():
-            found = _rows(EXPIRED_STREAMS, self._values(days=self._retention.stream_days, most=BATCH))
-            if not found:
+    def _drop_streams(self, say: Say, is_over: Callable[[], bool]) -> list[Freed]:
+        total = size = 0
+        kept: dict[tuple[date | None, date], list[UUID]] = {}
+        for each in self._expired_partitions():
+            if is_over():
                 break
-            with transaction.atomic(), connection.cursor() as cursor:
-                delete_streams([row[0] for row in found])
-                cursor.execute(DELETE_EMPTY_SESSIONS, [list({row[1] for row in found})])
-            total += len(found)
-            say(f"deleted {total} streams")
+            span = each.first, each.behind
+            if span not in kept:
+                found = _rows(KEPT_OF_STREAMS, self._values(first=each.first, behind=each.behind))
+                kept[span] = [row[0] for row in found]
+            number = self._count(COUNT_STREAMS, each.name) if each.has_streams else 0
+            freed = _size_of([each.name])
+            drop(each, kept[span])
+            total, size = total + number, size + freed
+            say(f"dropped {each.name}: {megabytes(freed)}, {len(kept[span])} streams kept")
+        if kept:
+            delete_empty_sessions(self._first_kept)
+        return [Freed("streams", "streams", total, size)] if kept else []
+
+    def _delete_streams(self, say: Say, is_over: Callable[[], bool]) -> list[Freed]:
+        size, total = _stream_size(), 0
+        for table in _rest() if self._retention.stream_days else ():
+            while not is_over() and (number := self._delete_some(table)):
+                total += number
+                say(f"deleted {total} streams")
         return [Freed("streams", "streams", total, round(total * size))] if total else []
+
+    def _delete_some(self, table: str) -> int:
+        values = self._values(days=self._retention.stream_days, most=BATCH)
+        found = _rows(EXPIRED_STREAMS.format(table=table), values)
+        with transaction.atomic(), connection.cursor() as cursor:
+            delete_streams([row[0] for row in found])
+            cursor.execute(DELETE_EMPTY_SESSIONS, [list({row[1] for row in found})])
+        return len(found)
 
 
 def days() -> list[date]:
@@ -200,6 +253,23 @@ def _size_of_day(day: date) -> int:
     """In Postgres and in the archive."""
     names = [partition(table, day) for table in TABLES]
     [(size,)] = _rows(SIZE_OF_DAY, {"names": names, "day": datetime.combine(day, time(), UTC)})
+    return int(size)
+
+
+def _rest() -> list[str]:
+    """The partitions of streams that are not dropped whole, or not yet."""
+    return [name for (name,) in _rows(REST)]
+
+
+def _stream_size() -> float:
+    """About how many bytes a stream takes."""
+    return float(_rows(STREAM_SIZE, {"tables": list(STREAMS)})[0][0])
+
+
+def _size_of(names: list[str]) -> int:
+    [(size,)] = _rows(
+        "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relname = ANY(%s)", [names]
+    )
     return int(size)
 
 

@@ -16,7 +16,7 @@ from streamviz.records.archive.moving import Archiving, first_kept
 from streamviz.records.archive.statements import STALE
 from streamviz.records.half_hours import put_together
 from streamviz.records.moments import as_datetime, since_boot
-from streamviz.records.partitions import days_around, days_left_out, make_days
+from streamviz.records.partitions import RUNS, STREAMS, days_around, days_left_out, make_days
 from streamviz.records.request_index import FIRST, fill_in
 from streamviz.records.retention import is_due, run_retention
 from streamviz.records.rules import Archive, Retention
@@ -100,12 +100,10 @@ class Upkeep:
     def _make_days(self) -> None:
         with psycopg.connect(self._conninfo(), autocommit=True) as connection:
             now = datetime.now(UTC)
-            make_days(connection, days_around(now) | days_left_out(connection, self._first_kept(now)))
-
-    def _first_kept(self, now: datetime) -> date:
-        """The rows of earlier days are in the default partition because they outlive theirs."""
-        days = self._retention.chunk_days
-        return (now - timedelta(days=days)).date() if days else date(1970, 1, 1)
+            for tables, kept in ((RUNS, self._retention.chunk_days), (STREAMS, self._retention.stream_days)):
+                # The rows of earlier days are in the default partition because they outlive theirs.
+                since = (now - timedelta(days=kept)).date() if kept else date(1970, 1, 1)
+                make_days(connection, days_around(now) | days_left_out(connection, tables, since), tables)
 
     def _put_together(self) -> None:
         with psycopg.connect(self._conninfo(), autocommit=True) as connection:

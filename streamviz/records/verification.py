@@ -12,6 +12,7 @@ from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.aggregation import aggregate
 from streamviz.records.journal.journal import INCOMPLETE
 from streamviz.records.models import Block, Outcome, RetentionRun, Stream, Verdict
+from streamviz.records.partitions import RUNS, STREAMS
 from streamviz.records.queries.rows import rows
 from streamviz.records.recorder import BlockRecord
 from streamviz.records.runs import StoredChunk, StoredFrame
@@ -77,12 +78,17 @@ def verify(since: datetime | None = None) -> Iterator[list[Damage]]:
 
 def strays() -> Iterator[Damage]:
     """What belongs to no stream, and streams that nobody runs and nobody has closed."""
-    for table in ("upstreamrun", "clientrun", "archivedpart"):
+    for table in (*RUNS, "records_archivedpart", *STREAMS[:-1]):
         for (stream_id,) in rows(
-            f"SELECT DISTINCT stream_id FROM records_{table} AS run"  # noqa: S608
+            f"SELECT DISTINCT stream_id FROM {table} AS run"  # noqa: S608
             " WHERE NOT EXISTS (SELECT FROM records_stream WHERE id = run.stream_id)"
         ):
-            yield Damage(stream_id, f"there is no such stream, but a records_{table} of it")
+            yield Damage(stream_id, f"there is no such stream, but a {table} of it")
+    for (stream_id,) in rows(
+        "SELECT id FROM records_stream AS stream"
+        " WHERE NOT EXISTS (SELECT FROM records_session WHERE id = stream.session_id)"
+    ):
+        yield Damage(stream_id, "there is no such session")
     for (stream_id,) in rows(
         f"SELECT id FROM records_stream WHERE outcome = '' AND requested_at < now() - interval '{_LONGEST}'"  # noqa: S608
     ):

@@ -11,7 +11,7 @@ from streamviz.records.database import conninfo
 Query = Callable[..., list[tuple[Any, ...]]]
 
 
-DAYS = "SELECT relname FROM pg_class WHERE relname ~ '^records_(upstream|client)run_[0-9]{8}$'"
+DAYS = "SELECT relname FROM pg_class WHERE relname ~ '^records_[a-z]+_[0-9]{8}$' AND relkind = 'r'"
 
 
 @pytest.fixture

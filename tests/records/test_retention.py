@@ -10,10 +10,12 @@ from django.db import OperationalError
 
 from streamviz.records import retention
 from streamviz.records.database import conninfo
-from streamviz.records.models import DeletedStream, RetentionRun, Session
+from streamviz.records.dropping import partitions_before
+from streamviz.records.models import Annotation, DeletedStream, RetentionRun, Session
 from streamviz.records.partitions import make_days
 from streamviz.records.retention import Retaining, days, is_due, run_retention
 from streamviz.records.rules import Retention
+from streamviz.records.verification import strays, wrong_sums
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
 
@@ -77,6 +79,39 @@ def test_streams_go_whole_and_their_sessions_with_them(query: Query) -> None:
     for table in ("stream", "block", "verdict", "upstreamrun", "clientrun"):
         column = "id" if table == "stream" else "stream_id"
         assert query(f"SELECT count(*) FROM records_{table} WHERE {column} = %s", old) == [(0,)]
+
+
+def test_what_is_kept_of_a_dropped_day_is_there_with_all_that_belongs_to_it(query: Query) -> None:
+    plain, starred, noted = store(*(story(day(200), number=number) for number in range(3)))
+    [denied] = store(story(day(200), number=3, denied=make_policy()))
+    Annotation.objects.create(stream_id=starred, is_starred=True)
+    Annotation.objects.create(stream_id=noted, note="to be read")
+    query(
+        "INSERT INTO records_stall (stream_id, cause, times, lasted_us, at)"
+        " SELECT id, 'held', 1, 1000000, requested_at FROM records_stream"
+    )
+    tables = ("block", "verdict", "requestwords", "stall", "annotation", "upstreamrun", "clientrun")
+    kept = [starred, denied]
+    before = {table: query(f"SELECT * FROM records_{table} WHERE stream_id = ANY(%s)", kept) for table in tables}
+    said = apply()
+    for table in tables:
+        assert sorted(query(f"SELECT * FROM records_{table}"), key=repr) == sorted(before[table], key=repr), table
+    assert {row[0] for row in query("SELECT id FROM records_stream_default")} == set(kept)
+    assert not [each for each in partitions_before(NOW.date()) if each.behind <= day(180).date()]
+    assert any(line.startswith("dropped records_stream_") and line.endswith("2 streams kept") for line in said)
+    assert list(wrong_sums()) == list(strays()) == []
+    assert query("SELECT count(*) FROM records_session") == [(2,)]
+    assert plain not in streams_with(query, "block")
+
+
+def test_a_partition_of_several_days_stays_until_all_of_them_are_over(query: Query) -> None:
+    """Streams are kept for 180 days here, so they lie in partitions of a week from a Monday on."""
+    [old] = store(story(day(183)))  # NOW is a Monday, and so is day(182)
+    apply(Retention(chunk_days=14, stream_days=183 - 6, kept_days=0))
+    assert query("SELECT id FROM records_stream") == []
+    [old] = store(story(day(182), number=1))
+    apply(Retention(chunk_days=14, stream_days=177, kept_days=0))
+    assert query("SELECT id FROM records_stream") == [(old,)]
 
 
 def test_a_session_with_newer_streams_stays(query: Query) -> None:

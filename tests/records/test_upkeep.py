@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -11,14 +12,15 @@ import pytest
 from streamviz.records import partitions, request_index
 from streamviz.records.database import conninfo
 from streamviz.records.models import RetentionRun
-from streamviz.records.partitions import day_of
+from streamviz.records.partitions import RUNS, STREAMS, day_of
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import stream_page
 from streamviz.records.retention import days
 from streamviz.records.rules import Retention
 from streamviz.records.upkeep import EVERY_SECONDS, FIRST_PAUSE_SECONDS, Upkeep
+from streamviz.records.verification import wrong_sums
 from tests.records.conftest import Query
-from tests.records.history import id_at, store, story
+from tests.records.history import id_at, make_policy, store, story
 
 RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
 NOT_YET = threading.Event()
@@ -42,17 +44,26 @@ def ago(days_ago: float) -> datetime:
 
 def put_into_default(query: Query, at: datetime) -> None:
     """A stream of that time, stored when its day had no partition."""
-    [stream_id] = store(story(at))
-    for table in ("records_upstreamrun", "records_clientrun"):
-        child = f"{table}_{day_of(stream_id):%Y%m%d}"
-        query(f"ALTER TABLE {table} DETACH PARTITION {child}")
-        query(f"INSERT INTO {table} SELECT * FROM {child}")
-        query(f"DROP TABLE {child}")
+    store(story(at, denied=make_policy()))
+    for table in (*RUNS, *STREAMS):
+        [(name,)] = query("SELECT child FROM streamviz_partitions(%s) WHERE first <= %s AND %s < behind", table, at, at)
+        query("ALTER TABLE records_stream DISABLE TRIGGER USER")
+        query(f"ALTER TABLE {table} DETACH PARTITION {name}")
+        query(f"INSERT INTO {table} ({columns_of(query, table)}) SELECT {columns_of(query, table)} FROM {name}")
+        query(f"DROP TABLE {name}")
+        query("ALTER TABLE records_stream ENABLE TRIGGER USER")
 
 
-def in_default(query: Query) -> int:
-    runs = "SELECT stream_id FROM records_upstreamrun_default UNION ALL SELECT stream_id FROM records_clientrun_default"
-    return len(query(runs))
+def columns_of(query: Query, table: str) -> str:
+    columns = (
+        "SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute"
+        " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''"
+    )
+    return str(query(columns, table)[0][0])
+
+
+def in_default(query: Query, tables: Sequence[str] = (*RUNS, *STREAMS)) -> int:
+    return sum(len(query(f"SELECT 1 FROM {table}_default")) for table in tables)
 
 
 def test_it_makes_days_ahead_and_applies_retention_when_it_is_due(query: Query) -> None:
@@ -68,20 +79,24 @@ def test_it_makes_days_ahead_and_applies_retention_when_it_is_due(query: Query) 
 @pytest.mark.parametrize("days_ago", [0, 3, -5, -40], ids=["today", "slept since", "ahead", "far ahead"])
 def test_rows_that_came_before_their_day_had_a_partition_are_moved_into_it(query: Query, days_ago: float) -> None:
     put_into_default(query, ago(days_ago))
-    before = query("SELECT * FROM records_chunk"), query("SELECT * FROM records_frame")
-    assert in_default(query) > 0
+    tables = "chunk frame stream block verdict requestwords".split()
+    before = [query(f"SELECT * FROM records_{each}") for each in tables]
+    assert in_default(query, RUNS) > 0
+    assert in_default(query, STREAMS) > 3
     upkeep = Upkeep(RULES, conninfo)
     upkeep.round(NOT_YET)
     assert upkeep.trouble == ""
     assert in_default(query) == 0
-    assert (query("SELECT * FROM records_chunk"), query("SELECT * FROM records_frame")) == before
+    assert [query(f"SELECT * FROM records_{each}") for each in tables] == before
+    assert list(wrong_sums()) == []
 
 
 def test_what_outlived_its_day_stays_where_it_is(query: Query) -> None:
     put_into_default(query, ago(20))
     query("UPDATE records_session SET is_starred = true")
     Upkeep(RULES, conninfo).round(NOT_YET)
-    assert in_default(query) > 0
+    assert in_default(query, RUNS) > 0
+    assert in_default(query, STREAMS) == 0
     assert ago(20).date() not in days()
 
 

@@ -8,7 +8,7 @@ from streamviz.records.models.streams import Stream
 
 
 class Annotation(models.Model):
-    """A star, a note and labels of a stream. It goes with the stream, in the database."""
+    """A star, a note and labels of a stream. It goes with the stream."""
 
     stream = models.OneToOneField(
         Stream, on_delete=models.DO_NOTHING, primary_key=True, related_name="annotation", db_constraint=False

@@ -69,11 +69,19 @@ class Session(models.Model):
 
 
 class Stream(models.Model):
-    """One proxied model call and its response. `outcome` is empty while it runs; None is unknown, never 0."""
+    """One proxied model call and its response. `outcome` is empty while it runs; None is unknown, never 0.
+
+    Partitioned by the time in its id, as all is that belongs to it: records/partitions.py. No other table refers to it
+    in the database, so that a partition can be dropped: records/deletion.py and dropping.py see to what belongs to it.
+    """
 
     id = models.UUIDField(primary_key=True)
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="streams")
-    key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="streams", db_index=False)
+    session = models.ForeignKey(
+        Session, on_delete=models.CASCADE, related_name="streams", db_index=False, db_constraint=False
+    )
+    key = models.ForeignKey(
+        ApiKey, null=True, on_delete=models.SET_NULL, related_name="streams", db_index=False, db_constraint=False
+    )
     client = models.TextField(blank=True)
     user_agent = models.TextField(blank=True)
     endpoint = models.CharField(max_length=100)
@@ -165,7 +173,10 @@ class Stream(models.Model):
 class Block(models.Model):
     """A block of a stream. `text` is the arguments of a tool call, and of a `media` or an `other` block its payload."""
 
-    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="blocks", db_index=False)
+    pk = models.CompositePrimaryKey("stream_id", "ordinal")
+    stream = models.ForeignKey(
+        Stream, on_delete=models.CASCADE, related_name="blocks", db_index=False, db_constraint=False
+    )
     ordinal = models.PositiveIntegerField()
     kind = models.CharField(max_length=20, choices=[(kind.value, kind.value) for kind in BlockKind])
     choice = models.PositiveIntegerField(default=0)
@@ -201,11 +212,16 @@ class Verdict(models.Model):
     `by` names the person who decided by hand, `client_had` how many characters of the block the client had already.
     """
 
-    stream = models.ForeignKey(Stream, on_delete=models.CASCADE, related_name="verdicts", db_index=False)
+    pk = models.CompositePrimaryKey("stream_id", "number")
+    stream = models.ForeignKey(
+        Stream, on_delete=models.CASCADE, related_name="verdicts", db_index=False, db_constraint=False
+    )
     number = models.PositiveIntegerField()
     subject = models.CharField(max_length=10, choices=[(each.value, each.value) for each in Subject], default="block")
     ordinal = models.PositiveIntegerField(null=True, help_text="The block's.")
-    policy_version = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT, related_name="verdicts")
+    policy_version = models.ForeignKey(
+        PolicyVersion, on_delete=models.PROTECT, related_name="verdicts", db_index=False, db_constraint=False
+    )
     mode = models.CharField(max_length=10, choices=MODES)
     decision = models.CharField(max_length=10, choices=[(decision.value, decision.value) for decision in Decision])
     reason = models.TextField(blank=True)
@@ -232,7 +248,7 @@ class Verdict(models.Model):
 
 class RequestWords(models.Model):
     """The words of a stream's request, for searches: what is new in it, see records/request_words.py. It goes with the
-    stream, in the database. `standing` is a digest of what stands over the conversation."""
+    stream. `standing` is a digest of what stands over the conversation."""
 
     stream = models.OneToOneField(
         Stream, on_delete=models.DO_NOTHING, primary_key=True, related_name="request_words", db_constraint=False
@@ -250,7 +266,7 @@ class RequestWords(models.Model):
 
 class LintNote(models.Model):
     """A rule of its format that a stream's upstream broke, first with the chunk `seq`; core/lint has the rules. It goes
-    with the stream, in the database; the rest is the stream's, so that notes can be counted by themselves."""
+    with the stream; the rest is the stream's, so that notes can be counted by themselves."""
 
     pk = models.CompositePrimaryKey("stream_id", "rule")
     stream = models.ForeignKey(
@@ -269,7 +285,7 @@ class LintNote(models.Model):
 
 class Stall(models.Model):
     """How often, and how long in all (µs), nothing moved in a stream for a second or longer, for one cause. It goes
-    with the stream, in the database."""
+    with the stream."""
 
     class Cause(models.TextChoices):
         """Who kept it waiting."""

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from streamviz.records.database import conninfo
 from streamviz.records.half_hours import put_together
 from streamviz.records.models import PolicyVersion
+from streamviz.records.multiplying import multiply
 from streamviz.records.seeding import Size, seed
 
 
@@ -23,6 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("--chunks", type=int, default=200_000, help="in all streams together, about")
         parser.add_argument("--streams-a-session", type=int, default=10)
         parser.add_argument("--days", type=int, default=7, help="how far back the oldest stream is")
+        parser.add_argument("--copies", type=int, default=0, help="of each stream besides, without chunks")
         parser.add_argument("--seed", type=int, default=1)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -35,5 +37,7 @@ class Command(BaseCommand):
         size = Size(*(options[name] for name in sizes))
         with psycopg.connect(conninfo(), autocommit=True) as connection:
             seed(connection, size, datetime.now(UTC), options["seed"], version.pk, self.stdout.write)
+            if options["copies"] > 0:
+                multiply(connection, options["copies"], self.stdout.write)
             put_together(connection)
             connection.execute("VACUUM ANALYZE")

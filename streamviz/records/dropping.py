@@ -1,0 +1,72 @@
+"""Dropping the partitions of streams, and of what belongs to them, whose time is over.
+
+What of them is kept goes to the default partitions. A table at a time: whoever reads or writes waits for one of them.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from streamviz.records.partitions import PARTITIONS, STREAMS, Partition, key_of
+from streamviz.records.queries.rows import rows
+
+LOCK_SECONDS = 5
+_COLUMNS = """
+SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
+WHERE attrelid = %(table)s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+"""
+# Those that are kept are added again as they are stored once more.
+_TAKE_OFF = """
+INSERT INTO records_halfhour (
+    requested_at, requested_model, provider, key_id, outcome,
+    streams, input_tokens, output_tokens, cost, reported_input, reported, priced, cached_tokens, estimated
+)
+SELECT streamviz_half_hour(requested_at), requested_model, provider, key_id, outcome,
+    -count(*), -coalesce(sum(input_tokens), 0), -coalesce(sum(output_tokens), 0), -coalesce(sum(cost), 0),
+    -count(input_tokens), -count(output_tokens), -count(cost), -coalesce(sum(cache_read_tokens), 0),
+    -count(*) FILTER (WHERE is_estimated)
+FROM {child} WHERE outcome <> '' GROUP BY 1, 2, 3, 4, 5
+"""
+_BELONGING = ("records_annotation", "records_publiclink")
+_DELETE_BELONGING = """
+DELETE FROM {table} AS one WHERE EXISTS (SELECT FROM {child} WHERE id = one.stream_id) AND stream_id <> ALL(%(kept)s)
+"""
+# A session's last stream was requested at `last_at`.
+_DELETE_EMPTY_SESSIONS = """
+DELETE FROM records_session AS session WHERE last_at < %(before)s AND NOT is_starred
+AND NOT EXISTS (SELECT FROM records_stream WHERE session_id = session.id)
+"""
+
+
+def partitions_before(behind: date) -> list[Partition]:
+    """The partitions of streams that have nothing of this day or of a later one: the oldest first, and what belongs to
+    streams before these."""
+    found = [Partition(*row) for row in rows(PARTITIONS, {"tables": list(STREAMS)})]
+    over = (each for each in found if each.behind <= behind)
+    return sorted(over, key=lambda each: (each.behind, STREAMS.index(each.table)))
+
+
+def drop(partition: Partition, kept: Sequence[UUID]) -> None:
+    """Drop a partition but for the rows of the streams that are kept. Raises OperationalError where somebody uses its
+    table for long."""
+    table, child, key = partition.table, partition.name, key_of(partition.table)
+    values = {"kept": list(kept)}
+    [(columns,)] = rows(_COLUMNS, {"table": table})
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+        cursor.execute(f"ALTER TABLE {table} DETACH PARTITION {child}")
+        if partition.has_streams:
+            cursor.execute(_TAKE_OFF.format(child=child))
+            for belonging in _BELONGING:
+                cursor.execute(_DELETE_BELONGING.format(table=belonging, child=child), values)
+        moved = f"SELECT {columns} FROM {child} WHERE {key} = ANY(%(kept)s)"  # noqa: S608
+        cursor.execute(f"INSERT INTO {table} ({columns}) {moved}", values)
+        cursor.execute(f"DROP TABLE {child}")
+
+
+def delete_empty_sessions(before: datetime) -> None:
+    """Delete the sessions that have no streams any more, of those that had their last one before this moment."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DELETE_EMPTY_SESSIONS, {"before": before})

@@ -1,0 +1,209 @@
+"""Streams, and what belongs to them, in partitions by the time in their ids, so that what is over is dropped whole."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+# The key by which each is partitioned; whoever locks several does so in this order, which is the writer's.
+TABLES = {
+    "records_stream": "id",
+    "records_block": "stream_id",
+    "records_verdict": "stream_id",
+    "records_requestwords": "stream_id",
+    "records_lintnote": "stream_id",
+    "records_stall": "stream_id",
+}
+# Other indexes begin with these columns.
+ALSO_BEGIN_OTHERS = {"records_stream": "session_id", "records_verdict": "policy_version_id"}
+# What is stored while this goes on is within these days, too.
+DAYS_AHEAD = 2
+
+PARTITIONS = r"""
+DROP FUNCTION streamviz_make_day(date);
+
+CREATE FUNCTION streamviz_day_of(id uuid) RETURNS date LANGUAGE sql IMMUTABLE AS $$
+    SELECT date(
+        to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0) AT TIME ZONE 'UTC'
+    )
+$$;
+
+-- All but the default one, each with the first day in it and the first behind it.
+CREATE FUNCTION streamviz_partitions(parent text) RETURNS TABLE (child text, first date, behind date)
+LANGUAGE sql STABLE AS $$
+    SELECT
+        c.relname::text,
+        coalesce(streamviz_day_of(substring(bound FROM 'FROM \(''([0-9a-f-]{36})''\)')::uuid), '-infinity'),
+        streamviz_day_of(substring(bound FROM 'TO \(''([0-9a-f-]{36})''\)')::uuid)
+    FROM pg_inherits JOIN pg_class AS c ON c.oid = inhrelid, LATERAL pg_get_expr(c.relpartbound, c.oid) AS bound
+    WHERE inhparent = parent::regclass AND bound <> 'DEFAULT'
+$$;
+
+-- The partition of a day, of so many days from a Monday on, as far as they have none yet. It is attached, as one that
+-- is created in its place would lock all others. What is inserted into the default one meanwhile would be in the way,
+-- so nothing is: attaching takes the same lock a moment later.
+CREATE FUNCTION streamviz_make_partition(parent text, day date, days integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    rest text := parent || '_default';
+    child text;
+    since date;
+    until date;
+    lower uuid;
+    upper uuid;
+    key text;
+    columns text;
+BEGIN
+    IF EXISTS (SELECT FROM streamviz_partitions(parent) AS p WHERE p.first <= day AND day < p.behind) THEN
+        RETURN;
+    END IF;
+    EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', rest);
+    -- Somebody else may have made it while this waited.
+    IF EXISTS (SELECT FROM streamviz_partitions(parent) AS p WHERE p.first <= day AND day < p.behind) THEN
+        RETURN;
+    END IF;
+    since := day - (day - date '2000-01-03') % days;
+    SELECT
+        greatest(since, max(p.behind) FILTER (WHERE p.behind <= day)),
+        least(since + days, min(p.first) FILTER (WHERE p.first > day))
+    INTO since, until FROM streamviz_partitions(parent) AS p;
+    lower := streamviz_first_id(since::timestamp AT TIME ZONE 'UTC');
+    upper := streamviz_first_id(until::timestamp AT TIME ZONE 'UTC');
+    child := parent || to_char(since, '_YYYYMMDD');
+    EXECUTE format(
+        'CREATE TABLE %I (LIKE %I INCLUDING ALL) %s', child, parent,
+        (SELECT 'WITH (' || array_to_string(reloptions, ', ') || ')' FROM pg_class WHERE oid = rest::regclass)
+    );
+    SELECT attname INTO key FROM pg_partitioned_table
+    JOIN pg_attribute ON attrelid = partrelid AND attnum = partattrs[0] WHERE partrelid = parent::regclass;
+    SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) INTO columns FROM pg_attribute
+    WHERE attrelid = parent::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '';
+    -- They are moved, and neither stored nor deleted.
+    EXECUTE format('ALTER TABLE %I DISABLE TRIGGER USER', rest);
+    EXECUTE format(
+        'WITH moved AS (DELETE FROM %I WHERE %I >= %L AND %I < %L RETURNING *)'
+        ' INSERT INTO %I (%s) SELECT %s FROM moved',
+        rest, key, lower, key, upper, child, columns, columns
+    );
+    EXECUTE format('ALTER TABLE %I ENABLE TRIGGER USER', rest);
+    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, child, lower, upper);
+END
+$$;
+"""
+
+_LOCK = f"LOCK TABLE {', '.join(TABLES)} IN ACCESS EXCLUSIVE MODE"
+_FOREIGN_KEYS = "SELECT conrelid::regclass, conname FROM pg_constraint WHERE contype = 'f' AND {column} = %s::regclass"
+_CONSTRAINTS = """
+SELECT conname, pg_get_constraintdef(oid), contype <> 'c' FROM pg_constraint
+WHERE conrelid = %s::regclass AND contype IN ('p', 'u', 'c') AND conname <> 'before_days'
+"""
+_INDEXES = """
+SELECT relname, pg_get_indexdef(c.oid) FROM pg_class AS c JOIN pg_index ON indexrelid = c.oid
+WHERE indrelid = %s::regclass AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = c.oid)
+ORDER BY 1
+"""
+_INDEX_OF = """
+SELECT indexrelid::regclass FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+WHERE indrelid = %s::regclass AND indnatts = 1 AND attname = %s
+"""
+_TRIGGERS = "SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = %s::regclass AND NOT tgisinternal"
+_COLUMNS = """
+SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
+WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+"""
+_OPTIONS = "SELECT 'WITH (' || array_to_string(reloptions, ', ') || ')' FROM pg_class WHERE oid = %s::regclass"
+
+
+def partition(_: Any, editor: Any) -> None:
+    """Make partitioned tables of these. What there is becomes the first partition as it is, whatever its size: it is
+    read once, while others read and write, to know that it has nothing of later days."""
+    behind = datetime.now(UTC).date() + timedelta(days=DAYS_AHEAD)
+    with editor.connection.cursor() as cursor:
+        [(bound,)] = _rows(cursor, "SELECT streamviz_first_id(%s::timestamp AT TIME ZONE 'UTC')::text", [behind])
+        try:
+            _check(cursor, bound)
+            with transaction.atomic(using=editor.connection.alias):
+                cursor.execute(_LOCK)
+                _partition_all(cursor, bound)
+        except Exception:
+            # Until somebody tries again streams go on to be stored, in some days' time as well.
+            for table in TABLES:
+                cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS before_days")
+            raise
+
+
+def _check(cursor: Any, bound: str) -> None:
+    for table, key in TABLES.items():
+        cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS before_days")
+        if not _later(cursor, table, key, bound):
+            cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT before_days CHECK ({key} < '{bound}') NOT VALID")
+            cursor.execute(f"ALTER TABLE {table} VALIDATE CONSTRAINT before_days")
+
+
+def _partition_all(cursor: Any, bound: str) -> None:
+    for table in TABLES:
+        for column in ("conrelid", "confrelid"):
+            for of, name in _rows(cursor, _FOREIGN_KEYS.format(column=column), [table]):
+                cursor.execute(f"ALTER TABLE {of} DROP CONSTRAINT {name}")
+    cursor.execute("ALTER TABLE records_block DROP COLUMN id; ALTER TABLE records_verdict DROP COLUMN id")
+    for table, column in ALSO_BEGIN_OTHERS.items():
+        for (name,) in _rows(cursor, _INDEX_OF, [table, column]):
+            cursor.execute(f"DROP INDEX {name}")
+    cursor.execute(PARTITIONS)
+    # It names the table that it was made from, whatever that is called.
+    [(view,)] = _rows(cursor, "SELECT pg_get_viewdef('records_frame')", [])
+    cursor.execute("DROP VIEW records_frame")
+    for table, key in TABLES.items():
+        _partition(cursor, table, key, bound)
+    cursor.execute(f"CREATE VIEW records_frame AS {view}")
+
+
+def _partition(cursor: Any, table: str, key: str, bound: str) -> None:
+    constraints, indexes, triggers = (_rows(cursor, each, [table]) for each in (_CONSTRAINTS, _INDEXES, _TRIGGERS))
+    [(columns,)], [(options,)] = _rows(cursor, _COLUMNS, [table]), _rows(cursor, _OPTIONS, [table])
+    past = f"{table}_past"
+    cursor.execute(f"ALTER TABLE {table} RENAME TO {past}")
+    for name, _, has_index in constraints:
+        if has_index:
+            cursor.execute(f"ALTER TABLE {past} RENAME CONSTRAINT {name} TO past_{name}")
+    for name, _ in indexes:
+        cursor.execute(f"ALTER INDEX {name} RENAME TO past_{name}")
+    for name, _ in triggers:
+        cursor.execute(f"DROP TRIGGER {name} ON {past}")
+    cursor.execute(
+        f"CREATE TABLE {table} (LIKE {past} INCLUDING ALL EXCLUDING INDEXES EXCLUDING CONSTRAINTS)"
+        f" PARTITION BY RANGE ({key})"
+    )
+    cursor.execute(f"CREATE TABLE {table}_default PARTITION OF {table} DEFAULT {options or ''}")
+    for name, definition, _ in constraints:
+        cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}")
+    for _, definition in [*indexes, *triggers]:
+        cursor.execute(definition)
+    _attach(cursor, table, key, columns, bound)
+
+
+def _attach(cursor: Any, table: str, key: str, columns: str, bound: str) -> None:
+    """Have what there is as the partition of all days before the bound. What has ids of later days, which were made up
+    or by a clock that was wrong, goes to the default one."""
+    past = f"{table}_past"
+    if not _rows(cursor, f"SELECT FROM {past} LIMIT 1", []):
+        cursor.execute(f"DROP TABLE {past}")
+        return
+    if _later(cursor, past, key, bound):
+        cursor.execute(f"ALTER TABLE {table}_default DISABLE TRIGGER USER")
+        cursor.execute(
+            f"WITH moved AS (DELETE FROM {past} WHERE {key} >= '{bound}' RETURNING *)"  # noqa: S608
+            f" INSERT INTO {table}_default ({columns}) SELECT {columns} FROM moved"
+        )
+        cursor.execute(f"ALTER TABLE {table}_default ENABLE TRIGGER USER")
+    cursor.execute(f"ALTER TABLE {table} ATTACH PARTITION {past} FOR VALUES FROM (MINVALUE) TO ('{bound}')")
+    cursor.execute(f"ALTER TABLE {past} DROP CONSTRAINT IF EXISTS before_days")
+
+
+def _later(cursor: Any, table: str, key: str, bound: str) -> bool:
+    return bool(_rows(cursor, f"SELECT FROM {table} WHERE {key} >= '{bound}' LIMIT 1", []))
+
+
+def _rows(cursor: Any, statement: str, values: list[object]) -> list[tuple[Any, ...]]:
+    cursor.execute(statement, values)
+    rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
