@@ -64,8 +64,8 @@ class Table:
         return f"INSERT INTO {self.model._meta.db_table} ({columns}) SELECT {values} FROM {self._source()}"  # noqa: S608
 
     def update(self, greatest: Collection[str]) -> str:
-        """The same for rows that are there; they are told with their `id` beside. Of the columns `greatest` the greater
-        value is kept."""
+        """The same for rows that are there; they are told with their `id` beside, and the statement takes these ids as
+        well, as they say which partitions it is about. Of the columns `greatest` the greater value is kept."""
         told = zip(self.names, self._values(), strict=True)
         sets = (
             f"{name} = greatest(stored.{name}, {value})" if name in greatest else f"{name} = {value}"
@@ -73,7 +73,8 @@ class Table:
             if name != "id"
         )
         table = self.model._meta.db_table
-        return f"UPDATE {table} AS stored SET {', '.join(sets)} FROM {self._source()} WHERE stored.id = told.id"  # noqa: S608
+        where = "stored.id = told.id AND stored.id = ANY(%s)"
+        return f"UPDATE {table} AS stored SET {', '.join(sets)} FROM {self._source()} WHERE {where}"  # noqa: S608
 
     def reader(self, *others: str) -> Callable[[models.Model], dict[str, Any]]:
         """What gives an entry's fields as a row has them, but for the `others`."""

@@ -86,7 +86,7 @@ class Store:
 
 
 def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
-    """Everything but the runs, in an order that satisfies the foreign keys."""
+    """Everything but the runs."""
     opened = [(batch.opened, batch.worker) for batch in batches if batch.opened]
     closed = [batch.closed for batch in batches if batch.closed]
     # In the order of their ids: a writer on another machine may have some of the same sessions.
@@ -103,11 +103,13 @@ def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
             VERDICT,
             [VERDICT.row(each, batch.stream_id) for batch in batches for each in batch.verdicts],
         ),
-        (sql.CLOSE_STREAM, CLOSED, [CLOSED.row(entry, entry.stream_id) for entry in closed]),
     ]
     for statement, table, rows in everything:
         if rows:
             cursor.execute(statement, [table.told(rows)])
+    if closed:
+        ended = CLOSED.told(CLOSED.row(entry, entry.stream_id) for entry in closed)
+        cursor.execute(sql.CLOSE_STREAM, [ended, [entry.stream_id for entry in closed]])
     reached = [(*batch.reached(), batch.stream_id) for batch in batches if batch.has_advanced]
     if reached:
         cursor.executemany(sql.ADVANCE_STREAM, reached)
