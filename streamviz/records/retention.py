@@ -155,10 +155,10 @@ class Retaining:
             yield Freed("streams", "streams", count, round(count * _stream_size()))
 
     def _expired_partitions(self) -> list[Partition]:
-        return partitions_before(self._first_kept.date()) if self._retention.stream_days else []
+        return partitions_before(self._first_stream_kept.date()) if self._retention.stream_days else []
 
     @property
-    def _first_kept(self) -> datetime:
+    def _first_stream_kept(self) -> datetime:
         """The beginning of the first day whose streams are kept."""
         day = (self._now - timedelta(days=self._retention.stream_days)).astimezone(UTC).date()
         return datetime.combine(day, time(), UTC)
@@ -213,7 +213,7 @@ class Retaining:
             total, size = total + number, size + freed
             say(f"dropped {each.name}: {megabytes(freed)}, {len(kept[span])} streams kept")
         if kept:
-            delete_empty_sessions(self._first_kept)
+            delete_empty_sessions(self._first_stream_kept)
         return [Freed("streams", "streams", total, size)] if kept else []
 
     def _delete_streams(self, say: Say, is_over: Callable[[], bool]) -> list[Freed]:
