@@ -125,22 +125,17 @@ class Retaining:
             )
         return freed
 
-    @property
-    def _chunk_days(self) -> int:
-        """How long chunks are kept: no longer than their streams."""
-        return min(filter(None, (self._retention.chunk_days, self._retention.stream_days)), default=0)
-
     def _values(self, **more: object) -> dict[str, object]:
         return {"now": self._now, "kept_days": self._retention.kept_days, **more}
 
     def _expired_days(self) -> list[date]:
-        if not self._chunk_days:
+        if not self._retention.days_of_chunks:
             return []
         return [day for day in days() if day < self._first_kept().date()]
 
     def _first_kept(self) -> datetime:
         """The midnight before which no day's chunks are kept."""
-        first = (self._now - timedelta(days=self._chunk_days)).date()
+        first = (self._now - timedelta(days=self._retention.days_of_chunks)).date()
         return datetime.combine(first, time(), UTC)
 
     def _plan_chunks(self) -> Iterator[Freed]:
@@ -184,9 +179,9 @@ class Retaining:
         return Freed("chunks", f"day {day}", 1, size)
 
     def _clear_default(self, say: Say) -> list[Freed]:
-        if not self._chunk_days:
+        if not self._retention.days_of_chunks:
             return []
-        values = self._values(days=self._chunk_days, first_kept=self._first_kept())
+        values = self._values(days=self._retention.days_of_chunks, first_kept=self._first_kept())
         ids = [row[0] for row in _rows(EXPIRED_IN_DEFAULT, values)]
         if not ids:
             return []

@@ -15,6 +15,11 @@ class Retention:
     stream_days: int
     kept_days: int
 
+    @property
+    def days_of_chunks(self) -> int:
+        """Days that chunks are kept indeed: they go with their streams."""
+        return min(filter(None, (self.chunk_days, self.stream_days)), default=0)
+
 
 @dataclass(frozen=True, slots=True)
 class Archive:

@@ -100,7 +100,7 @@ class Upkeep:
     def _make_days(self) -> None:
         with psycopg.connect(self._conninfo(), autocommit=True) as connection:
             now = datetime.now(UTC)
-            for tables, kept in ((RUNS, self._retention.chunk_days), (STREAMS, self._retention.stream_days)):
+            for tables, kept in ((RUNS, self._retention.days_of_chunks), (STREAMS, self._retention.stream_days)):
                 # The rows of earlier days are in the default partition because they outlive theirs.
                 since = (now - timedelta(days=kept)).date() if kept else date(1970, 1, 1)
                 make_days(connection, days_around(now) | days_left_out(connection, tables, since), tables)

@@ -104,6 +104,13 @@ def test_what_is_kept_of_a_dropped_day_is_there_with_all_that_belongs_to_it(quer
     assert plain not in streams_with(query, "block")
 
 
+def test_chunks_go_with_their_streams_however_long_they_might_stay(query: Query) -> None:
+    store(story(day(200)))
+    apply(Retention(chunk_days=0, stream_days=180, kept_days=0))
+    assert streams_with(query, "upstreamrun") == streams_with(query, "clientrun") == set()
+    assert list(strays()) == []
+
+
 def test_a_partition_of_several_days_stays_until_all_of_them_are_over(query: Query) -> None:
     """Streams are kept for 180 days here, so they lie in partitions of a week from a Monday on."""
     [old] = store(story(day(183)))  # NOW is a Monday, and so is day(182)
