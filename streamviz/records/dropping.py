@@ -33,10 +33,15 @@ _BELONGING = ("records_annotation", "records_publiclink")
 _DELETE_BELONGING = """
 DELETE FROM {table} AS one WHERE EXISTS (SELECT FROM {child} WHERE id = one.stream_id) AND stream_id <> ALL(%(kept)s)
 """
-# A session's last stream was requested at `last_at`.
+# A session's last stream was requested at `last_at`, so none of its streams lies much behind that; the default
+# partition has ids of any time.
 _DELETE_EMPTY_SESSIONS = """
 DELETE FROM records_session AS session WHERE last_at < %(before)s AND NOT is_starred
-AND NOT EXISTS (SELECT FROM records_stream WHERE session_id = session.id)
+AND NOT EXISTS (SELECT FROM records_stream_default AS one WHERE one.session_id = session.id)
+AND NOT EXISTS (
+    SELECT FROM records_stream AS one
+    WHERE one.session_id = session.id AND one.id < streamviz_first_id(%(before)s + interval '1 day')
+)
 """
 
 
