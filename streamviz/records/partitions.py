@@ -35,6 +35,12 @@ FROM unnest(%(tables)s::text[]) AS parent, streamviz_partitions(parent) AS p
 """
 _IN_DEFAULT = "SELECT DISTINCT {key} FROM {table}_default WHERE {key} >= streamviz_first_id(%s)"
 
+# Of partitioned tables autovacuum analyses the partitions only. A table at a time, and each by itself.
+_NOT_ANALYSED = """
+SELECT relname FROM pg_stat_user_tables
+WHERE relid = ANY(%s::regclass[]) AND (last_analyze IS NULL OR last_analyze < now() - interval '1 day')
+"""
+
 
 class Partition(NamedTuple):
     """A partition of a table: what it is called, the first day in it (None: it has all from the beginning on), and the
@@ -66,6 +72,17 @@ def make_days(connection: psycopg.Connection, days: Iterable[date], tables: Sequ
             with connection.transaction():
                 connection.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
                 connection.execute("SELECT streamviz_make_partition(%s, %s, %s)", [table, day, width(table)])
+
+
+def analyse(connection: psycopg.Connection) -> None:
+    """Have Postgres know what is in all partitions of streams together, where it was not asked to for a day.
+
+    The connection commits by itself. Raises psycopg.Error.
+    """
+    # Partitions have theirs from autovacuum. Before 18 they cannot be left out.
+    only = "ONLY " if connection.info.server_version >= 180000 else ""
+    for (table,) in connection.execute(_NOT_ANALYSED, [list(STREAMS)]).fetchall():
+        connection.execute(f"ANALYZE {only}{table}")
 
 
 def width(table: str) -> int:

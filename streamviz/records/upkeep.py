@@ -16,7 +16,7 @@ from streamviz.records.archive.moving import Archiving, first_kept
 from streamviz.records.archive.statements import STALE
 from streamviz.records.half_hours import put_together
 from streamviz.records.moments import as_datetime, since_boot
-from streamviz.records.partitions import RUNS, STREAMS, days_around, days_left_out, make_days
+from streamviz.records.partitions import RUNS, STREAMS, analyse, days_around, days_left_out, make_days
 from streamviz.records.request_index import FIRST, fill_in
 from streamviz.records.retention import is_due, run_retention
 from streamviz.records.rules import Archive, Retention
@@ -67,6 +67,7 @@ class Upkeep:
         if time.monotonic() - self._retained_at >= RETENTION_SECONDS:
             self._retained_at = time.monotonic()
             troubles += filter(None, [self._tried(lambda: self._retain(stop))])
+        troubles += filter(None, [self._tried(self._analyse)])
         troubles += filter(None, [self._tried(lambda: self._see_to_archive(stop))])
         troubles += filter(None, [self._tried(lambda: self._fill_in(stop))])
         self._tell("; ".join(troubles))
@@ -108,6 +109,10 @@ class Upkeep:
     def _put_together(self) -> None:
         with psycopg.connect(self._conninfo(), autocommit=True) as connection:
             put_together(connection)
+
+    def _analyse(self) -> None:
+        with psycopg.connect(self._conninfo(), autocommit=True) as connection:
+            analyse(connection)
 
     def _see_to_archive(self, stop: threading.Event) -> None:
         with psycopg.connect(self._conninfo(), autocommit=True) as connection:

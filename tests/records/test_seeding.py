@@ -7,11 +7,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from streamviz.records.database import conninfo
+from streamviz.records.multiplying import multiply
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import stream_page
 from streamviz.records.retention import days
 from streamviz.records.seeding import Size, seed
-from streamviz.records.verification import strays, verify
+from streamviz.records.verification import strays, verify, wrong_sums
 from tests.records.conftest import Query
 from tests.records.history import NOW, make_policy
 
@@ -57,6 +58,21 @@ def test_the_same_seed_gives_the_same_streams(query: Query) -> None:
     query("TRUNCATE records_session, records_stream, records_upstreamrun, records_clientrun CASCADE")
     make(SIZE._replace(days=4))
     assert query(WHAT) == first
+
+
+def test_copies_are_streams_like_the_first(query: Query) -> None:
+    make()
+    sums = "SELECT sum(streams), sum(output_tokens) FROM records_halfhour"
+    counts = [query(f"SELECT count(*) FROM records_{each}") for each in ("block", "requestwords", "session")]
+    [(streams, tokens)] = query(sums)
+    with psycopg.connect(conninfo(), autocommit=True) as connection:
+        multiply(connection, 2, [].append)
+    assert query("SELECT count(*), count(DISTINCT id) FROM records_stream") == [(180, 180)]
+    for before, each in zip(counts, ("block", "requestwords", "session"), strict=True):
+        assert query(f"SELECT count(*) FROM records_{each}") == [(3 * before[0][0],)], each
+    assert query(sums) == [(3 * streams, 3 * tokens)]
+    assert query("SELECT count(*) FROM records_stream_default") == [(0,)], "each in the partition of its time"
+    assert list(wrong_sums()) == list(strays()) == []
 
 
 def test_the_command(query: Query) -> None:

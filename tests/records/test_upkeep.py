@@ -100,6 +100,24 @@ def test_what_outlived_its_day_stays_where_it_is(query: Query) -> None:
     assert ago(20).date() not in days()
 
 
+def test_postgres_knows_what_is_in_all_partitions_together(query: Query) -> None:
+    store(story(ago(1), denied=make_policy()), story(ago(2)))
+    query("SELECT pg_stat_reset_single_table_counters(t::regclass) FROM unnest(%s::text[]) AS t", list(STREAMS))
+    Upkeep(RULES, conninfo).round(NOT_YET)
+    assert query("SELECT reltuples FROM pg_class WHERE oid = 'records_stream'::regclass") == [(2,)]
+    known = query("SELECT DISTINCT tablename FROM pg_stats WHERE inherited AND tablename = ANY(%s)", list(STREAMS))
+    assert {name for (name,) in known} >= {"records_stream", "records_block", "records_verdict", "records_requestwords"}
+
+
+def test_they_are_analysed_once_a_day(query: Query) -> None:
+    last = "SELECT relname, last_analyze FROM pg_stat_user_tables WHERE relname = ANY(%s) ORDER BY 1"
+    Upkeep(RULES, conninfo).round(NOT_YET)
+    before = query(last, list(STREAMS))
+    assert all(at for _, at in before)
+    Upkeep(RULES, conninfo).round(NOT_YET)
+    assert query(last, list(STREAMS)) == before
+
+
 def test_what_fails_is_told_and_keeps_nothing_else_from_being_done(
     query: Query, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
