@@ -16,6 +16,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from streamviz.core.json_value import encode
+from streamviz.records.ids import day_before
 from streamviz.records.links import FAILED, Asker, Candidate, choose
 from streamviz.records.models.streams import Relation
 from streamviz.records.moments import as_microseconds
@@ -72,15 +73,16 @@ UPDATE records_stream AS stream SET parent = (
     ORDER BY caller.requested_at DESC LIMIT 1
 ) WHERE id = ANY(%s)
 """
-# Of all that go on from one answer the first is its next turn, the others are forks.
-_FORKS = """
+# Of all that go on from one answer the first is its next turn, the others are forks. They came after it, so partitions
+# before it are not looked into.
+FORKS = """
 UPDATE records_stream AS stream SET relation = CASE WHEN stream.id = first.id THEN 'turn' ELSE 'fork' END
 FROM (
     SELECT DISTINCT ON (parent) parent, id FROM records_stream
-    WHERE parent = ANY(%(parents)s) AND relation IN ('turn', 'fork')
+    WHERE parent = ANY(%(parents)s) AND id >= %(since)s AND relation IN ('turn', 'fork')
     ORDER BY parent, outcome = ANY(%(failed)s), requested_at, id
 ) AS first
-WHERE stream.parent = first.parent AND stream.relation IN ('turn', 'fork')
+WHERE stream.parent = first.parent AND stream.id >= %(since)s AND stream.relation IN ('turn', 'fork')
 AND (stream.relation = 'turn') <> (stream.id = first.id)
 """
 _LOCK_SESSIONS = "SELECT id FROM records_session WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
@@ -164,7 +166,8 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
         parents |= _link_all(cursor, asking)
     parents |= link_retries(cursor, batches, parents)
     if parents:
-        cursor.execute(_FORKS, {"parents": list(parents), "failed": _FAILED})
+        since = day_before(min(parents))
+        cursor.execute(FORKS, {"parents": list(parents), "since": since, "failed": _FAILED})
 
 
 def _waiting(cursor: psycopg.Cursor, left: Sequence[int], streams: Sequence[UUID]) -> set[UUID]:

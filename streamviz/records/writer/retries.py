@@ -15,6 +15,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
+from streamviz.records.ids import day_before
 from streamviz.records.links import FAILED, Kind, kind_of
 from streamviz.records.models.streams import Relation
 from streamviz.records.writer.pending import Batch
@@ -41,8 +42,10 @@ AND (other.id = stream.id OR %(failed)s && ARRAY[stream.outcome, other.outcome]:
 AND other.marks && stream.marks
 ORDER BY session_id, requested_at, id
 """
-_FAILED_AFTER = """
-SELECT id FROM records_stream WHERE parent = ANY(%s) AND outcome = ANY(%s) ORDER BY requested_at DESC LIMIT 100
+# What goes on from a stream came after it, so partitions before it are not looked into.
+FAILED_AFTER = """
+SELECT id FROM records_stream WHERE parent = ANY(%(parents)s) AND id >= %(since)s AND outcome = ANY(%(failed)s)
+ORDER BY requested_at DESC LIMIT 100
 """
 _FAILED = [str(each) for each in FAILED]
 _LINK = "UPDATE records_stream SET parent = %s, relation = 'retry' WHERE id = %s"
@@ -71,11 +74,12 @@ def link_retries(cursor: psycopg.Cursor, batches: Sequence[Batch], parents: set[
     """Link what was just stored, or was found to go on from `parents`, and give the streams from which it had."""
     streams = [batch.stream_id for batch in batches if batch.closed and batch.closed.marks]
     if parents:
-        streams += [id for [id] in cursor.execute(_FAILED_AFTER, [list(parents), _FAILED])]
+        told = {"parents": list(parents), "since": day_before(min(parents)), "failed": _FAILED}
+        streams += [id for [id] in cursor.execute(FAILED_AFTER, told)]
     if not streams:
         return set()
-    told = {"streams": streams, "failed": _FAILED}
-    rows = cursor.connection.cursor(row_factory=class_row(_Row)).execute(ALIKE, told).fetchall()
+    wanted = {"streams": streams, "failed": _FAILED}
+    rows = cursor.connection.cursor(row_factory=class_row(_Row)).execute(ALIKE, wanted).fetchall()
     left_by: set[UUID] = set()
     for _, alike in groupby(rows, attrgetter("session_id")):
         for row, failed in _again(alike):

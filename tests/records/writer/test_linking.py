@@ -3,10 +3,14 @@
 from datetime import timedelta
 from uuid import UUID
 
+import psycopg
 import pytest
 
+from streamviz.records.database import conninfo
+from streamviz.records.ids import day_before
 from streamviz.records.links import Kind, numbered
-from streamviz.records.writer import linking
+from streamviz.records.partitions import make_days
+from streamviz.records.writer import linking, retries
 from tests.records.conftest import Query
 from tests.records.history import NOW, store, story
 from tests.records.writer.test_retries import POPULAR, _read, link_of
@@ -58,3 +62,19 @@ def test_an_answer_that_many_had_long_ago_is_not_read(query: Query) -> None:
     given = [linking._FAILED, linking._FAILED, [MARK], NOW - linking._LONGEST_REST, NOW, 2_000]
     [(plan,)] = query(f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) {found}", *given)
     assert _read(plan[0]["Plan"]) == 0
+
+
+@pytest.mark.parametrize("statement", [linking.FORKS, retries.FAILED_AFTER], ids=["forks", "failed"])
+def test_what_goes_on_from_a_stream_is_not_looked_for_before_it(query: Query, statement: str) -> None:
+    first = answered()
+    told = {"parents": [first], "since": day_before(first), "failed": ["failed"]}
+    with psycopg.connect(conninfo(), autocommit=True) as connection:
+        make_days(connection, [(NOW + timedelta(days=days)).date() for days in (-90, -60, -30, 0)])
+        plan = "\n".join(line for (line,) in connection.execute(f"EXPLAIN {statement}", told))
+    [(current,)] = query("SELECT tableoid::regclass::text FROM records_stream WHERE id = %s", first)
+    [(before,)] = query(
+        "SELECT child FROM streamviz_partitions('records_stream') WHERE behind <= %s ORDER BY behind LIMIT 1",
+        NOW - timedelta(days=20),
+    )
+    assert current in plan
+    assert before not in plan

@@ -14,7 +14,8 @@ FAILED = "upstream_error"
 # The same request so many times more in its session, each a little later.
 POPULAR = """
 INSERT INTO records_stream SELECT (jsonb_populate_record(stream, jsonb_build_object(
-    'id', gen_random_uuid(), 'requested_at', requested_at + number * interval '1 millisecond'
+    'id', left(id::text, 13) || right(gen_random_uuid()::text, 23),
+    'requested_at', requested_at + number * interval '1 millisecond'
 ))).* FROM records_stream AS stream, generate_series(1, %s) AS number WHERE id = %s
 """
 
