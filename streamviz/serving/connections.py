@@ -17,6 +17,8 @@ from zope.interface import implementer
 # So much the system may hold that is not on its way yet: by itself it takes some MB for a client that takes nothing.
 # What is on its way is not limited, so none is slower for it.
 UNSENT_BYTES = 128 * 1024
+# However busy the server is, it cuts off who takes nothing before the system does, which says no reason.
+_LATER_SECONDS = 60
 
 
 class Connection(tcp.Server):
@@ -84,7 +86,11 @@ class Connection(tcp.Server):
         """Have the system end it where the other side is gone without a word, be it silent or sent to. One that takes
         nothing for so many seconds the server cuts off itself, and says why, before the system does."""
         self.setTcpKeepAlive(True)
-        chosen = {"TCP_KEEPIDLE": seconds / 2, "TCP_KEEPINTVL": seconds / 8, "TCP_USER_TIMEOUT": 2 * seconds * 1000}
+        chosen = {
+            "TCP_KEEPIDLE": seconds / 2,
+            "TCP_KEEPINTVL": seconds / 8,
+            "TCP_USER_TIMEOUT": (seconds + _LATER_SECONDS) * 1000,
+        }
         for name, value in chosen.items():
             if option := getattr(socket, name, None):  # not every system has them
                 self.socket.setsockopt(socket.IPPROTO_TCP, option, max(1, int(value)))
