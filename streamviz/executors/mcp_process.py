@@ -147,5 +147,5 @@ async def _end(process: Process) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _END_SECONDS)
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)

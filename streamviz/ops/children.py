@@ -106,7 +106,8 @@ class Child:
             self._process.wait()
 
     def _await_end(self, process: "subprocess.Popen[bytes]", on_end: Callable[["Child"], None]) -> None:
-        process.wait()
+        with process:  # its end of the pipe is closed, too
+            process.wait()
         on_end(self)
 
 

@@ -2,7 +2,7 @@
 
 import queue
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,23 @@ from streamviz.serving.sharing import Shares
 BACKLOG = 512
 # Less than whoever started this one gives it.
 STOP_SECONDS = 10
+
+
+class Server(Child):
+    """One of the servers, counted from 0. Once it has ended none of the others waits for it to take a connection."""
+
+    def __init__(self, number: int, shares: Shares, listener: int, environment: Mapping[str, str]) -> None:
+        own = {**environment, "STREAMVIZ_SERVER": str(number)}
+        # Whether it answers cannot be asked: another that shares the port may.
+        super().__init__(f"server {number + 1}", ["django", "serve"], partial(shares.serves, number), own, [listener])
+        self._ended = partial(shares.ended, number)
+
+    def start(self, on_end: Callable[[Child], None]) -> None:
+        def told(child: Child) -> None:
+            self._ended()
+            on_end(child)
+
+        super().start(told)
 
 
 def run(count: int) -> None:
@@ -54,13 +71,7 @@ def _children(count: int, listener: int, folder: Path) -> tuple[Child, list[Chil
     }
     hub = Child("hub", ["streamviz.live.hub", str(socket_path)], socket_path.exists, {})
     shares = Shares.make(shares_path, count)
-
-    def server(number: int) -> Child:
-        own = environment | {"STREAMVIZ_SERVER": str(number)}
-        # Whether it answers cannot be asked: another that shares the port may.
-        return Child(f"server {number + 1}", ["django", "serve"], partial(shares.serves, number), own, [listener])
-
-    return hub, [server(number) for number in range(count)]
+    return hub, [Server(number, shares, listener, environment) for number in range(count)]
 
 
 @contextmanager

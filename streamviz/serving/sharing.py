@@ -27,6 +27,10 @@ class Shares:
         """Whether this one, counted from 0, takes connections."""
         return self._counts[server] != _AWAY
 
+    def ended(self, server: int) -> None:
+        """This one takes no more, whether it could say so itself or not."""
+        self._counts[server] = _AWAY
+
 
 class Share(Shares):
     """The same, for one of them."""
@@ -41,7 +45,7 @@ class Share(Shares):
 
     def end(self) -> None:
         """It takes no more."""
-        self._counts[self._server] = _AWAY
+        self.ended(self._server)
 
     def change(self, by: int) -> None:
         """It has so many connections more."""
