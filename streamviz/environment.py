@@ -23,6 +23,7 @@ CONNECT_TIMEOUT_SECONDS = 5
 MOST_WORKERS = 256
 # Probes and the watch over keys and policies keep one of them.
 LEAST_POOL = 2
+REPLICA_TIMEOUT_SECONDS = 2  # a page that could be read from the primary waits no longer
 PREFIX = "STREAMVIZ_"
 # Settings that are other programs' too: what is named like them may be theirs.
 SHARED_PREFIXES = ("OTEL_", "XDG_")
@@ -175,8 +176,9 @@ def is_installed(module: str) -> bool:
         return False
 
 
-def postgres(name: str) -> dict[str, Any] | None:
-    """Django's settings for the Postgres that the variable's URL names; None when it is unset.
+def postgres(name: str, timeout: int = CONNECT_TIMEOUT_SECONDS) -> dict[str, Any] | None:
+    """Django's settings for the Postgres that the variable's URL names, which is to answer in so many seconds where the
+    URL does not say; None when it is unset.
 
     Raises ImproperlyConfigured without repeating the URL, which may hold a password.
     """
@@ -191,16 +193,16 @@ def postgres(name: str) -> dict[str, Any] | None:
     if not database:
         raise ImproperlyConfigured(f"{name} must look like postgresql://USER:PASSWORD@HOST:5432/DATABASE.")
     known = {key.upper(): str(parts.pop(key, "") or "") for key in ("user", "password", "host", "port")}
-    options = {"connect_timeout": CONNECT_TIMEOUT_SECONDS} | parts
+    options = {"connect_timeout": timeout} | parts
     return {"ENGINE": "django.db.backends.postgresql", "NAME": database, **known, "OPTIONS": options}
 
 
-def pooled(database: dict[str, Any], most: int) -> dict[str, Any]:
+def pooled(database: dict[str, Any], most: int, timeout: int = CONNECT_TIMEOUT_SECONDS) -> dict[str, Any]:
     """Django's settings for a database whose connections are kept for the next request, at most so many a process; with
     0, each request makes its own. One that has died in the meantime is replaced."""
     if not most:
         return database
-    pool = {"min_size": 0, "max_size": max(LEAST_POOL, most), "timeout": CONNECT_TIMEOUT_SECONDS, "num_workers": 1}
+    pool = {"min_size": 0, "max_size": max(LEAST_POOL, most), "timeout": timeout, "num_workers": 1}
     return {**database, "CONN_HEALTH_CHECKS": True, "OPTIONS": {**database["OPTIONS"], "pool": pool}}
 
 

@@ -157,6 +157,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "streamviz.dashboard.middleware.connection_given_back",
+    "streamviz.dashboard.replica_reads.changes_marked",
     "django.middleware.security.SecurityMiddleware",
     "streamviz.dashboard.middleware.ContentSecurityPolicyMiddleware",
     "streamviz.dashboard.static_files.StaticFilesMiddleware",
@@ -195,7 +196,12 @@ TEMPLATES = [
 EMBEDDED_POSTGRES_DIR = VAR_DIR / "postgres"
 EMBEDDED_POSTGRES = not environment.text("DATABASE_URL")
 _DATABASE = environment.postgres("DATABASE_URL") or embedded_postgres.django_settings(EMBEDDED_POSTGRES_DIR)
-DATABASES = {"default": environment.pooled(_DATABASE, environment.count("DATABASE_POOL", 0))}
+_POOL = environment.count("DATABASE_POOL", 0)
+DATABASES = {"default": environment.pooled(_DATABASE, _POOL)}
+if _REPLICA := environment.postgres("DATABASE_REPLICA_URL", environment.REPLICA_TIMEOUT_SECONDS):
+    _REPLICA["TEST"] = {"MIRROR": "default"}
+    DATABASES["replica"] = environment.pooled(_REPLICA, _POOL, environment.REPLICA_TIMEOUT_SECONDS)
+    DATABASE_ROUTERS = ["streamviz.records.replica.Router"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # How many servers share the port. What `serve` tells those that it starts: its socket, which of them each is, where

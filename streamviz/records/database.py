@@ -1,7 +1,7 @@
 """Connections to Postgres: those that psycopg makes without Django, and when a thread gives back Django's."""
 
 from django.conf import settings
-from django.db import connection
+from django.db import connections
 from psycopg.conninfo import make_conninfo
 
 _NAMES = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
@@ -16,7 +16,8 @@ def conninfo() -> str:
 
 
 def give_back() -> None:
-    """Let others have this thread's connection, which gets one again when it asks something; not in the middle of a
-    transaction. To be called before something that a client may make last."""
-    if not connection.in_atomic_block:
-        connection.close_if_unusable_or_obsolete()
+    """Let others have this thread's connections, which gets them again when it asks something; not in the middle of
+    a transaction. To be called before something that a client may make last."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()

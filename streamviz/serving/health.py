@@ -21,6 +21,7 @@ from streamviz.core.json_value import JsonObject, encode
 from streamviz.live.fleet import machines_of, versions_of
 from streamviz.live.publisher import publisher
 from streamviz.proxy.worker import worker
+from streamviz.records import replica
 from streamviz.records.backlog import backlog
 from streamviz.serving.metrics import WHO_MAY_READ, may_read
 
@@ -58,7 +59,7 @@ async def _everything() -> tuple[int, JsonObject]:
     status, found = await _readiness()
     machines = machines_of(publisher.members())
     told = {"versions": versions_of(machines), "machines": [to_builtins(machine._asdict()) for machine in machines]}
-    return status, {**found, **told}
+    return status, {**found, **await _replica(), **told}
 
 
 async def _within_time(check: Check) -> str:
@@ -70,6 +71,14 @@ async def _within_time(check: Check) -> str:
 
 async def _database() -> str:
     return await sync_to_async(_ask_database)()
+
+
+async def _replica() -> JsonObject:
+    """How far the replica is behind, in seconds; nothing where there is none."""
+    if not replica.is_set():
+        return {}
+    await sync_to_async(replica.health.is_usable)()
+    return {"replica": {"state": replica.health.trouble or OK, "lag_seconds": replica.health.lag}}
 
 
 def _ask_database() -> str:

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from streamviz.dashboard import roles
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.pages import needs
+from streamviz.dashboard.replica_reads import from_replica
 from streamviz.dashboard.sorting import Sorting
 from streamviz.dashboard.stats_csv import csv_of
 from streamviz.dashboard.views.sessions import asked_of, choices
@@ -20,6 +21,7 @@ from streamviz.records.queries.rows import SearchTooBroad
 
 @needs(roles.VIEW)
 @require_safe
+@from_replica
 def errors(request: HttpRequest) -> HttpResponse:
     """How often which error came, first and last, of the streams that the Sessions page would find; `?csv=1` has the
     table as CSV."""

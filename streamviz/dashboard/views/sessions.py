@@ -15,6 +15,7 @@ from streamviz.dashboard import charts, queries, roles, session_filters, timespa
 from streamviz.dashboard.histogram import histogram_of
 from streamviz.dashboard.links import page_url, sessions_between, sessions_url
 from streamviz.dashboard.pages import needs
+from streamviz.dashboard.replica_reads import from_replica
 from streamviz.dashboard.sorting import Sorting, place_in
 from streamviz.dashboard.timespans import Timespan
 from streamviz.live.filters import Filter, parse_filter, unknown_fields
@@ -53,6 +54,7 @@ def asked_filters(request: HttpRequest) -> Filters:
 
 @needs(roles.VIEW)
 @require_safe
+@from_replica
 def sessions(request: HttpRequest) -> HttpResponse:
     """The sessions of the newest streams that `?q=` asks for in a stretch of time, a page at a time."""
     asked = asked_of(request)
@@ -69,6 +71,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
 
 @needs(roles.VIEW)
 @require_safe
+@from_replica
 def session_histogram(request: HttpRequest) -> HttpResponse:
     """How many streams there are of what is asked for, by time. Counting takes longer than finding a page of them, so
     the page has it brought when it is there itself."""

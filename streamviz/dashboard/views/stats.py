@@ -13,6 +13,7 @@ from streamviz.dashboard import charts, queries, roles, timespans
 from streamviz.dashboard.comparing import COMPARED, USUAL, Compared
 from streamviz.dashboard.links import sessions_between, term
 from streamviz.dashboard.pages import needs
+from streamviz.dashboard.replica_reads import from_replica
 from streamviz.dashboard.stats import GROUPINGS, TOOL, stats_of
 from streamviz.dashboard.stats_csv import TABLES, as_csv
 from streamviz.dashboard.stats_sorting import Order, sorted_rules, sorted_stats
@@ -25,6 +26,7 @@ _MOST_MODELS = 200
 
 @needs(roles.VIEW)
 @require_safe
+@from_replica
 def stats(request: HttpRequest) -> HttpResponse:
     """The streams of a time, `?range=`, by what they have in common, `?by=`, beside another time, `?compare=`.
     `?model=` has those of one model alone, beside another's with `?against=`; a table alone is CSV with `?csv=`."""

@@ -11,6 +11,7 @@ from streamviz.dashboard.pages import needs
 from streamviz.live.feed import now_us
 from streamviz.live.fleet import machines_of, versions_of
 from streamviz.live.publisher import publisher
+from streamviz.records import replica
 from streamviz.records.backlog import backlog
 from streamviz.records.models import RetentionRun
 from streamviz.records.queries.sizes import archive_size, table_sizes
@@ -27,6 +28,7 @@ def system(request: HttpRequest) -> HttpResponse:
         "page": "system",
         "backlog": backlog(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS),
         "dropped": publisher.dropped,
+        "replica": _replica(),
         "machines": machine_rows(fleet, members[0].machine if members else "", now_us()),
         "versions": versions_of(fleet),
         "others_away": publisher.wall.are_others_away,
@@ -39,3 +41,10 @@ def system(request: HttpRequest) -> HttpResponse:
         "last_run": RetentionRun.objects.first(),
     }
     return render(request, "dashboard/system.html", context)
+
+
+def _replica() -> replica.Health | None:
+    if not replica.is_set():
+        return None
+    replica.health.is_usable()
+    return replica.health

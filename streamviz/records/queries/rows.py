@@ -5,7 +5,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, connections, transaction
+
+from streamviz.records import replica
 
 # What a person asks for of all that there is can take long, however it is done; it is given up then.
 SECONDS = 5
@@ -17,7 +19,7 @@ class SearchTooBroad(Exception):
 
 def rows(statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
     """All rows of a statement."""
-    with connection.cursor() as cursor:
+    with connections[replica.alias()].cursor() as cursor:
         cursor.execute(statement, values)
         found: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
     return found
@@ -26,7 +28,7 @@ def rows(statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[
 @contextmanager
 def planned(*settings: str) -> Iterator[None]:
     """Postgres plans and runs what is asked within under these settings, such as `enable_seqscan = off`."""
-    with transaction.atomic():
+    with transaction.atomic(using=replica.alias()):
         rows("; ".join(f"SET LOCAL {each}" for each in settings))
         yield
 

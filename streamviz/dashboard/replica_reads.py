@@ -1,0 +1,69 @@
+"""Pages of lists and figures that are read from the replica, but for those who have just changed something."""
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.decorators import sync_and_async_middleware
+
+from streamviz.records import replica
+
+COOKIE = "changed"
+# A replica that is further behind is not read from, and what is known of it may be a little old.
+COOKIE_SECONDS = replica.MOST_LAG_SECONDS + replica.FRESH_SECONDS
+_SAFE = {"GET", "HEAD", "OPTIONS", "TRACE"}
+
+View = Callable[..., HttpResponse]
+GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
+
+
+def from_replica(view: View) -> View:
+    """Makes a view that only reads do so from the replica; where that fails, from the primary."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if replica.is_set() and COOKIE not in request.COOKIES and replica.health.is_usable():
+            try:
+                with replica.reading():
+                    return view(request, *args, **kwargs)
+            except (OperationalError, InterfaceError) as error:
+                replica.health.failed(error)
+        return view(request, *args, **kwargs)
+
+    return answer
+
+
+@sync_and_async_middleware
+def changes_marked(get_response: GetResponse) -> GetResponse:
+    """Gives a browser that may have changed something a cookie, by which every server reads its lists from the primary
+    until the replica has the change, too."""
+
+    async def answer_async(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        assert isinstance(response, Awaitable)
+        return _marked(request, await response)
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        assert isinstance(response, HttpResponseBase)
+        return _marked(request, response)
+
+    return answer_async if iscoroutinefunction(get_response) else answer
+
+
+def _marked(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    if replica.is_set() and request.method not in _SAFE:
+        response.set_cookie(
+            COOKIE,
+            "1",
+            max_age=COOKIE_SECONDS,
+            path=settings.SESSION_COOKIE_PATH,
+            secure=settings.SESSION_COOKIE_SECURE,
+            httponly=True,
+            samesite="Lax",
+        )
+    return response

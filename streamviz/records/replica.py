@@ -1,0 +1,135 @@
+"""Lists and figures read from a streaming replica, where DATABASE_REPLICA_URL names one and it keeps up.
+
+Within `reading()` Django's models and `queries.rows` ask the replica; everything else, and every write, the primary.
+"""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
+from typing import Any
+
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
+
+log = logging.getLogger(__name__)
+
+ALIAS = "replica"
+MOST_LAG_SECONDS = 30
+# How long what was found is believed: a replica that keeps up is asked anew sooner than one that does not answer.
+FRESH_SECONDS = 2
+AWAY_SECONDS = 10
+_SAID_EACH_SECONDS = 60
+# With nothing received that is not replayed a replica is up to date, however long ago the last transaction was, as
+# long as it still receives.
+_LAG = """
+SELECT pg_is_in_recovery(), CASE
+    WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() AND EXISTS (SELECT FROM pg_stat_wal_receiver) THEN 0
+    ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8
+END
+"""
+
+_alias: ContextVar[str] = ContextVar("database_alias", default=DEFAULT_DB_ALIAS)
+
+
+def alias() -> str:
+    """Which database is read from here."""
+    return _alias.get()
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """What is read within is read from the replica."""
+    before = _alias.set(ALIAS)
+    try:
+        yield
+    finally:
+        _alias.reset(before)
+
+
+def is_set() -> bool:
+    """Whether there is a replica to read from."""
+    return ALIAS in settings.DATABASES
+
+
+class Router:
+    """Django's database router: reads go where `alias` says, writes and migrations to the primary."""
+
+    def db_for_read(self, model: Any, **hints: Any) -> str:
+        """Said always: Django would ask the replica for what an object from it refers to."""
+        return alias()
+
+    def db_for_write(self, model: Any, **hints: Any) -> str:
+        """The primary."""
+        return DEFAULT_DB_ALIAS
+
+    def allow_relation(self, one: Any, other: Any, **hints: Any) -> bool:
+        """They are the same rows."""
+        return True
+
+    def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool:
+        """Not on the replica, which gets them from the primary."""
+        return db != ALIAS
+
+
+class Health:
+    """What this process last found of the replica. One thread asks; the others go by what is known."""
+
+    def __init__(self) -> None:
+        self.lag: float | None = None  # seconds
+        self.trouble = "not asked yet"  # why nothing is read from it; "" where it is
+        self._asking = Lock()
+        self._ask_after = 0.0
+        self._say_after = 0.0
+
+    def is_usable(self) -> bool:
+        """Whether pages can be read from it; may ask it, and so not for the event loop."""
+        if time.monotonic() >= self._ask_after and self._asking.acquire(blocking=False):
+            try:
+                self._ask()
+            finally:
+                self._asking.release()
+        return not self.trouble
+
+    def failed(self, error: Exception) -> None:
+        """A page could not be read from it, and the next ones shall not try for a while."""
+        self._found(None, _first_line(error))
+
+    def _ask(self) -> None:
+        try:
+            with connections[ALIAS].cursor() as cursor:
+                cursor.execute(_LAG)
+                is_replica, lag = cursor.fetchone()
+        except (DatabaseError, InterfaceError) as error:
+            connections[ALIAS].close()
+            self._found(None, _first_line(error))
+            return
+        self._found(lag, _why_not(is_replica, lag))
+
+    def _found(self, lag: float | None, trouble: str) -> None:
+        now = time.monotonic()
+        self.lag, self.trouble = lag, trouble
+        self._ask_after = now + (AWAY_SECONDS if trouble else FRESH_SECONDS)
+        if trouble and now >= self._say_after:
+            self._say_after = now + _SAID_EACH_SECONDS
+            log.warning("Lists are read from the primary and not from DATABASE_REPLICA_URL: %s", trouble)
+
+
+def _why_not(is_replica: bool, lag: float | None) -> str:
+    if not is_replica:
+        return "it is no replica"
+    if lag is None:
+        return "it has replayed nothing yet"
+    return f"it is {lag:.0f} s behind" if lag > MOST_LAG_SECONDS else ""
+
+
+def _first_line(error: Exception) -> str:
+    """What the driver says, without the password: it names none but where it repeats a connection string."""
+    line = (str(error).strip() or type(error).__name__).splitlines()[0]
+    password = settings.DATABASES[ALIAS].get("PASSWORD")
+    return line.replace(password, "***") if password else line
+
+
+health = Health()
