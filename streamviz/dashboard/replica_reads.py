@@ -1,12 +1,11 @@
 """Pages of lists and figures that are read from the replica, but for those who have just changed something."""
 
 from collections.abc import Awaitable, Callable
-from functools import wraps
-from typing import Any
+from functools import partial, wraps
+from typing import Any, TypeVar
 
 from asgiref.sync import iscoroutinefunction
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
@@ -17,6 +16,7 @@ COOKIE = "changed"
 COOKIE_SECONDS = replica.MOST_LAG_SECONDS + replica.FRESH_SECONDS
 _SAFE = {"GET", "HEAD", "OPTIONS", "TRACE"}
 
+T = TypeVar("T")
 View = Callable[..., HttpResponse]
 GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
 
@@ -26,15 +26,18 @@ def from_replica(view: View) -> View:
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if replica.is_set() and COOKIE not in request.COOKIES and replica.health.is_usable():
-            try:
-                with replica.reading():
-                    return view(request, *args, **kwargs)
-            except (OperationalError, InterfaceError) as error:
-                replica.health.failed(error)
-        return view(request, *args, **kwargs)
+        return reader(request)(partial(view, request, *args, **kwargs))
 
     return answer
+
+
+def reader(request: HttpRequest) -> Callable[[Callable[[], T]], T]:
+    """Calls what reads for this request: on the replica, or, for who has just changed something, on the primary."""
+    return _on_primary if COOKIE in request.COOKIES else replica.read
+
+
+def _on_primary(ask: Callable[[], T]) -> T:
+    return ask()
 
 
 @sync_and_async_middleware

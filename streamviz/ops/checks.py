@@ -13,11 +13,12 @@ from typing import Any
 import psycopg
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import NotSupportedError, OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, NotSupportedError, OperationalError, connection, connections
 from django.db.utils import Error as DatabaseError
 from psycopg import sql
 
 from streamviz.faults import Fault
+from streamviz.records import replica
 from streamviz.records.database import conninfo
 
 LEAST_POSTGRES = 15
@@ -118,10 +119,11 @@ def require_password_if_public() -> None:
 
 
 def require_database_password_if_public() -> None:
-    """Fault when other machines can reach the server, and its database has a password that can be guessed."""
-    password = connection.settings_dict["PASSWORD"]
-    if settings.PUBLIC and password and len(password) < LEAST_PASSWORD:
-        raise Fault(f"The password in DATABASE_URL is too weak: it needs at least {LEAST_PASSWORD} characters.")
+    """Fault when other machines can reach the server, and a database has a password that can be guessed."""
+    for name, alias in (("DATABASE_URL", DEFAULT_DB_ALIAS), ("DATABASE_REPLICA_URL", replica.ALIAS)):
+        password = connections[alias].settings_dict["PASSWORD"] if alias in settings.DATABASES else ""
+        if settings.PUBLIC and password and len(password) < LEAST_PASSWORD:
+            raise Fault(f"The password in {name} is too weak: it needs at least {LEAST_PASSWORD} characters.")
 
 
 def _place(database: dict[str, Any]) -> str:

@@ -5,14 +5,16 @@ Within `reading()` Django's models and `queries.rows` ask the replica; everythin
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -133,3 +135,15 @@ def _first_line(error: Exception) -> str:
 
 
 health = Health()
+
+
+def read(ask: Callable[[], T]) -> T:
+    """What `ask` reads, from the replica if it can be used, else from the primary. It may be called twice. Not for the
+    event loop."""
+    if is_set() and health.is_usable():
+        try:
+            with reading():
+                return ask()
+        except (DatabaseError, InterfaceError) as error:  # away, ended by what it replays, or behind a migration
+            health.failed(error)
+    return ask()

@@ -15,6 +15,7 @@ from streamviz.dashboard import roles
 from streamviz.dashboard.downloads import STOPPED_AFTER, counted, number_of
 from streamviz.dashboard.exports import FORMS
 from streamviz.dashboard.pages import base_url, needs, signed_in_user
+from streamviz.dashboard.replica_reads import reader
 from streamviz.dashboard.views.sessions import asked_filters
 from streamviz.records.database import give_back
 from streamviz.records.models import Download, Session, Stream
@@ -48,8 +49,13 @@ def export_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponseB
 def export_list(request: HttpRequest) -> HttpResponseBase:
     """All streams that `?q=` asks for in a stretch of time, the newest first. How far it is can be asked by the id
     that `?progress=` gives it."""
-    filters = asked_filters(request)
-    return _file(request, "streams", _with_progress(request, _listed(filters), partial(number_of, filters)))
+    read = reader(request)
+    filters = read(partial(asked_filters, request))
+
+    def number() -> int | None:
+        return read(partial(number_of, filters))
+
+    return _file(request, "streams", _with_progress(request, _listed(request, filters), number))
 
 
 @needs(roles.VIEW)
@@ -77,11 +83,12 @@ def _by_turns(ids: Sequence[uuid.UUID]) -> Iterator[Stream]:
         yield from (found[each] for each in some if each in found)
 
 
-def _listed(filters: Filters) -> Iterator[Stream]:
+def _listed(request: HttpRequest, filters: Filters) -> Iterator[Stream]:
     """A page after another, so that no transaction is open for as long as somebody downloads."""
+    read = reader(request)
     before: Place | None = None
     while True:
-        page = stream_page(filters, before, _STREAMS_AT_ONCE)
+        page = read(partial(stream_page, filters, before, _STREAMS_AT_ONCE))
         yield from _by_turns(page.ids)
         if (before := page.following) is None:
             return
