@@ -40,6 +40,8 @@ def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[s
         ({"ARCHIVE_UR": "s3://records"}, "ARCHIVE_UR is not a setting; ARCHIVE_URL is."),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "HTTP/PROTOBUF, not"),
         ({"DATABASE_URL": "postgres//ann:hunter2@db/records"}, "DATABASE_URL must look like"),
+        ({"DATABASE_REPLICA_URL": "postgres//ann:hunter2@db/records"}, "DATABASE_REPLICA_URL must look like"),
+        ({"DATABASE_REPLICA_URL": "postgresql://ann:hunter2@db/records"}, "DATABASE_REPLICA_URL needs a DATABASE_URL"),
     ],
 )
 @pytest.mark.parametrize("command", ["up", "serve"])

@@ -130,7 +130,7 @@ def _why_not(is_replica: bool, lag: float | None) -> str:
 def _first_line(error: Exception) -> str:
     """What the driver says, without the password: it names none but where it repeats a connection string."""
     line = (str(error).strip() or type(error).__name__).splitlines()[0]
-    password = settings.DATABASES[ALIAS].get("PASSWORD")
+    password = settings.DATABASES.get(ALIAS, {}).get("PASSWORD")
     return line.replace(password, "***") if password else line
 
 

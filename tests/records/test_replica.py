@@ -1,0 +1,50 @@
+"""Which database is asked, where there is a replica."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError
+
+from streamviz.records import replica
+from streamviz.records.models import Stream
+
+
+def test_only_what_is_read_there_goes_to_the_replica() -> None:
+    router = replica.Router()
+    with replica.reading():
+        assert router.db_for_read(Stream) == replica.ALIAS
+        assert router.db_for_write(Stream) == "default"
+    assert router.db_for_read(User) == "default"
+    assert not router.allow_migrate(replica.ALIAS, "records")
+    assert router.allow_migrate("default", "records")
+
+
+def test_what_fails_there_is_asked_of_the_primary(monkeypatch: pytest.MonkeyPatch) -> None:
+    health = replica.Health()
+    health.trouble = ""
+    monkeypatch.setattr(replica, "health", health)
+    monkeypatch.setattr(replica, "is_set", lambda: True)
+    monkeypatch.setattr(health, "_ask_after", float("inf"))
+    asked = []
+
+    def ask() -> str:
+        asked.append(replica.alias())
+        if replica.alias() == replica.ALIAS:
+            raise OperationalError("canceling statement due to conflict with recovery")
+        return "rows"
+
+    assert replica.read(ask) == "rows"
+    assert asked == [replica.ALIAS, "default"]
+    assert health.trouble == "canceling statement due to conflict with recovery"
+    monkeypatch.setattr(health, "_ask_after", float("inf"))
+    assert replica.read(ask) == "rows"
+    assert asked == [replica.ALIAS, "default", "default"]
+
+
+@pytest.mark.parametrize(
+    ("is_replica", "lag", "why"),
+    [(False, None, "no replica"), (True, None, "replayed nothing"), (True, 31.0, "31 s behind"), (True, 30.0, "")],
+)
+def test_one_that_does_not_keep_up_is_not_read(is_replica: bool, lag: float | None, why: str) -> None:
+    told = replica._why_not(is_replica, lag)
+    assert why in told
+    assert bool(told) == bool(why)
