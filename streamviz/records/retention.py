@@ -79,8 +79,10 @@ WHERE stream.id IN (
 )
 AND requested_at < %(now)s - %(days)s * interval '1 day' AND NOT ({IS_KEPT})
 """  # noqa: S608
+# Whoever stores a stream meanwhile is waited for, and all that is seen of that then is the session's own row.
 DELETE_EMPTY_SESSIONS = """
-DELETE FROM records_session AS session WHERE id = ANY(%s) AND NOT is_starred
+DELETE FROM records_session AS session WHERE id = ANY(%(ids)s) AND NOT is_starred
+AND last_at < %(now)s - %(days)s * interval '1 day'
 AND NOT EXISTS (SELECT FROM records_stream WHERE session_id = session.id)
 """
 SIZE_OF_DAY = """
@@ -220,11 +222,11 @@ class Retaining:
         return [Freed("streams", "streams", total, round(total * size))] if total else []
 
     def _delete_some(self, table: str) -> int:
-        values = self._values(days=self._retention.stream_days, most=BATCH)
+        values: dict[str, Any] = self._values(days=self._retention.stream_days, most=BATCH)
         found = _rows(EXPIRED_STREAMS.format(table=table), values)
         with transaction.atomic(), connection.cursor() as cursor:
             delete_streams([row[0] for row in found])
-            cursor.execute(DELETE_EMPTY_SESSIONS, [list({row[1] for row in found})])
+            cursor.execute(DELETE_EMPTY_SESSIONS, values | {"ids": list({row[1] for row in found})})
         return len(found)
 
 

@@ -7,10 +7,12 @@ import psycopg
 import pytest
 
 from streamviz.records.database import conninfo
+from tests.e2e.proxied import until
 
 Query = Callable[..., list[tuple[Any, ...]]]
 
 
+WAITING = "SELECT 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"
 DAYS = "SELECT relname FROM pg_class WHERE relname ~ '^records_[a-z]+_[0-9]{8}$' AND relkind = 'r'"
 
 
@@ -29,3 +31,8 @@ def query(transactional_db: None) -> Iterator[Query]:
         yield run
         for (name,) in run(DAYS):
             run(f"DROP TABLE {name}")
+
+
+def wait_for_a_lock(query: Query) -> None:
+    """Until somebody waits for a row that another transaction has locked."""
+    until(lambda: bool(query(WAITING)))

@@ -1,22 +1,24 @@
 """Retention: what goes, what stays, and what a dry run says of it; seen in the tables."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import StringIO
 
 import psycopg
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import OperationalError
+from django.db import OperationalError, connections
 
 from streamviz.records import retention
 from streamviz.records.database import conninfo
 from streamviz.records.dropping import partitions_before
-from streamviz.records.models import Annotation, DeletedStream, RetentionRun, Session
+from streamviz.records.models import Annotation, DeletedStream, RetentionRun, Session, Stream
 from streamviz.records.partitions import make_days
 from streamviz.records.retention import Retaining, days, is_due, run_retention
 from streamviz.records.rules import Retention
 from streamviz.records.verification import strays, wrong_sums
-from tests.records.conftest import Query
+from streamviz.records.writer.linking import _move
+from tests.records.conftest import Query, wait_for_a_lock
 from tests.records.history import NOW, day, make_policy, store, story
 
 RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
@@ -244,3 +246,19 @@ def test_what_was_denied_at_once_goes_when_its_time_is_over_too(query: Query) ->
 def test_a_run_by_a_clock_that_was_ahead_puts_none_off(query: Query) -> None:
     assert run_retention(RULES, NOW + timedelta(days=40), lambda _: None)
     assert is_due(NOW)
+
+
+def test_a_session_that_gets_a_stream_meanwhile_stays(query: Query) -> None:
+    old, new = store(story(day(200), session="old"), story(day(1), session="new"))
+    Annotation.objects.create(stream_id=old, is_starred=True)
+    apply()
+    Annotation.objects.all().delete()
+    into = Stream.objects.get(pk=old).session_id
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(conninfo()) as writer:
+        _move(writer.cursor(), new, Stream.objects.get(pk=new).session_id, into)
+        deleting = pool.submit(apply)
+        pool.submit(connections.close_all)
+        wait_for_a_lock(query)
+        writer.commit()
+        assert "deleted 1 streams" in deleting.result()
+    assert query("SELECT session_id FROM records_stream") == query("SELECT id FROM records_session") == [(into,)]

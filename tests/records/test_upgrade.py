@@ -2,15 +2,18 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
 import pytest
+from django.db import OperationalError, connections
 from psycopg.types.json import Jsonb
 
+from streamviz.records.migrations import _days
 from streamviz.records.partitions import STREAMS, days_left_out, make_days
 from tests.records.history import id_at
 from tests.services import ROOT, NewDatabase, clean_environment, fresh_database
@@ -58,8 +61,8 @@ def former_url(postgres: dict[str, Any]) -> Iterator[str]:
         yield url
 
 
-def migrate(url: str, var: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "manage.py", "migrate", "-v0"]
+def migrate(url: str, var: Path, *to: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "manage.py", "migrate", "-v0", *to]
     environment = clean_environment(DATABASE_URL=url, VAR_DIR=str(var))
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
@@ -117,7 +120,7 @@ def test_it_goes_on_with_all_that_is_in_it(former_url: str, tmp_path: Path) -> N
 def test_what_has_ids_of_days_to_come_is_put_aside_and_moved_once_they_have_partitions(
     former_url: str, tmp_path: Path
 ) -> None:
-    at = datetime.now(UTC) + timedelta(days=5)
+    at = datetime.now(UTC) + timedelta(days=_days.DAYS_AHEAD + 3)
     with psycopg.connect(former_url) as connection:
         connection.execute("SET session_replication_role = replica")
         [(old,)] = connection.execute("SELECT stream_id FROM records_verdict LIMIT 1").fetchall()
@@ -173,3 +176,97 @@ def test_cached_tokens_of_before_are_counted_and_priced(former_url: str, tmp_pat
         [added_up] = connection.execute(sums).fetchall()
     assert row == (1_004, 100, 1_000, pytest.approx(4 * 3e-6 + 1_000 * 3e-7 + 100 * 1.5e-5))
     assert added_up == (0, 1_000)
+
+
+class Partitioning:
+    """The migration that partitions streams, in a database of before, whose statements are seen first."""
+
+    def __init__(self, url: str) -> None:
+        self.statements: list[str] = []
+        self.before: Callable[[str], None] = lambda _: None
+        self._connection = connections["former"]
+        self._url = url
+
+    def run(self) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = 20")
+        with self._connection.execute_wrapper(self._see):
+            _days.partition(None, SimpleNamespace(connection=self._connection))
+
+    def _see(self, execute: Callable[..., Any], statement: str, *rest: Any) -> Any:
+        self.statements.append(statement)
+        self.before(statement)
+        return execute(statement, *rest)
+
+    def number(self, part: str) -> int:
+        """How many statements have this in them."""
+        return sum(part in each for each in self.statements)
+
+    def left(self) -> list[str]:
+        """The tables that refuse what is of later days."""
+        with psycopg.connect(self._url) as connection:
+            found = connection.execute(
+                "SELECT conrelid::regclass::text FROM pg_constraint WHERE conname = 'before_days'"
+            )
+            return [name for (name,) in found]
+
+
+@pytest.fixture
+def partitioning(
+    former_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any
+) -> Iterator[Partitioning]:
+    assert migrate(former_url, tmp_path, "records", "0036").stderr == ""
+    name = psycopg.conninfo.conninfo_to_dict(former_url)["dbname"]
+    monkeypatch.setitem(connections.settings, "former", {**connections.settings["default"], "NAME": name})
+    monkeypatch.setattr(_days, "PAUSE_SECONDS", 0)
+    with django_db_blocker.unblock():
+        yield Partitioning(former_url)
+        connections["former"].close()
+        del connections["former"]
+
+
+def test_a_reader_is_waited_for_without_reading_all_again(partitioning: Partitioning, former_url: str) -> None:
+    with psycopg.connect(former_url) as reader:
+
+        def see(statement: str) -> None:
+            if statement == _days._LOCK:
+                is_first = partitioning.number(_days._LOCK) == 1
+                reader.execute("SELECT FROM records_block" if is_first else "ROLLBACK")
+
+        partitioning.before = see
+        partitioning.run()
+    assert partitioning.number(_days._LOCK) == 2
+    assert partitioning.number("VALIDATE") == len(STREAMS)
+    assert partitioning.left() == []
+
+
+def test_given_up_it_leaves_tables_that_take_all_days(
+    partitioning: Partitioning, former_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_days, "TRIES", 3)
+    with psycopg.connect(former_url) as reader:
+
+        def see(statement: str) -> None:
+            if statement == _days._LOCK:
+                reader.execute("SELECT FROM records_stream")
+            elif "stall DROP" in statement and partitioning.number(_days._LOCK):
+                # The first round has come to its end.
+                assert partitioning.left() == ["records_stream", "records_stall"]
+                reader.rollback()
+
+        partitioning.before = see
+        with pytest.raises(OperationalError):
+            partitioning.run()
+    assert partitioning.left() == []
+
+
+def test_interrupted_it_leaves_tables_that_take_all_days(partitioning: Partitioning) -> None:
+    def interrupt(statement: str) -> None:
+        if statement.startswith("ALTER TABLE records_block VALIDATE"):
+            raise KeyboardInterrupt
+
+    partitioning.before = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        partitioning.run()
+    assert partitioning.number("ADD CONSTRAINT before_days") == 2
+    assert partitioning.left() == []

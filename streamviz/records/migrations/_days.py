@@ -1,9 +1,13 @@
 """Streams, and what belongs to them, in partitions by the time in their ids, so that what is over is dropped whole."""
 
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
-from django.db import transaction
+from django.db import OperationalError, transaction
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 
 # The key by which each is partitioned; whoever locks several does so in this order, which is the writer's.
 TABLES = {
@@ -17,7 +21,10 @@ TABLES = {
 # Other indexes begin with these columns.
 ALSO_BEGIN_OTHERS = {"records_stream": "session_id", "records_verdict": "policy_version_id"}
 # What is stored while this goes on is within these days, too.
-DAYS_AHEAD = 2
+DAYS_AHEAD = 14
+# Whoever waits for a whole table keeps all waiting who come after, so each waits for `lock_timeout`, but often.
+TRIES = 100
+PAUSE_SECONDS = 3.0
 
 PARTITIONS = r"""
 DROP FUNCTION streamviz_make_day(date);
@@ -91,6 +98,7 @@ $$;
 """
 
 _LOCK = f"LOCK TABLE {', '.join(TABLES)} IN ACCESS EXCLUSIVE MODE"
+_UNCHECK = "ALTER TABLE {table} DROP CONSTRAINT IF EXISTS before_days"
 _FOREIGN_KEYS = "SELECT conrelid::regclass, conname FROM pg_constraint WHERE contype = 'f' AND {column} = %s::regclass"
 _CONSTRAINTS = """
 SELECT conname, pg_get_constraintdef(oid), contype <> 'c' FROM pg_constraint
@@ -121,22 +129,57 @@ def partition(_: Any, editor: Any) -> None:
         [(bound,)] = _rows(cursor, "SELECT streamviz_first_id(%s::timestamp AT TIME ZONE 'UTC')::text", [behind])
         try:
             _check(cursor, bound)
-            with transaction.atomic(using=editor.connection.alias):
-                cursor.execute(_LOCK)
-                _partition_all(cursor, bound)
-        except Exception:
+            _patiently(partial(_lock_and_partition, editor.connection.alias, cursor, bound))
+        except BaseException:
             # Until somebody tries again streams go on to be stored, in some days' time as well.
-            for table in TABLES:
-                cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS before_days")
+            _uncheck(cursor)
             raise
+
+
+def _lock_and_partition(alias: str, cursor: Any, bound: str) -> None:
+    with transaction.atomic(using=alias):
+        cursor.execute(_LOCK)
+        _partition_all(cursor, bound)
+
+
+def _patiently(step: Callable[[], Any]) -> None:
+    """Raises OperationalError where somebody keeps a table for too long."""
+    for _ in range(TRIES):
+        if _is_done(step):
+            return
+        time.sleep(PAUSE_SECONDS)
+    raise OperationalError("the tables of streams are in use; migrate again once nobody reads them for long")
+
+
+def _is_done(step: Callable[[], Any]) -> bool:
+    """Do it, unless somebody keeps a table that it locks."""
+    try:
+        step()
+    except OperationalError as error:
+        if not isinstance(error.__cause__, (LockNotAvailable, DeadlockDetected)):
+            raise
+        return False
+    return True
+
+
+def _uncheck(cursor: Any) -> None:
+    """Whoever reads one table does not keep the others."""
+    left = [partial(cursor.execute, _UNCHECK.format(table=table)) for table in TABLES]
+    for _ in range(TRIES):
+        left = [step for step in left if not _is_done(step)]
+        if not left:
+            return
+        time.sleep(PAUSE_SECONDS)
 
 
 def _check(cursor: Any, bound: str) -> None:
     for table, key in TABLES.items():
-        cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS before_days")
+        statements = [_UNCHECK.format(table=table)]
         if not _later(cursor, table, key, bound):
-            cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT before_days CHECK ({key} < '{bound}') NOT VALID")
-            cursor.execute(f"ALTER TABLE {table} VALIDATE CONSTRAINT before_days")
+            statements.append(f"ALTER TABLE {table} ADD CONSTRAINT before_days CHECK ({key} < '{bound}') NOT VALID")
+            statements.append(f"ALTER TABLE {table} VALIDATE CONSTRAINT before_days")
+        for statement in statements:
+            _patiently(partial(cursor.execute, statement))
 
 
 def _partition_all(cursor: Any, bound: str) -> None:

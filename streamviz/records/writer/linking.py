@@ -213,7 +213,7 @@ def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
             _move(cursor, row.id, session_id, parent.session)
             sessions: dict[UUID, UUID] = dict(cursor.execute(_SESSIONS, [list(found)]).fetchall())
             for each in found.values():
-                each.session_id = sessions[each.id]
+                each.session_id = sessions.get(each.id, each.session_id)  # It may be deleted by now.
     return parents
 
 
@@ -225,7 +225,8 @@ def _earlier(by_mark: Mapping[int, Sequence[_Row]], row: _Row, mark: int) -> Ite
 def _move(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID) -> None:
     """Move a stream with all that goes on from it."""
     told = {"stream": stream, "old": old, "new": new}
-    cursor.execute(_LOCK_SESSIONS, [[old, new]])
+    if len(cursor.execute(_LOCK_SESSIONS, [[old, new]]).fetchall()) < 2:
+        return  # One was deleted while this waited: a stream that moved there would have no session.
     cursor.execute(_MOVE, told)
     row = cursor.execute(_MERGE, told).fetchone()
     if cursor.execute(_IS_EMPTY, told).fetchone() == (True,):

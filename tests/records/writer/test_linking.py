@@ -1,17 +1,21 @@
 """Which streams are found to go on from which, however often the same was said, and what that costs."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import UUID
 
 import psycopg
 import pytest
+from django.db import transaction
 
 from streamviz.records.database import conninfo
+from streamviz.records.deletion import delete_session
 from streamviz.records.ids import day_before
 from streamviz.records.links import Kind, numbered
+from streamviz.records.models import Stream
 from streamviz.records.partitions import make_days
 from streamviz.records.writer import linking, retries
-from tests.records.conftest import Query
+from tests.records.conftest import Query, wait_for_a_lock
 from tests.records.history import NOW, store, story
 from tests.records.writer.test_retries import POPULAR, _read, link_of
 
@@ -78,3 +82,15 @@ def test_what_goes_on_from_a_stream_is_not_looked_for_before_it(query: Query, st
     )
     assert current in plan
     assert before not in plan
+
+
+def test_nothing_moves_into_a_session_that_is_being_deleted(query: Query) -> None:
+    first = answered()
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            delete_session(Stream.objects.get(pk=first).session_id)
+            storing = pool.submit(asking, 1)
+            wait_for_a_lock(query)
+        second = storing.result()
+    sessions = "SELECT label FROM records_session JOIN records_stream AS stream ON session_id = records_session.id"
+    assert query(f"{sessions} WHERE stream.id = %s", second) == [("another",)]
