@@ -9,7 +9,8 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from streamviz.records.partitions import PARTITIONS, STREAMS, Partition, key_of
+from streamviz.records.archive.statements import FORGET_THOSE
+from streamviz.records.partitions import PARTITIONS, RUNS, STREAMS, Partition, key_of
 from streamviz.records.queries.rows import rows
 
 LOCK_SECONDS = 5
@@ -30,6 +31,7 @@ SELECT streamviz_half_hour(requested_at), requested_model, provider, key_id, out
 FROM {child} WHERE outcome <> '' GROUP BY 1, 2, 3, 4, 5
 """
 _BELONGING = ("records_annotation", "records_publiclink")
+_GONE = "SELECT id FROM {child} WHERE id <> ALL(%(kept)s)"
 _DELETE_BELONGING = """
 DELETE FROM {table} AS one WHERE EXISTS (SELECT FROM {child} WHERE id = one.stream_id) AND stream_id <> ALL(%(kept)s)
 """
@@ -66,6 +68,11 @@ def drop(partition: Partition, kept: Sequence[UUID]) -> None:
             cursor.execute(_TAKE_OFF.format(child=child))
             for belonging in _BELONGING:
                 cursor.execute(_DELETE_BELONGING.format(table=belonging, child=child), values)
+            # The chunks of what was kept until just now.
+            gone = _GONE.format(child=child)
+            for runs in RUNS:
+                cursor.execute(f"DELETE FROM {runs}_default WHERE stream_id IN ({gone})", values)  # noqa: S608
+            cursor.execute(FORGET_THOSE.format(gone), values)
         moved = f"SELECT {columns} FROM {child} WHERE {key} = ANY(%(kept)s)"  # noqa: S608
         cursor.execute(f"INSERT INTO {table} ({columns}) {moved}", values)
         cursor.execute(f"DROP TABLE {child}")

@@ -61,6 +61,7 @@ WITH gone AS (DELETE FROM records_archivedpart WHERE {} RETURNING object_id)
 UPDATE records_archiveobject SET is_stale = true WHERE id IN (SELECT object_id FROM gone)
 """
 FORGET_STREAMS = _FORGET.format("stream_id = ANY(%s)")
+FORGET_THOSE = _FORGET.format("stream_id IN ({})")
 FORGET_DAY = _FORGET.format(
     "stream_id >= streamviz_first_id(%(day)s) AND stream_id < streamviz_first_id(%(day)s + interval '1 day')"
     " AND stream_id <> ALL(%(kept)s)"

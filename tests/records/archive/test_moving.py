@@ -11,6 +11,7 @@ from streamviz.records.archive.bucket import Bucket, ChunksAway
 from streamviz.records.archive.moving import Moved
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
+from streamviz.records.dropping import drop, partitions_before
 from streamviz.records.models import ArchivedPart, ArchiveObject, Session, Stream
 from streamviz.records.partitions import make_days
 from streamviz.records.retention import Retaining
@@ -189,6 +190,18 @@ def test_retention_drops_a_day_and_keeps_what_is_kept(storage: Storage) -> None:
     assert list(upstream_bytes(plain)) == []
     assert list(upstream_bytes(denied)) == before != []
     assert b"forget me" not in texts(storage)
+
+
+def test_chunks_go_with_a_stream_that_is_kept_no_longer_as_its_day_goes(storage: Storage) -> None:
+    store(story(day(15), denied=make_policy()))
+    archive(storage.bucket)
+    assert ArchivedPart.objects.count() == 1
+    for each in partitions_before(day(13).date()):
+        drop(each, [])
+    assert not Stream.objects.exists()
+    assert ArchivedPart.objects.count() == 0
+    archive(storage.bucket)
+    assert storage.objects() == {}
 
 
 def test_what_is_kept_no_longer_goes(storage: Storage) -> None:
