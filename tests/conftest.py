@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import hypothesis
 import pytest
 from django.conf import settings
@@ -31,6 +32,7 @@ hypothesis.settings.load_profile("untimed")
 
 TIERS = ("unit", "integration", "e2e", "clients")
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
+HTTPX_SENDS = (httpx.Client.send, httpx.AsyncClient.send)
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # it does not start as root otherwise
@@ -85,6 +87,13 @@ def missing(what: str) -> None:
     if os.environ.get("CI"):
         pytest.fail(f"{what} is not installed, and under CI it must be", pytrace=False)
     pytest.skip(f"{what} is not installed")
+
+
+@pytest.fixture(autouse=True)
+def httpx_as_it_was() -> Iterator[None]:
+    """A server's httpx calls nothing but models, once LiteLLM is loaded; the tests' own ask for more."""
+    yield
+    httpx.Client.send, httpx.AsyncClient.send = HTTPX_SENDS  # type: ignore[method-assign]
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-import httpx
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
@@ -64,10 +63,7 @@ CONNECTIONS = Connections()
 
 
 @pytest.fixture
-def as_in_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """httpx is as it was when the test is over: other tests ask with it."""
-    for client in (httpx.Client, httpx.AsyncClient):
-        monkeypatch.setattr(client, "send", client.send)
+def as_in_a_server() -> None:
     send_only_what_is_asked()
 
 
