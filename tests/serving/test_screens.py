@@ -13,6 +13,7 @@ from streamviz.live.feed import Feed
 from streamviz.live.publisher import Publisher
 from streamviz.live.wall import Wall
 from streamviz.serving.screens import Screens
+from tests.e2e.proxied import until
 
 ASKED = (
     "GET /ws/live/ HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nUpgrade: {upgrade}\r\n"
@@ -116,7 +117,7 @@ async def test_it_ends_with_its_server_also_while_it_starts() -> None:
     screens = Screens(Publisher(feed, Wall(feed)))
     client = hand_over(screens)
     assert client is not None
-    [process] = processes()
+    [process] = until(processes)  # it has its arguments a moment after it was started
     await screens.stop()
     assert not process.is_running()
     assert await answer(client) == b""
