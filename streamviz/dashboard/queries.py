@@ -12,13 +12,14 @@ from django.db.models.functions import Length
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.block_views import TAIL_CHARACTERS
-from streamviz.records.models import Annotation, Block, Session, Stream, Verdict
+from streamviz.records.ids import Span
+from streamviz.records.models import Block, Session, Stream
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries import pages
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place
 from streamviz.records.queries.snippets import Snippet, snippets
-from streamviz.records.queries.streams import outlines
+from streamviz.records.queries.streams import of_sessions, outlines, span_of
 from streamviz.records.tapes import client_runs, passed_runs, upstream_runs
 
 SESSIONS_A_PAGE = 50
@@ -26,6 +27,7 @@ STREAMS_A_PAGE = 200
 # Of each of these streams: more have no room in a turn.
 BLOCKS_A_TURN = 60
 CHUNKS_A_PAGE = 200
+_INTERVENING = [each.value for each in Decision if each is not Decision.ALLOW]
 
 
 class Spent(NamedTuple):
@@ -109,8 +111,7 @@ def oldest_stream() -> datetime | None:
 
 def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
     """Each session with what its streams add up to, in four queries."""
-    ids = [session.pk for session in sessions]
-    streams = Stream.objects.filter(session__in=ids).order_by()
+    streams = of_sessions(sessions).order_by()
     by_kind = streams.values_list("session_id", "requested_model", "outcome").annotate(Count("pk"), Max("ended_at"))
     models: dict[uuid.UUID, Counter[str]] = defaultdict(Counter)
     outcomes: dict[uuid.UUID, Counter[str]] = defaultdict(Counter)
@@ -119,9 +120,9 @@ def with_totals(sessions: Sequence[Session]) -> list[SessionRow]:
         ends[session_id] += [ended_at] if ended_at else []
         models[session_id][model] += number
         outcomes[session_id][outcome] += number
-    decisions = _decisions(ids)
+    decisions = _decisions(streams, span_of(sessions))
     spent = _spent(streams)
-    kept = _kept(ids)
+    kept = _kept(streams)
     return [
         SessionRow(
             session=session,
@@ -166,23 +167,28 @@ def _spent(streams: QuerySet[Stream]) -> dict[uuid.UUID, Spent]:
     }
 
 
-def _kept(session_ids: list[uuid.UUID]) -> dict[uuid.UUID, Kept]:
+def _kept(streams: QuerySet[Stream]) -> dict[uuid.UUID, Kept]:
     """What people keep with the streams, by session."""
     found: dict[uuid.UUID, Kept] = defaultdict(Kept)
-    annotations = Annotation.objects.filter(stream__session__in=session_ids).order_by()
-    for session_id, is_starred, labels in annotations.values_list("stream__session_id", "is_starred", "labels"):
+    annotated = streams.filter(annotation__isnull=False)
+    for session_id, is_starred, labels in annotated.values_list(
+        "session_id", "annotation__is_starred", "annotation__labels"
+    ):
         before = found[session_id]
         found[session_id] = Kept(before.starred + is_starred, tuple(sorted({*before.labels, *labels})))
     return found
 
 
-def _decisions(session_ids: list[uuid.UUID]) -> dict[uuid.UUID, Counter[Decision]]:
-    """How often policies intervened, by session."""
+def _decisions(streams: QuerySet[Stream], span: Span) -> dict[uuid.UUID, Counter[Decision]]:
+    """How often policies intervened in the streams, whose ids are in the span, by session."""
     counts: dict[uuid.UUID, Counter[Decision]] = defaultdict(Counter)
-    intervening = Verdict.objects.filter(stream__session__in=session_ids, mode=Mode.ENFORCE.value).exclude(
-        decision=Decision.ALLOW.value
+    intervening = streams.filter(
+        verdicts__mode=Mode.ENFORCE.value,
+        verdicts__decision__in=_INTERVENING,
+        verdicts__stream__gte=span.first,
+        verdicts__stream__lte=span.last,
     )
-    by_decision = intervening.order_by().values_list("stream__session_id", "decision").annotate(Count("pk"))
+    by_decision = intervening.values_list("session_id", "verdicts__decision").annotate(Count("verdicts__number"))
     for session_id, decision, number in by_decision:
         counts[session_id][Decision(decision)] = number
     return counts
@@ -191,7 +197,7 @@ def _decisions(session_ids: list[uuid.UUID]) -> dict[uuid.UUID, Counter[Decision
 def streams_of(session: Session, after: Place | None) -> tuple[list[Stream], Place | None]:
     """A session's streams in the order in which they were asked for, each with the size of its request, and the place
     of the next page."""
-    found = outlines(session.streams.order_by("requested_at", "id"), TAIL_CHARACTERS, BLOCKS_A_TURN)
+    found = outlines(of_sessions([session]).order_by("requested_at", "id"), TAIL_CHARACTERS, BLOCKS_A_TURN)
     found = found.annotate(asked_bytes=Length("request"))
     if after:
         found = found.filter(Q(requested_at__gt=after.at) | Q(requested_at=after.at, id__gt=after.id))

@@ -12,6 +12,7 @@ from uuid import UUID
 from streamviz.core.json_value import encode
 from streamviz.records.columns import bytes_to_line
 from streamviz.records.models import Annotation, Block, Session, Stream, Verdict
+from streamviz.records.queries.streams import of_sessions
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
 from streamviz.records.tapes import client_runs, upstream_runs
 
@@ -26,7 +27,7 @@ def export(session_ids: Iterable[UUID]) -> Iterator[bytes]:
     for session_id in session_ids:
         session = Session.objects.get(pk=session_id)
         yield _session(session)
-        streams = session.streams.exclude(outcome="").select_related("key").order_by("requested_at", "id")
+        streams = of_sessions([session]).exclude(outcome="").select_related("key").order_by("requested_at", "id")
         for stream in streams.iterator(chunk_size=100):
             yield from _stream(stream)
     yield _line("end", {})

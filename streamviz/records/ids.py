@@ -3,8 +3,26 @@
 import os
 import time
 import uuid
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
-_DAY_MILLISECONDS = 86_400_000
+DAY_MILLISECONDS = 86_400_000
+_TIMELESS_BITS = 80
+_GREATEST = (1 << 128) - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Clocks of several machines, and of one that was set, are closer to each other than this.
+_LEEWAY = timedelta(days=1)
+
+
+class Span(NamedTuple):
+    """From which id to which, both included: of the partitions of streams only those in it are looked into."""
+
+    first: uuid.UUID
+    last: uuid.UUID
+
+
+ALL = Span(uuid.UUID(int=0), uuid.UUID(int=_GREATEST))
 
 
 def uuid7() -> uuid.UUID:
@@ -19,9 +37,28 @@ def uuid7() -> uuid.UUID:
 
 def day_before(made: uuid.UUID) -> uuid.UUID:
     """An id of a day before this one: what came after it has a greater one, whoever's clock made that."""
-    return uuid.UUID(int=max(made.int - (_DAY_MILLISECONDS << 80), 0))
+    return days_from(made, -1)
+
+
+def days_from(made: uuid.UUID, days: int) -> uuid.UUID:
+    """An id of so many days after this one, or before it where they are below 0."""
+    return uuid.UUID(int=min(max(made.int + (days * DAY_MILLISECONDS << _TIMELESS_BITS), 0), _GREATEST))
+
+
+def around(ids: Collection[uuid.UUID], days: int = 1) -> Span:
+    """The ids that were made at the same time as these, or up to so many days before them."""
+    return Span(days_from(min(ids), -days), days_from(max(ids), 1))
+
+
+def between(since: datetime, until: datetime) -> Span:
+    """The ids of streams that were requested from `since` to `until`, whoever's clock said so."""
+    return Span(_first_of(since - _LEEWAY), _first_of(until + _LEEWAY))
+
+
+def _first_of(at: datetime) -> uuid.UUID:
+    return uuid.UUID(int=max((at - _EPOCH) // timedelta(milliseconds=1), 0) << _TIMELESS_BITS)
 
 
 def milliseconds_of(made: uuid.UUID) -> int:
     """When a UUID version 7 was made: milliseconds since the epoch."""
-    return made.int >> 80
+    return made.int >> _TIMELESS_BITS

@@ -35,6 +35,7 @@ from streamviz.records.columns import (
     TextsByName,
     Tokens,
 )
+from streamviz.records.ids import DAY_MILLISECONDS, milliseconds_of
 
 # The origin of frames that neither upstream nor a policy made.
 OURSELVES = "streamviz"
@@ -80,6 +81,11 @@ class StreamOpened(Entry, frozen=True, tag="opened"):
     request_headers: TextsByName = {}
     executor: str = ""
     part: str = ""
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether its id tells when it was requested, to a day. Those that were imported may be of any make."""
+        return abs(milliseconds_of(self.stream_id) - self.requested_at // 1000) < DAY_MILLISECONDS
 
 
 class ChunksReceived(Entry, frozen=True, tag="chunks"):

@@ -9,11 +9,14 @@ import psycopg
 
 from streamviz.core.json_value import encode
 from streamviz.records.columns import clean
+from streamviz.records.ids import around
 from streamviz.records.request_words import RequestText, searched
 
+# What rested for longer begins anew: its words are there once more, and fewer partitions are looked into.
+_LONGEST_REST_DAYS = 30
 KNOWN = """
 SELECT DISTINCT ON (session_id, standing) session_id, standing, stream_id FROM records_requestwords
-WHERE session_id = ANY(%s) ORDER BY session_id, standing, stream_id
+WHERE session_id = ANY(%s) AND stream_id >= %s ORDER BY session_id, standing, stream_id
 """
 INSERT = """
 INSERT INTO records_requestwords (stream_id, session_id, standing, search)
@@ -57,7 +60,8 @@ def write_words(cursor: psycopg.Cursor, requests: Sequence[StoredRequest]) -> No
         return
     known = set[tuple[UUID, int]]()
     earliest = dict[UUID, UUID]()
-    for session_id, standing, stream_id in cursor.execute(KNOWN, [[each.session_id for each in requests]]):
+    since = around([each.stream_id for each in requests], _LONGEST_REST_DAYS).first
+    for session_id, standing, stream_id in cursor.execute(KNOWN, [[each.session_id for each in requests], since]):
         known.add((session_id, standing))
         earliest[session_id] = min(stream_id, earliest.get(session_id, stream_id))
     rows = []

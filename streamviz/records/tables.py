@@ -132,6 +132,7 @@ SESSION = Table(
         Column("key_id", "key_id", Kept()),
         Column("started_at", "requested_at", MOMENT),
         Column("last_at", "requested_at", MOMENT),
+        Column("is_dated", "is_dated", Kept()),
     ),
 )
 OPENED = Table(Stream, columns_of(StreamOpened, "stream_id", "session_label", "session_name"), ("id", "worker"))

@@ -61,7 +61,7 @@ def story(
     chunks = list(raws) or tool_stream()
     beginning = {
         name: changes.pop(name)
-        for name in ("requested_model", "key_id", "request", "session_name", "asked")
+        for name in ("requested_model", "key_id", "request", "session_name", "asked", "parent", "relation")
         if name in changes
     }
     session_id = uuid.uuid5(uuid.NAMESPACE_URL, session or str(stream_id))

@@ -21,7 +21,7 @@ from streamviz.records.verification import verify
 from streamviz.records.writer.store import Store
 from tests.records.conftest import Query
 from tests.records.filled import filled
-from tests.records.history import day, id_at, make_policy, store, story, tool_stream
+from tests.records.history import NOW, day, id_at, make_policy, store, story, tool_stream
 from tests.records.support import NOON, block, closed, judged, opened, passed, received, sent, verdict
 
 ODD = [b"", b"\xff\xfe\n\n", "data: \u2028\U0001f9ea\n\n".encode()]
@@ -236,8 +236,8 @@ def is_filled(value: object) -> bool:
 
 def test_every_column_goes_along(query: Query, version_id: int) -> None:
     key, _ = ApiKey.objects.issue(name="ours")
-    stream_id = id_at(day(1))
-    head = filled(StreamOpened, stream_id=stream_id, session_id=id_at(day(1), 1), key_id=key.pk)
+    stream_id = id_at(NOW)
+    head = filled(StreamOpened, stream_id=stream_id, session_id=id_at(NOW, 1), key_id=key.pk)
     raws = [b"\xff", b"text"]
     given = filled(VerdictRecord, number=0, policy_version_id=version_id)
     end = filled(StreamClosed, stream_id=stream_id, blocks=[block(0), filled(BlockRecord, ordinal=1)])

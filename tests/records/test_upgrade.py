@@ -48,6 +48,10 @@ SCHEMA = {
     "functions": "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
     "views": "SELECT viewname, definition FROM pg_views WHERE schemaname = 'public'",
 }
+IS_DATED = """
+SELECT DISTINCT stream.id = %s, is_dated FROM records_stream AS stream
+JOIN records_session AS session ON session.id = session_id ORDER BY is_dated
+"""
 Rows = dict[str, list[dict[str, Any]]]
 
 
@@ -138,6 +142,8 @@ def test_what_has_ids_of_days_to_come_is_put_aside_and_moved_once_they_have_part
             assert connection.execute(f"SELECT 1 FROM records_{table}_default").fetchall() == []
         assert connection.execute(sums).fetchall() == before
         assert connection.execute("SELECT count(*) FROM records_stream WHERE id = %s", [id_at(at)]).fetchone() == (1,)
+        # Its session's streams are looked for among all days, others' among their own.
+        assert {(True, False), (False, True)} <= set(connection.execute(IS_DATED, [id_at(at)]).fetchall())
 
 
 def test_it_is_as_a_new_one_is(former_url: str, new_database: NewDatabase, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.judgements import Subject
 from streamviz.core.outcome import Outcome
 from streamviz.core.verdicts import Decision
-from streamviz.records.ids import uuid7
+from streamviz.records.ids import ALL, Span, between, uuid7
 from streamviz.records.models.access import ApiKey
 from streamviz.records.models.policies import MODES, PolicyVersion
 
@@ -44,6 +44,12 @@ class Session(models.Model):
     last_at = models.DateTimeField()
     is_starred = models.BooleanField(default=False)
     note = models.TextField(blank=True)
+    # What a writer that does not know of this stores is; whoever makes one otherwise may say so.
+    is_dated = models.BooleanField(
+        default=False,
+        db_default=True,
+        help_text="The ids of its streams tell when they were requested, to a day: those of other days are not its.",
+    )
 
     class Meta:
         ordering = ["-last_at", "-id"]
@@ -66,6 +72,11 @@ class Session(models.Model):
     def known_as(self) -> str:
         """The id by which its client knows it; ours where it told none."""
         return self.name or str(self.id)
+
+    @property
+    def span(self) -> Span:
+        """Between which ids those of its streams are."""
+        return between(self.started_at, self.last_at) if self.is_dated else ALL
 
 
 class Stream(models.Model):

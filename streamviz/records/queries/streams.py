@@ -1,14 +1,15 @@
 """Streams of the record as pages show them: each in the entries that it was stored from."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from django.db.models import Prefetch, QuerySet
 from django.db.models.functions import Right
 
 from streamviz.records.archive import reading
 from streamviz.records.entries import NO_TIMES, Given, StreamEntries, Times
-from streamviz.records.models import Block, Stream
+from streamviz.records.ids import ALL, Span
+from streamviz.records.models import Block, Session, Stream
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries.rows import rows
 from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, VerdictRecord
@@ -32,6 +33,19 @@ _opened = OPENED.reader("request")
 _closed = CLOSED.reader("blocks", "usage", "ended_at")
 _block = BLOCK.reader("text", "signature")
 _verdict = VERDICT.reader()
+
+
+def of_sessions(sessions: Collection[Session]) -> QuerySet[Stream]:
+    """The streams of these sessions: only the partitions of their times are looked into."""
+    span = span_of(sessions)
+    ids = [session.pk for session in sessions]
+    return Stream.objects.filter(session__in=ids, pk__gte=span.first, pk__lte=span.last)
+
+
+def span_of(sessions: Collection[Session]) -> Span:
+    """Between which ids the streams of these sessions are."""
+    spans = [session.span for session in sessions] or [ALL]
+    return Span(min(span.first for span in spans), max(span.last for span in spans))
 
 
 def load(stream_id: uuid.UUID) -> Stream:

@@ -16,7 +16,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from streamviz.core.json_value import encode
-from streamviz.records.ids import day_before
+from streamviz.records.ids import ALL, around, between, day_before
 from streamviz.records.links import FAILED, Asker, Candidate, choose
 from streamviz.records.models.streams import Relation
 from streamviz.records.moments import as_microseconds
@@ -28,7 +28,8 @@ _LOCK = 7_241_006
 # A label, or a name, in a notification, which takes 8,000 bytes.
 _MOST_CHARACTERS = 300
 _MOST = 2_000
-# So long a conversation may rest. The same answer may be in very many: what is read of them is bounded by this.
+# So long a conversation may rest. The same answer may be in very many: what is read of them is bounded by this, and of
+# the partitions only those are looked into that have ids of so many days.
 _LONGEST_REST = timedelta(days=30)
 _FAILED = [str(each) for each in FAILED]
 
@@ -38,7 +39,7 @@ _BEGAN = "SELECT min(requested_at) FROM records_stream WHERE id = ANY(%s)"
 # Nobody asks for an answer before its own request.
 _WAITING = """
 SELECT id FROM records_stream
-WHERE asked && %(left)s::bigint[] AND NOT (asked = '{}') AND requested_at >= %(since)s
+WHERE asked && %(left)s::bigint[] AND NOT (asked = '{}') AND requested_at >= %(since)s AND id >= %(first)s
 ORDER BY requested_at LIMIT %(most)s
 """
 _ASKING = """
@@ -48,19 +49,22 @@ WHERE id = ANY(%s) ORDER BY requested_at, id
 _FOUND = """
 SELECT id, session_id, client, user_agent, requested_at, marks AS asked, outcome, (
     SELECT min(requested_at) FROM records_stream AS next
-    WHERE next.parent = stream.id AND next.relation = 'turn' AND next.outcome <> ALL(%(failed)s)
+    WHERE next.parent = stream.id AND next.id >= %(first)s AND next.relation = 'turn'
+    AND next.outcome <> ALL(%(failed)s)
 ) AS turned_at, EXISTS (
     SELECT FROM records_stream AS next
-    WHERE next.parent = stream.id AND next.relation = 'retry' AND next.outcome <> ALL(%(failed)s)
+    WHERE next.parent = stream.id AND next.id >= %(first)s AND next.relation = 'retry'
+    AND next.outcome <> ALL(%(failed)s)
 ) AS is_retried
 FROM records_stream AS stream
 WHERE marks && %(asked)s::bigint[] AND NOT (marks = '{}') AND requested_at BETWEEN %(since)s AND %(until)s
+AND id BETWEEN %(first)s AND %(last)s
 ORDER BY requested_at DESC LIMIT %(most)s
 """
 _ELSEWHERE = """
 SELECT stream.id, stream.session_id, parent.session_id
 FROM records_stream AS stream JOIN records_stream AS parent ON parent.id = stream.parent
-WHERE stream.id = ANY(%s) AND NOT stream.is_named AND parent.session_id <> stream.session_id
+WHERE stream.id = ANY(%s) AND parent.id = ANY(%s) AND NOT stream.is_named AND parent.session_id <> stream.session_id
 ORDER BY stream.requested_at, stream.id
 """
 _LINK = "UPDATE records_stream SET parent = %s, relation = %s, asked = %s WHERE id = %s"
@@ -69,9 +73,12 @@ _CALLERS = """
 UPDATE records_stream AS stream SET parent = (
     SELECT caller.id FROM records_stream AS caller
     WHERE caller.session_id = stream.session_id AND caller.requested_at < stream.requested_at
-    AND EXISTS (SELECT FROM records_block WHERE stream_id = caller.id AND kind = 'tool_call')
+    AND caller.id BETWEEN %(first)s AND %(last)s AND EXISTS (
+        SELECT FROM records_block
+        WHERE stream_id = caller.id AND stream_id BETWEEN %(first)s AND %(last)s AND kind = 'tool_call'
+    )
     ORDER BY caller.requested_at DESC LIMIT 1
-) WHERE id = ANY(%s)
+) WHERE id = ANY(%(called)s)
 """
 # Of all that go on from one answer the first is its next turn, the others are forks. They came after it, so partitions
 # before it are not looked into.
@@ -85,24 +92,28 @@ FROM (
 WHERE stream.parent = first.parent AND stream.id >= %(since)s AND stream.relation IN ('turn', 'fork')
 AND (stream.relation = 'turn') <> (stream.id = first.id)
 """
-_LOCK_SESSIONS = "SELECT id FROM records_session WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
+_LOCK_SESSIONS = """
+SELECT id, started_at, last_at, is_dated FROM records_session WHERE id = ANY(%s) ORDER BY id FOR UPDATE
+"""
 # With all that goes on from it.
 _MOVE = """
 WITH RECURSIVE moved AS (
     SELECT %(stream)s::uuid AS id
     UNION SELECT next.id FROM records_stream AS next JOIN moved ON next.parent = moved.id
-    WHERE next.session_id = %(old)s AND NOT next.is_named
-) UPDATE records_stream SET session_id = %(new)s WHERE id IN (SELECT id FROM moved)
+    WHERE next.session_id = %(old)s AND next.id >= %(since)s AND NOT next.is_named
+) UPDATE records_stream SET session_id = %(new)s WHERE id IN (SELECT id FROM moved) AND id >= %(since)s
 """
 _MERGE = """
 UPDATE records_session AS session SET
     started_at = least(session.started_at, other.started_at), last_at = greatest(session.last_at, other.last_at),
     label = coalesce(nullif(session.label, ''), other.label), name = coalesce(nullif(session.name, ''), other.name),
-    is_starred = session.is_starred OR other.is_starred,
+    is_starred = session.is_starred OR other.is_starred, is_dated = session.is_dated AND other.is_dated,
     note = concat_ws(E'\\n', nullif(session.note, ''), nullif(other.note, ''))
 FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s RETURNING session.label, session.name
 """
-_IS_EMPTY = "SELECT NOT EXISTS (SELECT FROM records_stream WHERE session_id = %(old)s)"
+_IS_EMPTY = """
+SELECT NOT EXISTS (SELECT FROM records_stream WHERE session_id = %(old)s AND id BETWEEN %(first)s AND %(last)s)
+"""
 _DROP = "DELETE FROM records_session WHERE id = %(old)s"
 # What was reserved goes with the streams. A session that was not counted yet will be from the record.
 _RESERVATIONS = "UPDATE records_reservation SET session_id = %(new)s WHERE session_id = %(old)s"
@@ -149,19 +160,19 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     opened = [batch.opened for batch in batches if batch.opened]
     asking = {entry.stream_id for entry in opened if entry.asked}
     left = [mark for batch in batches if batch.closed for mark in batch.closed.marks]
-    following = [entry.stream_id for entry in opened if entry.parent is not None]
+    following = {entry.stream_id: entry.parent for entry in opened if entry.parent is not None}
     called = [entry.stream_id for entry in opened if entry.parent is None and entry.relation]
     if not (asking or left or following or called):
         return
     cursor.execute(_ALONE, [_LOCK])
     if called:
-        cursor.execute(_CALLERS, [called])
+        cursor.execute(_CALLERS, {"called": called, **around(called, _LONGEST_REST.days + 1)._asdict()})
     if following:
-        for stream, old, new in cursor.execute(_ELSEWHERE, [following]).fetchall():
+        for stream, old, new in cursor.execute(_ELSEWHERE, [list(following), list(following.values())]).fetchall():
             _move(cursor, stream, old, new)
     if left:
         asking |= _waiting(cursor, left, [batch.stream_id for batch in batches if batch.closed])
-    parents = {entry.parent for entry in opened if entry.parent is not None}
+    parents = set(following.values())
     if asking:
         parents |= _link_all(cursor, asking)
     parents |= link_retries(cursor, batches, parents)
@@ -173,7 +184,8 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
 def _waiting(cursor: psycopg.Cursor, left: Sequence[int], streams: Sequence[UUID]) -> set[UUID]:
     """Those that were stored before what they ask for."""
     [(since,)] = cursor.execute(_BEGAN, [streams]).fetchall()
-    return {row[0] for row in cursor.execute(_WAITING, {"left": left, "since": since, "most": _MOST})}
+    told = {"left": left, "since": since, "first": around(streams).first, "most": _MOST}
+    return {row[0] for row in cursor.execute(_WAITING, told)}
 
 
 def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
@@ -190,6 +202,7 @@ def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
         "most": _MOST,
         "until": max(times),
         "since": min(times) - _LONGEST_REST,
+        **around(ids, _LONGEST_REST.days + 1)._asdict(),
     }
     found = {row.id: row for row in rows.execute(_FOUND, wanted).fetchall()}
     by_mark: dict[int, list[_Row]] = defaultdict(list)
@@ -224,9 +237,12 @@ def _earlier(by_mark: Mapping[int, Sequence[_Row]], row: _Row, mark: int) -> Ite
 
 def _move(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID) -> None:
     """Move a stream with all that goes on from it."""
-    told = {"stream": stream, "old": old, "new": new}
-    if len(cursor.execute(_LOCK_SESSIONS, [[old, new]]).fetchall()) < 2:
+    sessions = {row[0]: row[1:] for row in cursor.execute(_LOCK_SESSIONS, [[old, new]])}
+    if len(sessions) < 2:
         return  # One was deleted while this waited: a stream that moved there would have no session.
+    started_at, last_at, is_dated = sessions[old]
+    span = between(started_at, last_at) if is_dated else ALL
+    told = {"stream": stream, "old": old, "new": new, "since": day_before(stream), **span._asdict()}
     cursor.execute(_MOVE, told)
     row = cursor.execute(_MERGE, told).fetchone()
     if cursor.execute(_IS_EMPTY, told).fetchone() == (True,):

@@ -15,7 +15,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
-from streamviz.records.ids import day_before
+from streamviz.records.ids import around, day_before
 from streamviz.records.links import FAILED, Kind, kind_of
 from streamviz.records.models.streams import Relation
 from streamviz.records.writer.pending import Batch
@@ -27,12 +27,12 @@ SELECT DISTINCT ON (session_id, requested_at, id) other.*
 FROM records_stream AS stream CROSS JOIN LATERAL (
     (
         SELECT id, session_id, parent, relation, outcome, requested_at, ended_at, marks FROM records_stream
-        WHERE session_id = stream.session_id
+        WHERE session_id = stream.session_id AND id BETWEEN %(first)s AND %(last)s
         AND requested_at BETWEEN stream.requested_at - interval '1 hour' AND stream.requested_at
         ORDER BY requested_at DESC LIMIT 100
     ) UNION ALL (
         SELECT id, session_id, parent, relation, outcome, requested_at, ended_at, marks FROM records_stream
-        WHERE session_id = stream.session_id
+        WHERE session_id = stream.session_id AND id BETWEEN %(first)s AND %(last)s
         AND requested_at > stream.requested_at AND requested_at <= stream.requested_at + interval '1 hour'
         ORDER BY requested_at LIMIT 100
     )
@@ -78,7 +78,7 @@ def link_retries(cursor: psycopg.Cursor, batches: Sequence[Batch], parents: set[
         streams += [id for [id] in cursor.execute(FAILED_AFTER, told)]
     if not streams:
         return set()
-    wanted = {"streams": streams, "failed": _FAILED}
+    wanted = {"streams": streams, "failed": _FAILED, **around(streams)._asdict()}
     rows = cursor.connection.cursor(row_factory=class_row(_Row)).execute(ALIKE, wanted).fetchall()
     left_by: set[UUID] = set()
     for _, alike in groupby(rows, attrgetter("session_id")):

@@ -12,7 +12,8 @@ ON CONFLICT (id) DO UPDATE SET
     started_at = least(records_session.started_at, excluded.started_at),
     last_at = greatest(records_session.last_at, excluded.last_at),
     label = coalesce(nullif(records_session.label, ''), excluded.label),
-    name = coalesce(nullif(records_session.name, ''), excluded.name)
+    name = coalesce(nullif(records_session.name, ''), excluded.name),
+    is_dated = records_session.is_dated AND excluded.is_dated
 """
 
 INSERT_STREAM = f"""

@@ -10,14 +10,14 @@ from django.db import transaction
 
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
-from streamviz.records.ids import day_before
+from streamviz.records.ids import around, day_before
 from streamviz.records.links import Kind, numbered
 from streamviz.records.models import Stream
 from streamviz.records.partitions import make_days
 from streamviz.records.writer import linking, retries
 from tests.records.conftest import Query, wait_for_a_lock
 from tests.records.history import NOW, store, story
-from tests.records.writer.test_retries import POPULAR, _read, link_of
+from tests.records.writer.test_retries import POPULAR, link_of, read_by
 
 MARK = numbered(Kind.ANSWER, b"the same")
 
@@ -50,22 +50,17 @@ def test_what_asked_before_it_began_is_not_read_for_a_new_answer(query: Query) -
     popular = asking(-60)
     query(POPULAR, 300, popular)
     query("ANALYZE records_stream")
-    waiting = linking._WAITING.replace("%(left)s", "%s").replace("%(since)s", "%s").replace("%(most)s", "%s")
-    [(plan,)] = query(f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) {waiting}", [MARK], NOW, 2_000)
-    assert _read(plan[0]["Plan"]) == 0
+    told = {"left": [MARK], "since": NOW, "first": around([popular]).first, "most": 2_000}
+    assert read_by(linking._WAITING, told) == 0
 
 
 def test_an_answer_that_many_had_long_ago_is_not_read(query: Query) -> None:
     popular = answered(-40 * 24 * 60)
     query(POPULAR, 300, popular)
     query("ANALYZE records_stream")
-    names = "failed", "asked", "since", "until", "most"
-    found = linking._FOUND
-    for name in names:
-        found = found.replace(f"%({name})s", "%s")
-    given = [linking._FAILED, linking._FAILED, [MARK], NOW - linking._LONGEST_REST, NOW, 2_000]
-    [(plan,)] = query(f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) {found}", *given)
-    assert _read(plan[0]["Plan"]) == 0
+    times = {"since": NOW - linking._LONGEST_REST, "until": NOW}
+    told = {"failed": linking._FAILED, "asked": [MARK], "most": 2_000, **times, **around([popular], 1)._asdict()}
+    assert read_by(linking._FOUND, told) == 0
 
 
 @pytest.mark.parametrize("statement", [linking.FORKS, retries.FAILED_AFTER], ids=["forks", "failed"])

@@ -4,6 +4,10 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import psycopg
+
+from streamviz.records.database import conninfo
+from streamviz.records.ids import around
 from streamviz.records.links import Kind, numbered
 from streamviz.records.writer.retries import ALIKE
 from tests.records.conftest import Query
@@ -59,17 +63,22 @@ def test_a_request_that_many_make_crowds_nothing_out(query: Query) -> None:
 
 def test_what_is_read_does_not_grow_with_how_often_it_was_asked(query: Query) -> None:
     stream = again(0, outcome=FAILED)
-    few = rows_read(query, stream)
+    few = rows_read(stream)
     query(POPULAR, 300, stream)
     query("ANALYZE records_stream")
     # Of those that came next, no more than are looked through.
-    assert rows_read(query, stream) <= few + 100
+    assert rows_read(stream) <= few + 100
 
 
-def rows_read(query: Query, stream_id: UUID) -> int:
+def rows_read(stream_id: UUID) -> int:
     """Of streams, to find those that are alike."""
-    explained = ALIKE.replace("%(streams)s", "%s").replace("%(failed)s", "%s")
-    [(plan,)] = query(f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) {explained}", [stream_id], [FAILED])
+    return read_by(ALIKE, {"streams": [stream_id], "failed": [FAILED], **around([stream_id])._asdict()})
+
+
+def read_by(statement: str, told: dict[str, Any]) -> int:
+    """How many rows of streams a statement reads."""
+    with psycopg.connect(conninfo()) as connection:
+        [(plan,)] = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) {statement}", told)
     return _read(plan[0]["Plan"])
 
 
