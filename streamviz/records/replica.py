@@ -12,9 +12,11 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, ProgrammingError, connections
 
 T = TypeVar("T")
+# A cluster's identifier, and the name of a database in it.
+Whose = tuple[str, str]
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +34,8 @@ SELECT pg_is_in_recovery(), CASE
     ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8
 END
 """
+# What a replica has of its primary: another's, or another database there, may have the same tables.
+_WHOSE = "SELECT system_identifier::text, current_database() FROM pg_control_system()"
 
 _alias: ContextVar[str] = ContextVar("database_alias", default=DEFAULT_DB_ALIAS)
 
@@ -82,6 +86,7 @@ class Health:
     def __init__(self) -> None:
         self.lag: float | None = None  # seconds
         self.trouble = "not asked yet"  # why nothing is read from it; "" where it is
+        self._primary: Whose | None = None
         self._asking = Lock()
         self._ask_after = 0.0
         self._say_after = 0.0
@@ -104,11 +109,19 @@ class Health:
             with connections[ALIAS].cursor() as cursor:
                 cursor.execute(_LAG)
                 is_replica, lag = cursor.fetchone()
+            is_ours = self._is_ours()
         except (DatabaseError, InterfaceError) as error:
             connections[ALIAS].close()
             self._found(None, _first_line(error))
             return
-        self._found(lag, _why_not(is_replica, lag))
+        self._found(lag, _why_not(is_replica, lag) or ("" if is_ours else "it is a replica of another database"))
+
+    def _is_ours(self) -> bool:
+        """Whether it follows our primary, which is asked once, or when it seems to be another."""
+        its = _whose(ALIAS)
+        if its != self._primary:
+            self._primary = _whose(DEFAULT_DB_ALIAS)
+        return its == self._primary
 
     def _found(self, lag: float | None, trouble: str) -> None:
         now = time.monotonic()
@@ -117,6 +130,17 @@ class Health:
         if trouble and now >= self._say_after:
             self._say_after = now + _SAID_EACH_SECONDS
             log.warning("Lists are read from the primary and not from DATABASE_REPLICA_URL: %s", trouble)
+
+
+def _whose(database: str) -> Whose | None:
+    """None where Postgres does not tell everybody."""
+    try:
+        with connections[database].cursor() as cursor:
+            cursor.execute(_WHOSE)
+            cluster, name = cursor.fetchone()
+            return cluster, name
+    except ProgrammingError:
+        return None
 
 
 def _why_not(is_replica: bool, lag: float | None) -> str:

@@ -67,7 +67,7 @@ def pair() -> Iterator[Pair]:
         stack.callback(replica.stop)
         replica.start()
         urls = {"DATABASE_URL": url_of(primary), "DATABASE_REPLICA_URL": url_of(replica)}
-        server = Streamviz(folder / "var", {**urls, "METRICS_TOKEN": TOKEN})
+        server = Streamviz(folder / "var", {**urls, "METRICS_TOKEN": TOKEN, "DATABASE_POOL": "4"})
         stack.callback(server.stop)
         proxied = stack.enter_context(Proxied(server.start()))
         proxied.sign_in()

@@ -1,8 +1,11 @@
 """Which database is asked, where there is a replica."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError
+from django.db.utils import ConnectionHandler
 
 from streamviz.records import replica
 from streamviz.records.models import Stream
@@ -48,3 +51,13 @@ def test_one_that_does_not_keep_up_is_not_read(is_replica: bool, lag: float | No
     told = replica._why_not(is_replica, lag)
     assert why in told
     assert bool(told) == bool(why)
+
+
+@pytest.mark.parametrize(("name", "is_ours"), [("postgres", True), ("template1", False)])
+def test_only_one_of_the_same_database_is_read(
+    db: None, postgres: dict[str, Any], monkeypatch: pytest.MonkeyPatch, name: str, is_ours: bool
+) -> None:
+    found = ConnectionHandler({"default": {**postgres, "NAME": "postgres"}, replica.ALIAS: {**postgres, "NAME": name}})
+    monkeypatch.setattr(replica, "connections", found)
+    assert replica.Health()._is_ours() == is_ours
+    found.close_all()
