@@ -5,12 +5,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 import psycopg
 from django.db import DatabaseError, connections
 
+from streamviz.records.archive import metrics
 from streamviz.records.archive.bucket import ChunksAway, bucket_of
 from streamviz.records.archive.moving import Archiving, first_kept
 from streamviz.records.archive.statements import STALE
@@ -118,7 +120,7 @@ class Upkeep:
         with psycopg.connect(self._conninfo(), autocommit=True) as connection:
             if self._archive is not None:
                 archiving = Archiving(connection, bucket_of(self._archive), stop.is_set)
-                archiving.round(first_kept(self.now(), self._archive.after_days))
+                _archive(archiving, first_kept(self.now(), self._archive.after_days))
             elif connection.execute(STALE).fetchone():
                 raise ChunksAway("chunks of deleted streams are in the archive, and ARCHIVE_URL is not set")
 
@@ -137,3 +139,14 @@ class Upkeep:
                 run_retention(self._retention, now, log.info, stop.is_set)
         finally:
             connections.close_all()
+
+
+def _archive(archiving: Archiving, before: date) -> None:
+    try:
+        archiving.round(before)
+    except (psycopg.Error, ChunksAway):
+        metrics.failed()
+        raise
+    finally:
+        with suppress(psycopg.Error):
+            metrics.look(archiving.behind(before))

@@ -11,9 +11,11 @@ from uuid import UUID, uuid4
 
 import psycopg
 
+from streamviz.records.archive import metrics
 from streamviz.records.archive import statements as sql
 from streamviz.records.archive.bucket import Bucket
 from streamviz.records.archive.packing import ClientRow, Outline, Runs, UpstreamRow, packed, parts
+from streamviz.records.ids import milliseconds_of
 from streamviz.records.partitions import day_of
 
 log = logging.getLogger(__name__)
@@ -31,12 +33,13 @@ IsOver = Callable[[], bool]
 
 
 class _Piece(NamedTuple):
-    """A part of a stream, how many rows it is made of, and where it is in its object."""
+    """A part of a stream, where it is in its object, how many bytes it comes to, and how many rows it is made of."""
 
     stream_id: UUID
     number: int
     start: int
     size: int
+    length: int
     rows: int
     outline: Outline
 
@@ -101,8 +104,8 @@ class Archiving:
                 if len(data) >= OBJECT_BYTES and not number:
                     break
                 part, rows = packed(runs), len(runs.upstream) + len(runs.client)
-                pieces.append(_Piece(stream_id, number, len(data), len(part), rows, runs.outline()))
-                data += part
+                pieces.append(_Piece(stream_id, number, len(data), len(part.data), part.length, rows, runs.outline()))
+                data += part.data
         if not pieces:
             return streams[-1][0], 0, 0
         stored = list(dict.fromkeys(piece.stream_id for piece in pieces))
@@ -130,8 +133,12 @@ class Archiving:
     def _put(self, key: str, data: bytes) -> UUID:
         """Store an object that is known before it is there: one that nobody enters is deleted later."""
         object_id = uuid4()
-        self._connection.execute(sql.INSERT_OBJECT, [object_id, key, len(data)])
-        self._bucket.put(key, data)
+        self._connection.execute(sql.INSERT_OBJECT, [object_id, key])
+        try:
+            self._bucket.put(key, data)
+        finally:
+            self._connection.execute(sql.ARRIVED, [len(data), object_id])
+        metrics.written(len(data))
         return object_id
 
     def _enter(self, object_id: UUID, pieces: Sequence[_Piece], ids: list[UUID]) -> None:
@@ -164,6 +171,13 @@ class Archiving:
                     self._connection.execute(sql.named(sql.TRUNCATE, name))
         except psycopg.errors.LockNotAvailable:
             log.debug("%s is in use; its room is given back later", name)
+
+    def behind(self, before: date) -> float:
+        """For how many seconds the oldest runs of what has ended have been due that are still here; 0: none are."""
+        since = _midnight(before)
+        found = self._connection.execute(sql.NEXT, {"after": _FIRST, "behind": since, "most": MOST_STREAMS})
+        first = next((stream_id for stream_id, is_over in found if is_over and day_of(stream_id)), None)
+        return 0.0 if first is None else since.timestamp() - milliseconds_of(first) / 1000
 
     def take_out(self) -> None:
         """Write the objects anew that hold bytes of deleted streams, without these; delete those that nothing is left
@@ -212,7 +226,7 @@ def first_kept(today: datetime, after_days: int) -> date:
 
 
 def _values(object_id: UUID, piece: _Piece) -> tuple[object, ...]:
-    return (piece.stream_id, piece.number, object_id, piece.start, piece.size, *piece.outline)
+    return (piece.stream_id, piece.number, object_id, piece.start, piece.size, piece.length, *piece.outline)
 
 
 def _midnight(day: date) -> datetime:

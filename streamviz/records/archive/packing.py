@@ -110,18 +110,34 @@ def parts(upstream: Iterable[UpstreamRow], client: Iterable[ClientRow]) -> Itera
         yield part
 
 
-def packed(runs: Runs) -> bytes:
+class Part(NamedTuple):
+    """A part as it is stored, and how many bytes it comes to when it is unpacked."""
+
+    data: bytes
+    length: int
+
+
+def packed(runs: Runs) -> Part:
     """A part as it is stored."""
-    return zstd.compress(msgspec.msgpack.encode([runs.upstream, runs.client]), options=_OPTIONS)
+    plain = msgspec.msgpack.encode([runs.upstream, runs.client])
+    return Part(zstd.compress(plain, options=_OPTIONS), len(plain))
 
 
-def unpacked(data: bytes) -> Runs:
-    """Raises ValueError for what `packed` did not make."""
+def unpacked(data: bytes, length: int) -> Runs:
+    """A part that came to so many bytes; no more are unpacked. Raises ValueError for what `packed` did not make."""
     try:
-        upstream, client = _decoder.decode(zstd.decompress(data))
+        upstream, client = _decoder.decode(_decompressed(data, length))
     except (zstd.ZstdError, msgspec.DecodeError) as error:
         raise ValueError(str(error)) from None
     return Runs(upstream, client)
+
+
+def _decompressed(data: bytes, length: int) -> bytes:
+    decompressor = zstd.ZstdDecompressor()
+    plain = decompressor.decompress(data, length + 1)
+    if not decompressor.eof:
+        raise ValueError("it is cut off, or comes to more than it should")
+    return plain
 
 
 _decoder = msgspec.msgpack.Decoder(tuple[list[UpstreamRow], list[ClientRow]])

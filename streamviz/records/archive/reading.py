@@ -16,6 +16,8 @@ from streamviz.records.models import ArchivedPart, ClientRun, UpstreamRun
 
 # A page that is looked at asks for the same parts again and again.
 MOST_KEPT_BYTES = 32 * 2**20
+# What a part may come to of which the index does not say it.
+MOST_BYTES = 512 * 2**20
 _Place = tuple[UUID, int]
 
 
@@ -99,7 +101,7 @@ def runs_of(part: ArchivedPart) -> Runs:
     except ObjectGone:
         return _moved(part)
     try:
-        runs = unpacked(data)
+        runs = unpacked(data, part.length or MOST_BYTES)
     except ValueError as error:
         raise ChunksAway(f"an object of the archive is damaged ({error})") from None
     _kept.put(place, runs)

@@ -27,17 +27,19 @@ CLIENT = """
 SELECT stream_id, first_frame, first_at, offsets, first_seq, origin, lengths, payload FROM records_clientrun
 WHERE stream_id = ANY(%s) ORDER BY stream_id, first_frame
 """
+# Its size is told once it is there, or is known not to be.
 INSERT_OBJECT = """
-INSERT INTO records_archiveobject (id, key, size, made_at, is_stale) VALUES (%s, %s, %s, now(), true)
+INSERT INTO records_archiveobject (id, key, size, made_at, is_stale) VALUES (%s, %s, 0, now(), true)
 """
+ARRIVED = "UPDATE records_archiveobject SET size = %s WHERE id = %s"
 NOT_STALE = "UPDATE records_archiveobject SET is_stale = false WHERE id = %s"
 # Whoever deletes one of them waits, and finds its parts then.
 STAY = "SELECT id FROM records_stream WHERE id = ANY(%s) AND outcome <> '' ORDER BY id FOR KEY SHARE"
 INSERT_PART = """
 INSERT INTO records_archivedpart (
     stream_id, number, object_id, start, size,
-    first_seq, end_seq, first_frame, end_frame, chunks, payload_bytes, is_whole
-) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+    length, first_seq, end_seq, first_frame, end_frame, chunks, payload_bytes, is_whole
+) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 """
 DELETE_UPSTREAM = "DELETE FROM records_upstreamrun WHERE stream_id = ANY(%s)"
 DELETE_CLIENT = "DELETE FROM records_clientrun WHERE stream_id = ANY(%s)"
@@ -49,7 +51,12 @@ WHERE relname ~ '^records_(upstream|client)run_[0-9]{8}$' AND pg_relation_size(o
 LOCK_DAY = "LOCK TABLE {} IN ACCESS EXCLUSIVE MODE"
 IS_EMPTY = "SELECT NOT EXISTS (SELECT FROM {})"
 TRUNCATE = "TRUNCATE {}"
-STALE = "SELECT id, key FROM records_archiveobject WHERE is_stale ORDER BY made_at"
+# One that has no size may still be on its way to the storage, from a writer that has lost its connection here: deleted
+# before it is there, it would stay there.
+STALE = """
+SELECT id, key FROM records_archiveobject
+WHERE is_stale AND (size > 0 OR made_at < now() - interval '1 hour') ORDER BY made_at
+"""
 PARTS = "SELECT stream_id, number, start, size FROM records_archivedpart WHERE object_id = %s ORDER BY start"
 COUNT_PARTS = "SELECT count(*) FROM records_archivedpart WHERE object_id = %s"
 MOVE_PART = "UPDATE records_archivedpart SET object_id = %s, start = %s WHERE stream_id = %s AND number = %s"

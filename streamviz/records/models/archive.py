@@ -7,7 +7,7 @@ from django.db import models
 
 class ArchiveObject(models.Model):
     """An object in the storage. It `is_stale` while it holds, or may hold, bytes that no part leads to: they are
-    streams' that were deleted, and the upkeep writes the rest anew."""
+    streams' that were deleted, and the upkeep writes the rest anew. Its `size` is 0 while it is on its way there."""
 
     id = models.UUIDField(primary_key=True)
     key = models.TextField()
@@ -34,6 +34,9 @@ class ArchivedPart(models.Model):
     object = models.ForeignKey(ArchiveObject, on_delete=models.PROTECT, related_name="parts")
     start = models.BigIntegerField()
     size = models.PositiveIntegerField()
+    length = models.PositiveBigIntegerField(
+        default=0, db_default=0, help_text="Bytes when it is unpacked; 0 where that was not noted yet."
+    )
     first_seq = models.PositiveIntegerField()
     end_seq = models.PositiveIntegerField()
     first_frame = models.PositiveIntegerField()

@@ -42,7 +42,7 @@ def texts(storage: Storage) -> bytes:
     found = b""
     for data in storage.objects().values():
         for piece in data.split(b"\x28\xb5\x2f\xfd")[1:]:
-            runs = unpacked(b"\x28\xb5\x2f\xfd" + piece)
+            runs = unpacked(b"\x28\xb5\x2f\xfd" + piece, 2**20)
             found += b"".join(row.payload or b"" for row in runs.upstream)
     return found
 

@@ -24,6 +24,8 @@ from tests.records.history import NOW, day, make_policy, store, story
 from tests.records.support import opened, received, write
 
 RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
+# The connection that archives.
+CUT = "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'"
 RUNS = "SELECT stream_id FROM records_upstreamrun UNION SELECT stream_id FROM records_clientrun"
 
 
@@ -161,6 +163,27 @@ def test_what_was_stored_and_never_entered_is_deleted(storage: Storage, query: Q
     assert in_postgres(query) == set()
     assert len(storage.objects()) == 1
     assert orphans.isdisjoint(storage.objects())
+
+
+class Cut(Bucket):
+    """Whoever stores an object loses its connection to Postgres before, and another writer archives meanwhile."""
+
+    def put(self, key: str, data: bytes) -> None:
+        with psycopg.connect(conninfo(), autocommit=True) as connection:
+            connection.execute(CUT)
+        archive(Bucket(self._archive))
+        super().put(key, data)
+
+
+def test_what_was_on_its_way_as_its_writer_lost_its_connection_is_deleted(storage: Storage, query: Query) -> None:
+    store(story(day(4)))
+    with pytest.raises(psycopg.OperationalError):
+        archive(Cut(storage.archive))
+    assert in_postgres(query) == set()
+    archive(storage.bucket)
+    query("UPDATE records_archiveobject SET made_at = made_at - interval '61 minutes'")
+    archive(storage.bucket)
+    assert [each.key for each in ArchiveObject.objects.all()] == [key.partition("/")[2] for key in storage.objects()]
 
 
 def test_chunks_that_come_while_it_is_archived_are_not_lost(storage: Storage, query: Query) -> None:

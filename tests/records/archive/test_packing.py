@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 
 from streamviz.records.archive.packing import PART_BYTES, ClientRow, Outline, Runs, UpstreamRow, packed, parts, unpacked
@@ -7,7 +9,7 @@ CLIENT = [ClientRow(0, 11, [0, 6], 0, "", [], b""), ClientRow(2, 30, [0], None, 
 
 
 def test_what_is_packed_comes_out_again() -> None:
-    assert unpacked(packed(Runs(UPSTREAM, CLIENT))) == Runs(UPSTREAM, CLIENT)
+    assert unpacked(*packed(Runs(UPSTREAM, CLIENT))) == Runs(UPSTREAM, CLIENT)
 
 
 def test_a_short_stream_is_one_part_with_both_tapes() -> None:
@@ -34,5 +36,19 @@ def test_a_stream_without_runs_has_no_parts() -> None:
     "damage", [lambda data: data[:-3], lambda data: data[:12] + b"?" + data[13:], lambda _: b"what"]
 )
 def test_damage_is_noticed(damage: object) -> None:
+    data, length = packed(Runs(UPSTREAM, CLIENT))
     with pytest.raises(ValueError):  # noqa: PT011
-        unpacked(damage(packed(Runs(UPSTREAM, CLIENT))))  # type: ignore[operator]
+        unpacked(damage(data), length)  # type: ignore[operator]
+
+
+def test_what_comes_to_more_than_the_index_says_is_not_unpacked() -> None:
+    bomb = [UpstreamRow(0, 10, [0], [2**26], bytes(2**26))]
+    data, length = packed(Runs(bomb, []))
+    assert len(data) < 10_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="more than it should"):
+            unpacked(data, 1_000)
+        assert tracemalloc.get_traced_memory()[1] < length / 8
+    finally:
+        tracemalloc.stop()
