@@ -120,7 +120,7 @@ class Run:
             case BlockKind.MEDIA:
                 return Media(started, id)
             case _:
-                return Other(started)
+                return Other(started, id)
 
     def _end(self, ordinal: int) -> Events:
         told = self._told.pop(ordinal, None)

@@ -1,5 +1,6 @@
 """One block at a time as AG-UI's events: text, reasoning, a tool call, and what the protocol has no event for."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from ag_ui.core.events import (
@@ -20,7 +21,7 @@ from ag_ui.core.events import (
 )
 
 from streamviz.core.events import BlockDelta, BlockStarted
-from streamviz.core.media import Medium, media_in
+from streamviz.core.media import Medium, media_of_line, media_within
 from streamviz.events.facts import PIECE
 
 Events = list[BaseEvent]
@@ -130,42 +131,74 @@ class ToolCall:
 
 
 class Media:
-    """Images or sounds: told at their end, as only then it is known what they are."""
+    """Images or sounds: each once a line of its block has it, as only then it is known what it is. A sound begins with
+    its first piece."""
 
     def __init__(self, started: BlockStarted, id: str) -> None:
         self._started = started
         self._id = id
         self._pieces: list[str] = []
+        self._begun: Medium | None = None
+        self._number = 0
+        self._size = 0
 
     def start(self) -> Events:
         return []
 
     def grow(self, delta: BlockDelta) -> Events:
-        self._pieces.append(delta.text)
-        return []
+        if "\n" not in delta.text:
+            self._pieces.append(delta.text)
+            return []
+        *lines, rest = "".join([*self._pieces, delta.text]).split("\n")
+        self._pieces = [rest]
+        return [event for line in lines for medium in media_of_line(line) for event in self._tell(medium)]
 
     def end(self) -> Events:
+        media = media_of_line("".join(self._pieces))
         # Where none is known, as its content is not kept, there is one all the same.
-        media = media_in("".join(self._pieces)) or [Medium("")]
-        return [event for number, medium in enumerate(media) for event in self._whole(f"{self._id}.{number}", medium)]
+        return self.tell(media if media or self._has_begun else [Medium("")])
 
-    def _whole(self, id: str, medium: Medium) -> Events:
-        started = self._started
-        contents = [custom("media_content", id=id, data=data, url="") for data in pieces(medium.data)]
+    def tell(self, media: Iterable[Medium]) -> Events:
+        """The last of them."""
+        return [*(event for medium in media for event in self._tell(medium)), *self._finish()]
+
+    @property
+    def _has_begun(self) -> bool:
+        return self._begun is not None or self._number > 0
+
+    def _tell(self, medium: Medium) -> Events:
+        begun: Events = []
+        if self._begun is None or not self._begun.goes_on_in(medium):
+            begun = [*self._finish(), self._begin(medium)]
+        self._size += medium.size
+        contents = [custom("media_content", id=self._own_id, data=data, url="") for data in pieces(medium.data)]
         if medium.address:
-            contents = [custom("media_content", id=id, data="", url=medium.address)]
-        return [
-            custom("media_start", id=id, block=started.ordinal, label=started.label, mimeType=medium.type),
-            *contents,
-            custom("media_end", id=id, size=medium.size),
-        ]
+            contents = [custom("media_content", id=self._own_id, data="", url=medium.address)]
+        return [*begun, *contents]
+
+    @property
+    def _own_id(self) -> str:
+        return f"{self._id}.{self._number}"
+
+    def _begin(self, medium: Medium) -> BaseEvent:
+        self._begun = medium
+        about = {"block": self._started.ordinal, "label": self._started.label, "isPreview": medium.is_preview}
+        return custom("media_start", id=self._own_id, **about, mimeType=medium.type)
+
+    def _finish(self) -> Events:
+        if self._begun is None:
+            return []
+        ended = custom("media_end", id=self._own_id, size=self._size)
+        self._begun, self._size, self._number = None, 0, self._number + 1
+        return [ended]
 
 
 class Other:
-    """What is neither: told at its end, a long text in several events."""
+    """What is neither: told at its end, a long text in several events, and behind it the images and sounds in it."""
 
-    def __init__(self, started: BlockStarted) -> None:
+    def __init__(self, started: BlockStarted, id: str) -> None:
         self._started = started
+        self._media = Media(started, id)
         self._pieces: list[str] = []
 
     def start(self) -> Events:
@@ -177,4 +210,6 @@ class Other:
 
     def end(self) -> Events:
         about = {"block": self._started.ordinal, "label": self._started.label, "name": self._started.name}
-        return [custom("other", **about, text=text) for text in pieces("".join(self._pieces)) or [""]]
+        whole = "".join(self._pieces)
+        others: Events = [custom("other", **about, text=text) for text in pieces(whole) or [""]]
+        return [*others, *self._media.tell(media_within(whole))]

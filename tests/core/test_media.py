@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from streamviz.core.media import Medium, media_in
+from streamviz.core.media import Medium, media_in, media_within
 
 PNG = "iVBORw0KGgoAAAA="
 FOUND = [
@@ -15,6 +15,10 @@ FOUND = [
     ({"b64_json": PNG}, Medium("image/png", PNG, 11)),
     ({"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}}, Medium("audio/mp3", "AAAA", 3)),
     ({"id": "audio_1", "data": "AAAA"}, Medium("", "AAAA", 3)),
+    ({"result": "AAAA", "output_format": "webp"}, Medium("image/webp", "AAAA", 3)),
+    ({"result": "UklGRuIWGQBXRUJQ"}, Medium("image/webp", "UklGRuIWGQBXRUJQ", 12)),
+    ({"partial_image_b64": PNG}, Medium("image/png", PNG, 11, is_preview=True)),
+    ([{"type": "image", "url": f"data:image/png;base64,{PNG}"}], Medium("image/png", PNG, 11)),
 ]
 
 
@@ -33,3 +37,18 @@ def test_what_is_none_is_none(payload: str) -> None:
 def test_several_come_in_order_and_a_type_is_no_story() -> None:
     found = media_in(json.dumps([{"data": "AAAA", "mimeType": "x" * 1000}, {"data": PNG}]))
     assert [len(medium.type) for medium in found] == [100, len("image/png")]
+
+
+def test_a_sound_in_pieces_is_one_and_images_are_not() -> None:
+    sound = ['{"id": "a", "data": "SUQz"}', '{"data": "AAA="}', '{"transcript": "Hi"}', '{"data": "AAAA"}']
+    assert media_in("\n".join(sound)) == [Medium("audio/mpeg", "SUQzAAAAAAA=", 8)]
+    images = [f'{{"partial_image_b64": "{PNG}"}}', f'{{"result": "{PNG}"}}', f'{{"result": "{PNG}"}}']
+    assert [medium.is_preview for medium in media_in("\n".join(images))] == [True, False, False]
+    assert len(media_in("\n".join([*images[:2], images[2][:-3]]))) == 2
+
+
+def test_what_a_tool_answered_may_have_some_within() -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+    answer = {"content": [{"type": "text", "data": "no medium"}, {"url": "https://a.example/"}, image]}
+    assert media_within(json.dumps(answer)) == [Medium("image/png", PNG, 11)]
+    assert media_within("{") == []

@@ -28,6 +28,24 @@ def test_it_describes_media_and_shows_nothing_of_what_is_in_them(cast: Cast) -> 
         assert 'src="https://a.example' not in page
 
 
+def test_images_in_what_a_tool_answered_are_described_beside_it(cast: Cast) -> None:
+    stream = recorded()
+    answer = '{"content": [{"type": "image", "source": {"media_type": "image/png", "data": "QUJD"}}]}'
+    hold(stream, [answer, '{"content": []}'], kind="other")
+    for place in (f"/streams/{stream.pk}/", f"/sessions/{stream.session_id}/"):
+        page = cast["bob"].get(place).content.decode()
+        assert page.count("image/png, 3 B") == 1
+
+
+def test_of_previews_the_last_is_described_where_the_image_is_not_finished(cast: Cast) -> None:
+    stream = recorded()
+    previews = '{"partial_image_b64":"iVBORw0KGgoA"}\n'
+    hold(stream, [previews * 2, previews + '{"result":"AAAA","output_format":"webp"}'], kind="media")
+    page = cast["bob"].get(f"/streams/{stream.pk}/").content.decode()
+    assert page.count("image/png, 9 B, not finished") == 1
+    assert page.count("image/webp, 3 B") == 1
+
+
 def test_exported_as_markdown_media_are_described(db: None) -> None:
     stream = recorded()
     hold(stream, [PAYLOAD], kind="media")

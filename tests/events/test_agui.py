@@ -129,13 +129,49 @@ def test_verdicts_holds_and_usage_are_events_of_our_own() -> None:
 
 def test_media_have_a_start_content_and_an_end() -> None:
     payload = '{"mimeType": "image/png", "data": "AAAA"}'
+    about = {"id": f"{STREAM}-0.0", "block": 0, "label": "inlineData"}
     events = whole(BlockStarted(0, BlockKind.MEDIA, label="inlineData"), BlockDelta(0, payload), BlockSealed(0))
     assert [(event["name"], event["value"]) for event in events] == [
-        ("streamviz.media_start", {"id": f"{STREAM}-0.0", "block": 0, "label": "inlineData", "mimeType": "image/png"}),
+        ("streamviz.media_start", {**about, "isPreview": False, "mimeType": "image/png"}),
         ("streamviz.media_content", {"id": f"{STREAM}-0.0", "data": "AAAA", "url": ""}),
         ("streamviz.media_end", {"id": f"{STREAM}-0.0", "size": 3}),
     ]
     assert len(whole(BlockStarted(0, BlockKind.MEDIA), BlockSealed(0))) == 2
+
+
+def test_a_preview_is_told_before_its_image() -> None:
+    first = told(
+        OPENED,
+        BlockStarted(0, BlockKind.MEDIA, label="image_generation_call"),
+        BlockDelta(0, '{"partial_image_b64":'),
+        BlockDelta(0, '"AAAA"}\n'),
+    )
+    assert [event["value"]["isPreview"] for event in first if event.get("name") == "streamviz.media_start"] == [True]
+    events = whole(
+        BlockStarted(0, BlockKind.MEDIA),
+        BlockDelta(0, '{"partial_image_b64":"AAAA"}\n{"result":"AA=="}'),
+        BlockSealed(0),
+    )
+    assert [(event["name"][16:], event["value"]["id"][-3:]) for event in events] == [
+        *(("start", "0.0"), ("content", "0.0"), ("end", "0.0")),
+        *(("start", "0.1"), ("content", "0.1"), ("end", "0.1")),
+    ]
+
+
+def test_a_sound_begins_with_its_first_piece() -> None:
+    lines = '{"data":"SUQz"}\n{"data":"AAAA"}\n'
+    events = whole(BlockStarted(0, BlockKind.MEDIA), BlockDelta(0, lines), BlockDelta(0, "{}"), BlockSealed(0))
+    assert [event["name"][16:] for event in events] == ["start", "content", "content", "end"]
+    assert (events[0]["value"]["mimeType"], events[-1]["value"]["size"]) == ("audio/mpeg", 6)
+
+
+def test_images_in_what_a_tool_answered_are_told_too() -> None:
+    answer = '{"content": [{"type": "image", "source": {"media_type": "image/png", "data": "AAAA"}}]}'
+    events = whole(BlockStarted(0, BlockKind.OTHER, label="mcp_tool_result"), BlockDelta(0, answer), BlockSealed(0))
+    assert [event["name"] for event in events] == [
+        "streamviz.other",
+        *(f"streamviz.media_{each}" for each in ("start", "content", "end")),
+    ]
 
 
 def test_what_is_open_at_the_end_is_closed() -> None:

@@ -22,6 +22,7 @@ KINDS = {
     "thinking": BlockKind.THINKING,
     "redacted_thinking": BlockKind.THINKING,
     "tool_use": BlockKind.TOOL_CALL,
+    "image": BlockKind.MEDIA,
 }
 # What a delta's field adds to, the block that begins where its start was never sent, and the delta's own word.
 _DELTA_FIELDS = (
@@ -198,7 +199,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         place = as_index(payload.get("index")) or 0
         word = as_text(delta.get("type"))
         target = self._unsealed.get(index)
-        if word not in _KNOWN_DELTAS and target is not None and target.kind is BlockKind.OTHER:
+        if word not in _KNOWN_DELTAS and target is not None and target.kind.is_opaque:
             self._read_unknown_delta(index, delta)
             return
         plain = _PLAIN_DELTAS.get(word)
@@ -226,7 +227,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
     def _grow_at(self, place: int, block: StreamBlock, text: str) -> None:
         """Take in what the SDKs add to the block in `place`, if there is one that takes such text."""
         there = self._places[place] if place < len(self._places) else block
-        if there is not block and (there is None or there.kind is not BlockKind.OTHER or block.ordinal in self._placed):
+        if there is not block and (there is None or not there.kind.is_opaque or block.ordinal in self._placed):
             self._contradict("a delta is for another block than its index says")
         if text and block.ordinal in self._with_input:
             self._contradict("a call begins with its input and then has another")
@@ -245,7 +246,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         if may_be_call(delta):
             self._read_new_call(index, block, delta)
             return
-        if block.kind is BlockKind.OTHER:
+        if block.kind.is_opaque:
             self._grow(block, next((as_text(value) for key, value in delta.items() if key != "type"), ""))
             return
         if citation := delta.get("citation"):

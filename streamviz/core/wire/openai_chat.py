@@ -38,6 +38,7 @@ class _Choice:
     calls: dict[int, ToolCallStreamBlock] = field(default_factory=dict)
     calls_by_id: dict[str, ToolCallStreamBlock] = field(default_factory=dict)
     legacy: ToolCallStreamBlock | None = None
+    sound: StreamBlock | None = None
     places: Places = field(default_factory=Places)
     has_delta: bool = False
     is_finished: bool = False
@@ -187,7 +188,15 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         if said != content:
             self._text(choice, BlockKind.CONTENT, said)
         if not said or as_object(audio).get("data"):
-            self._media(choice, "audio", audio)
+            self._sound(choice, as_json_text(audio))
+
+    def _sound(self, choice: _Choice, line: str) -> None:
+        """A piece of the sound, which is one block beside the text that it says."""
+        block = choice.sound
+        if block is None or block.is_sealed:
+            block = choice.sound = self._start(BlockKind.MEDIA, choice=choice.number, label="audio")
+            choice.unsealed.append(block)
+        self._grow(block, f"\n{line}" if block.length else line)
 
     def _read_parts(self, choice: _Choice, parts: list[object], thinking: str) -> None:
         """A list of content. What it has of `thinking` again, which a field of the delta said, counts once."""

@@ -10,7 +10,7 @@ from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, objects
 from streamviz.core.wire.openai_responses_beside import responses_say_beside
-from streamviz.core.wire.openai_responses_calls import CALLS, is_call
+from streamviz.core.wire.openai_responses_calls import CALLS, is_call, preview_in
 from streamviz.core.wire.openai_responses_item_reader import Item
 from streamviz.core.wire.openai_responses_message import build_response, text_of
 from streamviz.core.wire.openai_responses_text_reader import TextReader
@@ -42,6 +42,8 @@ class OpenAIResponsesAggregator(TextReader):
                 self._read_item(payload, as_object(payload.get("item")), is_done=step == "done")
             case ["response", *words, "delta" | "done" | "added" as step] if words:
                 self._read_text("_".join(words), step, payload)
+            case ["response", word, "partial_image"]:
+                self._tell_preview(self._item(payload, word), preview_in(payload))
             case ["response", status]:
                 self._read_response(as_object(payload.get("response")), status)
             case ["error"]:

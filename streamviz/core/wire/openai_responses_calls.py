@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.calls import Runner, name_of, runner_of
-from streamviz.core.json_value import JsonObject, as_object, as_text, decode
+from streamviz.core.json_value import JsonObject, as_json_text, as_object, as_text, decode, objects
+from streamviz.core.media import PREVIEW
 from streamviz.core.wire.arguments import as_arguments, as_input
 from streamviz.core.wire.openai_responses_arguments import is_empty, is_same
 
@@ -246,6 +247,23 @@ def _value(text: str) -> object:
         return decode(text)
     except ValueError:
         return text
+
+
+def picture_of(details: JsonObject) -> str:
+    """The images that a call made, as JSON; empty where it made none."""
+    type = as_text(details.get("type"))
+    if type == "code_interpreter_call":
+        drawn = [each for each in objects(details.get("outputs")) if each.get("type") == "image"]
+        return as_json_text(drawn) if drawn else ""
+    if type != "image_generation_call" or not as_text(details.get("result")):
+        return ""
+    return as_json_text({key: details[key] for key in ("result", "output_format") if details.get(key)})
+
+
+def preview_in(event: JsonObject) -> str:
+    """The image that is not finished yet, as a line of JSON before that of the next."""
+    told = {key: event[key] for key in ("partial_image_b64", "output_format") if as_text(event.get(key))}
+    return f"{as_json_text(told)}\n" if PREVIEW in told else ""
 
 
 def split_word(word: str) -> tuple[str, str]:

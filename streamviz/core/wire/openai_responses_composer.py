@@ -22,7 +22,7 @@ from streamviz.core.events import (
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_items import Frame, OutputBlock, OutputItem, add, begin, close, end, grow
-from streamviz.core.wire.openai_responses_output import ADDED, PART_ADDED, response_in, type_of
+from streamviz.core.wire.openai_responses_output import ADDED, PART_ADDED, made_by_call, response_in, type_of
 from streamviz.core.wire.openai_responses_whole import FINISH_WITHOUT_CALLS, HALTED, ResponseWriter
 from streamviz.core.wire.translation import OPENAI_RESPONSES, translate_usage
 
@@ -161,7 +161,7 @@ class OpenAIResponsesComposer(ResponseWriter):
 
     def _start(self, event: BlockStarted) -> Iterator[Frame]:
         own = _in_own_words(event) if self._is_foreign else event
-        if own is None:
+        if own is None or self._is_of_none(own):
             return
         yield from self._begin()
         self._has_calls = self._has_calls or own.kind is BlockKind.TOOL_CALL
@@ -169,7 +169,7 @@ class OpenAIResponsesComposer(ResponseWriter):
         if item is None or not _continues(item, own):
             if self._source:
                 yield from self._settle()
-            item = self._new_item(own)
+            item = self._new_item(own) if item is None or not _is_beside_call(item, own) else self._item_beside(item)
         held = self._hold(own, item)
         self._mark(held)
         if not item.is_gone:
@@ -191,6 +191,11 @@ class OpenAIResponsesComposer(ResponseWriter):
             type = type_of(event)
         item = self._places[event.index] = self._add_item(type, wire, details)
         return item
+
+    def _item_beside(self, call: OutputItem) -> OutputItem:
+        """The message that says why the client does not get what a call made."""
+        call.is_ours = True
+        return self._add_item("message", None, {})
 
     def _grow(self, held: OutputBlock, delta: BlockDelta) -> Iterator[Frame]:
         if held.item.is_gone:
@@ -272,7 +277,14 @@ def _continues(item: OutputItem, event: BlockStarted) -> bool:
         return False
     if item.type == "message":
         return event.kind in _PARTS
+    if made_by_call(event):
+        return True
     return not item.blocks and item.type == type_of(event)
+
+
+def _is_beside_call(item: OutputItem, event: BlockStarted) -> bool:
+    """Whether a block is in the place of what a call made, which went out before."""
+    return bool(item.blocks) and item.blocks[0].block.kind is BlockKind.TOOL_CALL and event.kind is BlockKind.CONTENT
 
 
 def _is_in_place(item: OutputItem, payload: JsonObject, events: Sequence[StreamEvent]) -> bool:

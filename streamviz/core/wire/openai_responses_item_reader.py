@@ -19,6 +19,7 @@ from streamviz.core.wire.openai_responses_calls import (
     announced,
     arguments_of,
     given_name,
+    picture_of,
     says_two,
     whole_fields,
 )
@@ -62,6 +63,9 @@ class Item:
     told: dict[int, JsonObject] = field(default_factory=dict)
     # The arguments that a call was announced with, and those whose fields come piece by piece.
     begun: object = None
+    # The images that a call made, a block beside the call, and those of them that are finished.
+    media: StreamBlock | None = None
+    picture: str = ""
     writer: ArgumentsWriter | None = None
     has_deltas: bool = False
     # The ids by which the first and the latest delta of a text named it.
@@ -128,7 +132,9 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
         if came and not fits:
             self._contradict("a call's arguments are not those that it was announced with")
         if item.begun is not None and not (came and fits):
-            self._grow(block, as_arguments(item.begun))
+            text = as_arguments(item.begun)
+            # What is cut off could have gone on within its object.
+            self._grow(block, text[:-1] if is_broken and isinstance(item.begun, dict) else text)
 
     # Calls
 
@@ -145,6 +151,7 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
             self._contradict("a call's arguments are not those that it was announced with")
         self._complete_with(block, arguments_of(details) or ("" if block.length else as_arguments(item.begun)))
         item.begun = None
+        self._tell_picture(item, picture_of(details))
 
     def _check_call(self, item: Item, details: JsonObject) -> None:
         type = as_text(details.get("type"))
@@ -219,6 +226,31 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
             self._contradict("a call's arguments go on behind their end")
         else:
             self._grow(block, as_json_text(payload.get("delta")))
+
+    # What calls made
+
+    def _tell_picture(self, item: Item, picture: str) -> None:
+        """The images that a call made, once they are finished."""
+        if not picture or picture == item.picture:
+            return
+        if item.picture or (item.media is not None and item.media.is_sealed):
+            self._contradict("an image is told again otherwise")
+            return
+        item.picture = picture
+        self._grow(item.media or self._start_media(item), picture)
+
+    def _tell_preview(self, item: Item, preview: str) -> None:
+        if not preview:
+            return
+        if item.picture or (item.block is not None and item.block.is_sealed):
+            self._contradict("an image is told again otherwise")
+        else:
+            self._grow(item.media or self._start_media(item), preview)
+
+    def _start_media(self, item: Item) -> StreamBlock:
+        item.media = self._start(BlockKind.MEDIA, index=item.place, id=item.id, label=item.type)
+        item.unsealed.append(item.media)
+        return item.media
 
     # Thinking
 

@@ -18,7 +18,7 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object, as_text, decode, objects
 from streamviz.core.wire.openai_responses import is_response
-from streamviz.core.wire.openai_responses_calls import is_call
+from streamviz.core.wire.openai_responses_calls import CALLS, is_call
 from streamviz.core.wire.openai_responses_items import ITEM_TYPES, OutputBlock, OutputItem
 from streamviz.core.wire.openai_responses_matching import KnownItems
 from streamviz.core.wire.translation import OPENAI_RESPONSES
@@ -69,7 +69,7 @@ class ClientOutput(Composer):
         item = self._at_hand
         for event in events:
             match event:
-                case BlockStarted():
+                case BlockStarted() if not self._is_of_none(event):
                     item = self._upstreams_item(event)
                     self._hold(event, item)
                 case BlockDelta() if (held := self._blocks.get(event.ordinal)) is not None:
@@ -94,7 +94,7 @@ class ClientOutput(Composer):
     def _upstreams_item(self, event: BlockStarted) -> OutputItem:
         place = self._next_place if event.index is None else event.index
         item = self._places.get(place)
-        if item is None or (item.type != "message" and item.blocks):
+        if item is None or (item.type != "message" and item.blocks and not made_by_call(event)):
             wire, details = self._next_fresh(event, place)
             type = as_text(details.get("type")) or type_of(event)
             item = self._places[place] = self._add_item(type, wire, details, is_added=True)
@@ -187,6 +187,11 @@ class ClientOutput(Composer):
     def _is_of_gone(self, details: JsonObject) -> bool:
         return any(as_text(details.get(key)) in self._gone for key in ("call_id", "id"))
 
+    def _is_of_none(self, event: BlockStarted) -> bool:
+        """Whether it is what a call made that the client does not get."""
+        item = None if event.index is None else self._places.get(event.index)
+        return made_by_call(event) and (item is None or item.is_done or item.type != event.label)
+
     def _item_of(self, events: Sequence[StreamEvent]) -> OutputItem | None:
         """The known item that the first event about a block is about."""
         for event in events:
@@ -233,6 +238,11 @@ def type_of(event: BlockStarted) -> str:
     if (event.kind is BlockKind.TOOL_CALL or event.kind.is_opaque) and event.label:
         return event.label
     return ITEM_TYPES.get(event.kind, "")
+
+
+def made_by_call(event: BlockStarted) -> bool:
+    """Whether a block is what the call made that is in the same item."""
+    return event.kind is BlockKind.MEDIA and event.label in CALLS
 
 
 def _id_in(payload: JsonObject) -> str:

@@ -131,7 +131,7 @@ class TextReader(ItemReader):
 
     def _tell_part(self, item: Item, position: int, part: JsonObject, is_whole: bool) -> None:
         block = self._part(item, position, as_text(part.get("type")))
-        if block.kind is BlockKind.OTHER:
+        if block.kind.is_opaque:
             self._tell_other(block, item, part, is_whole)
             return
         texts = texts_in(part)
@@ -145,7 +145,7 @@ class TextReader(ItemReader):
         if block is None and any((position, other) in item.parts for other in BlockKind):
             self._contradict("a part of a message changes its type")
         if block is None:
-            other = label if kind is BlockKind.OTHER else ""
+            other = label if kind.is_opaque else ""
             block = item.parts[position, kind] = self._start(kind, index=item.place, id=item.id, label=other)
             item.unsealed.append(block)
             # A part can be added to a message that was whole already.

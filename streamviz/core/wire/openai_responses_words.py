@@ -2,6 +2,7 @@
 
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_json_text
+from streamviz.core.media import CHAT_PARTS
 
 # By the type of a part: the kind of its block, and the member that holds its text.
 PARTS = {
@@ -27,7 +28,9 @@ _TEXTS = (
 
 def kind_of(label: str) -> BlockKind:
     """The kind of block that a part of this type makes."""
-    return PARTS[label][0] if label in PARTS else BlockKind.OTHER
+    if label in PARTS:
+        return PARTS[label][0]
+    return BlockKind.MEDIA if label in CHAT_PARTS else BlockKind.OTHER
 
 
 def parts_in(value: object) -> list[JsonObject]:

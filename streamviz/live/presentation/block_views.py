@@ -3,7 +3,7 @@
 import msgspec
 
 from streamviz.core.events import BlockKind
-from streamviz.core.media import Medium, media_in
+from streamviz.core.media import Medium, media_in, media_within
 from streamviz.core.verdicts import Decision
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.text import age, byte_size, exact, last_line, one_line, plural
@@ -123,7 +123,10 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def media(self) -> list[str]:
-        """Of a block of images or sounds, what each is and how large; nothing of what is in them."""
+        """What each image or sound is, and how large, in a block of that kind or within another; nothing of what is in
+        them."""
+        if self.kind is BlockKind.OTHER and len(self.text) <= _MOST_READ:
+            return list(map(_described, media_within(self.text)))
         return described(self.text) if self.kind is BlockKind.MEDIA else []
 
     @property
@@ -210,12 +213,15 @@ def described(payload: str) -> list[str]:
     too long."""
     if len(payload) > _MOST_READ:
         return [byte_size(len(payload))]
-    return [_described(medium) for medium in media_in(payload)]
+    media = media_in(payload)
+    finished = [medium for medium in media if not medium.is_preview]
+    return [_described(medium) for medium in finished or media[-1:]]
 
 
 def _described(medium: Medium) -> str:
     place = one_line(medium.address, _NAME_CHARACTERS) or byte_size(medium.size)
-    return f"{one_line(medium.type, _NAME_CHARACTERS) or 'type unknown'}, {place}"
+    state = ", not finished" if medium.is_preview else ""
+    return f"{one_line(medium.type, _NAME_CHARACTERS) or 'type unknown'}, {place}{state}"
 
 
 def title_of(kind: BlockKind, name: str) -> str:

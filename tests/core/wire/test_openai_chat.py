@@ -180,6 +180,15 @@ def test_images_and_sounds_become_media_and_unknown_parts_other_blocks() -> None
     assert [block.kind for block in state.blocks] == [*[BlockKind.MEDIA] * 3, BlockKind.OTHER]
 
 
+def test_a_sound_is_one_block_beside_the_text_that_it_says() -> None:
+    pieces = [{"id": "x", "transcript": "Good "}, {"data": "AAAA"}, {"transcript": "day."}, {"data": "AAA="}]
+    state = aggregate(*(delta(audio=piece) for piece in pieces), delta(finish="stop"))
+    assert [(block.kind, block.text) for block in state.blocks] == [
+        ("content", "Good day."),
+        ("media", '{"data":"AAAA"}\n{"data":"AAA="}'),
+    ]
+
+
 def test_empty_strings_make_no_block() -> None:
     assert told(
         aggregate(delta(content="", refusal="", reasoning_content=""), calls(call(0, "a", "f", ""), content=""))

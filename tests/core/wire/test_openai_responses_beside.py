@@ -190,7 +190,7 @@ def test_arguments_told_in_two_members_alike_are_none_told_otherwise(again: Any)
 
 def test_a_call_that_the_provider_carries_out_has_what_other_calls_say() -> None:
     item = {"type": "image_generation_call", "id": "i", "result": "aW1n", "arguments": "one", "patch": {"of": "two"}}
-    [block] = take_in(CREATED, finish(item)).state.blocks
+    [block, _] = take_in(CREATED, finish(item)).state.blocks
     assert json.loads(block.text) == {"arguments": "one", "patch": {"of": "two"}}
 
 
