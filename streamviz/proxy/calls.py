@@ -185,7 +185,7 @@ async def _answer(call: _Call, request: ModelRequest, target: Target) -> Answer:
     running = RunningCall(caller, call.stream, call.said, request, target, passed, serve)
     answer = await caller.executor(request.model).open(running)
     if not call.stream.calls_model:
-        call.stream.left_out = answer.left_out
+        call.stream.left_out = (*running.left_out, *answer.left_out)
         call.stream.hides_usage = caller.wire_format is OPENAI_CHAT and not asks_for_usage(request.fields)
     return answer
 

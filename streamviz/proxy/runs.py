@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE
+from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_text, encode
+from streamviz.core.model_names import SIMULATOR
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.exchange.stream import LiveStream
 from streamviz.executors.builtin_tools import BuiltIn
@@ -34,7 +36,8 @@ Serve = Callable[[Caller, ModelRequest, ASGIReceiveCallable, ASGISendCallable], 
 
 @dataclass(frozen=True, eq=False)
 class RunningCall:
-    """A client's call, as an executor has it. `passed` sends the request where it goes, `serve` serves a call."""
+    """A client's call, as an executor has it. `passed` sends the request where it goes, `serve` serves a call.
+    `left_out` is what had no place in the request as one of chat."""
 
     caller: Caller
     stream: LiveStream
@@ -43,6 +46,7 @@ class RunningCall:
     target: Target
     passed: Callable[[], Awaitable[Answer]]
     serve: Serve
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def asked(self) -> Asked:
@@ -56,16 +60,17 @@ class RunningCall:
         return await self.passed()
 
     async def as_chat(self) -> JsonObject:
-        wire_format, fields = self.caller.wire_format.name, self.request.fields
-        if wire_format == OPENAI_CHAT.name:
-            return fields
-        return await asyncio.to_thread(_as_chat, wire_format, fields, self.target)
+        if self.caller.wire_format is OPENAI_CHAT:
+            return self.request.fields
+        chat, left_out = await asyncio.to_thread(_as_chat, self.request.fields, self.target)
+        self.left_out.extend(left_out)
+        return chat
 
     async def structure(self) -> Structure:
         return await structure_of(self.target)
 
     def ask(self, part: str, request: JsonObject) -> ChildCall:
-        return self._child(part, request, PASSTHROUGH)
+        return self._child(part, self._bounded(request), PASSTHROUGH)
 
     def propose(self, part: str, calls: Sequence[Proposed]) -> ChildCall:
         content = "\n".join(f"{call.name}({call.arguments})" for call in calls)
@@ -76,6 +81,15 @@ class RunningCall:
     def tools(self, names: Sequence[str], seconds: float) -> Toolbox:
         sources: list[Source] = [BuiltIn(), *self.caller.worker.configuration.mcp_servers]
         return Toolbox(sources, names, seconds)
+
+    def _bounded(self, request: JsonObject) -> JsonObject:
+        """With what bounds its answer called as this model has it: some refuse the usual name."""
+        if "max_tokens" not in request or self.target.provider == SIMULATOR:
+            return request
+        from streamviz.upstream.chat_requests import bound_of  # `structure` has loaded it
+
+        bound = bound_of(self.target.provider, self.target.model)
+        return {bound if name == "max_tokens" else name: value for name, value in request.items()}
 
     def _child(self, name: str, fields: JsonObject, executor: Executor) -> ChildCall:
         clock = Clock()
@@ -129,8 +143,22 @@ class _Said:
         return sse.write_event(encode({**self._head, "choices": [choice]}))
 
 
-def _as_chat(wire_format: str, fields: JsonObject, target: Target) -> JsonObject:
+def _as_chat(fields: JsonObject, target: Target) -> tuple[JsonObject, tuple[str, ...]]:
+    """A request of the target's format as one of chat, and what was left out of it. Raises RequestError for what has no
+    place there and the answer depends on."""
     load()
     from streamviz.upstream.chat_requests import chat_of  # loaded where it is needed: upstream/loading.py
+    from streamviz.upstream.fitting import fit
 
-    return chat_of(wire_format, fields, target.model, target.provider)
+    try:
+        fitted = fit(target, fields, as_chat=True)
+        chat = chat_of(target.wire_format, fitted.request, target.model, target.provider)
+    except RequestError as error:
+        if error.code != "unsupported_parameter":
+            raise
+        message = (
+            f"`{error.param}` has no place in a run, which asks its model in the format of chat. Leave it out, or ask"
+            " without the executor."
+        )
+        raise RequestError(400, message, code=error.code, param=error.param) from error
+    return chat, fitted.left_out

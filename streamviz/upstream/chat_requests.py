@@ -12,9 +12,10 @@ from litellm.utils import ProviderConfigManager
 from pydantic import BaseModel
 
 from streamviz.core.errors import UpstreamError
-from streamviz.core.json_value import JsonObject, objects
+from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat
+from streamviz.upstream.lite import litellm
 from streamviz.upstream.refusals import told
 
 _AS_CHAT = frozenset(
@@ -67,6 +68,13 @@ def without_thinking(message: JsonObject) -> JsonObject:
     return {name: value for name, value in message.items() if name not in _THINKING}
 
 
+@lru_cache(maxsize=1_000)
+def bound_of(provider: str, model: str) -> str:
+    """What chat calls the most tokens of an answer of this model, as far as LiteLLM knows."""
+    told = litellm.get_optional_params(model=model, custom_llm_provider=provider, max_tokens=1)
+    return "max_completion_tokens" if "max_completion_tokens" in told else "max_tokens"
+
+
 def chat_of(wire_format: str, fields: JsonObject, model: str, provider: str) -> JsonObject:
     """A client's request of any format as one of chat. Raises ClientFacingError (400) for what cannot be said there."""
     if wire_format == OPENAI_CHAT.name:
@@ -77,6 +85,9 @@ def chat_of(wire_format: str, fields: JsonObject, model: str, provider: str) -> 
     if wire_format == ANTHROPIC_MESSAGES.name:
         chat, _ = as_chat_request({**own, "model": model})
         chat["messages"] = [without_thinking(message) for message in objects(chat["messages"])]
+        if effort := as_text(as_object(chat.get("reasoning_effort")).get("effort")):
+            # As the responses have it, which LiteLLM would call for some models.
+            chat["reasoning_effort"] = effort
     else:
         chat = _responses_as_chat(own, model, provider)
     return {name: value for name, value in chat.items() if value is not None and name != "custom_llm_provider"}

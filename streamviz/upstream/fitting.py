@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
+from streamviz.core.model_names import SIMULATOR
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat, chat_name
 from streamviz.core.wire.signed_thinking import is_marked
@@ -68,30 +69,32 @@ class Fitted(NamedTuple):
     left_out: tuple[str, ...]
 
 
-def fit(target: Target, request: JsonObject) -> Fitted:
-    """Raises RequestError (400) for what the provider cannot take and the answer depends on."""
+def fit(target: Target, request: JsonObject, *, as_chat: bool = False) -> Fitted:
+    """`as_chat` says that the provider is called in the format of chat, whatever else it speaks. Raises RequestError
+    (400) for what it cannot take then and the answer depends on."""
     left_out: list[str] = []
-    fields = _fit_fields(target, request, left_out)
+    is_chat = as_chat or _is_called_as_chat(target)
+    fields = _fit_fields(target, request, left_out, is_chat=is_chat)
     if target.wire_format == GEMINI.name:
         _fit_gemini(target, fields, left_out)
     elif target.wire_format == OPENAI_CHAT.name:
         _fit_chat(target, fields, left_out)
-    elif target.wire_format == OPENAI_RESPONSES.name and _is_called_as_chat(target):
+    elif target.wire_format == OPENAI_RESPONSES.name and is_chat:
         _fit_responses(target, fields, left_out)
-    elif target.wire_format == ANTHROPIC_MESSAGES.name and _is_called_as_chat(target):
+    elif target.wire_format == ANTHROPIC_MESSAGES.name and is_chat:
         _fit_messages(target, fields, left_out)
-    if target.wire_format in (GEMINI.name, OPENAI_CHAT.name) or _is_called_as_chat(target):
+    if is_chat:
         _fit_sampling(target, fields, left_out)
     return Fitted(fields, tuple(dict.fromkeys(left_out)))
 
 
-def _fit_fields(target: Target, request: JsonObject, left_out: list[str]) -> JsonObject:
+def _fit_fields(target: Target, request: JsonObject, left_out: list[str], *, is_chat: bool) -> JsonObject:
     known = WIRE_FORMATS[target.wire_format].parameters
     fields: JsonObject = {}
     for name, value in request.items():
         if name in _TO_US or value is None:
             continue
-        if name in known and _takes(target, name):
+        if name in known and (not is_chat or _takes(target, name)):
             fields[name] = value
         elif name in _HINTS:
             left_out.append(name)
@@ -105,16 +108,14 @@ def _is_usual(name: str, value: object) -> bool:
 
 
 def _is_called_as_chat(target: Target) -> bool:
-    speaks = {ANTHROPIC_MESSAGES.name: speaks_messages, OPENAI_RESPONSES.name: speaks_responses}
-    return not speaks[target.wire_format](target.provider, target.model)
+    speaks = {ANTHROPIC_MESSAGES.name: speaks_messages, OPENAI_RESPONSES.name: speaks_responses}.get(target.wire_format)
+    return speaks is None or not speaks(target.provider, target.model)
 
 
 def _takes(target: Target, name: str) -> bool:
-    """Whether the call that LiteLLM makes can have this parameter."""
+    """Whether a call in the format of chat can have this parameter."""
     if target.wire_format == GEMINI.name:
         return name != "safetySettings"
-    if target.wire_format != OPENAI_CHAT.name and not _is_called_as_chat(target):
-        return True
     return name not in _DONE_THERE and _has(target, name)
 
 
@@ -133,7 +134,9 @@ _BY_NAME = frozenset(
 
 @lru_cache(maxsize=1_000)
 def _taken(provider: str, model: str) -> frozenset[str]:
-    """The parameters of chat that LiteLLM passes on to a model."""
+    """The parameters of chat that LiteLLM passes on to a model. The simulator has all."""
+    if provider == SIMULATOR:
+        return _BY_NAME
     return frozenset(litellm.get_supported_openai_params(model=model, custom_llm_provider=provider) or ())
 
 
@@ -159,6 +162,8 @@ def _fit_sampling(target: Target, fields: JsonObject, left_out: list[str]) -> No
 @lru_cache(maxsize=1_000)
 def _samples(provider: str, model: str, name: str, value: float, effort: str) -> bool:
     """Whether a model can be told this, as far as LiteLLM knows."""
+    if provider == SIMULATOR:
+        return True
     if name == "top_k":
         return provider not in _WITHOUT_TOP_K
     told: dict[str, Any] = {name: value, **({"reasoning_effort": effort} if effort else {})}
@@ -209,6 +214,8 @@ def _fit_responses(target: Target, fields: JsonObject, left_out: list[str]) -> N
         if as_text(each) not in _INCLUDED_BESIDE:
             raise _refusal(target, "include")
         left_out.append(f"include: {each}")
+    if fields.pop("top_logprobs", 0):
+        raise _refusal(target, "top_logprobs")
 
 
 def _fit_tools(target: Target, fields: JsonObject, left_out: list[str]) -> None:

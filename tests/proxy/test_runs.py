@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -12,7 +12,8 @@ import pytest
 from streamviz.core.policy import ActivePolicy, ByHand
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision, Mode
-from streamviz.core.wire import OPENAI_CHAT
+from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
+from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream
 from streamviz.executors.registry import build as build_executor
 from streamviz.live.feed import Feed
@@ -71,18 +72,26 @@ class _Answer:
 class Client:
     """Asks for a run; `leave` hangs up. `data` is what it got."""
 
-    def __init__(self, worker: Worker, model: str = "sim/m", **headers: str) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        model: str = "sim/m",
+        wire_format: WireFormat = OPENAI_CHAT,
+        beside: Mapping[str, object] | None = None,
+        **headers: str,
+    ) -> None:
         self.data = b""
         self.status = 0
         self._has_left = asyncio.Event()
-        asked = {"model": model, "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+        said = [{"role": "user", "content": "Hi"}]
+        asked = {"model": model, "stream": True, wire_format.turns: said, **(beside or {})}
         body = json.dumps(asked).encode()
         self._events: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
         told = {"authorization": "Bearer sv-a-key", "x-streamviz-executor": "reasoning", **headers}
         sent = [(name.encode(), value.encode()) for name, value in told.items()]
-        scope: Any = {"type": "http", "method": "POST", "path": OPENAI_CHAT.path, "client": None, "headers": sent}
+        scope: Any = {"type": "http", "method": "POST", "path": wire_format.path, "client": None, "headers": sent}
         self.call = asyncio.ensure_future(
-            calls.model_call(OPENAI_CHAT, worker, scope, self._receive, cast(Any, self._send))
+            calls.model_call(wire_format, worker, scope, self._receive, cast(Any, self._send))
         )
 
     def leave(self) -> None:
@@ -292,3 +301,49 @@ async def test_a_run_takes_no_tokens_itself_and_tells_the_sum(worker: Worker, an
     assert (run.tokens and run.tokens.output, run.cost) == (0, None)
     assert run.state.usage == {"prompt_tokens": 20, "completion_tokens": 4, "total_tokens": 24}
     assert b"usage" not in client.data  # it was not asked for
+
+
+F: Any = {"name": "f", "input_schema": {"type": "object"}}
+NO_PLACE: list[tuple[WireFormat, Any]] = [
+    (OPENAI_CHAT, {"n": 2}),
+    (OPENAI_CHAT, {"tool_choice": "required", "tools": [{"type": "function", "function": F}]}),
+    (OPENAI_RESPONSES, {"previous_response_id": "resp_1"}),
+    (OPENAI_RESPONSES, {"conversation": "conv_1"}),
+    (ANTHROPIC_MESSAGES, {"max_tokens": 9, "tools": [F], "tool_choice": {"type": "tool", "name": "f"}}),
+]
+
+
+@pytest.mark.parametrize(("wire_format", "beside"), NO_PLACE)
+async def test_what_has_no_place_in_a_run_is_refused_before_anything_is_asked(
+    worker: Worker, answering: Callable[..., Model], wire_format: WireFormat, beside: Any
+) -> None:
+    model = answering(said(plan()), said("Done."))
+    client = Client(worker, wire_format=wire_format, beside=beside)
+    await over(client, worker)
+    told = json.loads(client.data)
+    assert (client.status, model.requests) == (400, [])
+    assert "has no place in a run" in told["error"]["message"]
+    assert told["error"]["type"] == "invalid_request_error"
+
+
+async def test_what_is_left_out_on_the_way_to_chat_is_told_of_the_run(
+    worker: Worker, answering: Callable[..., Model]
+) -> None:
+    answering(said(plan()), said("Done."))
+    beside = {"text": {"verbosity": "low"}, "tools": [{"type": "function", "name": "f", "parameters": {}}]}
+    client = Client(worker, wire_format=OPENAI_RESPONSES, beside=beside)
+    await over(client, worker)
+    [run] = [stream for stream in worker.observers.feed.finished.values() if stream.executor]
+    assert run.left_out == ("text.verbosity", "tools")
+
+
+async def test_a_models_own_name_for_what_bounds_an_answer_is_used(
+    worker: Worker, answering: Callable[..., Model]
+) -> None:
+    for target, name in (("openai/gpt-5", "max_completion_tokens"), ("openai/gpt-4o", "max_tokens")):
+        executor = build_executor("reasoning", {"tokens": 1000})
+        worker.configuration.routes[name] = KnownRoute(target, "http://127.0.0.1:9/v1", "", executor)
+        model = answering(said(plan()), said("Done."))
+        client = Client(worker, name, ANTHROPIC_MESSAGES, {"max_tokens": 7})
+        await over(client, worker)
+        assert [request.get(name) for request in model.requests] == [1000, 7]

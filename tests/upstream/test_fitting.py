@@ -15,10 +15,10 @@ GPT = ("openai", "gpt-5")
 CLAUDE = ("anthropic", "claude-sonnet-4-5")
 
 
-def fitted(of: WireFormat, at: tuple[str, str], **more: Any) -> Fitted:
+def fitted(of: WireFormat, at: tuple[str, str], *, as_chat: bool = False, **more: Any) -> Fitted:
     provider, model = at
     said = {of.turns: MESSAGES, **more}
-    return fit(Target(model, provider, of.name, Lane.TRANSLATED), {"model": "any", **said})
+    return fit(Target(model, provider, of.name, Lane.TRANSLATED), {"model": "any", **said}, as_chat=as_chat)
 
 
 def test_a_claude_code_request_for_an_openai_model() -> None:
@@ -247,3 +247,38 @@ def test_odd_members_of_a_list_are_refused_by_name(odd: Any) -> None:
 def test_long_names_that_are_left_out_are_kept_short() -> None:
     _, left_out = fitted(OPENAI_RESPONSES, CLAUDE, tools=[{"type": "namespace", "name": "x" * 10_000}] * 1_000)
     assert len(", ".join(left_out)) < 300
+
+
+SIM = ("simulator", "reasoner")
+
+
+@pytest.mark.parametrize("at", [GPT, SIM])
+@pytest.mark.parametrize(
+    ("of", "told"),
+    [
+        *(
+            (OPENAI_RESPONSES, told)
+            for told in (
+                {"previous_response_id": "resp_1"},
+                {"conversation": "conv_1"},
+                {"prompt": {"id": "p"}},
+                {"background": True},
+                {"top_logprobs": 3},
+                {"include": ["message.output_text.logprobs"]},
+            )
+        ),
+        (ANTHROPIC_MESSAGES, {"container": "c"}),
+        (ANTHROPIC_MESSAGES, {"mcp_servers": [{"url": "https://a.example"}]}),
+    ],
+)
+def test_called_as_chat_what_chat_does_not_have_is_refused(at: tuple[str, str], of: WireFormat, told: Any) -> None:
+    with pytest.raises(RequestError, match=next(iter(told))):
+        fitted(of, at, as_chat=True, **told)
+
+
+def test_called_as_chat_hints_are_left_out_and_the_simulator_takes_the_rest() -> None:
+    asked = {"text": {"verbosity": "low"}, "temperature": 0.1, "top_p": 0.2, "max_output_tokens": 3}
+    request, left_out = fitted(OPENAI_RESPONSES, SIM, as_chat=True, **asked)
+    assert {"temperature", "top_p", "max_output_tokens"} <= request.keys()
+    assert left_out == ("text.verbosity",)
+    assert fitted(ANTHROPIC_MESSAGES, SIM, as_chat=True, stop_sequences=["END"]).request["stop_sequences"] == ["END"]

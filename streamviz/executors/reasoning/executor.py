@@ -9,6 +9,7 @@ from streamviz.executors.executor import Call, Executor, ExecutorError
 from streamviz.executors.reasoning.answer import RunAnswer
 from streamviz.executors.reasoning.limits import Limits
 from streamviz.executors.reasoning.prompts import OWN, prompts_in
+from streamviz.executors.reasoning.requests import require_answerable
 from streamviz.executors.reasoning.run import Run
 from streamviz.upstream.answer import Answer
 
@@ -55,8 +56,10 @@ class Reasoning(Executor):
 
     async def open(self, call: Call) -> Answer:
         given = self.parameters
+        asked = await call.as_chat()
+        require_answerable(asked)
         toolbox = call.tools(given.tools, given.tool_seconds)
-        run = Run(call, given.limits, self._prompts, toolbox, await call.as_chat())
+        run = Run(call, given.limits, self._prompts, toolbox, asked)
         answer = RunAnswer(call.asked, run)
         await answer.begin()
         return answer

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from streamviz.core.json_value import JsonObject, encode, objects
+from streamviz.core.errors import RequestError
+from streamviz.core.json_value import JsonObject, as_object, encode, objects
 from streamviz.executors.reasoning.plan import PLAN_SCHEMA
 from streamviz.executors.reasoning.prompts import Prompts
 from streamviz.executors.tools import Tool
@@ -12,6 +13,20 @@ from streamviz.upstream.structured import Structure
 _PLANNING = frozenset("temperature top_p seed reasoning_effort thinking user".split())
 # What has no place in an answer that is written from what was found.
 NOT_ANSWERED = ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "n")
+
+
+def require_answerable(asked: JsonObject) -> None:
+    """Raises RequestError (400) where a chat request wants an answer that no run can give."""
+    count, choice = asked.get("n"), asked.get("tool_choice", asked.get("function_call"))
+    if count is not None and count != 1:
+        raise _refusal("n", "a run has one answer")
+    if choice not in (None, "none", "auto") and as_object(choice).get("type") != "allowed_tools":
+        raise _refusal("tool_choice", "a run uses tools of its own, and calls none of the client's")
+
+
+def _refusal(name: str, why: str) -> RequestError:
+    message = f"`{name}` has no place in a run: {why}. Leave it out, or ask without the executor."
+    return RequestError(400, message, code="unsupported_parameter", param=name)
 
 
 class Requests:
