@@ -11,6 +11,7 @@ from django.conf import settings
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_object, as_text, encode, has_more_values
 from streamviz.core.request import ModelCall
+from streamviz.core.request_credentials import without_credentials
 from streamviz.core.wire import GEMINI
 from streamviz.core.wire_format import WireFormat
 from streamviz.upstream.targets import Target
@@ -69,12 +70,23 @@ class ModelRequest:
         fields = call.fields
         if fields is self.fields:
             return self
+        return ModelRequest(self._saying(fields), fields, as_text(fields.get("model")), self.is_streaming)
+
+    @property
+    def kept(self) -> bytes:
+        """What the record keeps of it: without the credentials that it carries for somebody else."""
+        return self._saying(without_credentials(self.fields))
+
+    def _saying(self, fields: JsonObject) -> bytes:
+        """The request with these fields; those that are its own keep their bytes."""
+        if fields is self.fields:
+            return self.body
         old = _fields.decode(self.body)
         raw = {
             name: old[name] if name in old and value is self.fields.get(name) else msgspec.Raw(encode(value))
             for name, value in fields.items()
         }
-        return ModelRequest(encode(raw), fields, as_text(fields.get("model")), self.is_streaming)
+        return encode(raw)
 
 
 def decoded(body: bytes) -> JsonObject:

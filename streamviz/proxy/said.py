@@ -37,7 +37,7 @@ class Said(NamedTuple):
     def keep(self, stream: LiveStream, request: ModelRequest, policies: Sequence[ActivePolicy]) -> None:
         """What is kept is the request as it goes upstream: of what a policy masks in it, or would mask in the rest,
         nothing is."""
-        stream.request = request.body
+        stream.request = request.kept
         self.keep_names(stream, policies)
         if not self.is_helper:
             stream.session_label = kept_text(label_of(request.fields, self.wire_format.turns), policies)

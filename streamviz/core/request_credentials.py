@@ -1,0 +1,91 @@
+"""Credentials that a request carries for somebody else, where formats have a place for them: of MCP servers, sandboxes
+and searches. They go upstream, and are kept nowhere."""
+
+from collections.abc import Callable, Mapping
+from operator import is_not
+from urllib.parse import urlsplit
+
+from streamviz.core.json_value import JsonObject, as_object
+
+MASK = "***"
+Change = Callable[[object], object]
+Places = Mapping[str, "Places | Change"]
+
+
+def _masked(value: object) -> object:
+    return MASK if value and value is not True else value
+
+
+def _plain(value: object) -> object:
+    """What is told of a credential, and is none."""
+    return value
+
+
+def _bare_address(value: object) -> object:
+    """Without a password, and without a query, where many servers have theirs."""
+    if not isinstance(value, str) or not {"@", "?"} & set(value):
+        return value
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return MASK
+    netloc = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=netloc, query=parts.query and MASK).geturl()
+
+
+_HEADERS: Places = {"*": _masked}
+_SECRETS: Places = {"network_policy": {"domain_secrets": {"value": _masked}}}
+_TRANSPORT: Places = {"url": _bare_address, "headers": _HEADERS}
+_GOOGLES: Places = {
+    "url": _bare_address,
+    "streamablehttptransport": _TRANSPORT,
+    "streamable_http_transport": _TRANSPORT,
+}
+_API_KEY: Places = {"apikeyconfig": {"apikeystring": _masked}}
+_TOOL: Places = {
+    # OpenAI's MCP servers
+    "authorization": _masked,
+    "headers": _HEADERS,
+    "server_url": _bare_address,
+    # and sandboxes
+    "container": _SECRETS,
+    "environment": _SECRETS,
+    # Google's MCP servers
+    "mcpservers": _GOOGLES,
+    "mcp_servers": _GOOGLES,
+    # searches and maps
+    "retrieval": {"externalapi": {"apiauth": _API_KEY}},
+    "googlemaps": {"authconfig": _API_KEY},
+}
+# By names in small letters, as some providers read them in any case; of a list each, and * is any other.
+_PLACES: Places = {
+    # Anthropic's MCP servers
+    "mcp_servers": {"authorization_token": _masked, "url": _bare_address},
+    "tools": {**_TOOL, "tools": _TOOL},
+    # Azure's searches
+    "data_sources": {"parameters": {"authentication": {"type": _plain, "*": _masked}, "key": _masked}},
+    # what LiteLLM takes beside a model's parameters
+    "api_key": _masked,
+    "extra_headers": _HEADERS,
+}
+
+
+def without_credentials(fields: JsonObject) -> JsonObject:
+    """A request with a mask in place of each such credential; the same object where it has none."""
+    return as_object(_changed(fields, _PLACES))
+
+
+def _changed(value: object, places: Places) -> object:
+    """The same object where nothing in it is changed."""
+    if isinstance(value, list):
+        items = [_changed(each, places) if isinstance(each, dict) else each for each in value]
+        return items if any(map(is_not, items, value)) else value
+    if not isinstance(value, dict):
+        return value
+    new = {}
+    for name, member in value.items():
+        place = places.get(name.lower(), places.get("*", _plain))
+        changed = place(member) if callable(place) else _changed(member, place)
+        if changed is not member:
+            new[name] = changed
+    return {**value, **new} if new else value

@@ -1,0 +1,85 @@
+"""Credentials that a request carries for somebody else: none of them is kept."""
+
+import json
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from streamviz.core.wire import WIRE_FORMATS
+from streamviz.exchange.stream import LiveStream
+from streamviz.proxy.requests import read_request
+from streamviz.proxy.said import Said
+
+CANARY = "canary-4b1f"
+AT = "mcp.example/sse"
+SECRETS = {"network_policy": {"type": "allowlist", "domain_secrets": [{"name": "T", "value": CANARY}]}}
+MCP = {"type": "mcp", "server_label": "docs", "server_url": f"https://user:{CANARY}@{AT}?key={CANARY}"}
+REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Anthropic's MCP servers": (
+        "anthropic_messages",
+        {"mcp_servers": [{"type": "url", "url": f"https://{AT}?t={CANARY}", "authorization_token": CANARY}]},
+    ),
+    "OpenAI's MCP servers": (
+        "openai_responses",
+        {"tools": [{**MCP, "authorization": CANARY, "headers": {"X-Api-Key": CANARY}}, {"type": "web_search"}]},
+    ),
+    "one in a namespace": ("openai_responses", {"tools": [{"type": "namespace", "tools": [MCP]}]}),
+    "a name in other capitals": ("openai_responses", {"tools": [{**MCP, "Authorization": CANARY}]}),
+    "a list where a text belongs": ("openai_responses", {"tools": [{"authorization": [[CANARY]]}]}),
+    "sandboxes": ("openai_responses", {"tools": [{"type": "shell", "environment": SECRETS, "container": SECRETS}]}),
+    "Google's MCP servers": (
+        "gemini",
+        {"tools": [{"mcpServers": [{"streamableHttpTransport": {"url": AT, "headers": {"Authorization": CANARY}}}]}]},
+    ),
+    "Google's searches": (
+        "gemini",
+        {"tools": [{"retrieval": {"externalApi": {"apiAuth": {"apiKeyConfig": {"apiKeyString": CANARY}}}}}]},
+    ),
+    "Azure's searches": (
+        "openai_chat",
+        {"data_sources": [{"parameters": {"authentication": {"type": "api_key", "key": CANARY}}}]},
+    ),
+    "LiteLLM's": ("openai_chat", {"api_key": CANARY, "extra_headers": {"authorization": CANARY}}),
+}
+# What is called like a credential, and is none.
+PLAIN: dict[str, Any] = {
+    "tools": [
+        {
+            "type": "function",
+            "function": {"name": "sign_in", "parameters": {"properties": {"api_key": {"type": "string"}}}},
+        },
+        {
+            "type": "mcp",
+            "server_url": f"https://{AT}",
+            "require_approval": "never",
+            "headers": {},
+            "authorization": None,
+        },
+    ],
+    "metadata": {"headers": "three"},
+}
+
+
+def _kept(wire_format: str, more: dict[str, Any]) -> tuple[bytes, bytes]:
+    """What is sent on of a request, and what is kept."""
+    known = WIRE_FORMATS[wire_format]
+    request = read_request(json.dumps({"model": "m", known.turns: [], **more}).encode(), known)
+    stream = cast(LiveStream, SimpleNamespace())
+    Said(known, "", "").keep(stream, request, ())
+    return request.body, stream.request
+
+
+@pytest.mark.parametrize(("wire_format", "more"), REQUESTS.values(), ids=REQUESTS)
+def test_they_go_upstream_and_are_kept_nowhere(wire_format: str, more: dict[str, Any]) -> None:
+    sent, kept = _kept(wire_format, more)
+    assert sent.count(CANARY.encode()) == json.dumps(more).count(CANARY)
+    assert CANARY.encode() not in kept
+    assert json.loads(kept).keys() == json.loads(sent).keys()
+
+
+def test_all_else_keeps_its_bytes() -> None:
+    sent, kept = _kept("openai_responses", PLAIN)
+    assert kept == sent
+    [tool] = json.loads(_kept("openai_responses", {"tools": [{**MCP, "authorization": CANARY}]})[1])["tools"]
+    assert tool == {**MCP, "server_url": f"https://{AT}?***", "authorization": "***"}
