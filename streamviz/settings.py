@@ -227,6 +227,7 @@ else:
 CHANNEL_LAYERS = {"default": _LAYER}
 
 UNFOLD = admin_look.UNFOLD
+MESSAGE_STORAGE = "streamviz.dashboard.message_cookies.MessageCookies"
 
 CSRF_FAILURE_VIEW = "streamviz.dashboard.views.errors.stale_form"
 LOGIN_URL = "sign_in"

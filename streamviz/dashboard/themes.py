@@ -17,7 +17,14 @@ def chosen(request: HttpRequest) -> str:
 def choose(response: HttpResponse, theme: str) -> None:
     """Have the browser keep it."""
     if theme in THEMES and theme:
-        path = settings.SESSION_COOKIE_PATH
-        response.set_cookie(_COOKIE, theme, max_age=_YEAR_SECONDS, path=path, httponly=True, samesite="Lax")
+        response.set_cookie(
+            _COOKIE,
+            theme,
+            max_age=_YEAR_SECONDS,
+            path=settings.SESSION_COOKIE_PATH,
+            secure=settings.SESSION_COOKIE_SECURE,
+            httponly=True,
+            samesite="Lax",
+        )
     else:
         response.delete_cookie(_COOKIE, path=settings.SESSION_COOKIE_PATH, samesite="Lax")

@@ -210,11 +210,12 @@ class ApiKeyAdmin(NoDeletion, ModelAdmin):
             provider=obj.default_provider,
             may_choose_executor=obj.may_choose_executor,
         )
-        obj.pk = key.pk
-        messages.warning(request, f"The key is shown this once, copy it now: {secret}")
+        obj.pk, obj.secret = key.pk, secret
 
     def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
-        return self.response_post_save_add(request, obj)
+        """The key itself: a page that is led to would have it from a cookie."""
+        context = {**self.admin_site.each_context(request), "title": "New key", "key": obj, "opts": self.opts}
+        return TemplateResponse(request, "admin/records/apikey/issued.html", context)
 
     @action(description="Revoke: it opens nothing from now on", permissions=["change"])
     def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:

@@ -1,6 +1,7 @@
 """The admin of policies, keys and routes: who may do what, and what becomes of it."""
 
 import re
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
@@ -137,15 +138,22 @@ def test_the_list_and_a_policys_page_show_mode_version_and_history(alice: Client
 
 def test_a_key_made_here_is_shown_once(alice: Client) -> None:
     response = alice.post(f"{KEYS}add/", {"name": "ci"})
-    assert response.status_code == 302, response.content.decode()
-    shown = alice.get(response["location"]).content.decode()
-    [secret] = set(re.findall(r"sv-[\w-]{43}", shown))
+    [secret] = re.findall(r"sv-[\w-]{43}", response.content.decode())
+    assert "no-store" in response["Cache-Control"]
     key = ApiKey.objects.get(name="ci")
     assert key.digest == digest(secret)
     assert key.created_by is not None
     assert key.created_by.get_username() == "alice"
     for page in (KEYS, f"{KEYS}{key.pk}/change/", f"{KEYS}{key.pk}/history/", "/admin/"):
         assert secret not in alice.get(page).content.decode()
+
+
+def test_no_cookie_has_a_key_and_each_is_sent_to_the_base_path_alone(alice: Client, settings: Any) -> None:
+    settings.SESSION_COOKIE_PATH = settings.CSRF_COOKIE_PATH = "/team/viz/"
+    added = alice.post(f"{KEYS}add/", {"name": "ci"})
+    revoked = alice.post(KEYS, {"action": "revoke", "_selected_action": [str(ApiKey.objects.get().pk)]})
+    assert ("messages" in added.cookies, "messages" in revoked.cookies) == (False, True)
+    assert {cookie["path"] for each in (added, revoked) for cookie in each.cookies.values()} == {"/team/viz/"}
 
 
 def test_renaming_a_key_keeps_its_secret(alice: Client) -> None:

@@ -79,6 +79,9 @@ class ApiKey(models.Model):
 
     objects = ApiKeyManager()
 
+    # The key itself, for whom it was issued just now: it is no column.
+    secret = ""
+
     class Meta:
         verbose_name = "API key"
         ordering = ["-created_at"]
