@@ -33,7 +33,8 @@ from streamviz.records.ids import uuid7
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent
 from streamviz.records.tallies import Amounts
 from streamviz.upstream.answer import BoundedAnswer
-from streamviz.upstream.raw import RawAnswer, passed_on, without
+from streamviz.upstream.raw import FAILURES, RawAnswer, no_answer, passed_on, refusal_without
+from streamviz.upstream.refusals import without
 
 # What is shown by a browser can do nothing there.
 _INERT = {"content-security-policy": "default-src 'none'; sandbox"}
@@ -88,8 +89,8 @@ class _Passing:
         """Raises UpstreamError, or CannotEnd where the client has a part of the answer by then."""
         try:
             await self._carry(scope, place)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise self._failed(UpstreamError(502, f"{place.target.provider} could not be reached: {error}")) from error
+        except FAILURES as error:
+            raise self._failed(no_answer(error, place.target.provider)) from error
         except UpstreamError as error:
             raise self._failed(error) from error
 
@@ -105,7 +106,8 @@ class _Passing:
             response.close()
             raise UpstreamError(502, f"upstream answered {response.status}, a redirect, which is not followed")
         assert client.timeout.sock_read is not None  # as new_client made it
-        answer = BoundedAnswer(RawAnswer(response, client.timeout.sock_read), settings.ANSWER_BOUNDS)
+        raw = RawAnswer(response, client.timeout.sock_read, place.target.key)
+        answer = BoundedAnswer(raw, settings.ANSWER_BOUNDS)
         try:
             await self._answer(answer, response, place.target.key)
         finally:
@@ -114,11 +116,10 @@ class _Passing:
     async def _answer(self, answer: BoundedAnswer, response: aiohttp.ClientResponse, key: str) -> None:
         stream = self.stream
         stream.status = response.status
-        own = {name: response.headers[name] for name in _OWN if name in response.headers}
-        head = {**passed_on(response.headers), **own, **_INERT}
+        own = {name: without(key, response.headers[name]) for name in _OWN if name in response.headers}
+        head = {**passed_on(response.headers, key), **own, **_INERT}
         if response.status >= 400:
-            # It may quote the credential that it refuses.
-            refusal = without(key, b"".join([piece async for piece in answer]))
+            refusal = refusal_without(key, b"".join([piece async for piece in answer]))
             await self._begin(head)
             await self._pass(refusal)
         else:

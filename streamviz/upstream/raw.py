@@ -1,14 +1,17 @@
 """The raw lane: a provider's own bytes, carried by aiohttp."""
 
 import asyncio
+import os
 import re
+import socket
 from collections.abc import Mapping
+from contextlib import suppress
 
 import aiohttp
 
 from streamviz.core.errors import UpstreamError
-from streamviz.core.json_value import as_json_text, as_object, as_text, decode
-from streamviz.upstream.refusals import SHORTEST_SECRET, told_headers
+from streamviz.core.json_value import as_json_text, as_object, as_text, decode, encode
+from streamviz.upstream.refusals import told_headers, without
 from streamviz.upstream.targets import Target
 
 CONNECT_SECONDS = 10
@@ -17,6 +20,8 @@ READ_BYTES = 256 * 1024
 _KINDS = ("text/event-stream", "application/json")
 # A refusal says why in a few lines; what is longer is not read.
 MOST_OF_A_REFUSAL = 1024 * 1024
+# What keeps an answer from coming.
+FAILURES = (aiohttp.ClientError, OSError)
 # What aiohttp puts before its words for an answer that is no HTTP.
 _BEFORE = re.compile(r"^\d{3}, message:\s*")
 
@@ -39,14 +44,15 @@ def new_client(silence_seconds: float) -> aiohttp.ClientSession:
 
 
 class RawAnswer:
-    """A provider's answer as it is sent; it is given up where nothing comes for `silence_seconds`."""
+    """A provider's answer as it is sent; it is given up where nothing comes for `silence_seconds`. `key` is the
+    credential of the call."""
 
     left_out: tuple[str, ...] = ()
 
-    def __init__(self, response: aiohttp.ClientResponse, silence_seconds: float) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, silence_seconds: float, key: str) -> None:
         self._response = response
         self.status = response.status
-        self.headers: Mapping[str, str] = passed_on(response.headers)
+        self.headers: Mapping[str, str] = passed_on(response.headers, key)
         self._loop = asyncio.get_running_loop()
         self._silence_seconds = silence_seconds
         self._waits_since: float | None = None
@@ -97,19 +103,23 @@ async def open_raw(
         response = await client.post(target.url, data=body, headers=headers, allow_redirects=False)
         if response.status >= 300:
             raise await _refusal(response, target.key)
-    except TimeoutError as error:
-        raise UpstreamError(504, f"{target.provider} did not answer in time") from error
-    except aiohttp.ClientResponseError as error:
-        raise UpstreamError(502, f"{target.provider} answered in broken HTTP: {_words(error)}") from error
-    except (aiohttp.ClientError, OSError) as error:
-        raise UpstreamError(502, f"{target.provider} could not be reached: {_words(error)}") from error
+    except FAILURES as error:
+        raise no_answer(error, target.provider) from error
     silence_seconds = client.timeout.sock_read
     assert silence_seconds is not None  # as new_client made it
-    return RawAnswer(response, silence_seconds)
+    return RawAnswer(response, silence_seconds, target.key)
+
+
+def no_answer(error: Exception, provider: str) -> UpstreamError:
+    """What a client is told of one of FAILURES."""
+    if isinstance(error, TimeoutError):
+        return UpstreamError(504, f"{provider} did not answer in time")
+    happened = "answered in broken HTTP" if isinstance(error, aiohttp.ClientResponseError) else "could not be reached"
+    return UpstreamError(502, f"{provider} {happened}: {_words(error)}")
 
 
 async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
-    body = without(key, await _beginning(response))
+    body = refusal_without(key, await _beginning(response))
     try:
         details = as_object(decode(body)).get("error")
     except ValueError:
@@ -121,7 +131,7 @@ async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
         response.status if response.status < 600 else 502,  # no client knows any other
         message or f"upstream answered {response.status}",
         kind=as_text(as_object(details).get("type")) or "upstream_error",
-        headers=passed_on(response.headers),
+        headers=passed_on(response.headers, key),
         body=body,
     )
 
@@ -137,14 +147,20 @@ async def _beginning(response: aiohttp.ClientResponse) -> bytes:
     return b""
 
 
-def without(key: str, body: bytes) -> bytes:
-    """A refusal without its credential: it may quote the credential that it refuses."""
-    return body.replace(key.encode(), b"***") if len(key) >= SHORTEST_SECRET else body
+def refusal_without(key: str, body: bytes) -> bytes:
+    """A refusal without its credential, which it may quote, in JSON perhaps with escapes."""
+    text = without(key, body.decode("utf-8", "surrogateescape"))
+    if "\\" in text:
+        with suppress(ValueError):
+            plain = encode(decode(text)).decode()
+            text = without(key, plain) if key in plain else text
+    return text.encode("utf-8", "surrogateescape")
 
 
-def passed_on(headers: Mapping[str, str]) -> dict[str, str]:
-    """Upstream's headers that the client gets, with a kind of content that is none of a browser's."""
-    kept = told_headers(headers)
+def passed_on(headers: Mapping[str, str], key: str = "") -> dict[str, str]:
+    """Upstream's headers that the client gets, with a kind of content that is none of a browser's. `key` is the
+    credential of the call."""
+    kept = told_headers(headers, key)
     if not kept.get("content-type", "").lower().startswith(_KINDS):
         kept["content-type"] = "application/json"
     return kept
@@ -152,5 +168,16 @@ def passed_on(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _words(error: Exception) -> str:
     """In a line: without the address, which is the operator's, and the bytes that aiohttp quotes below."""
+    if isinstance(error, aiohttp.ClientSSLError):
+        return "no connection by TLS"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _why_unconnected(error.os_error)
     said = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
     return _BEFORE.sub("", said).partition("\n")[0].rstrip(":") or type(error).__name__
+
+
+def _why_unconnected(error: OSError) -> str:
+    """The system's words alone: Python puts the address behind them, but for a name that was not found."""
+    if isinstance(error, socket.gaierror):
+        return error.strerror or "unknown host"
+    return os.strerror(error.errno) if error.errno else "no connection"

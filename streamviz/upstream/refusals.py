@@ -57,7 +57,7 @@ def as_upstream_error(error: Exception, key: str = "") -> UpstreamError:
         return UpstreamError(502, "upstream sent something that is not JSON")
     status = getattr(error, "status_code", None)
     # The headers of `response` are LiteLLM's own; what the provider sent is here.
-    headers = told_headers(getattr(error, "litellm_response_headers", None) or {})
+    headers = told_headers(getattr(error, "litellm_response_headers", None) or {}, key)
     headers.pop("content-type", None)
     message = str(getattr(error, "message", None) or str(error) or type(error).__name__)
     if not isinstance(status, int) or not 400 <= status < 600:
@@ -69,9 +69,15 @@ def as_upstream_error(error: Exception, key: str = "") -> UpstreamError:
     return UpstreamError(status, told(_providers_words(message), key), kind=kind, headers=headers)
 
 
-def told_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Upstream's headers that the client gets: rate limits, request ids, retry-after and the like."""
-    own = {name.lower(): value for name, value in headers.items()}
+def without(key: str, text: str) -> str:
+    """Upstream's words without the credential of the call, which it may quote."""
+    return text.replace(key, "***") if len(key) >= SHORTEST_SECRET else text
+
+
+def told_headers(headers: Mapping[str, str], key: str = "") -> dict[str, str]:
+    """Upstream's headers that the client gets: rate limits, request ids, retry-after and the like. `key` is the
+    credential of the call."""
+    own = {name.lower(): without(key, value) for name, value in headers.items()}
     return {name: value for name, value in own.items() if name in _PASSED_ON or name.startswith(_FAMILIES_PASSED_ON)}
 
 

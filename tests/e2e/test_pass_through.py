@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import threading
 import uuid
 from collections.abc import Iterator
@@ -39,9 +40,14 @@ class Upstream(BaseHTTPRequestHandler):
             status = 302
         elif self.path.endswith("/refused"):
             status, kind, answer = 401, "application/json", b'{"error":{"message":"not %s"}}' % CREDENTIAL.encode()
+        elif self.path.endswith("/broken"):
+            self.wfile.write(b"quotes %s\r\n\r\n" % CREDENTIAL.encode())
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
         self.send_response(status)
-        for name, value in {"content-type": kind, "content-length": len(answer), "x-request-id": "r", "set-cookie": "a",
-                            "location": "http://elsewhere.example/"}.items():  # fmt: skip
+        asked = headers["authorization"] if status == 401 else "r"
+        told = {"content-type": kind, "content-length": len(answer), "x-request-id": asked, "set-cookie": "a"}
+        for name, value in {**told, "location": "http://elsewhere.example/"}.items():
             self.send_header(name, str(value))
         self.end_headers()
         if self.command != "HEAD":
@@ -177,8 +183,14 @@ def test_a_redirect_is_not_followed(proxied: Proxied) -> None:
 
 
 def test_a_refusal_is_the_providers_without_its_credential(proxied: Proxied) -> None:
-    status, _, body = ask(proxied, "GET", "/v1/files/refused")
+    status, headers, body = ask(proxied, "GET", "/v1/files/refused")
     assert (status, json.loads(body)) == (401, {"error": {"message": "not ***"}})
+    assert headers["x-request-id"] == "Bearer ***"
+
+
+def test_nor_does_an_answer_that_is_no_http_tell_it_or_the_address(proxied: Proxied) -> None:
+    status, _, body = ask(proxied, "GET", "/v1/files/broken")
+    assert (status, json.loads(body)["error"]["message"]) == (502, "openai answered in broken HTTP: Bad status line")
 
 
 def test_nothing_passes_unread_where_a_policy_is_enforced(proxied: Proxied) -> None:

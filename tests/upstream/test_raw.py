@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import UpstreamError
-from streamviz.upstream.raw import RawAnswer, new_client, open_raw, passed_on
+from streamviz.upstream.raw import RawAnswer, new_client, open_raw, passed_on, refusal_without
 from streamviz.upstream.targets import RoutePlan, Target, resolve, simulator_target
 from tests.services import free_port
 from tests.simulator.process import Simulator
@@ -193,6 +193,24 @@ async def test_a_refusal_does_not_quote_the_credential(client: aiohttp.ClientSes
     assert b"sk-precious" not in raised.value.body
 
 
+async def test_nor_where_it_quotes_it_with_escapes_or_in_a_header(client: aiohttp.ClientSession) -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        key = request.headers["authorization"]
+        said = json.dumps({"error": {"message": key}}).replace("-", "\\u002d")
+        return web.Response(text=said, status=401, headers={"x-request-id": key})
+
+    with pytest.raises(UpstreamError) as raised:
+        await refused_by(client, answer)
+    assert raised.value.message == "Bearer ***"
+    assert json.loads(raised.value.body) == {"error": {"message": "Bearer ***"}}
+    assert raised.value.headers["x-request-id"] == "Bearer ***"
+
+
+@pytest.mark.parametrize("body", [b'{"error": "\\ud800 \\"a\\""}', b'{"a": "\\u', b"\xff\\"])
+def test_a_refusal_that_does_not_quote_it_keeps_its_bytes(body: bytes) -> None:
+    assert refusal_without("sk-precious", body) == body
+
+
 async def refused_by(
     client: aiohttp.ClientSession, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 ) -> None:
@@ -229,3 +247,19 @@ async def test_broken_http_is_a_bad_gateway_in_one_line_without_the_address(
             await open_raw(client, broken, b"{}", {})
     assert (raised.value.status, raised.value.message.endswith(told)) == (502, True)
     assert str(port) not in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://127.0.0.1:9", "Connection refused"),
+        ("https://127.0.0.1:{port}", "no connection by TLS"),
+    ],
+)
+async def test_who_cannot_be_reached_is_told_without_the_address(
+    client: aiohttp.ClientSession, simulator: Simulator, url: str, why: str
+) -> None:
+    plan = RoutePlan("openai/x", url.format(port=simulator.port), key="sk-precious")
+    with pytest.raises(UpstreamError) as raised:
+        await open_raw(client, resolve("x", "openai_chat", plan), b"{}", {})
+    assert raised.value.message == f"openai could not be reached: {why}"

@@ -75,3 +75,9 @@ def test_rate_limits_and_request_ids_stay() -> None:
     failed = Failed("Slow down", 429)
     failed.litellm_response_headers = {**answered, "set-cookie": "a=b", "content-type": "text/html"}
     assert as_upstream_error(failed).headers == {name.lower(): value for name, value in answered.items()}
+
+
+def test_nor_in_a_header() -> None:
+    failed = Failed("refused", 401)
+    failed.litellm_response_headers = {"x-request-id": "for sk-own-22222"}
+    assert as_upstream_error(failed, "sk-own-22222").headers == {"x-request-id": "for ***"}
