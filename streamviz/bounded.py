@@ -1,8 +1,9 @@
-"""What a policy awaits, kept from taking more with it than itself."""
+"""Long work, kept from taking more with it than itself."""
 
 import asyncio
 import threading
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 
 # A round of the event loop that takes less has hardly served anybody.
@@ -11,6 +12,8 @@ _CALM_SECONDS = 0.0005
 _MOST_ROUNDS = 6
 # Work that has not gone on for so long need not rest: to do so takes as long as reading some hundred characters.
 _WORK_SECONDS = 0.001
+# One at a time: each more that runs would have the event loop wait longer for its turn.
+_beside_the_loop = ThreadPoolExecutor(1, "aside")
 
 
 class _Rested(threading.local):
@@ -35,6 +38,17 @@ async def rest() -> None:
         _rested.at = monotonic()
         if _rested.at - began_at < _CALM_SECONDS:
             return
+
+
+async def aside(work: Callable[[], None]) -> None:
+    """Do it in a thread, while others get on. Whoever is cancelled meanwhile goes on once it is done, and finds what it
+    works on at rest."""
+    running = asyncio.get_running_loop().run_in_executor(_beside_the_loop, work)
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait((running,))
+        raise
 
 
 async def within(hook: Awaitable[None], seconds: float) -> None:

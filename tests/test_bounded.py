@@ -1,10 +1,11 @@
 """What a policy awaits takes no more with it than itself."""
 
 import asyncio
+import threading
 
 import pytest
 
-from streamviz.bounded import rest, within
+from streamviz.bounded import aside, rest, within
 
 
 async def exits() -> None:
@@ -63,3 +64,29 @@ async def test_long_work_rests_once_it_has_gone_on_for_a_while(monkeypatch: pyte
     is_over = True
     await task
     assert found == [True, False, False, True]
+
+
+async def test_long_work_is_done_in_another_thread() -> None:
+    found: list[int] = []
+    await aside(lambda: found.append(threading.get_ident()))
+    assert found != [threading.get_ident()]
+    assert found
+
+
+async def test_what_is_done_aside_is_done_before_whoever_waits_goes_on() -> None:
+    began, may_end, done = threading.Event(), threading.Event(), list[bool]()
+
+    def work() -> None:
+        began.set()
+        may_end.wait()
+        done.append(True)
+
+    task = asyncio.ensure_future(aside(work))
+    await asyncio.to_thread(began.wait)
+    task.cancel()
+    await asyncio.sleep(0)
+    assert not task.done()
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done

@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from streamviz.core import json_value
-from streamviz.core.blocks import StreamBlock, StreamState
+from streamviz.core.blocks import StreamBlock, StreamState, Told
 from streamviz.core.bounds import too_many_blocks, too_many_values
 from streamviz.core.errors import AlreadyComplete, NothingAggregated, UpstreamError
 from streamviz.core.events import (
@@ -45,6 +46,22 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     raw: bytes
     data: bytes | None
     name: str = ""
+
+
+class Beside(NamedTuple):
+    """What a payload says beside its blocks: whether it has text, or a call, where `_read` does not look, and what it
+    tells of the answer itself that was not told before."""
+
+    says: bool = False
+    told: Sequence[Told] = ()
+
+
+class _Prepared(NamedTuple):
+    """What is known of a chunk before it is taken in."""
+
+    data: bytes
+    payload: object
+    beside: Beside
 
 
 def processing_error(what: str, error: Exception) -> StreamFailed:
@@ -90,7 +107,20 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         self._head_before: json_value.JsonObject = {}
         self._seen = False
         self._told = 0
+        self._prepared: _Prepared | None = None
         self._started: Counter[tuple[BlockKind, int]] = Counter()
+
+    def prepare(self, chunk: ChunkT) -> None:
+        """Do what takes longest of `aggregate`, which is to be called with the same chunk next. The state is left
+        alone, so that another thread may do this."""
+        data = chunk.data
+        if not data or data.startswith(DONE):
+            return
+        # Where this fails, `aggregate` does too, and tells of it.
+        with suppress(Exception):
+            payload = self._payload(data)
+            beside = self._look_beside(payload, chunk.name) if isinstance(payload, dict) else Beside()
+            self._prepared = _Prepared(data, payload, beside)
 
     def aggregate(self, chunk: ChunkT) -> list[StreamEvent]:
         """Take a chunk in and give its events. Raises AlreadyComplete after close() or build(), UpstreamError for more
@@ -150,10 +180,9 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         """Whether clients may find something else in an event than is read here."""
         return is_ambiguous(chunk.raw, chunk.data)
 
-    def _says_beside(self, payload: json_value.JsonObject, name: str) -> bool:
-        """Whether a payload has text, or a call, where `_read` does not look. What it tells of the answer itself is in
-        the state then."""
-        return False
+    def _look_beside(self, payload: json_value.JsonObject, name: str) -> Beside:
+        """Look where `_read` does not. The state is left alone."""
+        return Beside()
 
     def _leave_off(self) -> None:
         """The input has ended: what came of open blocks, and is in none yet, is theirs."""
@@ -162,24 +191,35 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     def _build(self) -> MessageT: ...
 
     def _read_data(self, data: bytes, name: str, is_whole: bool) -> None:
-        if self.most_values is not None and json_value.has_more_values(data, self.most_values):
-            raise too_many_values(self.most_values)
-        try:
-            payload = json_value.decode(data)
-        except ValueError:
-            payload = None
+        prepared, self._prepared = self._prepared, None
+        beside: Beside | None = None
+        if prepared is not None and prepared.data is data:
+            payload, beside = prepared.payload, prepared.beside
+        else:
+            payload = self._payload(data)
         if isinstance(payload, dict):
             if is_whole:
                 self.body.update(payload)
-            self._read_payload(payload, name)
+            self._read_payload(payload, name, beside)
         else:
             self._emit(StreamFailed("upstream sent a chunk that is not a JSON object", kind=MALFORMED_CHUNK))
 
-    def _read_payload(self, payload: json_value.JsonObject, name: str) -> None:
+    def _payload(self, data: bytes) -> object:
+        """None for what is no JSON, too. Raises UpstreamError for more values than may be."""
+        if self.most_values is not None and json_value.has_more_values(data, self.most_values):
+            raise too_many_values(self.most_values)
+        try:
+            return json_value.decode(data)
+        except ValueError:
+            return None
+
+    def _read_payload(self, payload: json_value.JsonObject, name: str, beside: Beside | None) -> None:
         self._head_before = {}
         try:
             self._read(payload, name)
-            if self._says_beside(payload, name):
+            found = self._look_beside(payload, name) if beside is None else beside
+            self.state.beside = found.told
+            if found.says:
                 self._contradict("there is text where its format has none")
         except UpstreamError:
             raise

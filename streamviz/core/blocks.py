@@ -1,5 +1,6 @@
 """Blocks and the state of a stream: what events add up to."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -245,7 +246,7 @@ class StreamState:
     length: int = 0
     begun: int = 0
     tool_calls: int = 0
-    beside: list[Told] = field(default_factory=list)
+    beside: Sequence[Told] = ()
     spoilt: frozenset[int] = frozenset()
     # By ordinal: thousands of calls can come in one chunk, and each may be opened again in it.
     _just_completed: dict[int, StreamBlock] = field(default_factory=dict)
@@ -275,7 +276,7 @@ class StreamState:
         """Another chunk is about to be taken in; `at` is when it came (µs since the epoch)."""
         self.events = []
         if self.beside:
-            self.beside = []
+            self.beside = ()
         if self._just_completed:
             self._just_completed = {}
         if self._just_sealed:

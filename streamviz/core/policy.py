@@ -247,8 +247,14 @@ class ActivePolicy:
         return Verdict(Decision.DENY, f"The policy failed: {failure}", f"[Denied by policy {self.name}: it failed.]")
 
 
+Aside = Callable[[Callable[[], None]], Awaitable[None]]
 Bounded = Callable[[Awaitable[None], float], Awaitable[None]]
 Rest = Callable[[], Awaitable[None]]
+
+
+async def at_once(work: Callable[[], None]) -> None:
+    """Do long work here, where nobody else waits."""
+    work()
 
 
 async def no_rest() -> None:

@@ -1,6 +1,7 @@
 """The stream processor: takes chunks in and calls back once for each, with the state that it led to."""
 
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from functools import partial
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamState
@@ -13,8 +14,12 @@ from streamviz.core.events import (
     BlockStarted,
     StreamFailed,
 )
-from streamviz.core.json_value import JsonObject
+from streamviz.core.json_value import JsonObject, has_more_values
 from streamviz.core.judgements import ChainContext
+from streamviz.core.policy import Aside, at_once
+
+# To look at so many JSON values takes some ms.
+MANY_VALUES = 1_000
 
 OnChunk = Callable[[Chunk | None, StreamState, ChainContext], Awaitable[None]]
 
@@ -30,15 +35,22 @@ class StreamProcessor:
 
     At the end of input it calls back once more with None as the chunk: blocks that nothing else ended complete then.
     With `is_enforcing`, where a policy acts on the stream, it ends before a chunk that contradicts what came before, or
-    at which streamviz itself fails.
+    at which streamviz itself fails. Chunks of many values are read `aside`, as far as that changes nothing that others
+    see.
     """
 
     def __init__(
-        self, on_chunk: OnChunk, aggregator: Aggregator[Chunk, JsonObject], *, is_enforcing: bool = False
+        self,
+        on_chunk: OnChunk,
+        aggregator: Aggregator[Chunk, JsonObject],
+        *,
+        is_enforcing: bool = False,
+        aside: Aside = at_once,
     ) -> None:
         self._on_chunk = on_chunk
         self._aggregator = aggregator
         self._is_enforcing = is_enforcing
+        self._aside = aside
 
     @property
     def state(self) -> StreamState:
@@ -71,6 +83,8 @@ class StreamProcessor:
         for chunk in chunks:
             if context.is_terminated or (state.is_suspect and self.is_broken):
                 return
+            if chunk.data is not None and has_more_values(chunk.data, MANY_VALUES):
+                await self._aside(partial(self._aggregator.prepare, chunk))
             try:
                 self._aggregator.aggregate(chunk)
                 if not (state.is_suspect and self.is_broken):

@@ -10,7 +10,7 @@ from streamviz.core.composer import Composer
 from streamviz.core.errors import UpstreamError
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy import ActivePolicy, Bounded, Rest, no_rest
+from streamviz.core.policy import ActivePolicy, Aside, Bounded, Rest, at_once, no_rest
 from streamviz.core.processor import StreamProcessor, pass_through
 from streamviz.core.sse import BOM, EVENT_STREAM, SSEEvent, SSEParser
 from streamviz.exchange import errors
@@ -28,11 +28,13 @@ _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
 class Means(NamedTuple):
-    """What an exchange is lent: how much an answer may be, how long what policies await may take, how work rests."""
+    """What an exchange is lent: how much an answer may be, how long what policies await may take, how work rests, and
+    who does what takes long."""
 
     bounds: Bounds
     within: Bounded | None = None
     rest: Rest = no_rest
+    aside: Aside = at_once
 
 
 class Reading:
@@ -209,9 +211,11 @@ class Reading:
 
     def _made(self, composer: Composer) -> StreamProcessor:
         if not self._policies:
-            return StreamProcessor(pass_through, self._aggregator)
+            return StreamProcessor(pass_through, self._aggregator, aside=self._means.aside)
         chain = self.chain = PolicyChain(self._policies, composer, self._means.within, self._means.rest)
-        return StreamProcessor(chain.on_chunk, self._aggregator, is_enforcing=chain.is_enforcing)
+        return StreamProcessor(
+            chain.on_chunk, self._aggregator, is_enforcing=chain.is_enforcing, aside=self._means.aside
+        )
 
     def _chunks(self, events: Sequence[SSEEvent]) -> Sequence[Chunk]:
         return self._tape.receive(events) if events else ()

@@ -7,7 +7,7 @@ from functools import partial
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from django.conf import settings
 
-from streamviz.bounded import rest, within
+from streamviz.bounded import aside, rest, within
 from streamviz.core.context import SessionCounts
 from streamviz.core.errors import ClientFacingError
 from streamviz.core.judgements import Subject
@@ -99,7 +99,7 @@ async def serve(caller: Caller, request: ModelRequest, receive: ASGIReceiveCalla
     aggregator = wire_format.new_aggregator(settings.ANSWER_BOUNDS)
     said = caller.says(request)
     stream = new_stream(caller, said, request, aggregator)
-    exchange = Exchange(stream, wire_format, aggregator, (), Means(settings.ANSWER_BOUNDS, within, rest))
+    exchange = Exchange(stream, wire_format, aggregator, (), Means(settings.ANSWER_BOUNDS, within, rest, aside))
     send = http.adding(send, {"x-streamviz-stream": str(stream.id)})
     driver = Driver(exchange, worker.observers, helpers(worker), send, worker.floods)
     call = _Call(caller, driver, said, request)

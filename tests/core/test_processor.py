@@ -1,7 +1,7 @@
 """The stream processor: one callback a chunk, with the state that it led to."""
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 import pytest
 
@@ -223,3 +223,38 @@ async def test_a_chunk_at_which_the_aggregator_fails_does_not_go_on_unjudged() -
     assert context.outbox == [Frame(ODD[0].raw, 0)]
     assert run.broken_by is not None
     assert run.broken_by.kind == PROCESSING_ERROR
+
+
+MANY = delta(content="c", logprobs=[{"token": "x"}] * 1_000)
+
+
+async def test_only_a_chunk_of_many_values_is_looked_at_aside() -> None:
+    aside: list[bool] = []
+
+    async def note(work: Callable[[], None]) -> None:
+        aside.append(run.state.last_seq == 0)
+        work()
+        assert [block.text for block in run.state.blocks] == ["a"]
+
+    aggregator, context = OpenAIChatAggregator(), ChainContext("run-1", lambda: 0)
+    run = StreamProcessor(pass_through, aggregator, aside=note)
+    await run.process(incoming(chunks(delta(content="a"), MANY, delta(content="d"))), context)
+    assert (aside, run.state.blocks[0].text) == ([True], "acd")
+
+
+@pytest.mark.parametrize("payload", [MANY, [], "x", {"choices": [{"index": 0, "delta": MANY}] * 2_001}])
+def test_what_was_prepared_comes_to_the_same(payload: object) -> None:
+    found = []
+    for is_prepared in (False, True):
+        aggregator = OpenAIChatAggregator(most_blocks=100, most_values=5_000)
+        error = ""
+        for chunk in parse(sse(delta(content="a")) + b"data: %b\n\n" % json.dumps(payload).encode()):
+            if is_prepared:
+                aggregator.prepare(chunk)
+            try:
+                aggregator.aggregate(chunk)
+            except UpstreamError as raised:
+                error = raised.message
+        state = aggregator.state
+        found.append((state.events, state.contradiction, state.beside, [block.text for block in state.blocks], error))
+    assert found[0] == found[1]

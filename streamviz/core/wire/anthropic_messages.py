@@ -6,7 +6,7 @@ leave out starts and stops, and a message may come with its content, or its stop
 
 from itertools import islice
 
-from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.aggregator import Aggregator, Beside, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockKind
@@ -72,10 +72,10 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._placed: set[int] = set()
         self._with_input: set[int] = set()
 
-    def _says_beside(self, payload: JsonObject, name: str) -> bool:
+    def _look_beside(self, payload: JsonObject, name: str) -> Beside:
         self._envelope.read_message(payload, as_text(payload.get("type")) or name)
-        self.state.beside = self._envelope.take()
-        return self._envelope.is_odd or messages_say_beside(payload, name)
+        says = self._envelope.is_odd or messages_say_beside(payload, name)
+        return Beside(says, self._envelope.take())
 
     def _read(self, payload: JsonObject, name: str) -> None:
         word = as_text(payload.get("type")) or name

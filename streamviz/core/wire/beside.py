@@ -65,13 +65,14 @@ def says_beside(part: object, known: frozenset[str]) -> bool:
     """Whether an object says anything in a member that is not `known`."""
     if not isinstance(part, dict):
         return has_text(part)
+    others: JsonObject = {}
     for name, value in part.items():
         if name in known:
             if name in _NAMES_AND_OPAQUE and _is_no_name(name, value):
                 return True
-        elif _says(name, value, part, known):
-            return True
-    return False
+        elif not _is_usual(name, value):
+            others[name] = value
+    return bool(others) and _say(others, part, known)
 
 
 def _is_no_name(name: str, value: object) -> bool:
@@ -84,14 +85,17 @@ def _is_no_name(name: str, value: object) -> bool:
     return isinstance(value, dict | list) and has_text(value)
 
 
-def _says(name: str, value: object, part: JsonObject, known: frozenset[str]) -> bool:
-    if name in _USUAL and (
-        value is None or isinstance(value, int | float) or (isinstance(value, str) and is_word(value))
-    ):
+def _is_usual(name: str, value: object) -> bool:
+    if name not in _USUAL:
         return False
-    # What is said again word for word is judged where it is read.
-    is_again = any(each == value for other, each in part.items() if other in known and isinstance(each, str))
-    return not is_again and has_text({name: value})
+    return value is None or isinstance(value, int | float) or (isinstance(value, str) and is_word(value))
+
+
+def _say(others: JsonObject, part: JsonObject, known: frozenset[str]) -> bool:
+    """Whether the `others` of a part's members say anything; there may be tens of thousands of them. What is said again
+    word for word is judged where it is read."""
+    read = {each for name in known if isinstance(each := part.get(name), str)}
+    return has_text({name: value for name, value in others.items() if not (isinstance(value, str) and value in read)})
 
 
 def is_odd(members: JsonObject, name: str, *expected: type) -> bool:

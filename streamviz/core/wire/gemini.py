@@ -7,7 +7,7 @@ in the arguments they belong: these are no JSON text, so they are kept apart fro
 
 from dataclasses import dataclass, field
 
-from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.aggregator import Aggregator, Beside, Chunk
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.calls import name_of
 from streamviz.core.events import BlockKind
@@ -94,10 +94,10 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
     def _is_ambiguous(self, chunk: Chunk) -> bool:
         return has_other_lines(chunk.raw) or super()._is_ambiguous(chunk)
 
-    def _says_beside(self, payload: JsonObject, name: str) -> bool:
+    def _look_beside(self, payload: JsonObject, name: str) -> Beside:
         self._envelope.read_gemini(payload)
-        self.state.beside = self._envelope.take()
-        return self._envelope.is_odd or says_beside(payload)
+        says = self._envelope.is_odd or says_beside(payload)
+        return Beside(says, self._envelope.take())
 
     def _read_part(self, candidate: _Candidate, part: JsonObject) -> None:
         is_text, call = isinstance(part.get("text"), str), part.get("functionCall")

@@ -6,7 +6,7 @@ taken from recorded streams: thinking in five different fields, calls without in
 
 from dataclasses import dataclass, field
 
-from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.aggregator import Aggregator, Beside, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockDelta, BlockKind
@@ -65,10 +65,10 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         # Calls whose arguments came as JSON rather than as text.
         self._as_objects: set[int] = set()
 
-    def _says_beside(self, payload: JsonObject, name: str) -> bool:
+    def _look_beside(self, payload: JsonObject, name: str) -> Beside:
         self._envelope.read_chat(payload)
-        self.state.beside = self._envelope.take()
-        return self._envelope.is_odd or chat_says_beside(payload)
+        says = self._envelope.is_odd or chat_says_beside(payload)
+        return Beside(says, self._envelope.take())
 
     def _read(self, payload: JsonObject, name: str) -> None:
         if not self._has_id:

@@ -6,6 +6,7 @@ the item's end and in the whole response): it counts once, from wherever it is f
 so that all have to say the same.
 """
 
+from streamviz.core.aggregator import Beside
 from streamviz.core.blocks import ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, objects
@@ -25,10 +26,10 @@ class OpenAIResponsesAggregator(TextReader):
     they have come; they stay the same objects for the whole stream.
     """
 
-    def _says_beside(self, payload: JsonObject, name: str) -> bool:
+    def _look_beside(self, payload: JsonObject, name: str) -> Beside:
         self._envelope.read_response(payload, (as_text(payload.get("type")) or name).removeprefix("response."))
-        self.state.beside = self._envelope.take()
-        return self._envelope.is_odd or responses_say_beside(payload, name)
+        says = self._envelope.is_odd or responses_say_beside(payload, name)
+        return Beside(says, self._envelope.take())
 
     def _read(self, payload: JsonObject, name: str) -> None:
         kind = as_text(payload.get("type")) or name

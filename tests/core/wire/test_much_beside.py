@@ -52,3 +52,24 @@ async def test_a_token_with_its_probability_runs_few_lines(format: str, payload:
     token = {"token": "x", "logprob": -0.5, "bytes": [120], "top_logprobs": []}
     few, many = [await lines(format, payload([token] * count)) for count in (10, 1_010)]
     assert many - few < 10 * 1_000
+
+
+MEMBERS: dict[str, tuple[str, Any]] = {
+    "a delta's fields": ("openai_chat", lambda many: {"choices": [{"delta": {"provider_specific_fields": many}}]}),
+    "a sound": ("openai_chat", lambda many: {"choices": [{"delta": {"audio": {"transcript": "x", **many}}}]}),
+    "a picture": ("openai_chat", lambda many: {"choices": [{"delta": {"images": [many]}}]}),
+    "thinking": ("openai_chat", lambda many: {"choices": [{"delta": {"reasoning_details": [{"text": "x", **many}]}}]}),
+    "a block": ("anthropic_messages", lambda many: {
+        "type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "x", **many}}),
+    "an item": ("openai_responses", lambda many: {
+        "type": "response.output_item.added", "item": {"type": "message", "id": "i", "content": [], **many}}),
+    "a candidate": ("gemini", lambda many: {"candidates": [{"content": {"parts": [{"text": "x"}]}, **many}]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", MEMBERS)
+async def test_a_part_of_many_members_costs_the_same_for_each(place: str) -> None:
+    format, payload = MEMBERS[place]
+    counts = (10, 500, 1_000, 1_500)
+    _, few, more, most = [await lines(format, payload({f"k{n}": "w" for n in range(count)})) for count in counts]
+    assert most - more < 1.05 * (more - few) + 50
