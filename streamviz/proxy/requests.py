@@ -12,7 +12,7 @@ from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_object, as_text, encode, has_more_values
 from streamviz.core.request import ModelCall
 from streamviz.core.request_credentials import without_credentials
-from streamviz.core.wire import GEMINI
+from streamviz.core.wire import EMBEDDINGS, GEMINI
 from streamviz.core.wire_format import WireFormat
 from streamviz.upstream.targets import Target
 
@@ -22,6 +22,8 @@ def gemini_path(model: str, method: str) -> str:
     return f"/{quote(model, safe='')}:{method}"
 
 
+# What OpenAI embeds in one call; each is a value of its own, which takes hardly any time to read.
+_MOST_TOKENS = 300_000
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _values = msgspec.json.Decoder(dict[str, object])
 
@@ -89,9 +91,12 @@ class ModelRequest:
         return encode(raw)
 
 
-def decoded(body: bytes) -> JsonObject:
-    """The object that a request is. Raises RequestError where it is none (400) or has too many values (413)."""
-    most = settings.ANSWER_BOUNDS.values
+def decoded(body: bytes, tokens: int = 0) -> JsonObject:
+    """The object that a request is, with so many values more as it may have in tokens.
+
+    Raises RequestError where it is none (400) or has too many values (413).
+    """
+    most = settings.ANSWER_BOUNDS.values + tokens
     if has_more_values(body, most):
         raise RequestError(413, f"The request has more than {most} JSON values (MAX_VALUES).", code="too_large")
     try:
@@ -105,7 +110,7 @@ def decoded(body: bytes) -> JsonObject:
 def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
     """Raises RequestError for what is no request of this format (400) or has too many values (413); the rest is the
     provider's to judge."""
-    fields = decoded(body)
+    fields = decoded(body, _MOST_TOKENS if wire_format is EMBEDDINGS else 0)
     model = fields.get("model")
     if not isinstance(model, str) or not model.strip():
         raise _wrong("model", "a text that names a model")

@@ -21,7 +21,7 @@ _TO_US = frozenset({"model", "metadata"})
 # Hints to the client's own vendor: of caches, records, billing, effort, filters, of what pictures cost, and of how its
 # events are written.
 _HINTS = frozenset(
-    "betas client_metadata context_management diagnostics inference_geo labels mediaResolution prediction"
+    "betas cache_control client_metadata context_management diagnostics inference_geo labels mediaResolution prediction"
     " prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort safetySettings safety_identifier"
     " seed service_tier speed store stream_options truncation user verbosity".split()
 )

@@ -1,11 +1,14 @@
 """Calls for embeddings, before they are calls."""
 
+import json
 from typing import Any, NoReturn, cast
 
 import pytest
 
 from streamviz.core.errors import RequestError
+from streamviz.core.wire import EMBEDDINGS, OPENAI_CHAT
 from streamviz.proxy.embeddings import embeddings
+from streamviz.proxy.requests import read_request
 
 
 class Full:
@@ -25,3 +28,10 @@ async def test_nothing_of_a_request_is_read_where_no_more_may_run() -> None:
     scope: Any = {"type": "http", "path": "/v1/embeddings", "headers": [], "query_string": b""}
     with pytest.raises(RequestError, match="no more may run"):
         await embeddings(cast(Any, Full()), scope, receive, cast(Any, None))
+
+
+def test_as_many_tokens_are_taken_as_openai_embeds_at_once() -> None:
+    body = json.dumps({"model": "m", "messages": [{}], "input": [[1] * 2_000] * 150}).encode()
+    assert read_request(body, EMBEDDINGS).model == "m"
+    with pytest.raises(RequestError, match="MAX_VALUES"):
+        read_request(body, OPENAI_CHAT)

@@ -30,10 +30,11 @@ def test_a_claude_code_request_for_an_openai_model() -> None:
         output_config={"effort": "max"},
         context_management={"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
         metadata={"user_id": "somebody"},
+        cache_control={"type": "ephemeral"},
         stream=True,
     )
     assert request == {"messages": MESSAGES, "max_tokens": 32_000, "reasoning_effort": "high", "stream": True}
-    assert left_out == ("context_management", "thinking")
+    assert left_out == ("context_management", "cache_control", "thinking")
 
 
 def test_words_to_stop_at_go_to_models_that_take_them() -> None:

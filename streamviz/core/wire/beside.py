@@ -15,6 +15,8 @@ from streamviz.core.json_value import JsonObject, as_object, as_text, levels
 
 # Ids, times, versions, addresses of models, and whatever is opaque. Not every language puts spaces between words.
 _WORD = re.compile(r"(?a:[\w.:/+=|-]*)|[\w.:/+=|-]{0,40}")
+# Who speaks may go by two words.
+_SPEAKER = re.compile(r"(?a:(?=.{0,40}$)[A-Za-z][\w.-]*( [A-Za-z][\w.-]*)?)")
 # Calls, their results, and what else is known to have texts of its own that are no answer's.
 _OTHERS = re.compile(r".*_(call|use|request|output|result|update)|mcp_list_tools|item_reference|program")
 WORDS = ("text", "thinking", "refusal", "summary", "transcript")
@@ -38,6 +40,11 @@ def member_names(names: str) -> frozenset[str]:
 def is_word(text: str) -> bool:
     """Whether it is a single word, or a number."""
     return _WORD.fullmatch(text) is not None
+
+
+def names_a_speaker(value: object) -> bool:
+    """Whether it says who speaks, and nothing else."""
+    return not has_text(value) or (isinstance(value, str) and _SPEAKER.fullmatch(value) is not None)
 
 
 def has_own_texts(kind: str) -> bool:

@@ -42,12 +42,14 @@ _JOINED = 1_000
 _MOST_JOINED = 100
 
 _CHUNK = _names("choices citations search_results")
-_CHOICE = _names("delta message logprobs text")
+# Some servers tell here which of the request's stop sequences it was, which may be any text.
+_STOP = "stop_reason"
+_CHOICE = _names("delta message logprobs text") | {_STOP}
 _SAID = _names(
-    "content refusal reasoning_content reasoning thinking audio images annotations citations thinking_blocks"
-    " provider_metadata reasoning_details tool_calls function_call provider_specific_fields"
+    "content refusal reasoning_content reasoning reasoning_text thinking audio images annotations citations"
+    " thinking_blocks provider_metadata reasoning_details tool_calls function_call provider_specific_fields"
 )
-_TEXTS = _names("content refusal reasoning_content reasoning thinking")
+_TEXTS = _names("content refusal reasoning_content reasoning reasoning_text thinking")
 _SPECIFIC = _SAID | _names("signature")
 _CALL = _names("function custom arguments")
 _GIVEN = _names("arguments input")
@@ -105,6 +107,8 @@ class Envelope:
         for choice in as_list(choices):
             if isinstance(choice, dict):
                 self._members(choice, _CHOICE)
+                if stop := choice.get(_STOP):
+                    self._tell_all_of([stop], None)
                 number = choice.get("index")
                 for name in ("delta", "message"):
                     if said := choice.get(name):

@@ -5,27 +5,41 @@ from types import NoneType
 
 from streamviz.core.calls import CARRIERS
 from streamviz.core.json_value import JsonObject, as_list, as_object
-from streamviz.core.wire.beside import Part, any_beside, any_token_beside, has_text, is_odd, member_names, says_beside
+from streamviz.core.wire.beside import (
+    Part,
+    any_beside,
+    any_token_beside,
+    has_text,
+    is_odd,
+    member_names,
+    names_a_speaker,
+    says_beside,
+)
+from streamviz.core.wire.openai_chat_thinking import THINKING_FIELDS
 
 # Of what nearly every delta is made.
-_TEXTS = member_names("role content refusal reasoning_content reasoning")
+_TEXTS = member_names("role content refusal reasoning_content reasoning reasoning_text")
 _TEXT_TYPES = frozenset((str, NoneType))
-_CHOICE = member_names("delta message logprobs error content_filter_results content_filter_offsets")
+_CHOICE = member_names(
+    "delta message logprobs error content_filter_results content_filter_offsets stop_reason matched_stop"
+)
 _CHOICE_AGAIN = _CHOICE | {"text"}
 _DELTA = member_names(
-    "role content refusal tool_calls function_call reasoning_content reasoning thinking reasoning_details audio name"
-    " images annotations citations provider_specific_fields thinking_blocks provider_metadata"
+    "role content refusal tool_calls function_call reasoning_content reasoning reasoning_text thinking"
+    " reasoning_details audio name images annotations citations provider_specific_fields thinking_blocks"
+    " provider_metadata executed_tools"
 )
 _CALL = member_names("id function custom type")
 _FUNCTION = member_names("name arguments")
 _CUSTOM = member_names("name input")
 _AUDIO = member_names("transcript data")
 _IMAGE = member_names("image_url url b64_json")
-_THINKING = member_names("reasoning_content reasoning thinking reasoning_details thinking_blocks")
+_THINKING = frozenset(THINKING_FIELDS)
 _THOUGHTS = ("text", "summary", "thinking", "content", "reasoning")
 _DETAILS = ("text", "summary")
 _SPECIFIC = _THINKING | member_names(
-    "annotations citations images signature provider_metadata web_search_results tool_results"
+    "annotations citation citations images signature provider_metadata web_search_calls web_search_results"
+    " code_interpreter_results tool_results compaction_start compaction_delta compaction_blocks"
 )
 _OF_CALLS = ("name", "call_id", *CARRIERS)
 _ABOUT_THOUGHTS = member_names("data signature id format encrypted_content")
@@ -63,7 +77,7 @@ def _delta_says_beside(delta: object) -> bool:
         return "role" in members and has_text(members["role"])
     if says_beside(delta, _DELTA) or is_odd(members, "provider_specific_fields", dict):
         return True
-    if is_odd(members, "tool_calls", list) or has_text(members.get("name")):
+    if is_odd(members, "tool_calls", list) or not names_a_speaker(members.get("name")):
         return True
     if not isinstance(members.get("role"), str | None):
         return has_text(members["role"])

@@ -22,6 +22,7 @@ _WORDS = {
     "refusal": BlockKind.REFUSAL,
     "reasoning_content": BlockKind.THINKING,
     "reasoning": BlockKind.THINKING,
+    "reasoning_text": BlockKind.THINKING,
     "thinking": BlockKind.THINKING,
     "reasoning_details": BlockKind.THINKING,
     "thinking_blocks": BlockKind.THINKING,

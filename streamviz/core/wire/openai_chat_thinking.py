@@ -8,7 +8,14 @@ from typing import NamedTuple
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 
 # The same thinking can come in several of these: the first that holds text counts.
-THINKING_FIELDS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks")
+THINKING_FIELDS = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_text",
+    "thinking",
+    "reasoning_details",
+    "thinking_blocks",
+)
 # Where LiteLLM has the same fields again.
 SPECIFIC = "provider_specific_fields"
 _TEXTS = ("text", "summary", "thinking", "content", "reasoning")

@@ -16,6 +16,8 @@ from streamviz.core.wire.openai_responses_item_reader import Item
 from streamviz.core.wire.openai_responses_message import build_response, text_of
 from streamviz.core.wire.openai_responses_text_reader import TextReader
 
+# By the words of a part of the thinking: those of its text.
+_THOUGHT_PARTS = {"reasoning_summary_part": "reasoning_summary_text", "reasoning_part": "reasoning_text"}
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
 
 
@@ -58,8 +60,8 @@ class OpenAIResponsesAggregator(TextReader):
     def _read_text(self, word: str, step: str, payload: JsonObject) -> None:
         if word == "content_part":
             self._read_part(payload, as_object(payload.get("part")), is_whole=step == "done")
-        elif word == "reasoning_summary_part":
-            self._read_thought("reasoning_summary_text", payload, as_object(payload.get("part")))
+        elif word in _THOUGHT_PARTS:
+            self._read_thought(_THOUGHT_PARTS[word], payload, as_object(payload.get("part")))
         elif step == "delta":
             self._read_delta(word, payload)
         else:

@@ -24,8 +24,17 @@ RESPONSE_EVENTS = {
     "shell_call_command.done": member_names("command"),
     "shell_call_output_content.done": member_names("output"),
     "output_text.annotation.added": member_names("annotation"),
+    "apply_patch_call_operation_diff.done": member_names("diff"),
+    **dict.fromkeys(("reasoning_part.added", "reasoning_part.done"), member_names("part")),
     "image_generation_call.partial_image": member_names("partial_image_b64"),
 }
+# Of the connection and the account; policies for texts read what they say.
+_ABOUT_EVENTS = {
+    "metadata": member_names("headers metadata"),
+    "rate_limits.updated": member_names("rate_limits"),
+    "safety_buffering": member_names("use_cases reasons"),
+}
+_EVENTS = RESPONSE_EVENTS | _ABOUT_EVENTS
 # Where a call may say once more what its tool is given: its reader compares.
 _AGAIN = frozenset(CARRIERS) | member_names("payload body tool_input tool_args operations diff function query")
 ITEMS = {
@@ -54,7 +63,7 @@ def responses_say_beside(payload: JsonObject, name: str) -> bool:
         )
     if "output" in payload and "type" not in payload:
         return _output_says_beside(payload)
-    if says_beside(payload, RESPONSE_EVENTS.get(kind, frozenset())) or _odd_tokens(payload):
+    if says_beside(payload, _EVENTS.get(kind, frozenset())) or _odd_tokens(payload):
         return True
     if item := payload.get("item"):
         return _item_says_beside(item)
