@@ -15,11 +15,13 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, QueryDict
 from msgspec import structs
 
+from streamviz.core.blocks import StreamState
 from streamviz.core.lint import Note
 from streamviz.core.outcome import Outcome
 from streamviz.core.tapes import Held, Tapes, align
 from streamviz.dashboard.preparing import Compared, Failed, Prepared, Recorded, prepared, prepared_elsewhere
 from streamviz.live.pace import Pace
+from streamviz.live.presentation.conversation import MOST_BLOCKS, instead_of
 from streamviz.live.presentation.moment import Side, Step, stepped
 from streamviz.live.presentation.stream_views import view_of_record
 from streamviz.live.presentation.tape_rows import Bare
@@ -196,8 +198,15 @@ async def _made(stream_id: UUID) -> Playback | None:
     except Failed as failure:
         log.warning("stream %s cannot be played: %s", stream_id, failure)
         return None
-    view = structs.replace(view, client_finish=made.tapes.client.moment(None).finish_reason or "")
-    return Playback(view, made.tapes, made.bare, made.compared)
+    return Playback(_with_client(view, made.tapes.client.moment(None)), made.tapes, made.bare, made.compared)
+
+
+def _with_client(view: StreamView, client: StreamState) -> StreamView:
+    """With why the answer ended as its client had it, and what it got in place of blocks."""
+    got = [(block.kind, block.name, block.text) for block in client.blocks]
+    instead = instead_of(view, got) if len(view.blocks) <= MOST_BLOCKS else {}
+    blocks = [structs.replace(block, instead=instead.get(block.ordinal, "")) for block in view.blocks]
+    return structs.replace(view, blocks=blocks, client_finish=client.finish_reason or "")
 
 
 async def _prepared(recorded: Recorded, chunks: int) -> Prepared:

@@ -37,16 +37,16 @@ _SHORT = 500
 class Redact(Policy):
     """Masks secrets and personal data, and counts by kind what it masked. What was masked is kept nowhere.
 
-    `find` lists what is looked for: API keys by their known shapes, private keys, JSON web tokens, e-mail addresses,
-    payment cards and IBANs (with their checksums), US social security numbers, IP addresses. `in` lists where: in
-    `request` (what goes upstream, and into the record, is the masked one), in the kinds of text, in `tool_call`
-    arguments, which are held for that until they are whole. `mask` is what stands in its place, `{kind}` being what it
-    was. Arguments that clients do not all read as the same JSON object cannot be masked: a failure of the policy.
-    Of a request the bytes of files and what the provider signed stay as they are; a number that says how to answer
+    `find` lists what to look for: API keys by their known shapes, private keys, JSON web tokens, e-mail addresses,
+    payment cards and IBANs (with their checksums), US social security numbers, IP addresses. `in` lists where to look:
+    in the `request` (masked before it goes upstream and into the record), in the kinds of text, and in the arguments of
+    a `tool_call`, which are held until they are complete. `mask` is the text that replaces a match; `{kind}` in it says
+    what was found. Arguments that not all clients read as the same JSON object cannot be masked, and the policy fails.
+    In a request, the bytes of files and what the provider signed stay as they are; a number that says how to answer
     becomes 0 where it would be masked.
 
-    The record has an answer's blocks masked too, and of each chunk that the client did not get as it came, which is all
-    from the first change on, no more than its size and time; of what the client got it has all.
+    An answer's blocks are masked in the record too. From the first change on, the record has only the size and time of
+    what upstream sent, and all of what the client got.
     """
 
     kind = "redact"

@@ -3,4 +3,4 @@ from django.apps import AppConfig
 
 class RecordsConfig(AppConfig):
     name = "streamviz.records"
-    verbose_name = "Records"
+    verbose_name = "Configuration"

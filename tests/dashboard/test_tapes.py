@@ -40,6 +40,15 @@ def test_what_a_policy_took_out_is_named_with_its_policy(cast: Cast, transaction
     assert rows(shown(cast, f"/streams/{stream_id}/tapes/?hide=passed&flip=dropped")) == ["replaced"]
 
 
+def test_a_denied_call_has_what_the_client_got_in_its_place(cast: Cast, transactional_db: None) -> None:
+    stream_id, entries = story(NOW, session="denied", number=4, denied=make_policy("guard"))
+    write(instead(entries, sse(delta(content="Denied, for a <reason>."))))
+    page = shown(cast, f"/streams/{stream_id}/")
+    card = page[page.index("is-denied") :]
+    assert "what the client got instead" in card
+    assert "Denied, for a &lt;reason&gt;." in card
+
+
 def instead(entries: list[AnyEntry], made: bytes) -> list[AnyEntry]:
     """The same, with a frame that the policy made behind those that passed."""
     changed = [

@@ -57,7 +57,7 @@ async def stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     moment = None if played is None else moment_of(played.view, played.tapes, asked.seq_in(played), asked.side)
     if moment is not None and is_part:
         return HttpResponse(await rendering.panes(moment.view, now_us(), Pace(), moment=moment))
-    found = Found.over(played.view) if played else await _with_finish(await find_stream(stream_id, has_times=not away))
+    found = Found.over(played.view) if played else await _with_client(await find_stream(stream_id, has_times=not away))
     found = replace(found, chunks_away=found.chunks_away or away)
     first = _number(request)
     asked_for = await _asked(found.view, found.request or await _request_of(stream_id))
@@ -95,16 +95,21 @@ async def _request_of(stream_id: uuid.UUID) -> bytes:
     return bytes(found or b"")
 
 
-async def _with_finish(found: "Found") -> "Found":
-    """With why the answer ended as the client had it, where a policy may have changed that. Of a long stream its tapes
-    tell: to read them here would take too long."""
+async def _with_client(found: "Found") -> "Found":
+    """With what the client had instead, and why the answer ended for it, where a policy may have changed that. Of a
+    long stream its tapes tell: to read them here would take too long."""
     view = found.view
     is_changed = any(each.intervenes and not each.is_shadow for each in view.verdicts)
     if view.is_running or not is_changed or view.chunk_count > _MOST_READ:
         return found
     played, _ = await played_or_why_not(found.view.id)
-    finish = None if played is None else played.view.client_finish
-    return replace(found, view=structs.replace(found.view, client_finish=finish))
+    return found if played is None else replace(found, view=_told(view, played.view))
+
+
+def _told(view: StreamView, played: StreamView) -> StreamView:
+    instead = {block.ordinal: block.instead for block in played.blocks}
+    blocks = [structs.replace(block, instead=instead.get(block.ordinal, "")) for block in view.blocks]
+    return structs.replace(view, blocks=blocks, client_finish=played.client_finish)
 
 
 async def played_or_why_not(stream_id: uuid.UUID) -> tuple[Playback | None, str]:

@@ -102,6 +102,8 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
     verdict: VerdictView | None = None
     """The one that decides how the block is marked."""
     upstream_id: str = ""
+    instead: str = ""
+    """What the client got in its place, where the tapes of a finished stream were read."""
     as_of: int | None = None
     """The moment that is shown, where that is over."""
 
@@ -185,7 +187,7 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
         if self.completed_at is None:
             return f"{start:.2f} s → {self._unfinished}" + ("" if self.state == "arriving" else f" · {self.state}")
         end = (self.completed_at - self.stream_started_at) / 1_000_000
-        late = f" +{self.hold / 1_000_000:.2f}" if self.hold and self.state == "sent" else ""
+        late = f" +{self.hold / 1_000_000:.2f} s" if self.hold and self.state == "sent" else ""
         cut = " · truncated" if self.is_truncated else ""
         return f"{start:.2f} → {end:.2f} s · {self.state}{late}{cut}"
 

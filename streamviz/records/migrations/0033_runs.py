@@ -96,7 +96,10 @@ class Migration(migrations.Migration):
                 (
                     "base_url",
                     models.CharField(
-                        blank=True, help_text="Where it is served, if not at its provider's.", max_length=500
+                        blank=True,
+                        help_text="Where it is served, if not at its provider's.",
+                        max_length=500,
+                        verbose_name="base URL",
                     ),
                 ),
                 (

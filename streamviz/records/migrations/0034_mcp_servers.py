@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                 (
                     "name",
                     models.CharField(
-                        help_text="Its tools are called mcp__<name>__<tool>.",
+                        help_text="A tool of the server “files” is called mcp__files__ and its name.",
                         max_length=40,
                         unique=True,
                         validators=[

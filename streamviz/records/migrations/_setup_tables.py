@@ -132,7 +132,12 @@ TABLES = [
             ),
             (
                 "base_url",
-                models.CharField(blank=True, help_text="Where it is served, if not at its provider's.", max_length=500),
+                models.CharField(
+                    blank=True,
+                    help_text="Where it is served, if not at its provider's.",
+                    max_length=500,
+                    verbose_name="base URL",
+                ),
             ),
             (
                 "credential",

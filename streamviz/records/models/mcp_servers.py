@@ -21,7 +21,7 @@ class McpServer(models.Model):
         max_length=40,
         unique=True,
         validators=[RegexValidator(r"^[a-z0-9][a-z0-9_-]*$", "Small letters, digits, - and _.")],
-        help_text="Its tools are called mcp__<name>__<tool>.",
+        help_text="A tool of the server “files” is called mcp__files__ and its name.",
     )
     command = models.CharField(
         max_length=1000, blank=True, help_text="A program and its arguments, which speaks MCP on its standard input."

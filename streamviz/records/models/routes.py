@@ -20,7 +20,9 @@ class RouteFields(models.Model):
     """
 
     target = models.CharField(max_length=200, help_text="The model as LiteLLM names it, such as openai/gpt-4.1.")
-    base_url = models.CharField(max_length=500, blank=True, help_text="Where it is served, if not at its provider's.")
+    base_url = models.CharField(
+        "base URL", max_length=500, blank=True, help_text="Where it is served, if not at its provider's."
+    )
     credential = models.CharField(
         max_length=100, blank=True, help_text="The environment variable that holds the credential."
     )
