@@ -12,7 +12,6 @@ from django.core.management.base import BaseCommand
 from streamviz import descriptors, figures
 from streamviz.faults import Fault
 from streamviz.records.database import conninfo
-from streamviz.records.upkeep import Upkeep
 
 # Where they share a processor, clients and those who watch them come before the record's way into Postgres.
 NICENESS = 10
@@ -28,6 +27,7 @@ class Command(BaseCommand):
         descriptors.raise_limit()
         os.nice(NICENESS)
         figures.share(settings.METRICS_DIR)  # before what counts is loaded
+        from streamviz.records.upkeep import Upkeep
         from streamviz.records.writer.process import Writer
 
         stop = threading.Event()
