@@ -1,5 +1,5 @@
-"""What all pages have in common: headers that tell a browser what they may do, and that none keeps a connection to the
-database while it is sent."""
+"""What all pages have in common: headers that tell a browser what they may do, and caches to keep none of them for
+others, and that none keeps a connection to the database while it is sent."""
 
 from collections.abc import Awaitable, Callable
 
@@ -25,7 +25,8 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseB
 
 
 class ContentSecurityPolicyMiddleware:
-    """Puts a Content-Security-Policy on every response: the strict one everywhere but in the admin."""
+    """Puts a Content-Security-Policy on every response: the strict one everywhere but in the admin; and who may keep it
+    where nothing else says so."""
 
     sync_capable = True
     async_capable = True
@@ -52,6 +53,8 @@ class ContentSecurityPolicyMiddleware:
 def _with_policy(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     policy = _ADMIN if request.path_info.startswith(_ADMIN_PATH) else _STRICT
     response.headers.setdefault("Content-Security-Policy", policy)
+    # By a cookie alone no cache on the way knows that a page is one person's.
+    response.headers.setdefault("Cache-Control", "private, no-cache")
     return response
 
 

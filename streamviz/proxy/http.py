@@ -140,8 +140,9 @@ async def read_body(scope: HTTPScope, receive: ASGIReceiveCallable) -> bytes:
 
 
 async def start(send: ASGISendCallable, status: int, headers: dict[str, str]) -> None:
-    """Send the head of a response. What it is, it is to be for a browser too: models write what is in it."""
-    headers = {**headers, "x-content-type-options": "nosniff"}
+    """Send the head of a response. What it is, it is to be for a browser too: models write what is in it. No cache on
+    the way keeps it for others, as none knows all headers that keys come in."""
+    headers = {"cache-control": "no-store", **headers, "x-content-type-options": "nosniff"}
     await send(
         {
             "type": "http.response.start",

@@ -23,6 +23,18 @@ def test_it_is_strict(cast: Cast, path: str, who: str) -> None:
     assert found["form-action"] == ["'self'"]
 
 
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("who", ["administrator", "stranger"])
+def test_no_page_is_kept_for_others(cast: Cast, path: str, who: str) -> None:
+    found = cast[who].get(path).headers["Cache-Control"]
+    assert "private" in found
+    assert {"no-cache", "no-store"} & set(found.replace(" ", "").split(","))
+
+
+def test_a_stylesheet_is_kept(cast: Cast) -> None:
+    assert "max-age" in cast["stranger"].get(STATIC[0]).headers["Cache-Control"]
+
+
 def test_a_streams_pages_have_it_too(cast: Cast) -> None:
     stream = recorded()
     for tab in ("", "chunks/", "request/"):

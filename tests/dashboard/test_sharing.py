@@ -62,6 +62,7 @@ def test_a_link_to_a_stream_shows_no_other(cast: Cast, stream: Stream) -> None:
     page = cast["stranger"].get(link_to(cast, "streams", stream.pk)).content.decode()
     assert "Since Tuesday" in page
     assert "Another turn" not in page
+    assert stream.session.label not in page
 
 
 @pytest.mark.parametrize("end", ["expired", "revoked", "off", "deleted"])

@@ -186,6 +186,7 @@ def test_a_refusal_is_the_providers_without_its_credential(proxied: Proxied) -> 
     status, headers, body = ask(proxied, "GET", "/v1/files/refused")
     assert (status, json.loads(body)) == (401, {"error": {"message": "not ***"}})
     assert headers["x-request-id"] == "Bearer ***"
+    assert headers["cache-control"] == "no-store"
 
 
 def test_nor_does_an_answer_that_is_no_http_tell_it_or_the_address(proxied: Proxied) -> None:

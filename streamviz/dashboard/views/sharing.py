@@ -91,7 +91,9 @@ def shared(request: HttpRequest, secret: str) -> HttpResponse:
     if session is None:
         raise Http404("No such link.")
     turns, is_cut = _turns(session, link.stream)
-    context = {"link": link, "turns": turns, "is_cut": is_cut, "title": session.label or "A recorded session"}
+    # A session's label is what its first request says, which is another stream's perhaps.
+    title = "A recorded stream" if link.stream else session.label or "A recorded session"
+    context = {"link": link, "turns": turns, "is_cut": is_cut, "title": title}
     page = render_to_string("dashboard/shared.html", context, request)
     return HttpResponse(page, headers=_HEADERS)
 
