@@ -15,8 +15,8 @@ from django.utils import timezone
 from streamviz.dashboard import conversations
 from streamviz.logs import LineFormatter
 from streamviz.records.deletion import delete_session
-from streamviz.records.models import PublicLink, Stream
-from tests.dashboard.conftest import Cast, hold, recorded
+from streamviz.records.models import Policy, PublicLink, Stream, Verdict
+from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -63,6 +63,24 @@ def test_a_link_to_a_stream_shows_no_other(cast: Cast, stream: Stream) -> None:
     assert "Since Tuesday" in page
     assert "Another turn" not in page
     assert stream.session.label not in page
+
+
+def test_a_stranger_is_told_what_a_person_decided_and_not_who_that_was(
+    cast: Cast, stream: Stream, guard: Policy
+) -> None:
+    Verdict.objects.create(stream=stream, number=0, ordinal=0, policy_version=guard.versions.get(), mode="enforce",
+                           decision="deny", by="alice", took_us=1, at=NOON)  # fmt: skip
+    page = cast["stranger"].get(link_to(cast, "streams", stream.pk)).content.decode()
+    assert "denied by hand" in page
+    assert "alice" not in page
+    assert " ago" not in page
+
+
+def test_the_list_says_when_a_link_ends(cast: Cast, stream: Stream) -> None:
+    link_to(cast, "streams", stream.pk)
+    page = cast["administrator"].get("/public-links/").content.decode()
+    ends = PublicLink.objects.get().expires_at
+    assert f">{ends:%Y-%m-%d %H:%M:%S} UTC</time>" in page
 
 
 @pytest.mark.parametrize("end", ["expired", "revoked", "off", "deleted"])

@@ -1,6 +1,7 @@
 """Public links: made and revoked by those who may, and what strangers see of a record by them."""
 
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 
 from django.conf import settings
@@ -105,4 +106,14 @@ def _turns(session: Session, only: Stream | None) -> tuple[list[TurnView], bool]
     shown = [turn for turn in turns.all if only is None or turn.stream == only.pk]
     sources = conversations.sources_of(turns, shown)
     calls = calls_of((turn, turns.views[turn.stream]) for turn in shown)
-    return conversation_of(sources, calls), only is None and turns.following is not None
+    told = [_without_names(turn) for turn in conversation_of(sources, calls)]
+    return told, only is None and turns.following is not None
+
+
+def _without_names(turn: TurnView) -> TurnView:
+    """With what a person decided, and not who that was. When is left out too: no script there keeps it true."""
+    badges = [
+        badge._replace(word=f"{badge.word.split(maxsplit=1)[0]} by hand", since_ms=None) if badge.is_by_hand else badge
+        for badge in turn.badges
+    ]
+    return replace(turn, badges=badges)

@@ -30,6 +30,11 @@ class Badge(NamedTuple):
     since_ms: int | None = None
     age: str = ""
 
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether it says what a person decided."""
+        return self.since_ms is not None and self.css != "held"
+
 
 class Clock(NamedTuple):
     """A time that has passed, as text, and the moment it counts from (ms since the epoch; None: it stands still)."""
