@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browsing import Call, Visitor, grown
 from tests.e2e.proxied import Proxied, until
@@ -247,6 +247,12 @@ def test_an_address_in_place_of_a_peeks_id_leads_nowhere(proxied: Proxied, alice
     assert not [url for url in asked if "/sessions/" in url and "peek=" not in url]
 
 
+def bars(page: Page, path: str) -> int:
+    """How many seconds with chunks the sparkline of a stream's row shows, but for the newest."""
+    spark = page.locator(f"#r-{path.split('/')[2].replace('-', '')}-rate path").first
+    return (spark.get_attribute("d") or "").count("M")
+
+
 def test_a_row_opens_a_peek_that_grows_and_is_in_the_url(proxied: Proxied, alice: Visitor) -> None:
     session = new_session()
     Call(proxied, LONG, session)
@@ -255,7 +261,9 @@ def test_a_row_opens_a_peek_that_grows_and_is_in_the_url(proxied: Proxied, alice
     alice.page.get_by_role("link", name=session).click()
     assert grown(alice.page, "#peek #b0-text", by=100) > 0
     assert path.split("/")[2] in alice.page.url
+    before = until(lambda: (seen := bars(alice.page, path)) > 1 and seen)
     alice.page.reload()
+    assert bars(alice.page, path) >= before  # at once: what came before the page was opened is there
     grown(alice.page, "#peek #b0-text", by=100)
     below = "document.getElementById('peek').getBoundingClientRect().bottom - innerHeight"
     assert alice.page.evaluate(below) == 0
