@@ -26,8 +26,8 @@ WHY = "streamviz ended while the stream ran"
 
 class Recorded(NamedTuple):
     """What the record has of a stream. `requested_at` is µs since the epoch; `request` is None where it was not kept;
-    `judged` the blocks that were denied,
-    replaced or halted; `is_halted` says that a policy denied the request or ended the stream."""
+    `judged` the blocks that were denied, replaced or halted; `is_halted` says that a policy denied the request or ended
+    the stream. `executor` answered it with calls of its own, of which `part` is one."""
 
     stream_id: UUID
     wire_format: str
@@ -39,6 +39,8 @@ class Recorded(NamedTuple):
     frames: list[StoredFrame]
     judged: set[int]
     is_halted: bool
+    executor: str = ""
+    part: str = ""
 
 
 class End(NamedTuple):
@@ -73,7 +75,7 @@ def closed(recorded: Recorded) -> StreamClosed:
         usage=None if state.usage is None else encode(state.usage),
         input_tokens=tokens.input,
         output_tokens=tokens.output,
-        cost=price(recorded.upstream_model, recorded.provider, tokens),
+        cost=price(recorded.upstream_model, recorded.provider, tokens) if _calls_model(recorded, state) else None,
         chunk_count=len(recorded.chunks),
         frame_count=len(recorded.frames),
         upstream_first_at=first.started_at if first else None,
@@ -91,9 +93,18 @@ def closed(recorded: Recorded) -> StreamClosed:
 
 def _tokens(recorded: Recorded, state: StreamState) -> Tokens:
     """As for a stream that ended by itself; what is not in the record cannot be estimated."""
+    if not _calls_model(recorded, state):
+        return Tokens(0, 0)
     if recorded.request is None or any(chunk.raw is None for chunk in recorded.chunks):
         return state.tokens
     return tokens_of(state, ModelCall(recorded.wire_format, recorded.request))
+
+
+def _calls_model(recorded: Recorded, state: StreamState) -> bool:
+    """Whether a model answered it: the tokens of a run are those of its calls, and the calls of its tools, which no
+    model made, say themselves that they took none."""
+    took_none = state.tokens.input == state.tokens.output == 0
+    return not (recorded.executor or (recorded.part and took_none))
 
 
 def _end(recorded: Recorded) -> End:
@@ -140,7 +151,9 @@ def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockReco
 
 
 def _read(connection: psycopg.Connection, stream_id: UUID) -> Recorded:
-    [(wire_format, upstream_model, provider, requested_at, request)] = connection.execute(sql.STREAM, [stream_id])
+    [(wire_format, upstream_model, provider, requested_at, request, executor, part)] = connection.execute(
+        sql.STREAM, [stream_id]
+    )
     judged = connection.execute(sql.JUDGED, [stream_id]).fetchall()
     return Recorded(
         stream_id,
@@ -153,4 +166,6 @@ def _read(connection: psycopg.Connection, stream_id: UUID) -> Recorded:
         [frame for run in connection.execute(sql.CLIENT_RUNS, [stream_id]) for frame in frames_in(*run)],
         {ordinal for ordinal, _ in judged},
         any(is_halt for _, is_halt in judged),
+        executor,
+        part,
     )

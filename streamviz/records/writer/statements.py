@@ -36,7 +36,7 @@ INSERT_VERDICT = f"{VERDICT.insert()} ON CONFLICT (stream_id, number) DO NOTHING
 OPEN_STREAMS = "SELECT id FROM records_stream WHERE outcome = '' AND worker = %s ORDER BY id"
 
 STREAM = """
-SELECT wire_format, upstream_model, provider, extract(epoch FROM requested_at) * 1000000, request
+SELECT wire_format, upstream_model, provider, extract(epoch FROM requested_at) * 1000000, request, executor, part
 FROM records_stream WHERE id = %s
 """
 

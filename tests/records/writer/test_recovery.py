@@ -272,3 +272,24 @@ def test_what_it_took_is_added_up_as_at_an_end_of_its_own(query: Query, tmp_path
         (1_000, 10, False, pytest.approx(1_000 * 2.5e-6 + 10 * 1e-5)),
         (3, 3, True, pytest.approx(3 * 2.5e-6 + 3 * 1e-5)),
     ]
+
+
+def test_a_run_and_the_calls_of_its_tools_took_nothing_themselves(query: Query, tmp_path: Path) -> None:
+    told = [*RAWS[:2], sse({"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 4}})]
+    none = [*RAWS[:2], sse({"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0}})]
+    asked = {"upstream_model": "gpt-4o", "provider": "openai", "request": b'{"messages": []}'}
+    tools, plan = uuid.UUID(int=2), uuid.UUID(int=3)
+    left_behind(
+        tmp_path,
+        [
+            *(opened(STREAM, executor="reasoning", **asked), received(STREAM, told)),
+            *(opened(tools, part="tools 1", **asked), received(tools, none)),
+            *(opened(plan, part="plan 1", **asked), received(plan, told)),
+        ],
+    )
+    move(tmp_path)
+    assert query("SELECT part, input_tokens, output_tokens, cost IS NULL FROM records_stream ORDER BY part") == [
+        ("", 0, 0, True),
+        ("plan 1", 20, 4, False),
+        ("tools 1", 0, 0, True),
+    ]
