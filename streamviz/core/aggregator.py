@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -57,11 +56,17 @@ class Beside(NamedTuple):
 
 
 class _Prepared(NamedTuple):
-    """What is known of a chunk before it is taken in."""
+    """What is known of a chunk with this data before it is taken in; for a payload stands why it is not read."""
 
     data: bytes
+    is_ambiguous: bool
     payload: object
     beside: Beside
+
+
+def _is_whole(chunk: Chunk) -> bool:
+    """Whether it is a whole answer, which is all data."""
+    return chunk.raw == chunk.data
 
 
 def processing_error(what: str, error: Exception) -> StreamFailed:
@@ -116,11 +121,16 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         data = chunk.data
         if not data or data.startswith(DONE):
             return
-        # Where this fails, `aggregate` does too, and tells of it.
-        with suppress(Exception):
+        beside = Beside()
+        try:
             payload = self._payload(data)
-            beside = self._look_beside(payload, chunk.name) if isinstance(payload, dict) else Beside()
-            self._prepared = _Prepared(data, payload, beside)
+            if isinstance(payload, dict):
+                beside = self._look_beside(payload, chunk.name)
+        except UpstreamError as error:
+            payload = error
+        except Exception:  # `aggregate` fails in the same way, and tells of it.
+            return
+        self._prepared = _Prepared(data, self._may_be_another(chunk), payload, beside)
 
     def aggregate(self, chunk: ChunkT) -> list[StreamEvent]:
         """Take a chunk in and give its events. Raises AlreadyComplete after close() or build(), UpstreamError for more
@@ -131,15 +141,16 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         self._told = 0
         state = self.state
         state.begin_chunk(chunk.seq, chunk.received_at)
-        # A whole answer is all data.
-        is_whole = chunk.raw == chunk.data
-        if not is_whole and self._is_ambiguous(chunk):
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None and prepared.data is not chunk.data:
+            prepared = None
+        if self._may_be_another(chunk) if prepared is None else prepared.is_ambiguous:
             self._contradict("an event may be taken for another")
         if chunk.data:
             if chunk.data.startswith(DONE):
                 self.has_end_mark = True
             else:
-                self._read_data(chunk.data, chunk.name, is_whole)
+                self._read_data(chunk, chunk.data, prepared)
         return state.events
 
     def forget(self) -> None:
@@ -176,6 +187,9 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     def _read(self, payload: json_value.JsonObject, name: str) -> None:
         """Find the events in one payload."""
 
+    def _may_be_another(self, chunk: ChunkT) -> bool:
+        return not _is_whole(chunk) and self._is_ambiguous(chunk)
+
     def _is_ambiguous(self, chunk: ChunkT) -> bool:
         """Whether clients may find something else in an event than is read here."""
         return is_ambiguous(chunk.raw, chunk.data)
@@ -190,17 +204,14 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     @abstractmethod
     def _build(self) -> MessageT: ...
 
-    def _read_data(self, data: bytes, name: str, is_whole: bool) -> None:
-        prepared, self._prepared = self._prepared, None
-        beside: Beside | None = None
-        if prepared is not None and prepared.data is data:
-            payload, beside = prepared.payload, prepared.beside
-        else:
-            payload = self._payload(data)
+    def _read_data(self, chunk: ChunkT, data: bytes, prepared: _Prepared | None) -> None:
+        payload = self._payload(data) if prepared is None else prepared.payload
+        if isinstance(payload, UpstreamError):
+            raise payload
         if isinstance(payload, dict):
-            if is_whole:
+            if _is_whole(chunk):
                 self.body.update(payload)
-            self._read_payload(payload, name, beside)
+            self._read_payload(payload, chunk.name, prepared and prepared.beside)
         else:
             self._emit(StreamFailed("upstream sent a chunk that is not a JSON object", kind=MALFORMED_CHUNK))
 

@@ -14,12 +14,12 @@ from streamviz.core.events import (
     BlockStarted,
     StreamFailed,
 )
-from streamviz.core.json_value import JsonObject, has_more_values
+from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ChainContext
 from streamviz.core.policy import Aside, at_once
 
-# To look at so many JSON values takes some ms.
-MANY_VALUES = 1_000
+# To read so many takes some ms where they are thousands of JSON values.
+LONG_BYTES = 8_000
 
 OnChunk = Callable[[Chunk | None, StreamState, ChainContext], Awaitable[None]]
 
@@ -35,8 +35,7 @@ class StreamProcessor:
 
     At the end of input it calls back once more with None as the chunk: blocks that nothing else ended complete then.
     With `is_enforcing`, where a policy acts on the stream, it ends before a chunk that contradicts what came before, or
-    at which streamviz itself fails. Chunks of many values are read `aside`, as far as that changes nothing that others
-    see.
+    at which streamviz itself fails. Long chunks are read `aside`, as far as that changes nothing that others see.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class StreamProcessor:
         for chunk in chunks:
             if context.is_terminated or (state.is_suspect and self.is_broken):
                 return
-            if chunk.data is not None and has_more_values(chunk.data, MANY_VALUES):
+            if chunk.data is not None and len(chunk.data) > LONG_BYTES:
                 await self._aside(partial(self._aggregator.prepare, chunk))
             try:
                 self._aggregator.aggregate(chunk)

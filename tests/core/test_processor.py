@@ -228,7 +228,7 @@ async def test_a_chunk_at_which_the_aggregator_fails_does_not_go_on_unjudged() -
 MANY = delta(content="c", logprobs=[{"token": "x"}] * 1_000)
 
 
-async def test_only_a_chunk_of_many_values_is_looked_at_aside() -> None:
+async def test_only_a_long_chunk_is_looked_at_aside() -> None:
     aside: list[bool] = []
 
     async def note(work: Callable[[], None]) -> None:
