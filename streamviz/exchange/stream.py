@@ -3,10 +3,10 @@
 import uuid
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from streamviz.core.blocks import StreamState
-from streamviz.core.json_value import JsonObject
+from streamviz.core.json_value import JsonObject, as_object
 from streamviz.core.judgements import ChainContext
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision
@@ -118,7 +118,23 @@ class LiveStream:
         """How it ended; empty while it runs."""
         return self.life.outcome or ""
 
+    def let_go(self) -> None:
+        """It is closed. What stays of its request as it read, and of its answer's own words, are the few that it is
+        described by: pages keep the stream for a while, and either can be a hundred thousand objects."""
+        context = self.context
+        context.request = replace(context.request, fields=_numbers_in(context.request.fields))
+        self.head = {name: value for name, value in self.head.items() if isinstance(value, str)}
+
     @property
     def is_closed(self) -> bool:
         """Whether nothing more can be said of it: policies in shadow may still judge what the client has had."""
         return self.life.state is State.CLOSED
+
+
+def _numbers_in(fields: JsonObject) -> JsonObject:
+    """A request's bounds, sampling and the like; Gemini's format has them in an object of their own."""
+    told, config = (
+        {name: value for name, value in members.items() if isinstance(value, int | float)}
+        for members in (fields, as_object(fields.get("generationConfig")))
+    )
+    return {**told, "generationConfig": config}

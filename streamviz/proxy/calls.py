@@ -280,6 +280,7 @@ def _close(call: _Call) -> None:
         _count(call.worker, stream)
         call.driver.record(recording.closed(stream))
         call.worker.observers.closed(stream)
+        stream.let_go()
 
 
 def _count(worker: Worker, stream: LiveStream) -> None:

@@ -92,7 +92,7 @@ async def test_a_call_that_is_over_is_gone(
 
     monkeypatch.setattr(calls, "Exchange", Watched)
     monkeypatch.setattr(calls, "open_counted", answer)
-    body = json.dumps({"model": "m", "stream": True, "messages": []}).encode()
+    body = json.dumps({"model": "m", "stream": True, "messages": [], "temperature": 0.5}).encode()
     events: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
     has_some = asyncio.Event()
 
@@ -111,6 +111,9 @@ async def test_a_call_that_is_over_is_gone(
     scope = {"type": "http", "method": "POST", "path": OPENAI_CHAT.path, "client": None, "headers": headers}
     await calls.model_call(OPENAI_CHAT, worker, cast(Any, scope), receive, send)
     await asyncio.sleep(0)
+    [stream] = worker.observers.feed.finished.values()
+    assert stream.context.request.fields == {"stream": True, "temperature": 0.5, "generationConfig": {}}
     worker.observers.feed.finished.clear()
+    del stream
     worker.observers.feed.take_changed()
     assert [exchange() for exchange in exchanges] == [None]
