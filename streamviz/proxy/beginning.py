@@ -12,6 +12,7 @@ from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import ChainContext
 from streamviz.core.request import ModelCall
+from streamviz.core.wire import EMBEDDINGS
 from streamviz.core.wire_format import WireFormat
 from streamviz.exchange.stream import LiveStream, Place
 from streamviz.executors.executor import Executor, ExecutorError
@@ -100,6 +101,8 @@ async def target_of(
     if target.lane is Lane.TRANSLATED:
         from streamviz.upstream.translated import require_translatable  # loaded where it is needed
 
+        if wire_format is not EMBEDDINGS:
+            request.require_translatable()
         require_translatable(target, request.fields)
     return target
 

@@ -24,6 +24,8 @@ def gemini_path(model: str, method: str) -> str:
 
 # What OpenAI embeds in one call; each is a value of its own, which takes hardly any time to read.
 _MOST_TOKENS = 300_000
+# LiteLLM goes through a request again and again, in the event loop: a value takes so many times as long there.
+_TRANSLATING = 4
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _values = msgspec.json.Decoder(dict[str, object])
 
@@ -40,6 +42,11 @@ class ModelRequest:
     fields: JsonObject
     model: str
     is_streaming: bool
+
+    def require_translatable(self) -> None:
+        """Raises RequestError (413) for more JSON values than are translated for a provider of another format."""
+        most = settings.ANSWER_BOUNDS.values // _TRANSLATING
+        _require_values(self.body, most, f"MAX_VALUES / {_TRANSLATING}, as its provider speaks another format")
 
     def body_for(self, model: str) -> bytes:
         """The request with another model's name; every other field keeps its bytes."""
@@ -96,9 +103,7 @@ def decoded(body: bytes, tokens: int = 0) -> JsonObject:
 
     Raises RequestError where it is none (400) or has too many values (413).
     """
-    most = settings.ANSWER_BOUNDS.values + tokens
-    if has_more_values(body, most):
-        raise RequestError(413, f"The request has more than {most} JSON values (MAX_VALUES).", code="too_large")
+    _require_values(body, settings.ANSWER_BOUNDS.values + tokens, "MAX_VALUES")
     try:
         return _decoded(body)
     except msgspec.ValidationError as error:
@@ -120,6 +125,11 @@ def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
     if not isinstance(is_streaming, bool | None):
         raise _wrong("stream", "true or false")
     return ModelRequest(encode(fields), fields, model, bool(is_streaming))
+
+
+def _require_values(body: bytes, most: int, why: str) -> None:
+    if has_more_values(body, most):
+        raise RequestError(413, f"The request has more than {most} JSON values ({why}).", code="too_large")
 
 
 def _decoded(body: bytes) -> JsonObject:
