@@ -31,7 +31,8 @@ _EVENTS, _JSON = "text/event-stream", "application/json"
 class Case(NamedTuple):
     """A policy (none where `kind` is empty), what the model says, and what else is in the request.
 
-    `beside` is JSON that stands beside what it says; with `is_whole` the answer is no stream.
+    `beside` is JSON that stands beside what it says, in an event that is `around` it; with `is_whole` the answer is no
+    stream. The request goes to `path`.
     """
 
     kind: str
@@ -41,6 +42,8 @@ class Case(NamedTuple):
     fields: dict[str, Any] = {}
     beside: str = ""
     is_whole: bool = False
+    around: str = '{"choices":[],"x":%s}'
+    path: str = "/v1/chat/completions"
 
 
 def _objects(count: int) -> str:
@@ -69,6 +72,16 @@ def _rule(**rule: str) -> dict[str, str]:
     return {"p.arguments": json.dumps([rule])}
 
 
+def _in_choice(member: str) -> str:
+    """A chat event that has something in a choice."""
+    return f'{{"choices":[{{"index":0,"delta":{{}},"{member}":%s}}]}}'
+
+
+def _in_delta(member: str) -> str:
+    """One that has it in a delta."""
+    return f'{{"choices":[{{"index":0,"delta":{{"content":"","{member}":%s}}}}]}}'
+
+
 LONG = json.dumps({"s": "x" * MEGABYTE})
 WIDE = _objects(MEGABYTE // 8)
 KEYS = json.dumps({str(number): 1 for number in range(MEGABYTE // 9)}, separators=(",", ":"))
@@ -78,6 +91,8 @@ INTEGERS = json.dumps({"l": list(range(400)), "s": "x" * MEGABYTE})
 TEXTS = json.dumps({"l": ["x" * 1_000] * 1_000})
 MAILS = "a@b.co " * (MEGABYTE // 7)
 DIGITS = "4111 " * (MEGABYTE // 5)
+MEMBERS = json.dumps({f"k{number}": 1 for number in range(MEGABYTE // 14)}, separators=(",", ":"))
+MANY_NUMBERS = "[" + "1," * 190_000 + "1]"
 SAID = [{"role": "user", "content": MAILS}]
 ASKED = {"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}] * (MEGABYTE // 30)}]}
 ITEMS = {"properties": {"l": {"items": {"required": ["b"]}}}}
@@ -92,6 +107,12 @@ CASES: dict[str, Case] = {
     "deep, no policy": Case("", {}, DEEPEST),
     "event: 9 MB of objects": Case("", {}, beside="[" + "{}," * (3 * MEGABYTE) + "1]"),
     "event: as many values as may be": Case("", {}, beside="[" + "{}," * 99_000 + "1]"),
+    "event: members beside a delta": Case("", {}, beside=MEMBERS, around=_in_delta("x")),
+    "event: members of a sound": Case("", {}, beside=MEMBERS, around=_in_delta("audio")),
+    "event: members of thinking": Case("", {}, beside=f"[{MEMBERS}]", around=_in_delta("reasoning_details")),
+    "event: log probabilities": Case("", {}, beside=f'{{"content":{MANY_NUMBERS}}}', around=_in_choice("logprobs")),
+    "event: members, text_rule": Case("text_rule", SECRET_TEXT, beside=MEMBERS, around=_in_delta("x")),
+    "translated: many parts": Case("", {}, text="x", fields={**ASKED, "max_tokens": 9}, path="/v1/messages"),
     "whole: 9 MB of objects": Case("", {}, beside="[" + "{}," * (3 * MEGABYTE) + "1]", is_whole=True),
     "whole: 9 MB of choices": Case(
         "", {}, beside='[],"choices":[' + '{"message":{"content":"x"}},' * (MEGABYTE // 3) + "{}]", is_whole=True
@@ -162,7 +183,7 @@ def _whole(case: Case) -> bytes:
 
 def _streamed(case: Case) -> bytes:
     if case.beside:
-        return f'data: {{"choices":[],"x":{case.beside}}}\n\n'.encode() + _event({}, "stop") + b"data: [DONE]\n\n"
+        return f"data: {case.around % case.beside}\n\n".encode() + _event({}, "stop") + b"data: [DONE]\n\n"
     call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "run", "arguments": case.arguments}}
     delta: dict[str, Any] = {"tool_calls": [call]} if case.arguments else {"content": case.text}
     return _event(delta) + _event({}, "tool_calls" if case.arguments else "stop") + b"data: [DONE]\n\n"
@@ -213,7 +234,7 @@ async def _attack(
     took: list[float] = []
     while not took or time.monotonic() < until:
         began = time.monotonic()
-        await client.post("/v1/chat/completions", content=data, headers={**headers, "content-type": "application/json"})
+        await client.post(case.path, content=data, headers={**headers, "content-type": "application/json"})
         took.append(time.monotonic() - began)
     return took
 

@@ -54,6 +54,11 @@ class ModelCall:
         return turns + [turn for item in as_list(said) for turn in _turns_of(item)]
 
     @property
+    def turn_count(self) -> int:
+        """How many messages, or items, it has; one may be more turns than one, or none."""
+        return len(as_list(self._read()[1]))
+
+    @property
     def length(self) -> int:
         """Characters of all that the model is to read."""
         return sum(map(len, some_texts(self._read(), _NO_TEXTS))) - sum(map(len, self._roles()))
@@ -113,7 +118,10 @@ class ModelCall:
 def _turns_of(said: object) -> Iterator[Turn]:
     """One item; a user's message of Anthropic's format can hold results of tools beside the user's own words. A bare
     text is the user's."""
-    item = {"role": "user", "content": said} if isinstance(said, str) else as_object(said)
+    if isinstance(said, str):
+        yield Turn("user", (said,))
+        return
+    item = as_object(said)
     if item.keys() == _PLAIN and isinstance(item["content"], str):
         yield Turn(_role(as_text(item["role"])), (item["content"],))
         return

@@ -14,6 +14,8 @@ from streamviz.policies.parameters import check, integer, number, shortened, tex
 
 LONGEST = 50_000
 PARTS = 10
+# To put them together is done in the event loop.
+MOST_TURNS = 10_000
 # What stands where two parts meet is in both: a tenth of a part, and no more than this.
 _OVERLAP = 2_000
 _EXPLANATION = 500
@@ -33,8 +35,8 @@ class LlmJudge(Policy):
     `on` lists what is judged: kinds of block, each held until the answer is there; `request`, all that the model is to
     read; or `tool_results`, only what tools gave back, where injected prompts come from. How long the answer may take,
     and what happens without one, are the policy's time limit and fail mode. What is longer than `longest` characters is
-    judged in parts that overlap, side by side: if one is denied, all is. More than `parts` are not judged: that counts
-    as a failure. Score and explanation are kept with the verdict.
+    judged in parts that overlap, side by side: if one is denied, all is. More than `parts`, or a request of more than
+    10,000 messages, are not judged: that counts as a failure. Score and explanation are kept with the verdict.
 
     Whatever is judged goes to the model's provider.
     """
@@ -104,6 +106,8 @@ class LlmJudge(Policy):
         roles = [wanted[on] for on in sorted(self._on & wanted.keys())]
         if not roles:
             return None
+        if request.turn_count > MOST_TURNS:
+            raise ValueError(f"{request.turn_count} messages are too many: a judge gets at most {MOST_TURNS}")
         turns = [turn for turn in request.turns if None in roles or turn.role in roles]
         if not turns:
             return None

@@ -97,3 +97,10 @@ def test_it_can_judge_what_the_model_is_to_read(on: str, roles: list[str]) -> No
     assert isinstance(asked, Consult)
     assert [turn["role"] for turn in json.loads(asked.text)] == roles
     assert policy.on_request(ModelCall("openai_chat", {"messages": []}), context()) is None
+
+
+@pytest.mark.parametrize("message", [None, "x", {"role": "user", "content": "x"}])
+def test_a_request_of_very_many_messages_is_not_put_together(message: object) -> None:
+    policy = build("llm_judge", {**RULE, "on": ["request"], "longest": 1_000_000})
+    with pytest.raises(ValueError, match="100000 messages are too many"):
+        policy.on_request(ModelCall("openai_chat", {"messages": [message] * 100_000}), context())
