@@ -172,7 +172,7 @@ class TryOutForm(forms.Form):
 
     stream = forms.UUIDField(required=False, label="Stream ID")
     subject = forms.ChoiceField(
-        choices=[("content", "a text"), ("thinking", "thinking"), ("tool_call", "a tool call")], required=False
+        choices=[("tool_call", "a tool call"), ("content", "a text"), ("thinking", "thinking")], required=False
     )
     name = forms.CharField(required=False, max_length=200, label="Tool name")
     text = forms.CharField(

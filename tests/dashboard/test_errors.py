@@ -22,6 +22,13 @@ def test_what_one_may_not_do(cast: Cast) -> None:
     assert "Ask an administrator for a role" in answer.content.decode()
 
 
+def test_who_may_see_nothing_is_not_sent_round_in_a_circle(cast: Cast) -> None:
+    page = cast["charlie"].get("/").content.decode()
+    assert "Go to Live" not in page
+    assert 'action="/sign-out/"' in page
+    assert "Go to Live" in cast["bob"].get("/policies/new/redact/").content.decode()
+
+
 def test_a_form_without_its_token(cast: Cast) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = cast["alice"].cookies

@@ -6,6 +6,7 @@ from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from streamviz.dashboard import roles
 from streamviz.dashboard.database import is_away
 from streamviz.dashboard.pages import NotFoundHere
 from streamviz.records.archive.bucket import ChunksAway
@@ -17,8 +18,10 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """403"""
-    return _page(request, 403, "You don't have permission to do that", "Ask an administrator for a role that has it.")
+    """403. Whoever may see nothing at all can only sign out: Live would lead here again."""
+    has_no_role = request.user.is_authenticated and not request.user.has_perm(roles.VIEW)
+    said = "You don't have permission to do that", "Ask an administrator for a role that has it."
+    return _page(request, 403, *said, has_no_role=has_no_role)
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -48,5 +51,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _page(request, 500, "Something went wrong", "See the server's log. Streams are not affected.")
 
 
-def _page(request: HttpRequest, status: int, title: str, advice: str) -> HttpResponse:
-    return render(request, "dashboard/error.html", {"status": status, "title": title, "advice": advice}, status=status)
+def _page(request: HttpRequest, status: int, title: str, advice: str, *, has_no_role: bool = False) -> HttpResponse:
+    context = {"status": status, "title": title, "advice": advice, "has_no_role": has_no_role}
+    return render(request, "dashboard/error.html", context, status=status)

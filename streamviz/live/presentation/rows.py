@@ -12,7 +12,7 @@ from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.calls import call_line
 from streamviz.live.presentation.spark import Spark, counts_of, spark_of
 from streamviz.live.presentation.strip import Strip, strip_of
-from streamviz.live.presentation.text import age, one_line, plain_reason, plural
+from streamviz.live.presentation.text import age, ago, one_line, plain_reason, plural
 from streamviz.live.presentation.views import StreamView
 
 _MOST_ASKS = 5
@@ -147,7 +147,7 @@ def _ask(block: BlockView, seconds: int, prefix: str) -> Ask:
 def last_of(quiet_since: int, ended_at: int | None, now: int) -> Clock:
     """The time since the newest chunk, or since the end."""
     if ended_at is not None:
-        return Clock(f"{max(0, now - ended_at) // 1_000_000} s ago", ended_at // 1000)
+        return Clock(ago((now - ended_at) / 1_000_000), ended_at // 1000)
     return Clock(age(now - quiet_since), quiet_since // 1000)
 
 
@@ -175,7 +175,7 @@ def _by_hand(stream: StreamView, now: int) -> list[Badge]:
     if last is None:
         return []
     word = f"{last.mark.done} by {one_line(last.by, 40)}"
-    return [Badge(word, last.mark.icon, _css(last), last.at // 1000, age(now - last.at))]
+    return [Badge(word, last.mark.icon, _css(last), last.at // 1000, ago((now - last.at) / 1_000_000))]
 
 
 def _is_halted_by_policy(stream: StreamView, state: marks.StateMark) -> bool:

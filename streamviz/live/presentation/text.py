@@ -6,6 +6,7 @@ import re
 # cannot be sent at all. Each is shown for what it is.
 _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 UNKNOWN = "–"
+_PERIODS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def printable(text: str) -> str:
@@ -48,6 +49,14 @@ def age(microseconds: int | None) -> str:
     if minutes < 60:
         return f"{minutes} m {rest} s"
     return f"{minutes // 60} h {minutes % 60} m"
+
+
+def ago(seconds: float) -> str:
+    """How long something is over, in the words of static/js/times.js: `now`, `8 s ago`, `4 min ago`, `12 d ago`."""
+    for length, unit in _PERIODS:
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit} ago"
+    return "now"
 
 
 def exact(microseconds: int | None) -> str:

@@ -25,8 +25,6 @@ register.filter("count", text.count)
 register.filter("money", text.money)
 register.filter("about", text.about)
 
-_PERIODS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-
 
 @register.simple_tag
 def icon(name: str, css: str = "") -> SafeString:
@@ -52,7 +50,7 @@ def moment(at: datetime | None) -> SafeString | str:
         at.isoformat(),
         absolute,
         int(at.timestamp() * 1000),
-        ago((timezone.now() - at).total_seconds()),
+        text.ago((timezone.now() - at).total_seconds()),
     )
 
 
@@ -61,11 +59,3 @@ def instant(at: datetime) -> SafeString:
     """A time in UTC, which a script says in the zone of whoever looks."""
     words = f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     return format_html('<time datetime="{}" data-at="{}">{}</time>', at.isoformat(), int(at.timestamp() * 1000), words)
-
-
-def ago(seconds: float) -> str:
-    """`now`, `8 s ago`, `4 min ago`, `3 h ago`, `12 d ago`."""
-    for length, unit in _PERIODS:
-        if seconds >= length:
-            return f"{int(seconds // length)} {unit} ago"
-    return "now"

@@ -3,6 +3,7 @@
 import pytest
 
 from streamviz.live.presentation import text
+from streamviz.live.presentation.rows import last_of
 
 
 @pytest.mark.parametrize(
@@ -49,3 +50,11 @@ def test_it_cuts_long_text_to_one_line() -> None:
     assert text.one_line("a\n\n b   c", 20) == "a b c"
     assert text.last_line("x" * 500 + " the\nend", 7) == "the end"
     assert (text.plural(1, "chunk"), text.plural(2, "chunk")) == ("1 chunk", "2 chunks")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(-5, "now"), (0.9, "now"), (59.9, "59 s ago"), (986, "16 min ago"), (90_000, "1 d ago")]
+)
+def test_a_row_says_when_its_stream_ended_as_the_script_goes_on_saying_it(seconds: float, words: str) -> None:
+    now = 1_000_000_000_000
+    assert last_of(0, now - int(seconds * 1_000_000), now).text == words
