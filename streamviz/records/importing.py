@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -14,8 +15,9 @@ from django.db import DataError, IntegrityError
 from streamviz.core.verdicts import Mode
 from streamviz.records.columns import bytes_from_line, clean
 from streamviz.records.exporting import VERSION, Line
-from streamviz.records.models import Annotation, ApiKey, DeletedStream, Policy, PolicyVersion, Session
+from streamviz.records.models import Annotation, ApiKey, DeletedStream, Policy, PolicyVersion, Session, Stream
 from streamviz.records.models.policies import OWN_CODE, PolicyFields
+from streamviz.records.partitions import day_of
 from streamviz.records.recorder import (
     BlockRecord,
     ChunksReceived,
@@ -31,12 +33,24 @@ from streamviz.records.writer.store import Store
 # The policies that verdicts from elsewhere point to have names of their own and are off: they judge nothing here.
 PREFIX = "imported-"
 
+# Clocks differ.
+_AHEAD = timedelta(days=1)
+
 # Those of before say nowhere that they are whole.
 _FIRST_WITH_END = 2
 
 # What a file that no `export` wrote, or that was damaged since, comes to.
 _FAULTS = (
-    *(msgspec.DecodeError, KeyError, TypeError, ValueError, OverflowError, AttributeError, struct.error),
+    *(
+        msgspec.DecodeError,
+        RecursionError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        AttributeError,
+        struct.error,
+    ),
     *(ValidationError, DataError, IntegrityError, psycopg.DataError, psycopg.IntegrityError),
 )
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
@@ -112,6 +126,9 @@ class Importing:
         if self._session is None:
             raise ValueError("it belongs to no session")
         stream_id = UUID(value["id"])
+        if (made := day_of(stream_id)) is not None and made > datetime.now(UTC).date() + _AHEAD:
+            # Its partition would never be dropped, and a file can have one for each day of many years.
+            raise ValueError("it says that it was made in days to come")
         self._annotation = msgspec.convert(value["annotation"], AnnotationLine) if "annotation" in value else None
         opened = StreamOpened(
             stream_id=stream_id,
@@ -176,6 +193,9 @@ class Importing:
         batch, self._stored = self._stored, None
         if batch is None or batch.opened is None or self._session is None:
             return
+        self.streams += 1
+        if Stream.objects.filter(pk=batch.stream_id).exists():
+            return
         DeletedStream.objects.filter(stream_id=batch.stream_id).delete()
         self._store.write([batch])
         if kept := self._annotation:
@@ -185,7 +205,6 @@ class Importing:
         session.is_starred |= self._session.is_starred
         session.note = session.note or clean(self._session.note)
         session.save(update_fields=["is_starred", "note"])
-        self.streams += 1
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Sessions as JSONL, out of one installation and into another."""
 
 import uuid
+from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,37 @@ def test_importing_what_is_here_changes_nothing(query: Query, session: uuid.UUID
     assert everything(query) == before
 
 
+def test_a_file_adds_nothing_to_a_stream_that_is_here_and_changes_nothing_of_it(
+    query: Query, session: uuid.UUID
+) -> None:
+    before = everything(query)
+    more = {
+        b'{"stream":': (b'"outcome":"completed"', b'"outcome":"halted"'),
+        b'{"block":': (b'"ordinal":', b'"ordinal":9'),
+        b'{"verdict":': (b'"number":', b'"number":9'),
+        b'{"annotation":': (b"flaky", b"theirs"),
+    }
+    lines = []
+    for line in export([session]):
+        old, new = next((changed for begins, changed in more.items() if line.startswith(begins)), (b"", b""))
+        lines.append(line.replace(old, new, 1) if old else line)
+        if line.startswith(b'{"chunk":'):
+            lines.append(line.replace(b'"seq":', b'"seq":9', 1))
+    assert len(lines) > len(list(export([session])))
+    take(lines)
+    assert everything(query) == before
+
+
+def test_a_stream_of_days_to_come_is_refused_and_makes_no_partition(query: Query, session: uuid.UUID) -> None:
+    before = query("SELECT count(*) FROM pg_class")
+    mine, theirs = str(id_at(day(2))), str(id_at(datetime(2097, 5, 1, tzinfo=UTC)))
+    lines = [line.replace(mine.encode(), theirs.encode()) for line in export([session])]
+    assert lines != list(export([session]))
+    with pytest.raises(NotAnExport, match="days to come"):
+        take(lines)
+    assert query("SELECT count(*) FROM pg_class") == before
+
+
 def test_policies_from_elsewhere_judge_nothing_here(query: Query, session: uuid.UUID) -> None:
     lines = list(export([session]))
     delete_session(session)
@@ -146,6 +178,7 @@ NOT_EXPORTS = {
     "an unknown line": [b'{"streamviz":{"version":1}}\n', b'{"surprise":{}}\n'],
     "a stream of no session": [b'{"streamviz":{"version":1}}\n', b'{"stream":{"id":"x"}}\n'],
     "a chunk of no stream": [b'{"streamviz":{"version":1}}\n', b'{"chunk":{"seq":0,"received_at":1,"raw":""}}\n'],
+    "a line without end": [b'{"streamviz":{"version":1}}\n', b'{"session":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_001],
     "two things in a line": [b'{"streamviz":{"version":1},"session":{}}\n'],
 }
 
