@@ -16,13 +16,15 @@ _AN_ID = re.compile(rb"[\w.:-]{1,100}")
 
 
 def tell(request: Any) -> None:
-    """Log a request of Daphne's that is over, once."""
-    if not log.isEnabledFor(logging.INFO):
+    """Log a request of Daphne's that is over, once. One that never was whole is none: what is refused before its body
+    has come has a line of its own."""
+    began_at = getattr(request, "request_start", None)
+    if began_at is None or not log.isEnabledFor(logging.INFO):
         return
     path = bytes(request.uri).partition(b"?")[0].decode("latin-1")[:_LONGEST_PATH]
     method = request.method.decode("latin-1")
     status = request.code if request._response_started else _LEFT
-    seconds = round(time.time() - request.request_start, 6)
+    seconds = round(time.time() - began_at, 6)
     fields = {
         "method": method,
         "path": path,

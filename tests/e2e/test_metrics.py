@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,6 +95,19 @@ def test_the_log_has_each_request_with_its_stream_as_json(proxied: Proxied) -> N
     assert "a-secret" not in proxied.server.output()
     refused = proxied.post({}, authorization="Bearer nobody").headers["x-request-id"]
     assert until(lambda: f'"request_id": "{refused}"' in proxied.server.output())
+
+
+@pytest.mark.parametrize("body", [b"content-length: 9\r\n\r\nhalf", b"transfer-encoding: chunked\r\n\r\nno size\r\n"])
+@pytest.mark.parametrize("key", ["nobody's", ""])
+def test_a_request_that_never_was_whole_fails_nothing(proxied: Proxied, body: bytes, key: str) -> None:
+    key = key or proxied.server.api_key
+    with socket.create_connection(("127.0.0.1", proxied.server.port), timeout=60) as client:
+        client.sendall(f"POST /v1/messages HTTP/1.1\r\nauthorization: Bearer {key}\r\n".encode() + body)
+        client.shutdown(socket.SHUT_WR)
+        while client.recv(65536):
+            pass
+    assert proxied.http.get("/healthz").status_code == 200
+    assert "Unhandled Error" not in proxied.server.output()
 
 
 @pytest.mark.parametrize("header", [{"x-forwarded-for": "203.0.113.7"}, {"host": "another.example:80"}])
