@@ -19,6 +19,7 @@ _READ_BYTES = 64 * 1024
 _MOST_WAITING = 1_000
 # What a program gets to end by itself, and then to heed SIGTERM.
 _END_SECONDS = 0.2
+_LOOK_SECONDS = 0.01
 # Of a line that is too long: its id is before or behind its result.
 _KEPT_BYTES = 200
 _ID = re.compile(
@@ -144,8 +145,17 @@ async def _end(process: Process) -> None:
     """The end of its input asks it to go; who stays is killed, and with it what it started."""
     assert process.stdin is not None
     process.stdin.close()
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for number, is_over in ((signal.SIGTERM, process.wait()), (signal.SIGKILL, _all_gone(process))):
         with suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), _END_SECONDS)
+            await asyncio.wait_for(is_over, _END_SECONDS)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
+
+
+async def _all_gone(process: Process) -> None:
+    """Return once the program is gone, with all that it started: nobody tells when the last of those is."""
+    await process.wait()
+    with suppress(ProcessLookupError, PermissionError):
+        while True:
+            os.killpg(process.pid, 0)
+            await asyncio.sleep(_LOOK_SECONDS)

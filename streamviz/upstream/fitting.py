@@ -47,6 +47,8 @@ _USUAL: JsonObject = {
 }
 # What a provider keeps or runs by itself, which one that is called in the chat format does not.
 _DONE_THERE = frozenset({"background", "container", "max_tool_calls", "mcp_servers", "previous_response_id"})
+# Of the responses' hints, those that LiteLLM does not say in chat.
+_LOST = frozenset({"store", "truncation", "prompt_cache_key", "prompt_cache_retention"})
 # What a client may offer beside its own functions. A model that has none of it answers all the same.
 _OFFERED_BESIDE = frozenset(
     {"code_interpreter", "image_generation", "namespace", "tool_search", "web_search", "web_search_preview"}
@@ -116,6 +118,8 @@ def _takes(target: Target, name: str) -> bool:
     """Whether a call in the format of chat can have this parameter."""
     if target.wire_format == GEMINI.name:
         return name != "safetySettings"
+    if target.wire_format == OPENAI_RESPONSES.name and name in _LOST:
+        return False
     return name not in _DONE_THERE and _has(target, name)
 
 

@@ -1,10 +1,16 @@
-"""Lines of a program that nobody vouches for."""
+"""A program that nobody vouches for: its lines, and its end."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamviz.executors.mcp_process import Lines, TooLong
+from streamviz.executors import mcp_process
+from streamviz.executors.mcp_process import Lines, TooLong, spoken_to
 
 MOST = 300
 
@@ -43,3 +49,45 @@ def test_a_long_line_says_what_it_answers(size: int, line: bytes, id: int | None
                 assert len(found.head) + len(found.tail) < MOST + 200
             else:
                 assert found == b"short"
+
+
+# It ends with its input; what it started says so once it may go on no longer.
+_PARENT = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[2]], stdin=subprocess.DEVNULL)
+sys.stdin.read()
+"""
+_CHILD = """
+import os, signal, sys
+def heed(*_):
+    os.write(file, b"done")
+    sys.exit()
+signal.signal(signal.SIGTERM, heed)
+file = os.open(sys.argv[1], os.O_WRONLY)
+os.write(file, b"begun ")
+signal.pause()
+"""
+
+
+async def test_what_a_program_started_has_time_to_end_though_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_process, "_END_SECONDS", 60)
+    note = tmp_path / "note"
+    os.mkfifo(note)
+    reading = os.open(note, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        async with spoken_to([sys.executable, "-IS", "-c", _PARENT, _CHILD, str(note)], {}, MOST):
+            while not (said := _read(reading)):
+                await asyncio.sleep(0)
+        assert said + _read(reading) == b"begun done"
+    finally:
+        os.close(reading)
+
+
+def _read(file: int) -> bytes:
+    """What is there; nothing where there is nothing yet."""
+    try:
+        return os.read(file, 100)
+    except BlockingIOError:
+        return b""

@@ -278,8 +278,9 @@ def test_called_as_chat_what_chat_does_not_have_is_refused(at: tuple[str, str], 
 
 
 def test_called_as_chat_hints_are_left_out_and_the_simulator_takes_the_rest() -> None:
-    asked = {"text": {"verbosity": "low"}, "temperature": 0.1, "top_p": 0.2, "max_output_tokens": 3}
+    hints = {"store": True, "truncation": "auto", "prompt_cache_key": "k"}
+    asked = {**hints, "text": {"verbosity": "low"}, "temperature": 0.1, "top_p": 0.2, "max_output_tokens": 3}
     request, left_out = fitted(OPENAI_RESPONSES, SIM, as_chat=True, **asked)
     assert {"temperature", "top_p", "max_output_tokens"} <= request.keys()
-    assert left_out == ("text.verbosity",)
+    assert left_out == (*hints, "text.verbosity")
     assert fitted(ANTHROPIC_MESSAGES, SIM, as_chat=True, stop_sequences=["END"]).request["stop_sequences"] == ["END"]
