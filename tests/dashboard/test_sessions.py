@@ -141,6 +141,13 @@ def test_a_bar_leads_to_its_streams(cast: Cast) -> None:
     assert in_table == [href for href, _ in bars]
 
 
+def test_tokens_that_nobody_told_are_one_dash(cast: Cast) -> None:
+    recorded(outcome="upstream_error")
+    page = cast["bob"].get("/sessions/?range=all").content.decode()
+    cells = re.findall(r'data-label="tokens">(.*?)</td>', page)
+    assert cells == ["–"]
+
+
 def test_an_estimate_says_that_it_is_one(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "SAMPLE", 0)
     monkeypatch.setattr(statistics, "ENOUGH", 1)

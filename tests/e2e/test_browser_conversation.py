@@ -117,6 +117,17 @@ def test_it_has_no_serious_fault_and_fits(run: Run, chromium: Browser, scheme: A
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
 
 
+# While it plays, the button has the ground that its text is made for.
+STAYS_READABLE = """button => {
+  const ground = () => getComputedStyle(button).backgroundColor;
+  const before = ground();
+  button.setAttribute("aria-pressed", "true");
+  const pressed = ground();
+  button.setAttribute("aria-pressed", "false");
+  return pressed === before;
+}"""
+
+
 def test_a_turn_is_played_again_and_its_tapes_are_compared(run: Run, chromium: Browser) -> None:
     Call(run.proxied, "dangerous?speed=8", "played-again").result()
     until(lambda: run.proxied.query(COUNT, "played-again")[0][0] == 1)
@@ -135,6 +146,7 @@ def test_a_turn_is_played_again_and_its_tapes_are_compared(run: Run, chromium: B
         page.locator("#scrub").fill("1")
         expect(page.locator("#played-chunk")).to_have_text("chunk 0")
         page.get_by_role("button", name="8×").click()
+        assert page.locator("#play").evaluate(STAYS_READABLE)
         page.locator("#play").press("Enter")
         expect(page.locator("#b0-text")).not_to_be_empty()
         expect(page.locator("#block-cards .is-denied")).to_be_visible()

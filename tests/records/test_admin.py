@@ -269,6 +269,7 @@ def test_an_administrator_names_mcp_servers(alice: Client) -> None:
     assert alice.post(f"{SERVERS}add/", MCP_SERVER).status_code == 302
     known = McpServer.objects.get().as_known()
     assert (known.command, known.tools) == (("mcp-files", "--root", "/srv/a b"), ("read_*",))
+    assert "is called mcp__files__ and its name" in alice.get(f"{SERVERS}add/").content.decode()
 
 
 @pytest.mark.parametrize(
