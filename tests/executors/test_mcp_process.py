@@ -54,7 +54,7 @@ def test_a_long_line_says_what_it_answers(size: int, line: bytes, id: int | None
 # It ends with its input; what it started says so once it may go on no longer.
 _PARENT = """
 import subprocess, sys
-subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[2]], stdin=subprocess.DEVNULL)
+subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[2]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 sys.stdin.read()
 """
 _CHILD = """
