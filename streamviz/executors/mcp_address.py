@@ -24,7 +24,8 @@ async def spoken_to(url: str, credential: str) -> AsyncIterator[Any]:
     if key := os.environ.get(credential, ""):
         headers["authorization"] = f"Bearer {key}"
     async with create_mcp_http_client(headers) as client:
-        client.follow_redirects = False  # no address is asked that no administrator chose
+        # No address is asked that no administrator chose; `follow_redirects` the package does not look at.
+        client.max_redirects = 0
         client.event_hooks = {"response": [_Bounding(Allowance())]}
         async with streamable_http_client(url, http_client=client, max_sse_event_size=MESSAGE_BYTES) as streams:
             yield streams

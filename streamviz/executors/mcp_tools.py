@@ -14,6 +14,7 @@ from streamviz.core.json_value import JsonObject, as_object, encode
 from streamviz.executors import mcp_process
 from streamviz.executors.mcp_bounds import MESSAGE_BYTES
 from streamviz.executors.tools import Tool, ToolFailed, shortened
+from streamviz.upstream.refusals import names_credential, without
 
 PREFIX = "mcp__"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -46,6 +47,12 @@ class McpServer:
         parts = urlsplit(self.url)
         return bool(self.credential) and parts.scheme == "http" and not is_loopback(parts.hostname or "")
 
+    @property
+    def secrets(self) -> list[str]:
+        """The credentials that it is given, the longest first, as one may begin another."""
+        names = {*filter(names_credential, self.variables), self.credential}
+        return sorted((os.environ[name] for name in names if name in os.environ), key=len, reverse=True)
+
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Sequence[Tool]]:
         from mcp import ClientSession  # with all that it imports it is loaded where it is needed
@@ -74,18 +81,19 @@ class McpServer:
             page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
             for each in page.tools:
                 if _NAME.fullmatch(each.name) and any(fnmatchcase(each.name, glob) for glob in self.tools):
-                    yield McpTool(self.prefix, each, session)
+                    yield McpTool(self, each, session)
             cursor = page.next_cursor
             if not cursor:
                 return
 
 
 class McpTool:
-    """A tool of an open server."""
+    """A tool of an open server. What that says models, clients and the record have, so its credentials are masked."""
 
-    def __init__(self, prefix: str, told: Any, session: Any) -> None:
-        self.name = prefix + told.name
-        self.description = shortened(told.description or "", _DESCRIPTION_CHARACTERS)
+    def __init__(self, server: McpServer, told: Any, session: Any) -> None:
+        self.name = server.prefix + told.name
+        self._secrets = server.secrets
+        self.description = shortened(self._masked(told.description or ""), _DESCRIPTION_CHARACTERS)
         schema = as_object(told.input_schema)
         self.parameters: JsonObject = schema if len(encode(schema)) <= _SCHEMA_BYTES else {}
         self._own_name = told.name
@@ -95,10 +103,16 @@ class McpTool:
         try:
             result = await self._session.call_tool(self._own_name, arguments)
         except Exception as error:  # The package's errors share no base, and some are of the transport.
-            raise ToolFailed(f"{self.name} did not answer: {error or type(error).__name__}") from error
-        text = "\n".join(_words(part) for part in getattr(result, "content", ()))
+            why = self._masked(str(error)) or type(error).__name__
+            raise ToolFailed(f"{self.name} did not answer: {why}") from error
+        text = self._masked("\n".join(_words(part) for part in getattr(result, "content", ())))
         if getattr(result, "is_error", True):
             raise ToolFailed(text or f"{self.name} failed.")
+        return text
+
+    def _masked(self, text: str) -> str:
+        for secret in self._secrets:
+            text = without(secret, text)
         return text
 
 

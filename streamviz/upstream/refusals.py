@@ -91,8 +91,13 @@ def told(message: str, key: str = "") -> str:
 
 def _secrets(key: str) -> list[str]:
     """This call's credential and those in the environment, the longest first."""
-    known = {value for name, value in os.environ.items() if _CREDENTIAL.search(name)} | {key}
+    known = {value for name, value in os.environ.items() if names_credential(name)} | {key}
     return sorted((value for value in known if len(value) >= SHORTEST_SECRET), key=len, reverse=True)
+
+
+def names_credential(variable: str) -> bool:
+    """Whether an environment variable has a credential, by its name."""
+    return _CREDENTIAL.search(variable) is not None
 
 
 def _providers_words(message: str) -> str:

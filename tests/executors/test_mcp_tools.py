@@ -59,6 +59,15 @@ async def test_its_tools_work_within_their_list(monkeypatch: pytest.MonkeyPatch)
         assert (await toolbox.run("mcp__calc__secret", "{}")).is_error
 
 
+async def test_its_credential_is_in_nothing_that_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALCULATOR_TOKEN", "precious-0123")
+    async with opened() as toolbox:
+        assert await toolbox.run("mcp__calc__token", "{}") == Result("***")
+        failed = await toolbox.run("mcp__calc__add", '{"a": "precious-0123", "b": 1}')
+        assert failed.is_error
+        assert "precious" not in failed.text
+
+
 async def test_one_that_dies_is_an_error_of_its_call_alone() -> None:
     async with opened() as toolbox:
         assert (await toolbox.run("mcp__calc__die", "{}")).is_error
@@ -147,3 +156,19 @@ async def test_one_at_an_address_works_too(address: str) -> None:
         assert await toolbox.run(*ADD) == Result("5")
         assert (await toolbox.run("mcp__calc__long", '{"bytes": 5000000}')).is_error
         assert await toolbox.run(*ADD) == Result("5")
+
+
+async def test_no_redirect_is_followed_not_even_to_the_same_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_KEY", "precious-0123")
+    asked = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1])
+        writer.write(b"HTTP/1.1 308 Moved\r\nlocation: /theirs\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", port := free_port()):
+        server = McpServer("moved", url=f"http://127.0.0.1:{port}/mcp", credential="MCP_KEY", tools=("*",))
+        async with opened(server) as toolbox:
+            assert len(toolbox.failures) == 1
+    assert asked == [b"/mcp"]
