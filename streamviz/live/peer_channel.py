@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import logging
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from time import monotonic
 
 import msgspec
 from channels.exceptions import ChannelFull
-from redis.exceptions import RedisError
 
 from streamviz.live import messages
 
@@ -17,7 +17,17 @@ log = logging.getLogger(__name__)
 GROUP = "streamviz.workers"
 POST_SECONDS = 2.0
 TELL_SECONDS = 60.0
-_FAILURES = (OSError, RedisError, ChannelFull)
+
+
+def away() -> tuple[type[Exception], ...]:
+    """What a layer raises that cannot be reached: Redis's errors among them where it has been imported, which takes as
+    long as a tenth of a server's start."""
+    redis = sys.modules.get("redis.exceptions")
+    return (OSError, redis.RedisError) if redis else (OSError,)
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    return *away(), ChannelFull, msgspec.DecodeError
 
 
 class PeerChannel:
@@ -43,7 +53,7 @@ class PeerChannel:
 
     async def close(self) -> None:
         """Leave them."""
-        with contextlib.suppress(*_FAILURES):
+        with contextlib.suppress(*_failures()):
             await self._layer.group_discard(GROUP, self.name)
 
     async def receive(self) -> messages.AnyMessage | None:
@@ -57,7 +67,7 @@ class PeerChannel:
                 message = messages.unpack(received["data"])
                 if message.sender != self.name:
                     return message
-        except (*_FAILURES, msgspec.DecodeError) as error:
+        except _failures() as error:
             self._note_failure(error)
             return None
 
@@ -89,12 +99,12 @@ class PeerChannel:
     def _surviving(self) -> Iterator[None]:
         try:
             yield
-        except _FAILURES as error:
+        except _failures() as error:
             self._note_failure(error)
 
     def _note_failure(self, error: Exception) -> None:
         """Said once a minute: there may be many messages in each second."""
-        if isinstance(error, OSError | RedisError):
+        if isinstance(error, away()):
             self._on_away()
         if monotonic() - self._failure_told_at >= TELL_SECONDS:
             self._failure_told_at = monotonic()

@@ -15,10 +15,10 @@ from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
 from msgspec import to_builtins
-from redis.exceptions import RedisError
 
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.live.fleet import machines_of, versions_of
+from streamviz.live.peer_channel import away
 from streamviz.live.publisher import publisher
 from streamviz.proxy.worker import worker
 from streamviz.records import replica
@@ -98,7 +98,7 @@ async def _channel_layer() -> str:
         name = await layer.new_channel()
         await layer.send(name, {"type": "probe", "data": b""})
         await layer.receive(name)
-    except (OSError, RedisError):
+    except away():
         return "cannot be reached"
     return OK
 

@@ -1,17 +1,21 @@
-"""LiteLLM is imported where a call may need it, and nowhere else: it is most of what a start costs."""
+"""What a start costs is what it imports: LiteLLM, where a call may need it, is most of that."""
 
-import os
 import subprocess
 import sys
 
 import pytest
 
 from streamviz.upstream.loading import is_needed
-from tests.services import ROOT
+from tests.services import ROOT, clean_environment
 
 SERVER = """
 import sys
+import django
+
+django.setup()
+assert not {"jsonschema", "jsonpath", "litellm"} & set(sys.modules), "nothing has made a policy yet"
 import streamviz.serving.asgi
+assert "redis" not in sys.modules, "there is none"
 from streamviz.core.tokens import Tokens
 from streamviz.upstream import targets
 from streamviz.upstream.prices import most_output, price
@@ -27,7 +31,7 @@ print("litellm" in sys.modules)
 
 def test_a_server_of_simulated_models_does_without(bare_environment: pytest.MonkeyPatch) -> None:
     command = [sys.executable, "-W", "ignore", "-c", SERVER]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, env=clean_environment(), check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["False", "True"]
 
 

@@ -6,13 +6,13 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import streamviz.policies.registry
+import streamviz.policies
 
 
 def _rule_fields():
     """What a policy, each version of it and a backtest have in common."""
     return [
-        ("kind", models.CharField(choices=streamviz.policies.registry.kinds, max_length=50)),
+        ("kind", models.CharField(choices=streamviz.policies.kinds, max_length=50)),
         ("parameters", models.JSONField(blank=True, default=dict)),
         (
             "mode",
