@@ -3,8 +3,6 @@
 import gc
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,12 +15,15 @@ import httpx
 import hypothesis
 import pytest
 from django.conf import settings
+from django.core.management import call_command
+from django.db import connections
 from playwright.sync_api import Browser, sync_playwright
+from pytest_django import DjangoDbBlocker
 
 from streamviz import environment
 from streamviz.ops.embedded_postgres import EmbeddedPostgres, django_settings
 from tests.recordings import RECORDINGS
-from tests.services import ROOT, NewDatabase, Redis, Serving, Streamviz, clean_environment, fresh_database
+from tests.services import NewDatabase, Redis, Serving, Streamviz, fresh_database
 from tests.thorough import examples
 
 # How long an example takes says how busy the machine is, and must not decide whether a test passes.
@@ -120,18 +121,33 @@ def postgres() -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(postgres: dict[str, Any]) -> None:
-    """Point Django at that server; pytest-django calls this before it makes the test database."""
-    settings.DATABASES["default"].update(postgres)
+def migrated(postgres: dict[str, Any], django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """The name of a database as `manage.py migrate` leaves it: copies of it take a hundredth of the time."""
+    with fresh_database(postgres) as url:
+        name = urlsplit(url).path[1:]
+        connection = connections["default"]
+        before = connection.settings_dict
+        connection.settings_dict = before | postgres | {"NAME": name}
+        try:
+            with django_db_blocker.unblock():
+                call_command("migrate", verbosity=0)
+                connection.close()
+        finally:
+            connection.settings_dict = before
+        yield name
 
 
 @pytest.fixture(scope="session")
-def new_database(postgres: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[NewDatabase]:
-    """Make databases as `manage.py migrate` leaves them: copies of one, as that takes a hundredth of the time."""
-    with fresh_database(postgres) as template:
-        environment = clean_environment(DATABASE_URL=template, VAR_DIR=str(tmp_path_factory.mktemp("var")))
-        subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
-        yield partial(fresh_database, postgres, urlsplit(template).path[1:])
+def django_db_modify_db_settings(postgres: dict[str, Any], migrated: str) -> None:
+    """Point Django at that server; pytest-django calls this before it makes the test database."""
+    settings.DATABASES["default"].update(postgres)
+    settings.DATABASES["default"]["TEST"]["TEMPLATE"] = migrated
+
+
+@pytest.fixture(scope="session")
+def new_database(postgres: dict[str, Any], migrated: str) -> NewDatabase:
+    """Make databases as `manage.py migrate` leaves them."""
+    return partial(fresh_database, postgres, migrated)
 
 
 @pytest.fixture
@@ -199,6 +215,13 @@ def serving(new_database: NewDatabase, tmp_path_factory: pytest.TempPathFactory)
 @pytest.fixture(scope="session")
 def shared_server(serving: Serving) -> Iterator[Streamviz]:
     """A streamviz for all tests that leave nothing behind that others would notice: routes and sessions have names of
-    their own, and policies are switched back. The simulator is a provider too, and replays the recorded streams."""
-    with serving(SIMULATED_KEY="sk-simulated", SIMULATOR_REPLAY_DIR=str(RECORDINGS)) as server:
+    their own, and policies are switched back. The simulator is a provider too, and a site may call models."""
+    with serving(SIMULATED_KEY="sk-simulated", CORS_ORIGINS="https://app.example") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def replaying_server(serving: Serving) -> Iterator[Streamviz]:
+    """The same for tests that have its simulator replay the recorded streams, so that nobody else has these to read."""
+    with serving(SIMULATOR_REPLAY_DIR=str(RECORDINGS)) as server:
         yield server

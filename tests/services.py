@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote, urlencode
 
+import httpx
 import psycopg
 from psycopg import sql
 
@@ -109,6 +110,7 @@ class Program:
 class Streamviz:
     """`manage.py up` on ports of its own. Its folder and database outlive `stop` and `kill`, as a person's would.
 
+    `cookies` are the administrator's, once somebody has signed in with the one-time link for all who share it.
     `command` and `folder`: another way to say `manage.py`, and where.
     """
 
@@ -121,6 +123,7 @@ class Streamviz:
         self.var_dir = var_dir
         self.api_key = ""
         self.sign_in_link = ""
+        self.cookies: httpx.Cookies | None = None
         self._outputs: list[str] = []
         self._program: Program | None = None
         self.environment = clean_environment(

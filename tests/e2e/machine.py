@@ -13,6 +13,7 @@ from uuid import UUID
 
 import httpx
 import psycopg
+from django.contrib.auth.hashers import make_password
 
 from streamviz.records.models.access import digest
 from tests.e2e.load import ENDED, Tape
@@ -20,6 +21,11 @@ from tests.e2e.proxied import CLIENT_TAPE, until
 from tests.services import ROOT, Program, clean_environment, free_port
 
 ADMINISTRATOR = {"username": "alice", "password": "correct horse battery"}
+NEW_ADMINISTRATOR = """
+INSERT INTO auth_user (
+    username, password, first_name, last_name, email, is_superuser, is_staff, is_active, date_joined
+) VALUES (%s, %s, '', '', 'a@example.com', true, true, true, now())
+"""
 STREAMS = """
 SELECT session.name, stream.id, stream.outcome, stream.error, stream.chunk_count, stream.frame_count
 FROM records_stream AS stream JOIN records_session AS session ON session.id = session_id
@@ -67,8 +73,8 @@ class Machine:
 
     def add_administrator(self) -> None:
         """Somebody who may see and do everything."""
-        self.environment["DJANGO_SUPERUSER_PASSWORD"] = ADMINISTRATOR["password"]
-        self.manage("createsuperuser", "--noinput", "--username", ADMINISTRATOR["username"], "--email", "a@example.com")
+        with psycopg.connect(self.database_url) as connection:
+            connection.execute(NEW_ADMINISTRATOR, [ADMINISTRATOR["username"], make_password(ADMINISTRATOR["password"])])
 
     @contextmanager
     def browser(self) -> Iterator[httpx.Client]:

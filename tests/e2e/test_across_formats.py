@@ -11,7 +11,7 @@ import pytest
 
 from tests.clients.provider import ANSWER, STEPS, THOUGHT
 from tests.e2e.proxied import Proxied, until
-from tests.services import Program, Serving, clean_environment, free_port
+from tests.services import Program, Streamviz, clean_environment, free_port
 
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, '')"
 QUESTION = "Do five steps"
@@ -33,9 +33,9 @@ def provider() -> Iterator[tuple[Program, int]]:
 
 
 @pytest.fixture(scope="module")
-def proxied(serving: Serving, provider: tuple[Program, int]) -> Iterator[Proxied]:
+def proxied(shared_server: Streamviz, provider: tuple[Program, int]) -> Iterator[Proxied]:
     _, port = provider
-    with serving() as running, Proxied(running) as found:
+    with Proxied(shared_server) as found:
         found.query(ROUTE, "gpt", "openai/scripted-1", f"http://127.0.0.1:{port}/v1")
         found.query(ROUTE, "claude", "anthropic/scripted-1", f"http://127.0.0.1:{port}")
         found.query(ROUTE, "thinker", "anthropic/claude-sonnet-4-5", f"http://127.0.0.1:{port}")

@@ -22,8 +22,8 @@ SCENARIOS = ("tools", "thinking", "error-midstream", "error-429")
 
 
 @pytest.fixture(scope="module")
-def proxied(shared_server: Streamviz) -> Iterator[Proxied]:
-    with Proxied(shared_server) as found:
+def proxied(replaying_server: Streamviz) -> Iterator[Proxied]:
+    with Proxied(replaying_server) as found:
         for scenario in SCENARIOS:
             found.query(ROUTE, f"google-{scenario}", f"gemini/{scenario}?speed=inf", f"{found.simulator.url}/v1beta")
             found.query(ROUTE, f"deepseek-{scenario}", f"deepseek/{scenario}?speed=inf", f"{found.simulator.url}/v1")

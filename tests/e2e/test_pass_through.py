@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.proxied import Proxied, until
 from tests.e2e.test_client_credentials import kept_of
-from tests.services import Serving
+from tests.services import Streamviz
 
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, %s)"
 RECORD = (
@@ -22,7 +22,7 @@ RECORD = (
     " WHERE name = %s AND outcome <> ''"
 )
 FORM = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nsecret words\r\n--x--\r\n'
-CREDENTIAL = "sk-of-the-operator-0123456789"
+CREDENTIAL = "sk-simulated"
 
 
 class Upstream(BaseHTTPRequestHandler):
@@ -68,10 +68,10 @@ def upstream() -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def proxied(serving: Serving, upstream: int) -> Iterator[Proxied]:
-    with serving(OPERATORS_KEY=CREDENTIAL) as server, Proxied(server) as found:
-        found.query(ROUTE, "files", "openai/any", f"http://127.0.0.1:{upstream}/v1", "OPERATORS_KEY")
-        found.query(ROUTE, "claude", "anthropic/any", f"http://127.0.0.1:{upstream}", "OPERATORS_KEY")
+def proxied(shared_server: Streamviz, upstream: int) -> Iterator[Proxied]:
+    with Proxied(shared_server) as found:
+        found.query(ROUTE, "files", "openai/any", f"http://127.0.0.1:{upstream}/v1", "SIMULATED_KEY")
+        found.query(ROUTE, "batches", "anthropic/any", f"http://127.0.0.1:{upstream}", "SIMULATED_KEY")
         until(lambda: ask(found, "GET", "/v1/files")[0] == 200)
         found.sign_in()
         yield found
@@ -150,7 +150,7 @@ def test_what_names_no_provider_goes_to_the_keys(proxied: Proxied) -> None:
 
 
 def test_another_vendors_provider_has_its_own_paths_and_credential(proxied: Proxied) -> None:
-    own = {"x-streamviz-provider": "claude", "anthropic-version": "2023-06-01"}
+    own = {"x-streamviz-provider": "batches", "anthropic-version": "2023-06-01"}
     assert ask(proxied, "GET", "/v1/messages/batches", **own)[0] == 200
     _, path, sent, _ = Upstream.asked[-1]
     assert (path, sent["x-api-key"]) == ("/v1/messages/batches", CREDENTIAL)

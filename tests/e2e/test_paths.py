@@ -11,7 +11,7 @@ import pytest
 
 from streamviz.proxy.unpacking import zstd
 from tests.e2e.proxied import MESSAGES, Proxied, until
-from tests.services import Serving, Streamviz
+from tests.services import Streamviz
 
 
 @pytest.fixture(scope="module")
@@ -152,17 +152,16 @@ def test_a_bearer_token_of_a_proxys_keeps_nobody_from_pages(proxied: Proxied, ta
     assert found == status
 
 
-def test_only_pages_of_named_sites_may_call(serving: Serving) -> None:
-    site = "https://app.example"
+def test_only_pages_of_named_sites_may_call(proxied: Proxied) -> None:
+    site = proxied.server.environment["CORS_ORIGINS"]
     asked = {"origin": site, "access-control-request-method": "POST", "access-control-request-headers": "x-api-key"}
-    with serving(CORS_ORIGINS=site) as server, Proxied(server) as proxied:
-        status, headers, _ = raw(proxied, "OPTIONS", "/v1/messages", **asked)
-        told = headers["access-control-allow-origin"], headers["access-control-allow-headers"]
-        assert (status, *told) == (204, site, "x-api-key")
-        for target, status in (("/v1/models", 200), ("/v1/none", 404)):
-            found, headers, _ = raw(proxied, "GET", target, origin=site)
-            assert (found, headers["access-control-allow-origin"]) == (status, site)
-            _, headers, _ = raw(proxied, "GET", target, origin="https://other.example")
-            assert "access-control-allow-origin" not in headers
-        _, headers, _ = raw(proxied, "POST", "/v1/messages", CALL, origin=site, authorization="Bearer none")
-        assert headers["access-control-allow-origin"] == site
+    status, headers, _ = raw(proxied, "OPTIONS", "/v1/messages", **asked)
+    told = headers["access-control-allow-origin"], headers["access-control-allow-headers"]
+    assert (status, *told) == (204, site, "x-api-key")
+    for target, status in (("/v1/models", 200), ("/v1/none", 404)):
+        found, headers, _ = raw(proxied, "GET", target, origin=site)
+        assert (found, headers["access-control-allow-origin"]) == (status, site)
+        _, headers, _ = raw(proxied, "GET", target, origin="https://other.example")
+        assert "access-control-allow-origin" not in headers
+    _, headers, _ = raw(proxied, "POST", "/v1/messages", CALL, origin=site, authorization="Bearer none")
+    assert headers["access-control-allow-origin"] == site

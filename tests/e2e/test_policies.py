@@ -21,7 +21,7 @@ from google.genai.errors import APIError as GoogleError
 from google.genai.types import HttpOptions
 
 from tests.e2e.proxied import MESSAGES, Proxied, until
-from tests.services import Serving
+from tests.services import Streamviz
 
 FIELDS: dict[str, Any] = {
     "models_scope": "", "keys_scope": "", "kinds_scope": "", "tools_scope": "", "fail_open": False, "time_limit": 30,
@@ -63,8 +63,8 @@ class Guarded(Proxied):
 
 
 @pytest.fixture(scope="module")
-def server(serving: Serving) -> Iterator[Guarded]:
-    with serving(PORTAL_KEY="sk-portal") as running, Guarded(running) as found:
+def server(shared_server: Streamviz) -> Iterator[Guarded]:
+    with Guarded(shared_server) as found:
         yield found
 
 
@@ -353,7 +353,7 @@ def portal() -> Iterator[str]:
 
 def test_a_judge_that_answers_in_html_has_failed(guarded: Guarded, session: str, portal: str) -> None:
     guarded.query("INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, %s)",
-                  "portal", "openai/m", portal, "PORTAL_KEY")  # fmt: skip
+                  "portal", "openai/m", portal, "SIMULATED_KEY")  # fmt: skip
     guarded.add("llm_judge", judging(0) | {"model": "portal"}, **SCOPE)
     assert b"run_shell" not in guarded.ask("dangerous?speed=inf", session).body
     kept = guarded.recorded(session)

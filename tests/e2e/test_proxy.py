@@ -17,7 +17,7 @@ import pytest
 
 from streamviz.simulator.scenarios import SCENARIOS
 from tests.e2e.proxied import MESSAGES, Proxied, until
-from tests.services import Serving
+from tests.services import Streamviz
 
 REFUSALS = {"error-400": 400, "error-401": 401, "error-429": 429, "error-500": 500}
 BROKEN = {"error-midstream", "garbage", "no-finish", "disconnect"}
@@ -31,8 +31,8 @@ def model(scenario: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def proxied(serving: Serving) -> Iterator[Proxied]:
-    with serving(SIMULATED_KEY="sk-simulated") as server, Proxied(server) as found:
+def proxied(shared_server: Streamviz) -> Iterator[Proxied]:
+    with Proxied(shared_server) as found:
         yield found
 
 
@@ -101,9 +101,10 @@ def test_the_sdk_is_told_that_a_stream_broke(proxied: Proxied, scenario: str) ->
 
 def test_the_first_delta_is_there_while_upstream_still_sends(proxied: Proxied) -> None:
     named = "sim/content?chunks=100000&pace=20"
+    before = {each["id"] for each in proxied.open_upstream()}
     with proxied.sdk.chat.completions.create(model=named, messages=MESSAGES, stream=True) as stream:
         assert next(chunk for chunk in stream if chunk.choices and chunk.choices[0].delta.content)
-        [still_sending] = proxied.open_upstream()
+        [still_sending] = [each for each in proxied.open_upstream() if each["id"] not in before]
     assert proxied.simulator.get_json(f"/_ended/{still_sending['id']}")["closed_early"] is True
 
 
@@ -421,10 +422,11 @@ def test_a_client_that_leaves_at_the_last_word_has_everything(lingering: Proxied
 
 
 @pytest.fixture(scope="module")
-def guarded(proxied: Proxied) -> Proxied:
+def guarded(proxied: Proxied) -> Iterator[Proxied]:
     """The same streamviz, whose guard these tests switch from here on; its administrator is signed in."""
     proxied.sign_in()
-    return proxied
+    yield proxied
+    proxied.switch("shell-guard", "off")
 
 
 def judged(guarded: Proxied, mode: str, session: str) -> int:

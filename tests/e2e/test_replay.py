@@ -19,9 +19,9 @@ BLOCKS = "SELECT kind, text FROM records_block WHERE stream_id = %s ORDER BY ord
 
 
 @pytest.fixture(scope="module")
-def replaying(shared_server: Streamviz) -> Iterator[Proxied]:
+def replaying(replaying_server: Streamviz) -> Iterator[Proxied]:
     """A streamviz whose simulator replays the recorded streams."""
-    with Proxied(shared_server) as found:
+    with Proxied(replaying_server) as found:
         yield found
 
 

@@ -9,7 +9,7 @@ import pytest
 from streamviz.records.models.access import digest
 from tests.e2e.proxied import MESSAGES, Recorded, until
 from tests.e2e.test_policies import Guarded
-from tests.services import Serving
+from tests.services import Streamviz
 
 TIMES = "SELECT received_at FROM records_chunk WHERE stream_id = %s ORDER BY seq"
 FIRST_TOOL = "SELECT name FROM records_block WHERE stream_id = %s ORDER BY ordinal LIMIT 1"
@@ -23,8 +23,8 @@ SAID: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def proxied(serving: Serving) -> Iterator[Guarded]:
-    with serving() as server, Guarded(server) as found:
+def proxied(shared_server: Streamviz) -> Iterator[Guarded]:
+    with Guarded(shared_server) as found:
         yield found
 
 
