@@ -1,5 +1,7 @@
 """The frame around a stream's pages."""
 
+import re
+
 import pytest
 
 from streamviz.dashboard.exports import markdown
@@ -12,6 +14,14 @@ def test_it_links_to_the_events_while_the_stream_runs_and_afterwards(cast: Cast,
     page = cast["bob"].get(f"/streams/{stream.pk}/").content.decode()
     link = f"/api/streams/{stream.pk}/events"
     assert f'href="{link}"' in page
+
+
+def test_an_export_is_asked_for_by_its_form_alone(cast: Cast) -> None:
+    stream = recorded()
+    page = cast["bob"].get(f"/streams/{stream.pk}/").content.decode()
+    asked = re.findall(rf'href="/streams/{stream.pk}/export/\?([^"]*)"', page)
+    assert "as=har" in asked
+    assert all(re.fullmatch(r"as=\w+", each) for each in asked)
 
 
 PAYLOAD = '{"mimeType": "image/<b>png", "data": "QUJD"}'
