@@ -20,8 +20,9 @@ from streamviz.core.events import (
     StreamFinished,
     UsageUpdated,
 )
+from streamviz.core.json_lines import AnyFraming
 from streamviz.core.json_value import JsonObject
-from streamviz.core.sse import SSEEvent, SSEParser
+from streamviz.core.sse import SSEEvent
 from streamviz.core.wire import AGGREGATORS
 
 __all__ = [
@@ -46,7 +47,7 @@ FORMATS = tuple(sorted(AGGREGATORS))
 
 
 class Aggregator:
-    """One response's server-sent events, in one of FORMATS, as they come.
+    """One response's server-sent events, in one of FORMATS, as they come; or JSON, an object a line or a whole answer.
 
     `on_event` is called with each event, in order, once `blocks` has taken it in; what it raises, whoever feeds the
     bytes gets. Nothing bounds how much is kept: that is its caller's to do. Raises KeyError for another format.
@@ -60,7 +61,7 @@ class Aggregator:
     def clear(self) -> None:
         """Ready for the next stream; nothing of the last one is left."""
         self._aggregator.clear()
-        self._parser = SSEParser()
+        self._parser = AnyFraming()
         self._seq = 0
 
     def aggregate(self, data: bytes) -> list[StreamEvent]:

@@ -1,5 +1,6 @@
 """The library, as somebody uses it who has nothing else of the project: its docs' examples, run with msgspec alone."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from streamviz.aggregate import FORMATS, Aggregator, AlreadyComplete, NothingAggregated, StreamEvent
+from streamviz.aggregate import FORMATS, Aggregator, AlreadyComplete, NothingAggregated, StreamEvent, StreamFailed
 from streamviz.core.wire import WIRE_FORMATS
 from tests.services import ROOT
 
@@ -125,3 +126,38 @@ def test_a_file_that_grows_is_told_as_it_grows(tmp_path: Path) -> None:
     assert [line for line in lines if '"stream_finished"' in line] == [
         '{"type": "stream_finished", "reason": "tool_use", "choice": 0}\n'
     ]
+
+
+SAID = {"choices": [{"index": 0, "delta": {"content": "Good \u2713"}}]}
+ENDED = {"choices": [{"index": 0, "delta": {"content": " day"}, "finish_reason": "stop"}]}
+WHOLE = {"choices": [{"index": 0, "message": {"content": "Good \u2713 day"}, "finish_reason": "stop"}]}
+LINES = [json.dumps(each, ensure_ascii=False).encode() for each in (SAID, ENDED)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"data: %s\r\n\r\n: a comment\r\n\r\ndata: %s\r\n\r\n" % (*LINES,),
+        b"\xef\xbb\xbfdata:%s\n\ndata:%s\n\n" % (*LINES,),
+        b"%s\n%s" % (*LINES,),
+        b"\xef\xbb\xbf\r\n%s\r\n\r\n%s\r\n" % (*LINES,),
+        b"[%s\n,\n%s]\n" % (*LINES,),
+        json.dumps(WHOLE).encode(),
+        json.dumps(WHOLE, indent=2).encode(),
+    ],
+)
+def test_whatever_it_is_framed_in_is_read(data: bytes, size: int) -> None:
+    stream = Aggregator("openai_chat")
+    for start in range(0, len(data), size):
+        stream.aggregate(data[start : start + size])
+    stream.close()
+    assert ([block.text for block in stream.blocks], stream.finish_reason) == (["Good \u2713 day"], "stop")
+
+
+def test_json_that_is_cut_off_is_a_failure() -> None:
+    stream = Aggregator("openai_chat")
+    stream.aggregate(LINES[0] + b"\n" + LINES[1][:-3])
+    [failure] = [event for event in stream.close() if isinstance(event, StreamFailed)]
+    assert "not a JSON object" in failure.message
+    assert [block.text for block in stream.blocks] == ["Good \u2713"]

@@ -1,5 +1,6 @@
 """`manage.py aggregate` as people run it: files in, one JSON object a line out, no database anywhere."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from streamviz.ops.management.commands.aggregate import growing
 from tests.recordings import RECORDED_FORMATS, differences, recorded
 from tests.services import ROOT, clean_environment
 
@@ -72,3 +74,25 @@ def test_every_recorded_stream_is_as_expected(wire_format: str) -> None:
     lines = aggregate(wire_format, *files)
     wrong = {file.stem: differences(file, line) for file, line in zip(files, lines, strict=True)}
     assert not {stem: found for stem, found in wrong.items() if found}
+
+
+def test_a_compressed_file_is_read_and_a_damaged_one_is_an_error(tmp_path: Path) -> None:
+    packed = gzip.compress(HELLO)
+    files = [written(tmp_path, name, data) for name, data in (("packed", packed), ("cut", packed[:-9]))]
+    good, bad = aggregate("openai_chat", *files)
+    assert good["blocks"][0]["text"] == "Hello"
+    assert list(bad) == ["error"]
+
+
+def test_a_file_that_is_cut_or_replaced_is_followed_from_its_beginning(tmp_path: Path) -> None:
+    file = written(tmp_path, "grows", b"one")
+    pieces = growing(file)
+    assert next(pieces) == b"one"
+    file.write_bytes(b"2")
+    assert next(pieces) == b"2"
+    written(tmp_path, "new", b"three").rename(file)
+    assert next(pieces) == b"three"
+    with file.open("ab") as more:
+        more.write(b" four")
+    assert next(pieces) == b" four"
+    pieces.close()

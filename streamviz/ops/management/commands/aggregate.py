@@ -1,10 +1,15 @@
 """`manage.py aggregate FORMAT FILE…`: recorded streams as their blocks, or one that grows as its events."""
 
+import gzip
 import json
+import os
 import time
+import zlib
 from argparse import ArgumentParser
+from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 from django.core.management.base import BaseCommand, CommandError
@@ -12,13 +17,14 @@ from django.core.management.base import BaseCommand, CommandError
 from streamviz.aggregate import Aggregator, StreamEvent
 from streamviz.core.aggregator import Chunk
 from streamviz.core.errors import StreamvizError
+from streamviz.core.json_lines import AnyFraming
 from streamviz.core.json_value import JsonObject
-from streamviz.core.sse import events_in
 from streamviz.core.summary import summary
 from streamviz.core.wire import AGGREGATORS
 
 _PIECE_BYTES = 65_536
 _LOOK_SECONDS = 0.1
+_GZIP = b"\x1f\x8b"
 
 
 class Command(BaseCommand):
@@ -46,12 +52,10 @@ class Command(BaseCommand):
             raise CommandError("--follow takes one file.")
         stream = Aggregator(wire_format, self._say)
         try:
-            with files[0].open("rb") as file:
-                while not stream.is_over:
-                    if piece := file.read(_PIECE_BYTES):
-                        stream.aggregate(piece)
-                    else:
-                        time.sleep(_LOOK_SECONDS)
+            for piece in growing(files[0]):
+                stream.aggregate(piece)
+                if stream.is_over:
+                    break
         except OSError as error:
             raise CommandError(str(error)) from None
         except KeyboardInterrupt:
@@ -63,18 +67,45 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
+def growing(path: Path) -> Generator[bytes]:
+    """What is in a file and what is added to it, for ever. One that was cut, or that another took the place of, is read
+    from its beginning. Raises OSError where there is none at first."""
+    file = path.open("rb")
+    try:
+        while True:
+            if piece := file.read(_PIECE_BYTES):
+                yield piece
+                continue
+            time.sleep(_LOOK_SECONDS)
+            if _is_other(file, path):
+                file.close()
+                file = path.open("rb")
+    finally:
+        file.close()
+
+
+def _is_other(file: BinaryIO, path: Path) -> bool:
+    """Whether a file at its end is not the one, or no longer as long as the one, that is there now."""
+    with suppress(FileNotFoundError):
+        there = path.stat()
+        return not os.path.samestat(os.fstat(file.fileno()), there) or there.st_size < file.tell()
+    return False
+
+
 def _aggregated(wire_format: str, file: Path) -> JsonObject:
     """The file's stream, or the error that it led to: one bad file must not hide the others."""
     try:
-        return aggregate_bytes(wire_format, file.read_bytes())
-    except (OSError, StreamvizError) as error:
+        data = file.read_bytes()
+        return aggregate_bytes(wire_format, gzip.decompress(data) if data.startswith(_GZIP) else data)
+    except (OSError, EOFError, zlib.error, StreamvizError) as error:
         return {"error": str(error)}
 
 
 def aggregate_bytes(wire_format: str, data: bytes) -> JsonObject:
     """What a recorded stream adds up to."""
     aggregator = AGGREGATORS[wire_format]()
-    for seq, event in enumerate(events_in(data)):
+    parser = AnyFraming()
+    for seq, event in enumerate([*parser.feed(data), *parser.close()]):
         aggregator.aggregate(Chunk(seq, 0, event.raw, event.data, event.name))
     aggregator.close()
     return summary(aggregator.state)
