@@ -3,12 +3,10 @@
 import os
 import re
 import secrets
-from contextlib import suppress
 from difflib import get_close_matches
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -16,6 +14,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 from streamviz import cores
+from streamviz.made_once import made_once
 
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
@@ -221,18 +220,7 @@ def kept_secret(path: Path) -> str:
     """A secret made once and kept in a file that only its owner can read. Raises ImproperlyConfigured where the folder
     cannot be written to."""
     try:
-        if not path.exists():
-            _make_secret(path)
-        return path.read_text().strip()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return made_once(path, lambda: secrets.token_urlsafe(50)).strip()
     except OSError as error:
         raise ImproperlyConfigured(f"VAR_DIR={path.parent} cannot be used: {error.strerror}.") from None
-
-
-def _make_secret(path: Path) -> None:
-    """Whole or not at all, and once, whoever else is about to make it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile("w", dir=path.parent, prefix=path.name) as fresh:  # its owner's alone
-        fresh.write(secrets.token_urlsafe(50))
-        fresh.flush()
-        with suppress(FileExistsError):
-            os.link(fresh.name, path)

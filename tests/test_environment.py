@@ -10,6 +10,7 @@ from django.urls import get_resolver
 
 from streamviz import environment
 from streamviz.live.routing import websocket_urlpatterns
+from streamviz.records.journal.folder import machine_id
 
 
 @pytest.mark.parametrize(("word", "meant"), [("1", True), ("Yes", True), ("off", False), ("0", False), (" ", True)])
@@ -84,6 +85,15 @@ def test_processes_that_start_together_keep_the_same_secret(tmp_path: Path) -> N
             found = set(starting.map(environment.kept_secret, [tmp_path / str(number) / "secret"] * 4))
         assert len(found) == 1
         assert len(found.pop()) > 50
+
+
+def test_it_is_kept_on_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    assert environment.kept_secret(tmp_path / "secret") == environment.kept_secret(tmp_path / "secret")
+    assert machine_id(tmp_path / "journal") == machine_id(tmp_path / "journal")
 
 
 def test_a_folder_that_cannot_be_used_is_said_in_a_line(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import UUID
 
+from streamviz.made_once import made_once
 from streamviz.records.ids import uuid7
 
 LOCK = "lock"
@@ -66,15 +67,7 @@ def make_private(root: Path) -> None:
 
 def machine_id(root: Path) -> str:
     """What this machine is called among others, kept beside the journals. Raises OSError where that cannot be."""
-    kept = private_folder(root) / MACHINE
-    if not kept.exists():
-        fresh = root / f".{uuid7()}"
-        fresh.touch(0o600)
-        fresh.write_text(str(uuid7()))
-        with suppress(FileExistsError):  # another process was first
-            os.link(fresh, kept)
-        fresh.unlink()
-    return kept.read_text()
+    return made_once(private_folder(root) / MACHINE, lambda: str(uuid7()))
 
 
 def journals(root: Path) -> list[Path]:
