@@ -3,18 +3,23 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import OperationalError, connections
+from django.db import OperationalError, connection, connections, transaction
 from psycopg.types.json import Jsonb
 
+from streamviz.records.database import conninfo
 from streamviz.records.migrations import _days
 from streamviz.records.partitions import STREAMS, days_left_out, make_days
+from tests.e2e.proxied import until
+from tests.records.conftest import Query
 from tests.records.history import id_at
 from tests.services import ROOT, NewDatabase, clean_environment, fresh_database
 
@@ -219,7 +224,7 @@ class Partitioning:
 
 @pytest.fixture
 def partitioning(
-    former_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any
+    former_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, django_db_setup: None, django_db_blocker: Any
 ) -> Iterator[Partitioning]:
     assert migrate(former_url, tmp_path, "records", "0036").stderr == ""
     name = psycopg.conninfo.conninfo_to_dict(former_url)["dbname"]
@@ -261,9 +266,56 @@ def test_given_up_it_leaves_tables_that_take_all_days(
                 reader.rollback()
 
         partitioning.before = see
-        with pytest.raises(OperationalError):
+        with pytest.raises(OperationalError, match="are in use"):
             partitioning.run()
     assert partitioning.left() == []
+
+
+def test_what_it_has_to_leave_bounded_is_in_the_log(
+    partitioning: Partitioning, former_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(_days, "TRIES", 3)
+    with psycopg.connect(former_url) as reader:
+
+        def see(statement: str) -> None:
+            if statement == _days._LOCK:
+                reader.execute("SELECT FROM records_block")
+
+        partitioning.before = see
+        with pytest.raises(OperationalError, match="are in use"):
+            partitioning.run()
+    assert partitioning.left() == ["records_block"]
+    [said] = [record.getMessage() for record in caplog.records if record.name == _days.__name__]
+    assert said.endswith("ALTER TABLE records_block DROP CONSTRAINT IF EXISTS before_days")
+
+
+def test_a_lock_that_came_to_a_deadlock_is_tried_again(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_days, "PAUSE_SECONDS", 0)
+    tries: list[str] = []
+
+    def step() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL deadlock_timeout = 10")
+            cursor.execute("LOCK records_stall IN ACCESS EXCLUSIVE MODE")
+            tries.append("again" if tries else "once")
+            if len(tries) == 1:
+                has_locked.set()
+                until(lambda: bool(query("SELECT 1 FROM pg_locks WHERE locktype = 'relation' AND NOT granted")))
+            cursor.execute("LOCK records_lintnote IN ACCESS EXCLUSIVE MODE")
+
+    def lock_otherwise() -> None:
+        with psycopg.connect(conninfo()) as connected:
+            connected.execute("SET deadlock_timeout = 60000; LOCK records_lintnote IN ACCESS EXCLUSIVE MODE")
+            has_locked.wait()
+            connected.execute("LOCK records_stall IN ACCESS EXCLUSIVE MODE")
+
+    has_locked = Event()
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(lock_otherwise)
+        until(lambda: bool(query("SELECT 1 FROM pg_locks WHERE relation = 'records_lintnote'::regclass")))
+        _days._patiently(step)
+        other.result()
+    assert len(tries) > 1
 
 
 def test_interrupted_it_leaves_tables_that_take_all_days(partitioning: Partitioning) -> None:

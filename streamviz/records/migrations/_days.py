@@ -1,5 +1,6 @@
 """Streams, and what belongs to them, in partitions by the time in their ids, so that what is over is dropped whole."""
 
+import logging
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -8,6 +9,8 @@ from typing import Any
 
 from django.db import OperationalError, transaction
 from psycopg.errors import DeadlockDetected, LockNotAvailable
+
+log = logging.getLogger(__name__)
 
 # The key by which each is partitioned; whoever locks several does so in this order, which is the writer's.
 TABLES = {
@@ -25,6 +28,8 @@ DAYS_AHEAD = 14
 # Whoever waits for a whole table keeps all waiting who come after, so each waits for `lock_timeout`, but often.
 TRIES = 100
 PAUSE_SECONDS = 3.0
+
+LEFT_BOUND = "streams of more than %d days ahead cannot be stored until you migrate again, or have Postgres run: %s"
 
 PARTITIONS = r"""
 DROP FUNCTION streamviz_make_day(date);
@@ -163,13 +168,14 @@ def _is_done(step: Callable[[], Any]) -> bool:
 
 
 def _uncheck(cursor: Any) -> None:
-    """Whoever reads one table does not keep the others."""
-    left = [partial(cursor.execute, _UNCHECK.format(table=table)) for table in TABLES]
+    """Whoever reads one table does not keep the others. What is kept for too long is named in the log."""
+    left = list(TABLES)
     for _ in range(TRIES):
-        left = [step for step in left if not _is_done(step)]
+        left = [table for table in left if not _is_done(partial(cursor.execute, _UNCHECK.format(table=table)))]
         if not left:
             return
         time.sleep(PAUSE_SECONDS)
+    log.error(LEFT_BOUND, DAYS_AHEAD, "; ".join(_UNCHECK.format(table=table) for table in left))
 
 
 def _check(cursor: Any, bound: str) -> None:
