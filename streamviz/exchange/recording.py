@@ -10,6 +10,8 @@ from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened
 
 # Latencies are measured over the newest chunks, so that a long stream costs no more a second than a short one.
 _LATENCY_CHUNKS = 2_000
+# A row of the Live page is made again and again, and has room for a hundred.
+_OUTLINED = 500
 # What is dear to work out.
 _UNKNOWN = Percentiles(None, None)
 
@@ -59,10 +61,14 @@ def entries_of(stream: LiveStream) -> StreamEntries:
 
 
 def outline_of(stream: LiveStream, asked_characters: int) -> StreamEntries:
-    """The same without chunks' times, and of texts only the beginning of what a person is asked about."""
-    context = stream.context
-    blocks = [_block(block, context, _asked(block, context, asked_characters)) for block in stream.state.blocks]
-    return _entries(stream, blocks, NO_TIMES)
+    """The same without chunks' times, and of texts only the beginning of what a person is asked about. Of very many
+    blocks it has the newest, and those that are held."""
+    context, blocks = stream.context, stream.state.blocks
+    earlier = len(blocks) - _OUTLINED
+    held = [number for number, hold in context.holds.items() if number < earlier and hold.ended_at is None]
+    outlined = [*(blocks[number] for number in held[:_OUTLINED]), *blocks[-_OUTLINED:]]
+    told = [_block(block, context, _asked(block, context, asked_characters)) for block in outlined]
+    return _entries(stream, told, NO_TIMES)
 
 
 def times_of(stream: LiveStream) -> Times:

@@ -1,10 +1,12 @@
 """What is told of rows: little while only text grows, everything when something else is new."""
 
+from streamviz.core.events import BlockKind, BlockStarted
 from streamviz.live.exports import Exports
 from streamviz.live.feed import Feed
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.spark import counts_of
-from streamviz.live.row_sources import SECOND, RowSources
+from streamviz.live.presentation.strip import strip_of
+from streamviz.live.row_sources import SECOND, RowSources, whole
 from tests.core.support import active, deny_names
 from tests.live.support import Running
 
@@ -78,3 +80,13 @@ async def test_of_times_a_row_is_told_what_it_shows() -> None:
     assert (source.view.chunk_count, list(source.view.received_at)) == (100, [])
     assert source.counts == counts_of(running.stream.received_at, running.now)
     assert sum(source.counts) == len(source.counts) == 24
+
+
+async def test_of_very_many_blocks_a_row_has_the_newest_and_those_that_are_held() -> None:
+    running = await Running(policies=[active(deny_names("rm"))]).call("{", "rm")
+    for number in range(1_500):
+        running.stream.state.apply(BlockStarted(1 + number, BlockKind.CONTENT))
+    view = whole(running.stream, running.now).view
+    assert view is not None
+    assert (len(view.blocks), [block.ordinal for block in view.held]) == (501, [0])
+    assert strip_of(view).words.startswith("1,401 earlier, ")

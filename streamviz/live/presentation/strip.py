@@ -41,7 +41,7 @@ class Strip(NamedTuple):
 def strip_of(stream: StreamView) -> Strip:
     """The strip of a stream, of its newest blocks where there are very many."""
     blocks = stream.blocks[-_MOST:]
-    hidden = len(stream.blocks) - len(blocks)
+    hidden = blocks[-1].ordinal + 1 - len(blocks) if blocks else 0
     widths = _widths(blocks)
     segments, x = [], 0.0
     for block, width in zip(blocks, widths, strict=True):
