@@ -61,6 +61,8 @@ def has_text(value: object) -> bool:
     """Whether a value has anything that could be text, or a call."""
     if isinstance(value, str):
         return not is_word(value)
+    if not value or isinstance(value, int | float):
+        return False  # as where there may be hundreds of thousands
     for level in levels(value):
         texts = {*level.texts, *chain.from_iterable(level.objects)}
         if any(map(dict.get, level.objects, repeat("name"))) or not all(map(_WORD.fullmatch, texts)):

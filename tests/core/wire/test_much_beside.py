@@ -73,3 +73,19 @@ async def test_a_part_of_many_members_costs_the_same_for_each(place: str) -> Non
     counts = (10, 500, 1_000, 1_500)
     _, few, more, most = [await lines(format, payload({f"k{n}": "w" for n in range(count)})) for count in counts]
     assert most - more < 1.05 * (more - few) + 50
+
+
+# Each with how many lines it may run for each.
+NUMBERS: dict[str, tuple[int, str, Any]] = {
+    "tokens": (20, "openai_chat", lambda ones: {"choices": [{"delta": {}, "logprobs": {"content": ones}}]}),
+    "parts": (80, "anthropic_messages", lambda ones: {"type": "message", "id": "m", "content": ones}),
+    "items": (40, "openai_responses", lambda ones: {"id": "r", "object": "response", "output": ones}),
+    "candidates": (60, "gemini", lambda ones: {"candidates": ones}),
+}
+
+
+@pytest.mark.parametrize("place", NUMBERS)
+async def test_what_is_no_part_of_an_answer_runs_few_lines(place: str) -> None:
+    most, format, payload = NUMBERS[place]
+    few, many = [await lines(format, payload([1] * count)) for count in (10, 1_010)]
+    assert many - few < most * 1_000

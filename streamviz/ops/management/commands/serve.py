@@ -49,6 +49,8 @@ def serve() -> None:
     from streamviz.serving.sharing import Share
 
     gc.enable()
+    # The event loop waits for so long (s), several times a chunk, where a thread has work: 5 ms are the default.
+    sys.setswitchinterval(0.001)
     limits = Limits(settings.CLIENT_SILENCE_SECONDS, settings.TRUSTED_PROXIES)
     drain = partial(worker.drain, settings.STOP_GRACE_SECONDS)
     if settings.LISTENER:
