@@ -1,9 +1,8 @@
 """The live pages under what happens to real ones: lost sockets, restarts, people who come late, several workers."""
 
 import re
-import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import psutil
@@ -12,9 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.browsing import Call, Visitor, grown
 from tests.e2e.proxied import Proxied, until
-from tests.services import Program, Serving, Streamviz, free_port
+from tests.services import Serving, Streamviz
 
-MakeServer = Callable[..., Streamviz]
 # Longer than anything that a test does meanwhile.
 LONG = "content?chunks=50000&pace=20"
 SOCKET = "document.getElementById('socket')['htmx-internal-data'].webSocket.socket"
@@ -317,43 +315,3 @@ def test_a_run_is_a_row_that_unfolds_and_its_page_has_its_calls(alice: Visitor, 
         expect(page.get_by_role("heading", name="Calls of this run")).to_be_visible()
         expect(page.get_by_role("link", name="tools 1")).to_be_visible()
     assert alice.complaints == []
-
-
-def worker(server: Streamviz) -> tuple[Program, str]:
-    """Another worker of the same streamviz, and where it is."""
-    port = free_port()
-    program = Program([sys.executable, "manage.py", "serve"], server.environment | {"PORT": str(port)})
-    program.wait_for("Listening on")
-    return program, f"http://127.0.0.1:{port}"
-
-
-def test_two_workers_on_redis(chromium: Browser, make_server: MakeServer, redis_url: str) -> None:
-    server = make_server(REDIS_URL=redis_url).start()
-    program, base_url = worker(server)
-    try:
-        with Proxied(server) as proxied, Visitor(chromium, base_url) as alice:
-            alice.sign_in(server.sign_in_link.replace(server.base_url, base_url))
-            alice.open("/")
-            session = new_session()
-            cancelled = Call(proxied, LONG, session)
-            alice.page.get_by_role("link", name=session).click()
-            grown(alice.page, "#peek #b0-text")
-            alice.open(stream_path(proxied, session))
-            grown(alice.page, "#b0-text")
-            alice.page.get_by_text("Cancel stream").click()
-            alice.page.get_by_role("button", name="Yes, cancel it").click()
-            expect(alice.page.locator("#stream-state")).to_contain_text("halted")
-            cancelled.join(120)
-            assert "cancelled by an operator" in str(cancelled.error)
-
-            second = new_session()
-            call = Call(proxied, "content?chunks=300&pace=30&seed=8", second)
-            alice.open(stream_path(proxied, second))
-            grown(alice.page, "#b0-text")
-            text = call.result().text
-            expect(alice.page.locator("#pill")).to_have_text("finished")
-            assert text_of(alice) == text
-            assert alice.complaints == []
-    finally:
-        program.process.terminate()
-        program.wait()
