@@ -9,7 +9,7 @@ from streamviz.records.queries.lint import Broken
 from streamviz.records.queries.statistics import Bucket
 
 # What a spreadsheet would take for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _COUNTS = (
     *("streams", "running", "completed", "halted", "failed", "left", "interrupted"),
     *("input_tokens", "cached_tokens", "output_tokens", "estimated", "cost"),

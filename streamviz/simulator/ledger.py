@@ -13,7 +13,7 @@ from streamviz.simulator.request import NOT_JSON
 
 MOST_EXCHANGES = 2_000
 MOST_BYTES = 128 * 1024 * 1024
-CREDENTIALS = frozenset({"authorization", "x-api-key", "api-key", "cookie", "proxy-authorization"})
+CREDENTIALS = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "proxy-authorization"})
 
 
 class Exchange:

@@ -7,9 +7,11 @@ from io import StringIO
 from math import floor, log10
 from uuid import UUID
 
+import pytest
 from django.utils import timezone
 
 from streamviz.dashboard.comparing import Compared, headline, other_total
+from streamviz.dashboard.stats_csv import csv_of
 from streamviz.dashboard.timespans import chosen
 from streamviz.records.models import Block, Stream
 from streamviz.records.queries.filters import Filters
@@ -61,6 +63,12 @@ def test_of_very_many_streams_some_tell_what_tools_came_to(cast: Cast) -> None:
             stream=stream, ordinal=0, kind="tool_call", name="bash", first_seq=0, last_seq=0, started_at=NOON
         )
     assert tools(Filters(), 5, 32) == [("bash", 32, 32, None, 64.0)]
+
+
+@pytest.mark.parametrize("begins", ["=", "+", "-", "@", "\t=", "\r=", "\n=", "＝", "＋", "－", "＠"])
+def test_no_cell_is_a_formula_in_any_spreadsheet(begins: str) -> None:
+    [[cell]] = csv.reader(StringIO(csv_of([[f"{begins}cmd()"]]), newline=""))
+    assert cell == f"'{begins}cmd()"
 
 
 def test_tables_are_had_as_csv_and_no_name_is_a_formula(cast: Cast) -> None:

@@ -279,6 +279,8 @@ def test_an_administrator_names_mcp_servers(alice: Client) -> None:
         {"command": ""},
         {"command": "it's"},
         {"name": "My files"},
+        {"name": "my__files"},
+        {"name": "files_"},
         {"tools": ""},
         {"command": "", "url": "http://mcp.example.com/mcp", "credential": "MCP_KEY"},
     ],

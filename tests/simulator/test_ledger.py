@@ -8,10 +8,11 @@ from streamviz.simulator.ledger import Ledger
 
 
 def test_credentials_are_hashed() -> None:
-    headers = {"Authorization": "Bearer secret", "X-Api-Key": "secret", "Accept": "*/*"}
+    headers = {"Authorization": "Bearer secret", "X-Api-Key": "secret", "X-Goog-Api-Key": "secret", "Accept": "*/*"}
     with Ledger().exchange("POST", "/", headers, b"{}") as exchange:
         digest = "sha256:" + hashlib.sha256(b"secret").hexdigest()
-        assert exchange.headers == {"authorization": digest, "x-api-key": digest, "accept": "*/*"}
+        hashed = dict.fromkeys(("authorization", "x-api-key", "x-goog-api-key"), digest)
+        assert exchange.headers == {**hashed, "accept": "*/*"}
 
 
 def test_an_exception_closes_early() -> None:

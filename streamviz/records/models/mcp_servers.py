@@ -47,7 +47,12 @@ class McpServer(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Raises ValidationError where it has not one of command and URL, or one that cannot be used."""
+        """Raises ValidationError where it has not one of command and URL, or one that cannot be used, and for a name
+        with which a tool of it could be called as one of another server is."""
+        if "__" in self.name or self.name.endswith("_"):
+            raise ValidationError(
+                {"name": "It has no two _ in a row, and none at its end: they stand before a tool's name."}
+            )
         if bool(self.command.strip()) == bool(self.url):
             raise ValidationError("It has a command or a URL, one of them.")
         if self.url and (why := wrong_with_url(self.url)):
