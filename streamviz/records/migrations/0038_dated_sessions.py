@@ -3,15 +3,6 @@ session's time are looked into for them."""
 
 from django.db import migrations, models
 
-# Index stream_newest, from end to end.
-NOT_DATED = """
-UPDATE records_session SET is_dated = false WHERE id IN (
-    SELECT session_id FROM records_stream
-    WHERE id < streamviz_first_id(requested_at - interval '1 day')
-        OR id >= streamviz_first_id(requested_at + interval '1 day')
-)
-"""
-
 
 class Migration(migrations.Migration):
     dependencies = [("records", "0037_days_of_streams")]
@@ -27,5 +18,4 @@ class Migration(migrations.Migration):
                 " its.",
             ),
         ),
-        migrations.RunSQL(NOT_DATED, migrations.RunSQL.noop),
     ]
