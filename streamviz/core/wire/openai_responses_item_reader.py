@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
-from streamviz.core.calls import PROVIDER_RUN
+from streamviz.core.calls import PROVIDER_RUN, Runner
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text
 from streamviz.core.wire.arguments import as_arguments, as_input
@@ -112,7 +112,9 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
         """What is never told as a whole is what it was announced as; what is cut off stays so."""
         for block in item.unsealed:
             begun = {key: value for key, value in item.told.pop(block.ordinal, {}).items() if not is_empty(value)}
-            if begun and not (block.length or block.is_sealed):
+            # Whose result it is to be is none of what is in it.
+            is_told = bool(begun) and not (is_broken and begun.keys() <= {"call_id"})
+            if is_told and not (block.length or block.is_sealed):
                 text = as_json_text(begun)
                 self._grow(block, text[:-1] if is_broken else text)
 
@@ -133,8 +135,10 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
             self._contradict("a call's arguments are not those that it was announced with")
         if item.begun is not None and not (came and fits):
             text = as_arguments(item.begun)
-            # What is cut off could have gone on within its object.
-            self._grow(block, text[:-1] if is_broken and isinstance(item.begun, dict) else text)
+            # Where the provider carries it out, what is cut off could have gone on within its object. A client may
+            # carry out what it was announced, so that is judged as a whole.
+            goes_on_within = is_broken and isinstance(item.begun, dict) and block.runner is Runner.PROVIDER
+            self._grow(block, text[:-1] if goes_on_within else text)
 
     # Calls
 

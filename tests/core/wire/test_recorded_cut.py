@@ -7,7 +7,8 @@ from itertools import accumulate
 import pytest
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import StreamState
+from streamviz.core.blocks import StreamState, ToolCallStreamBlock
+from streamviz.core.calls import Runner
 from streamviz.core.wire import AGGREGATORS
 from tests.core.support import parse
 from tests.recordings import RECORDED_FORMATS, recorded, telling
@@ -46,14 +47,16 @@ def test_a_stream_that_is_cut_gives_a_prefix(format: str) -> None:
                 assert got.is_sealed, (path.stem, at)
 
 
-def test_what_a_call_is_announced_with_is_how_its_arguments_begin() -> None:
-    for path in recorded("openai_responses"):
+def test_what_an_item_is_announced_with_is_how_it_begins() -> None:
+    """But for a call that its client may carry out: of that all is judged."""
+    for path in telling("openai_responses"):
         chunks = parse(path.read_bytes())
         announced = [at for at, chunk in enumerate(chunks, 1) if b'_item.added"' in chunk.raw and b"_call" in chunk.raw]
         whole = state_of("openai_responses", chunks).blocks if announced else []
         for at in announced:
             for got, want in zip(state_of("openai_responses", chunks[:at]).blocks, whole, strict=False):
-                assert want.text.startswith(got.text), (path.stem, at)
+                is_clients = isinstance(got, ToolCallStreamBlock) and got.runner is Runner.CLIENT
+                assert is_clients or want.text.startswith(got.text), (path.stem, at)
 
 
 def state_of(format: str, chunks: list[Chunk]) -> StreamState:
