@@ -37,6 +37,8 @@ class _Opinion:
     question: Question | None = None
     failure: str = ""
     by: str = ""
+    formed_at: int = 0
+    """When it had a verdict without asking."""
     at: int = 0
     is_by_hand: bool = False
 
@@ -120,11 +122,12 @@ class Judging(Generic[SubjectT]):
         if isinstance(said, Consult):
             self._ask(opinion, active, active.time_limit, context, consult=said)
         elif not isinstance(said, Failed):
-            opinion.verdict = said
+            opinion.verdict, opinion.formed_at = said, context.now()
         elif isinstance(said.error, TakesLong):
             self._ask(opinion, active, active.time_limit, context, work=Work(active.policy, self.subject, context))
         else:
             opinion.verdict, opinion.failure = active.failed(said.words), said.words
+            opinion.formed_at = context.now()
 
     def _said(self, active: ActivePolicy, began: int, context: ChainContext) -> Verdict | Consult | None:
         said = self._hook(active, self.subject)
@@ -200,12 +203,11 @@ class Judging(Generic[SubjectT]):
         if opinion.verdict is None:
             return
         at = opinion.at or context.now()
+        took = (opinion.at or opinion.formed_at or at) - opinion.began
         subject = Subject.REQUEST if self.ordinal is None else Subject.BLOCK
         had = self.client_had
         context.judgements.append(
-            Judgement(
-                active, self.ordinal, opinion.verdict, at, at - opinion.began, opinion.failure, subject, opinion.by, had
-            )
+            Judgement(active, self.ordinal, opinion.verdict, at, took, opinion.failure, subject, opinion.by, had)
         )
 
 

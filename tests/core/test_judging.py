@@ -98,6 +98,16 @@ async def test_three_slow_judges_of_one_block_are_asked_at_once_and_heard_in_ord
     assert took[2] < took[1] < took[0]
 
 
+async def test_how_long_one_waited_for_another_is_not_what_it_took() -> None:
+    it = Asked([judge("slow"), active(deny_names("rm"), name="quick")])
+    await it.finish(TWO[:1])
+    for _ in range(20):
+        it.context.now()  # the clock of tests goes on each time it is looked at
+    it.answer(1, "allow")
+    slow, quick = (judgement.took for judgement in it.context.judgements)
+    assert quick < 20 < slow
+
+
 async def test_the_first_that_denies_ends_it_and_nobody_behind_it_is_waited_for() -> None:
     it = Asked([judge("a"), judge("b"), judge("c")])
     await it.finish(TWO[:1])
