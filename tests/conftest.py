@@ -22,6 +22,7 @@ from pytest_django import DjangoDbBlocker
 
 from streamviz import environment
 from streamviz.ops.embedded_postgres import EmbeddedPostgres, django_settings
+from tests.emptying import empty_quickly
 from tests.recordings import RECORDINGS
 from tests.services import NewDatabase, Redis, Serving, Streamviz, fresh_database
 from tests.thorough import examples
@@ -31,6 +32,7 @@ hypothesis.settings.register_profile(
     "untimed", max_examples=examples(), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("untimed")
+empty_quickly()
 
 TIERS = ("unit", "integration", "e2e", "clients")
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
