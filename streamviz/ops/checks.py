@@ -60,8 +60,9 @@ def require_free_port(host: str, port: int, variable: str) -> None:
             why = "is in use by another program"
         else:
             why = f"cannot be used ({(error.strerror or str(error)).lower()})"
+        other = port + 80 if port < 60_000 else port - 80
         raise Fault(
-            f"Port {port} on {host} {why}. Set {variable} to another one, as in: {variable}={port + 80} make run"
+            f"Port {port} on {host} {why}. Set {variable} to another one, such as {variable}={other}."
         ) from None
 
 

@@ -29,7 +29,9 @@ def test_a_free_port_is_fine() -> None:
 
 
 def test_a_port_in_use_is_a_fault() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(Fault, match="is in use by another program"):
+    # However it was started: `make run`, a command of the package, or a container.
+    said = r"is in use by another program\. Set PORT to another one, such as PORT=[0-9]+\.$"
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(Fault, match=said):
         checks.require_free_port("127.0.0.1", other.getsockname()[1], "PORT")
 
 
