@@ -57,7 +57,8 @@ def as_upstream_error(error: Exception, key: str = "") -> UpstreamError:
         return UpstreamError(502, "upstream sent something that is not JSON")
     status = getattr(error, "status_code", None)
     # The headers of `response` are LiteLLM's own; what the provider sent is here.
-    headers = told_headers(getattr(error, "litellm_response_headers", None) or {}, key)
+    came = told_headers(getattr(error, "litellm_response_headers", None) or {})
+    headers = {name: _without_secrets(value, key) for name, value in came.items()}
     headers.pop("content-type", None)
     message = str(getattr(error, "message", None) or str(error) or type(error).__name__)
     if not isinstance(status, int) or not 400 <= status < 600:
@@ -83,10 +84,14 @@ def told_headers(headers: Mapping[str, str], key: str = "") -> dict[str, str]:
 
 def told(message: str, key: str = "") -> str:
     """A message as clients may have it: without tracebacks, paths of this machine and credentials, and not too long."""
-    for secret in _secrets(key):
-        message = message.replace(secret, "…")
-    message = _PATH.sub("…", _TRACEBACK.sub("", message))
+    message = _PATH.sub("…", _TRACEBACK.sub("", _without_secrets(message, key)))
     return message[:MOST_CHARACTERS] or "the call failed"
+
+
+def _without_secrets(text: str, key: str) -> str:
+    for secret in _secrets(key):
+        text = text.replace(secret, "…")
+    return text
 
 
 def _secrets(key: str) -> list[str]:

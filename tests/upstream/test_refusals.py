@@ -77,7 +77,8 @@ def test_rate_limits_and_request_ids_stay() -> None:
     assert as_upstream_error(failed).headers == {name.lower(): value for name, value in answered.items()}
 
 
-def test_nor_in_a_header() -> None:
+def test_nor_in_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "sk-environment-1")
     failed = Failed("refused", 401)
-    failed.litellm_response_headers = {"x-request-id": "for sk-own-22222"}
-    assert as_upstream_error(failed, "sk-own-22222").headers == {"x-request-id": "for ***"}
+    failed.litellm_response_headers = {"x-request-id": "for sk-own-22222 and sk-environment-1"}
+    assert as_upstream_error(failed, "sk-own-22222").headers == {"x-request-id": "for … and …"}
