@@ -270,6 +270,8 @@ LOGGING = {
         "mcp": {"level": "CRITICAL"},
         # In detail it shows the headers of signed requests.
         "botocore": {"level": "WARNING"},
+        # And what a page was to show.
+        "django.template": {"level": "WARNING"},
         "daphne": {"level": "WARNING"},
         "twisted": {"level": "WARNING"},
         "asyncio": {"level": "WARNING"},

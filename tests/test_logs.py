@@ -4,6 +4,7 @@ import sys
 from contextvars import copy_context
 
 import pytest
+from django.template import Context, Template
 
 from streamviz.logs import JsonFormatter, LineFormatter, about_stream, redact
 
@@ -68,3 +69,10 @@ def test_json_is_one_line_that_names_its_stream_and_hides_credentials() -> None:
     assert told["time"].endswith("Z")
     outside = logging.LogRecord("a", logging.INFO, __file__, 1, "of no stream", (), None)
     assert "stream" not in json.loads(JsonFormatter().format(outside))
+
+
+def test_no_detail_of_the_log_has_what_a_page_was_to_show(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "django")
+    Template("{{ said.nothing }}").render(Context({"said": "what a client wrote"}))
+    assert "what a client wrote" not in caplog.text
