@@ -38,7 +38,7 @@ def decode(data: bytes | str) -> object:
         raise ValueError("nested too deeply") from None
     except ValueError:
         value = _decode_leniently(data.decode("utf-8", "replace"))
-    _require_shallow(data)
+    require_shallow(data)
     return value
 
 
@@ -49,7 +49,7 @@ def decode_strictly(text: str) -> object:
         value = _decode(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    _require_shallow(text.encode())
+    require_shallow(text.encode())
     return value
 
 
@@ -129,7 +129,7 @@ def _number(text: str) -> int | float | None:
     return number if isfinite(number) else None
 
 
-def _require_shallow(data: bytes) -> None:
+def require_shallow(data: bytes) -> None:
     """Raises ValueError where JSON is nested too deeply. It is told from the text: a look at each value would take
     longer than reading them did."""
     if data.count(b"{") + data.count(b"[") <= MAX_DEPTH:

@@ -9,7 +9,7 @@ import msgspec
 from django.conf import settings
 
 from streamviz.core.errors import RequestError
-from streamviz.core.json_value import JsonObject, as_object, as_text, encode, has_more_values
+from streamviz.core.json_value import JsonObject, as_object, as_text, encode, has_more_values, require_shallow
 from streamviz.core.request import ModelCall
 from streamviz.core.request_credentials import without_credentials
 from streamviz.core.wire import EMBEDDINGS, GEMINI
@@ -101,14 +101,17 @@ class ModelRequest:
 def decoded(body: bytes, tokens: int = 0) -> JsonObject:
     """The object that a request is, with so many values more as it may have in tokens.
 
-    Raises RequestError where it is none (400) or has too many values (413).
+    Raises RequestError where it is none, or is nested deeper than what is stored is read (400), or has too many values
+    (413).
     """
     _require_values(body, settings.ANSWER_BOUNDS.values + tokens, "MAX_VALUES")
     try:
-        return _decoded(body)
+        fields = _decoded(body)
+        require_shallow(body)
+        return fields
     except msgspec.ValidationError as error:
         raise RequestError(400, f"The request body must be a JSON object: {error}", code="invalid_json") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise RequestError(400, f"The request body is not valid JSON: {error}", code="invalid_json") from error
 
 

@@ -1,13 +1,13 @@
 """What is done with each request in the event loop: a megabyte of small things costs no line for each, or few."""
 
 import json
-import sys
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from streamviz.core.json_value import MAX_DEPTH
 from streamviz.core.request import ModelCall
 from streamviz.core.wire import AGGREGATORS, WIRE_FORMATS
 from streamviz.proxy.requests import ModelRequest, read_request
@@ -65,7 +65,7 @@ async def test_a_step_costs_little_for_each_thing(step: str, things: str) -> Non
 
 def test_a_schema_that_is_nested_deeply_begins_a_stream_all_the_same() -> None:
     schema: dict[str, Any] = {}
-    for _ in range(sys.getrecursionlimit() // 3):
+    for _ in range(MAX_DEPTH - 6):  # what stands around it
         schema = {"items": schema}
     tools = [{"functionDeclarations": [{"name": "f", "parameters": schema}]}]
     body = json.dumps({"model": "m", "contents": [], "tools": tools}).encode()

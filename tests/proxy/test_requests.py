@@ -5,6 +5,7 @@ import json
 import pytest
 
 from streamviz.core.errors import RequestError
+from streamviz.core.json_value import MAX_DEPTH, decode
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.proxy.requests import read_request
 from streamviz.upstream.other_models import require_one_model
@@ -37,3 +38,14 @@ def test_a_model_in_other_capitals_is_another() -> None:
     request = read_request(b'{"model":"m","Model":"n","messages":[]}', OPENAI_CHAT)
     with pytest.raises(RequestError, match="could name models other than"):
         require_one_model(request.fields)
+
+
+def test_it_is_nested_no_deeper_than_what_is_kept_of_it_can_be_read() -> None:
+    def nested(depth: int) -> bytes:
+        return b'{"model":"m","messages":[],"tools":' + b"[" * depth + b"]" * depth + b"}"
+
+    kept = read_request(nested(MAX_DEPTH - 1), OPENAI_CHAT).kept
+    assert decode(kept) == json.loads(kept)
+    with pytest.raises(RequestError, match="nested too deeply") as refused:
+        read_request(nested(MAX_DEPTH), OPENAI_CHAT)
+    assert (refused.value.status, refused.value.code) == (400, "invalid_json")

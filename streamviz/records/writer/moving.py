@@ -87,8 +87,8 @@ class Moving:
     def _close_open_streams(self) -> None:
         left = open_streams(self._store.connection, self.worker)
         for stream_id in left:
-            closed = end_of(self._store.connection, stream_id)
-            self._write_all([Batch(stream_id, self.worker, closed=closed)])
+            if closed := end_of(self._store.connection, stream_id):
+                self._write_all([Batch(stream_id, self.worker, closed=closed)])
         if left:
             log.warning("%d streams were open when their worker ended; closed where they stopped", len(left))
 

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 # A stream that ended is in Postgres about so long after.
 POLL_SECONDS = 0.05
 RETRY_SECONDS = 1.0
+# A journal of which something is not understood is read again from its beginning, so not as soon.
+ANEW_SECONDS = 60
 _ATTEMPTS = 10
 # What the upkeep gets to end, once the journals are stored.
 UPKEEP_SECONDS = 5.0
@@ -37,6 +39,8 @@ class Writer:
         self._moving: dict[Path, Moving] = {}
         self._status = Status(root)
         self._unreadable: set[str] = set()
+        # Those that failed for another reason, and until when (s, monotonic) they are left alone.
+        self._put_off: dict[Path, float] = {}
         self._vitals = Vitals("writer")
 
     def run(self, stop: threading.Event, upkeep: Upkeep) -> None:
@@ -66,10 +70,14 @@ class Writer:
     def turn(self, everything: bool = False) -> int:
         """One round over all journals; gives how many entries were read. Raises psycopg.Error."""
         for journal in folder.journals(self._root):
-            if journal not in self._moving:
+            if journal not in self._moving and not self._is_put_off(journal):
                 self._moving[journal] = Moving(journal, self._store)
         read = sum(self._advance(moving, everything) for moving in self._moving.values())
-        self._moving = {journal: moving for journal, moving in self._moving.items() if not moving.is_done}
+        self._moving = {
+            journal: moving
+            for journal, moving in self._moving.items()
+            if not (moving.is_done or self._is_put_off(journal))
+        }
         return read
 
     def _advance(self, moving: Moving, everything: bool) -> int:
@@ -82,8 +90,19 @@ class Writer:
                 log.error("journal %s cannot be read: %s", name, error)
             self._unreadable.add(name)
             return 0
+        except psycopg.Error:
+            raise
+        except Exception:
+            log.exception("journal %s cannot be moved; it is read anew in %d s", name, ANEW_SECONDS)
+            moving.close()
+            self._put_off[moving.journal] = time.monotonic() + ANEW_SECONDS
+            return 0
         self._unreadable.discard(name)
+        self._put_off.pop(moving.journal, None)
         return read
+
+    def _is_put_off(self, journal: Path) -> bool:
+        return self._put_off.get(journal, 0.0) > time.monotonic()
 
     def finish(self) -> None:
         """Store all that is in the journals, unless Postgres is away, and let go."""
@@ -110,6 +129,6 @@ class Writer:
             self._store.close()
             return RETRY_SECONDS
         is_behind = any(moving.is_behind for moving in self._moving.values())
-        self._status.moved(began, is_behind or bool(self._unreadable))
+        self._status.moved(began, is_behind or bool(self._unreadable or self._put_off))
         # What comes meanwhile waits for the next round: many small ones would cost more than all that they store.
         return 0.0 if is_behind else POLL_SECONDS

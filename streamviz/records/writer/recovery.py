@@ -1,6 +1,7 @@
 """Streams whose worker died, closed as far as the record has them: as what they were where the client was sent their
 end, else as `interrupted`."""
 
+import logging
 from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,6 +21,8 @@ from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_i
 from streamviz.records.writer import statements as sql
 from streamviz.upstream.estimates import tokens_of
 from streamviz.upstream.prices import price
+
+log = logging.getLogger(__name__)
 
 WHY = "streamviz ended while the stream ran"
 
@@ -50,9 +53,21 @@ class End(NamedTuple):
     error: str
 
 
-def end_of(connection: psycopg.Connection, stream_id: UUID) -> StreamClosed:
-    """The end of a stream that nobody runs any more; the same whenever it is asked for."""
-    return closed(_read(connection, stream_id))
+def end_of(connection: psycopg.Connection, stream_id: UUID) -> StreamClosed | None:
+    """The end of a stream that nobody runs any more; the same whenever it is asked for. None where it was deleted.
+
+    Raises psycopg.Error. What else goes wrong is about the stream: it is closed without what was said in it.
+    """
+    head = _head(connection, stream_id)
+    if head is None:
+        return None
+    try:
+        return closed(_whole(connection, head))
+    except psycopg.Error:
+        raise
+    except Exception:
+        log.exception("stream %s cannot be read; what it came to stays unknown", stream_id)
+        return closed(head)
 
 
 def closed(recorded: Recorded) -> StreamClosed:
@@ -150,22 +165,29 @@ def _blocks(blocks: Sequence[StreamBlock], recorded: Recorded) -> list[BlockReco
     ]
 
 
-def _read(connection: psycopg.Connection, stream_id: UUID) -> Recorded:
-    [(wire_format, upstream_model, provider, requested_at, request, executor, part)] = connection.execute(
-        sql.STREAM, [stream_id]
-    )
-    judged = connection.execute(sql.JUDGED, [stream_id]).fetchall()
-    return Recorded(
-        stream_id,
-        wire_format,
-        upstream_model,
-        provider,
-        int(requested_at),
-        as_object(decode(bytes(request))) if request else None,
-        [chunk for run in connection.execute(sql.UPSTREAM_RUNS, [stream_id]) for chunk in chunks_in(*run)],
-        [frame for run in connection.execute(sql.CLIENT_RUNS, [stream_id]) for frame in frames_in(*run)],
-        {ordinal for ordinal, _ in judged},
-        any(is_halt for _, is_halt in judged),
-        executor,
-        part,
+def _head(connection: psycopg.Connection, stream_id: UUID) -> Recorded | None:
+    """A stream without its chunks, frames and verdicts; None where it was deleted."""
+    row = connection.execute(sql.STREAM, [stream_id]).fetchone()
+    if row is None:
+        return None
+    wire_format, upstream_model, provider, requested_at, request, executor, part = row
+    told = wire_format, upstream_model, provider, int(requested_at), _request(bytes(request))
+    return Recorded(stream_id, *told, [], [], set(), False, executor, part)
+
+
+def _request(body: bytes) -> JsonObject | None:
+    """A request as it read; None where it was not kept, or cannot be read any more."""
+    try:
+        return as_object(decode(body)) if body else None
+    except ValueError:
+        return None
+
+
+def _whole(connection: psycopg.Connection, head: Recorded) -> Recorded:
+    judged = connection.execute(sql.JUDGED, [head.stream_id]).fetchall()
+    return head._replace(
+        chunks=[chunk for run in connection.execute(sql.UPSTREAM_RUNS, [head.stream_id]) for chunk in chunks_in(*run)],
+        frames=[frame for run in connection.execute(sql.CLIENT_RUNS, [head.stream_id]) for frame in frames_in(*run)],
+        judged={ordinal for ordinal, _ in judged},
+        is_halted=any(is_halt for _, is_halt in judged),
     )

@@ -10,14 +10,15 @@ import pytest
 from streamviz.records.database import conninfo
 from streamviz.records.journal import folder
 from streamviz.records.journal.journal import Journal
-from streamviz.records.writer.pending import Batch
+from streamviz.records.recorder import AnyEntry
+from streamviz.records.writer.pending import Batch, Pending
 from streamviz.records.writer.process import Writer
 from streamviz.records.writer.refused import set_aside
 from streamviz.records.writer.status import Status
 from tests.records.conftest import Query
-from tests.records.support import ROOM, closed, journal_of, opened
+from tests.records.support import ROOM, closed, journal_of, move, opened
 
-ONE = uuid.UUID(int=1)
+ONE, TWO = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o777])
@@ -91,3 +92,25 @@ def test_a_journal_that_cannot_be_read_keeps_no_other_from_being_moved(
     writer.finish()
     assert query("SELECT outcome FROM records_stream") == [("completed",)]
     assert caplog.text.count(f"{broken.path.name} cannot be read") == 1
+
+
+def test_a_journal_of_which_something_is_not_understood_keeps_no_other_from_being_moved(
+    query: Query, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = Pending.add
+
+    def fail(pending: Pending, entry: AnyEntry, segment: int) -> None:
+        if entry.stream_id == TWO:
+            raise LookupError("odd")
+        add(pending, entry, segment)
+
+    monkeypatch.setattr(Pending, "add", fail)
+    odd, _ = journal_of(tmp_path, [opened(TWO), closed(TWO)]), journal_of(tmp_path, [opened(ONE), closed(ONE)])
+    writer = Writer(tmp_path, conninfo)
+    for _ in range(3):
+        writer.turn()
+    assert query("SELECT id, outcome FROM records_stream") == [(ONE, "completed")]
+    assert caplog.text.count(f"{odd.path.name} cannot be moved") == 1
+    monkeypatch.undo()
+    move(tmp_path)
+    assert query("SELECT id, outcome FROM records_stream ORDER BY id") == [(ONE, "completed"), (TWO, "completed")]

@@ -3,6 +3,7 @@
 import uuid
 from pathlib import Path
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 from streamviz.core.context import Frame
 from streamviz.core.events import StreamFailed
 from streamviz.core.wire import WIRE_FORMATS
+from streamviz.records.database import conninfo
 from streamviz.records.journal import folder
 from streamviz.records.models import Policy
 from streamviz.records.recorder import CANCELLED, OURSELVES, AnyEntry, ChunksReceived
-from streamviz.records.writer.recovery import WHY
+from streamviz.records.writer.recovery import WHY, end_of
 from tests.core.support import call, calls, delta, sse
 from tests.records.conftest import Query
 from tests.records.support import NOON, closed, journal_of, judged, move, opened, passed, received, sent, verdict
@@ -293,3 +295,30 @@ def test_a_run_and_the_calls_of_its_tools_took_nothing_themselves(query: Query, 
         ("plan 1", 20, 4, False),
         ("tools 1", 0, 0, True),
     ]
+
+
+@pytest.mark.parametrize("depth", [250, 900, 100_000])
+def test_a_request_that_is_nested_too_deeply_keeps_no_stream_from_being_closed(
+    query: Query, tmp_path: Path, depth: int
+) -> None:
+    request = b'{"model":"m","tools":' + b"[" * depth + b"]" * depth + b"}"
+    left_behind(tmp_path, [opened(STREAM, request=request), received(STREAM, RAWS)])
+    move(tmp_path)
+    assert query("SELECT outcome, chunk_count, block_count FROM records_stream") == [("interrupted", 4, 2)]
+    assert folder.journals(tmp_path) == []
+
+
+def test_a_stream_that_cannot_be_read_keeps_no_other_from_being_closed(query: Query, tmp_path: Path) -> None:
+    other = uuid.UUID(int=2)
+    alive = journal_of(tmp_path, [opened(STREAM), received(STREAM, RAWS), opened(other), received(other, RAWS)])
+    move(tmp_path)
+    query("UPDATE records_upstreamrun SET lengths = '{}' WHERE stream_id = %s", STREAM)
+    alive.close()
+    move(tmp_path)
+    ends = query("SELECT outcome, error, chunk_count, block_count FROM records_stream ORDER BY id")
+    assert ends == [("interrupted", WHY, 4, 0), ("interrupted", WHY, 4, 2)]
+
+
+def test_a_stream_that_is_deleted_as_it_is_closed_has_no_end(query: Query) -> None:
+    with psycopg.connect(conninfo()) as connection:
+        assert end_of(connection, STREAM) is None
