@@ -107,12 +107,17 @@ _MERGE = """
 UPDATE records_session AS session SET
     started_at = least(session.started_at, other.started_at), last_at = greatest(session.last_at, other.last_at),
     label = coalesce(nullif(session.label, ''), other.label), name = coalesce(nullif(session.name, ''), other.name),
-    is_starred = session.is_starred OR other.is_starred, is_dated = session.is_dated AND other.is_dated,
-    note = concat_ws(E'\\n', nullif(session.note, ''), nullif(other.note, ''))
+    is_dated = session.is_dated AND other.is_dated
 FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s RETURNING session.label, session.name
 """
 _IS_EMPTY = """
 SELECT NOT EXISTS (SELECT FROM records_stream WHERE session_id = %(old)s AND id BETWEEN %(first)s AND %(last)s)
+"""
+# What people said of a session stays with it for as long as anything of it does.
+_ANNOTATE = """
+UPDATE records_session AS session SET is_starred = session.is_starred OR other.is_starred,
+    note = concat_ws(E'\\n', nullif(session.note, ''), nullif(other.note, ''))
+FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s
 """
 _DROP = "DELETE FROM records_session WHERE id = %(old)s"
 # What was reserved goes with the streams. A session that was not counted yet will be from the record.
@@ -246,7 +251,7 @@ def _move(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID) -> None:
     cursor.execute(_MOVE, told)
     row = cursor.execute(_MERGE, told).fetchone()
     if cursor.execute(_IS_EMPTY, told).fetchone() == (True,):
-        for statement in (_RESERVATIONS, _TALLY, _DROP_TALLY, _DROP):
+        for statement in (_ANNOTATE, _RESERVATIONS, _TALLY, _DROP_TALLY, _DROP):
             cursor.execute(statement, told)
     label, name = (str(text)[:_MOST_CHARACTERS] for text in row or ("", ""))
     cursor.execute(_TELL, [CHANNEL, encode(Move(stream, old, new, label, name)).decode()])

@@ -4,6 +4,8 @@ import time
 from dataclasses import dataclass, field
 from uuid import UUID
 
+import msgspec
+
 from streamviz.records.recorder import (
     AnyEntry,
     ChunksReceived,
@@ -78,8 +80,11 @@ class Batch:
         told = (0, 0) if self.closed is None else (self.closed.chunk_count, self.closed.frame_count)
         return any(own > others for own, others in zip(self.reached(), told, strict=True))
 
-    def forget_stored(self, chunks: int, frames: int) -> None:
-        """Drop the first `chunks` chunks of the stream and its first `frames` frames."""
+    def go_on_from(self, session_id: UUID | None, chunks: int, frames: int) -> None:
+        """Drop the first `chunks` chunks and `frames` frames: they are stored. So is the stream, in that session, where
+        linking may have moved it, unless it is None."""
+        if self.opened is not None and session_id is not None:
+            self.opened = msgspec.structs.replace(self.opened, session_id=session_id)
         self.chunks = [rest for rest in (piece.since(chunks) for piece in self.chunks) if rest]
         self.frames = [rest for rest in (piece.since(frames) for piece in self.frames) if rest]
 

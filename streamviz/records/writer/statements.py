@@ -2,8 +2,11 @@
 
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT
 
-# How far each stream is stored. The lock keeps a deletion waiting until what is being stored is there to be deleted.
-MARKS = "SELECT id, chunk_count, frame_count FROM records_stream WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE"
+# How far each stream is stored, and in which session. The lock keeps a deletion waiting until what is being stored is
+# there to be deleted.
+MARKS = """
+SELECT id, session_id, chunk_count, frame_count FROM records_stream WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
+"""
 DELETED = "SELECT stream_id FROM records_deletedstream WHERE stream_id = ANY(%s)"
 
 UPSERT_SESSION = f"""

@@ -50,12 +50,12 @@ class Store:
         ids = [batch.stream_id for batch in batches]
         self._see_to_days({day for each in ids if (day := day_of(each)) is not None} - self._days)
         with self.connection.transaction(), self.connection.cursor() as cursor:
-            marks = {row[0]: (row[1], row[2]) for row in cursor.execute(sql.MARKS, [ids])}
+            marks = {row[0]: row[1:] for row in cursor.execute(sql.MARKS, [ids])}
             deleted = {row[0] for row in cursor.execute(sql.DELETED, [ids])}
             wanted = [batch for batch in batches if batch.stream_id not in deleted]
             known = [batch for batch in wanted if batch.opened or batch.stream_id in marks]
             for batch in known:
-                batch.forget_stored(*marks.get(batch.stream_id, (0, 0)))
+                batch.go_on_from(*marks.get(batch.stream_id, (None, 0, 0)))
             write_rows(cursor, known)
             write_request_words(cursor, known)
             copy_runs(cursor, known)

@@ -89,3 +89,24 @@ def test_nothing_moves_into_a_session_that_is_being_deleted(query: Query) -> Non
         second = storing.result()
     sessions = "SELECT label FROM records_session JOIN records_stream AS stream ON session_id = records_session.id"
     assert query(f"{sessions} WHERE stream.id = %s", second) == [("another",)]
+
+
+def test_what_is_read_again_leaves_no_session_behind_where_its_stream_moved(query: Query) -> None:
+    store(story(NOW, session="one", marks=(MARK,)))
+    second = story(NOW + timedelta(minutes=1), session="another", asked=(MARK,))
+    for _ in range(2):
+        store(second)
+        assert query("SELECT label FROM records_session") == [("one",)]
+
+
+def test_a_note_and_a_star_go_with_the_last_stream_of_their_session(query: Query) -> None:
+    marks = [numbered(Kind.ANSWER, text) for text in (b"first", b"second")]
+    at = [NOW + timedelta(minutes=minutes) for minutes in (2, 3)]
+    for number, (moment, mark) in enumerate(zip(at, marks, strict=True)):
+        store(story(moment, session="another", asked=(mark,), number=number))
+    query("UPDATE records_session SET note = 'look here', is_starred = true")
+    notes = "SELECT label, note, is_starred FROM records_session ORDER BY label"
+    store(story(NOW, session="one", marks=marks[:1], number=2))
+    assert query(notes) == [("another", "look here", True), ("one", "", False)]
+    store(story(NOW, session="one", marks=marks[1:], number=3))
+    assert query(notes) == [("one", "look here", True)]
