@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import psycopg
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError, close_old_connections
+from django.db import close_old_connections
 from django.db.models import F
 from psycopg.types.json import Jsonb
 
@@ -185,7 +185,7 @@ class Configuration:
         while True:
             try:
                 await self._listen(conninfo())
-            except (psycopg.Error, DatabaseError, OSError) as error:
+            except Exception as error:  # Whatever it is: a revoked key would be taken for as long as nobody follows.
                 self._note_failure(error)
             await asyncio.sleep(RETRY_SECONDS)
 

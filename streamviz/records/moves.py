@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from uuid import UUID
 
 import msgspec
@@ -35,7 +36,8 @@ async def follow(conninfo: Callable[[], str], on_move: Callable[[Move], None]) -
             async with await psycopg.AsyncConnection.connect(conninfo(), autocommit=True) as connection:
                 await connection.execute(f"LISTEN {CHANNEL}")
                 async for told in connection.notifies():
-                    on_move(msgspec.json.decode(told.payload, type=Move))
+                    with suppress(msgspec.DecodeError):  # Another release's, or anybody's who may use the database.
+                        on_move(msgspec.json.decode(told.payload, type=Move))
         except (psycopg.Error, OSError) as error:
             log.debug("moves between sessions cannot be followed: %s", error)
         await asyncio.sleep(RETRY_SECONDS)

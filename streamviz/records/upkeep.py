@@ -91,6 +91,9 @@ class Upkeep:
             step()
         except (psycopg.Error, DatabaseError, ChunksAway) as error:
             return (str(error).strip() or type(error).__name__).splitlines()[0]
+        except Exception as error:  # Whatever it is, the thread goes on: no step is to keep the others from being done.
+            log.exception("table maintenance failed")
+            return type(error).__name__
         return ""
 
     def _tell(self, trouble: str) -> None:
@@ -144,7 +147,7 @@ class Upkeep:
 def _archive(archiving: Archiving, before: date) -> None:
     try:
         archiving.round(before)
-    except (psycopg.Error, ChunksAway):
+    except Exception:
         metrics.failed()
         raise
     finally:

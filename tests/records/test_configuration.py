@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import psycopg
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connections
+from django.db import InterfaceError, connections
 from django.utils import timezone
 from psycopg.conninfo import make_conninfo
 
@@ -207,8 +207,9 @@ async def test_it_goes_on_following_when_its_connection_is_killed(follower: Foll
     await follower.until(lambda configuration: configuration.key_for(later) is not None)
 
 
+@pytest.mark.parametrize("error", [OSError, InterfaceError, LookupError])
 async def test_that_it_cannot_follow_is_said_once_a_minute(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: type[Exception]
 ) -> None:
     monkeypatch.setattr("streamviz.records.configuration.RETRY_SECONDS", 0)
     tries = 0
@@ -222,7 +223,7 @@ async def test_that_it_cannot_follow_is_said_once_a_minute(
     def conninfo() -> str:
         nonlocal tries
         tries += 1
-        raise OSError("nobody is there")
+        raise error("nobody is there")
 
     following = asyncio.ensure_future(Configuration()._follow(conninfo))
     await nobody_there()

@@ -194,3 +194,14 @@ def test_an_id_tells_its_day_where_it_is_made_of_the_time() -> None:
     assert day_of(id_at(at + timedelta(milliseconds=1))) == at.date() + timedelta(days=1)
     assert [day_of(id_at(datetime(year, 1, 1, tzinfo=UTC))) for year in (1970, 2019, 2100)] == [None] * 3
     assert day_of(type(id_at(at))(int=2**128 - 1)) is None
+
+
+def test_a_failure_of_any_kind_is_told_and_ends_nothing(query: Query, caplog: pytest.LogCaptureFixture) -> None:
+    def conninfo() -> str:
+        raise LookupError("odd")
+
+    upkeep = Upkeep(RULES, conninfo)
+    assert upkeep.round(NOT_YET) == FIRST_PAUSE_SECONDS
+    assert "LookupError" in upkeep.trouble
+    assert RetentionRun.objects.count() == 1
+    assert "Traceback" in caplog.text

@@ -13,7 +13,7 @@ import psycopg
 
 from streamviz.records.archive import metrics
 from streamviz.records.archive import statements as sql
-from streamviz.records.archive.bucket import Bucket
+from streamviz.records.archive.bucket import Bucket, ObjectGone
 from streamviz.records.archive.packing import ClientRow, Outline, Runs, UpstreamRow, packed, parts
 from streamviz.records.ids import milliseconds_of
 from streamviz.records.partitions import day_of
@@ -71,12 +71,14 @@ class Archiving:
         if not is_ours:
             return Moved()
         try:
-            self.take_out()
+            lost = self.take_out()
             moved = self._move(before)
         finally:
             self._connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
         if moved.streams:
             log.info("archived the chunks of %d streams: %d objects, %d bytes", *moved)
+        if lost:
+            raise ObjectGone(f"the object storage has lost objects of the archive: {lost}")
         return moved
 
     def _move(self, before: date) -> Moved:
@@ -179,17 +181,25 @@ class Archiving:
         first = next((stream_id for stream_id, is_over in found if is_over and day_of(stream_id)), None)
         return 0.0 if first is None else since.timestamp() - milliseconds_of(first) / 1000
 
-    def take_out(self) -> None:
+    def take_out(self) -> int:
         """Write the objects anew that hold bytes of deleted streams, without these; delete those that nothing is left
-        of."""
+        of. Gives how many could not be, as the storage has lost them."""
+        lost = 0
         for object_id, key in self._connection.execute(sql.STALE).fetchall():
             if self._is_over():
-                return
-            left = self._connection.execute(sql.PARTS, [object_id]).fetchall()
-            if left:
-                self._write_anew(object_id, key, left)
-            self._bucket.delete(key)
-            self._connection.execute(sql.DELETE_OBJECT, [object_id])
+                break
+            try:
+                self._take_out(object_id, key)
+            except ObjectGone:
+                lost += 1
+        return lost
+
+    def _take_out(self, object_id: UUID, key: str) -> None:
+        left = self._connection.execute(sql.PARTS, [object_id]).fetchall()
+        if left:
+            self._write_anew(object_id, key, left)
+        self._bucket.delete(key)
+        self._connection.execute(sql.DELETE_OBJECT, [object_id])
 
     def _write_anew(self, object_id: UUID, key: str, left: Sequence[tuple[UUID, int, int, int]]) -> None:
         old, data, moves = self._bucket.get(key), bytearray(), []

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from streamviz.records.archive import moving
-from streamviz.records.archive.bucket import Bucket, ChunksAway
+from streamviz.records.archive.bucket import Bucket, ChunksAway, ObjectGone
 from streamviz.records.archive.moving import Moved
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
@@ -266,3 +266,15 @@ def test_shapes_stay_shapes(storage: Storage) -> None:
     write([opened(stream_id, requested_at=chunk.received_at), shapes, entries[-1]])
     archive(storage.bucket)
     assert list(upstream_bytes(stream_id)) == [b": 14 bytes not kept\n\n"]
+
+
+def test_an_object_that_the_storage_lost_keeps_nothing_else_from_being_moved(storage: Storage) -> None:
+    store(story(day(4), said("forget me"), session="one"), story(day(4), said("lost"), session="two", number=1))
+    archive(storage.bucket)
+    [key] = storage.objects()
+    storage.bucket.delete(key)
+    delete_session(Session.objects.get(label="one").pk)
+    store(story(day(3), said("later")))
+    with pytest.raises(ObjectGone, match="has lost objects of the archive: 1"):
+        archive(storage.bucket)
+    assert b"later" in texts(storage)
