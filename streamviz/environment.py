@@ -19,6 +19,9 @@ from streamviz.made_once import made_once
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
 CONNECT_TIMEOUT_SECONDS = 5
+# A database that does not even acknowledge what it is sent is gone after so long; an idle one is asked whether it is.
+SILENCE_SECONDS = 30
+KEEPALIVES = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
 MOST_WORKERS = 256
 # Probes and the watch over keys and policies keep one of them.
 LEAST_POOL = 2
@@ -175,9 +178,11 @@ def is_installed(module: str) -> bool:
         return False
 
 
-def postgres(name: str, timeout: int = CONNECT_TIMEOUT_SECONDS) -> dict[str, Any] | None:
-    """Django's settings for the Postgres that the variable's URL names, which is to answer in so many seconds where the
-    URL does not say; None when it is unset.
+def postgres(
+    name: str, timeout: int = CONNECT_TIMEOUT_SECONDS, silence: int = SILENCE_SECONDS
+) -> dict[str, Any] | None:
+    """Django's settings for the Postgres that the variable's URL names; None when it is unset. Where the URL does not
+    say, it is to answer a new connection in `timeout` seconds, and one that is silent for `silence` seconds is lost.
 
     Raises ImproperlyConfigured without repeating the URL, which may hold a password.
     """
@@ -192,7 +197,7 @@ def postgres(name: str, timeout: int = CONNECT_TIMEOUT_SECONDS) -> dict[str, Any
     if not database:
         raise ImproperlyConfigured(f"{name} must look like postgresql://USER:PASSWORD@HOST:5432/DATABASE.")
     known = {key.upper(): str(parts.pop(key, "") or "") for key in ("user", "password", "host", "port")}
-    options = {"connect_timeout": timeout} | parts
+    options = {"connect_timeout": timeout, **KEEPALIVES, "tcp_user_timeout": silence * 1000} | parts
     return {"ENGINE": "django.db.backends.postgresql", "NAME": database, **known, "OPTIONS": options}
 
 

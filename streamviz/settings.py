@@ -198,12 +198,12 @@ EMBEDDED_POSTGRES = not environment.text("DATABASE_URL")
 _DATABASE = environment.postgres("DATABASE_URL") or embedded_postgres.django_settings(EMBEDDED_POSTGRES_DIR)
 _POOL = environment.count("DATABASE_POOL", 0)
 DATABASES = {"default": environment.pooled(_DATABASE, _POOL)}
-if _REPLICA := environment.postgres("DATABASE_REPLICA_URL", environment.REPLICA_TIMEOUT_SECONDS):
+# A connection to it that went silent holds up a page for no longer than a new one.
+_ANSWERING = environment.REPLICA_TIMEOUT_SECONDS, environment.REPLICA_TIMEOUT_SECONDS
+if _REPLICA := environment.postgres("DATABASE_REPLICA_URL", *_ANSWERING):
     if EMBEDDED_POSTGRES:
         raise ImproperlyConfigured("DATABASE_REPLICA_URL needs a DATABASE_URL: the embedded Postgres has no replicas.")
     _REPLICA["TEST"] = {"MIRROR": "default"}
-    # A connection that went silent holds up a page for no longer either.
-    _REPLICA["OPTIONS"].setdefault("tcp_user_timeout", environment.REPLICA_TIMEOUT_SECONDS * 1000)
     DATABASES["replica"] = environment.pooled(_REPLICA, _POOL, environment.REPLICA_TIMEOUT_SECONDS)
     DATABASE_ROUTERS = ["streamviz.records.replica.Router"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

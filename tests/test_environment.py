@@ -46,8 +46,22 @@ def test_a_database_url_becomes_djangos_settings(monkeypatch: pytest.MonkeyPatch
         "PASSWORD": "p@ss",
         "HOST": "db.example",
         "PORT": "5433",
-        "OPTIONS": {"connect_timeout": 5, "sslmode": "require"},
+        "OPTIONS": {
+            "connect_timeout": 5,
+            "keepalives_idle": 15,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 30_000,
+            "sslmode": "require",
+        },
     }
+
+
+def test_how_long_a_database_may_be_silent_is_as_its_url_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://ann@db/records?tcp_user_timeout=0&keepalives_idle=60")
+    database = environment.postgres("DATABASE_URL", silence=2)
+    assert database
+    assert (database["OPTIONS"]["tcp_user_timeout"], database["OPTIONS"]["keepalives_idle"]) == ("0", "60")
 
 
 def test_a_database_url_can_name_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
