@@ -156,21 +156,31 @@ class Toolbox:
 
         A scope ends it, and not a cancelled task: what a source does in order to close, and bounds itself, is done.
         """
-        with anyio.CancelScope(deadline=anyio.current_time() + self._seconds) as scope:
-            self._opening.add(scope)
-            try:
-                async with source.open() as tools:
-                    self._opening.discard(scope)
-                    scope.deadline = inf
-                    opened.set_result(tools)
-                    await self._is_over.wait()
-                    scope.deadline = anyio.current_time() + _CLOSE_SECONDS
-            except Exception as error:  # As above.
-                self.failures.append(f"{source.prefix}*, {error if isinstance(error, ToolFailed) else _kind(error)}")
-        if not opened.done():
-            if scope.cancelled_caught:
-                self.failures.append(f"{source.prefix}*, after {self._seconds:g} s")
-            opened.set_result(())
+        scope = anyio.CancelScope(deadline=anyio.current_time() + self._seconds)
+        try:
+            with scope:
+                await self._keep_open(source, opened, scope)
+        finally:
+            if not opened.done():
+                if scope.cancelled_caught:
+                    self.failures.append(f"{source.prefix}*, after {self._seconds:g} s")
+                opened.set_result(())
+
+    async def _keep_open(
+        self, source: Source, opened: "asyncio.Future[Sequence[Tool]]", scope: anyio.CancelScope
+    ) -> None:
+        self._opening.add(scope)
+        try:
+            async with source.open() as tools:
+                self._opening.discard(scope)
+                scope.deadline = inf
+                opened.set_result(tools)
+                await self._is_over.wait()
+                scope.deadline = anyio.current_time() + _CLOSE_SECONDS
+        except BaseException as error:  # As above; and it may cancel itself.
+            if scope.cancel_called and not isinstance(error, Exception):
+                raise
+            self.failures.append(f"{source.prefix}*, {error if isinstance(error, ToolFailed) else _kind(error)}")
 
 
 def _leave(task: "asyncio.Task[Any]") -> None:
@@ -185,9 +195,9 @@ def _gone(task: "asyncio.Task[Any]") -> None:
         task.exception()
 
 
-def _kind(error: Exception) -> str:
+def _kind(error: BaseException) -> str:
     """Of what kind it is; of several that came together the first."""
-    while isinstance(error, ExceptionGroup):
+    while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return type(error).__name__
 

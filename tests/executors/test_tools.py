@@ -67,3 +67,24 @@ async def test_there_are_no_more_tools_than_a_model_can_be_told_of(monkeypatch: 
         async with Toolbox((few, source), ("*",), 60) as toolbox:
             assert [tool.name for tool in toolbox.tools] == ["a__0", "a__1", kept]
             assert toolbox.failures == [f"b__*, {left_out} more than a model can be told of"]
+
+
+class Broken:
+    """A source that fails as no `Exception` does."""
+
+    prefix = "c__"
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Sequence[Tool]]:
+        raise self._error
+        yield ()
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), BaseExceptionGroup("", [asyncio.CancelledError()])])
+async def test_nobody_waits_for_a_source_that_ended_itself(error: BaseException) -> None:
+    async with asyncio.timeout(60), Toolbox((Broken(error), Given("", Stubborn("a"))), ("*",), 600) as toolbox:
+        assert [tool.name for tool in toolbox.tools] == ["a"]
+        assert toolbox.failures == ["c__*, CancelledError"]
