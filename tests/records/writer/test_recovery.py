@@ -310,9 +310,10 @@ def test_a_request_that_is_nested_too_deeply_keeps_no_stream_from_being_closed(
 
 def test_a_stream_that_cannot_be_read_keeps_no_other_from_being_closed(query: Query, tmp_path: Path) -> None:
     other = uuid.UUID(int=2)
-    alive = journal_of(tmp_path, [opened(STREAM), received(STREAM, RAWS), opened(other), received(other, RAWS)])
+    said = [received(STREAM, RAWS), sent(STREAM, [Frame(b"made", None, "guard")]), received(other, RAWS)]
+    alive = journal_of(tmp_path, [opened(STREAM), opened(other), *said])
     move(tmp_path)
-    query("UPDATE records_upstreamrun SET lengths = '{}' WHERE stream_id = %s", STREAM)
+    query("UPDATE records_clientrun SET lengths = '{}' WHERE stream_id = %s", STREAM)
     alive.close()
     move(tmp_path)
     ends = query("SELECT outcome, error, chunk_count, block_count FROM records_stream ORDER BY id")
