@@ -8,7 +8,7 @@ from streamviz.records.database import conninfo
 from streamviz.records.moves import CHANNEL, Move, follow
 from tests.records.conftest import Query
 
-MOVE = Move(*(uuid.UUID(int=number) for number in (1, 2, 3)), "label")
+MOVE = Move(uuid.UUID(int=1), uuid.UUID(int=2), uuid.UUID(int=3), "label")
 
 
 async def test_what_is_no_move_is_passed_over(query: Query) -> None:
