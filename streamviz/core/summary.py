@@ -1,7 +1,10 @@
 """A stream as plain JSON values: what `manage.py aggregate` prints and exports hold."""
 
+from collections.abc import Iterable
+
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
-from streamviz.core.calls import is_ordinary
+from streamviz.core.calls import PROVIDER_RUN, is_ordinary
+from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
 
 
@@ -10,8 +13,22 @@ def summary(state: StreamState) -> JsonObject:
     return {
         "finish_reason": state.finish_reason,
         "usage": state.usage,
-        "blocks": [_block(block) for block in state.blocks],
+        "blocks": _told(state.blocks),
     }
+
+
+def _told(blocks: Iterable[StreamBlock]) -> list[JsonObject]:
+    """What a provider's call made is told with the call: recorded streams' expected results have one for both."""
+    told: list[JsonObject] = []
+    calls: dict[int | None, JsonObject] = {}
+    for block in blocks:
+        if block.kind is BlockKind.MEDIA and block.label in PROVIDER_RUN and block.index in calls:
+            calls[block.index]["text"] = block.text
+            continue
+        told.append(_block(block))
+        if block.kind is BlockKind.TOOL_CALL:
+            calls[block.index] = told[-1]
+    return told
 
 
 def _block(block: StreamBlock) -> JsonObject:

@@ -13,6 +13,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.judgements import ChainContext
 from streamviz.core.media import media_in
 from streamviz.core.processor import StreamProcessor
+from streamviz.core.summary import summary
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
@@ -75,6 +76,12 @@ def test_previews_come_first_and_are_all_there_is_of_an_image_that_is_cut_off() 
 def test_the_whole_message_has_the_call_with_its_image_once() -> None:
     output: Any = take_in(*STREAM, finish(CALL, AFTER)).build()["output"]
     assert output[0] == CALL
+
+
+def test_a_summary_tells_the_image_with_its_call() -> None:
+    told: Any = summary(take_in(*STREAM, finish(CALL, AFTER)).state)
+    [call, text] = told["blocks"]
+    assert (call["kind"], IMAGE in call["text"], text["text"]) == ("image_generation_call", True, "Here.")
 
 
 @pytest.mark.parametrize("again", [{**CALL, "result": PREVIEW}, {**CALL, "result": IMAGE + "AAAA"}])
