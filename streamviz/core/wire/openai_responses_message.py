@@ -52,7 +52,7 @@ def item_of(blocks: Sequence[StreamBlock], told: JsonObject) -> JsonObject:
     first = blocks[0] if blocks else None
     match first:
         case ToolCallStreamBlock():
-            return call_item(first, told)
+            return {**call_item(first, told), **_made_by(blocks)}
         case ThinkingStreamBlock() if told.get("type", "reasoning") == "reasoning":
             return _reasoning(first, told)
         case OtherStreamBlock() if told.get("type") != "message":
@@ -92,6 +92,14 @@ def other_item(label: str, id: str, name: str, text: str, told: JsonObject) -> J
 def payload_of(details: JsonObject) -> JsonObject:
     """What an item or a part holds beside its own description."""
     return {key: value for key, value in details.items() if key not in ("type", "id", "status") and value is not None}
+
+
+def _made_by(blocks: Sequence[StreamBlock]) -> JsonObject:
+    """The image that a call made, where it is finished."""
+    if blocks[-1].kind is not BlockKind.MEDIA:
+        return {}
+    made = as_input(blocks[-1].text.rpartition("\n")[2])
+    return {key: made[key] for key in ("result", "output_format") if key in made}
 
 
 def _reasoning(block: ThinkingStreamBlock, told: JsonObject) -> JsonObject:

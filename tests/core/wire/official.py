@@ -15,7 +15,7 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 
 from streamviz.core.blocks import StreamState, ToolCallStreamBlock
-from streamviz.core.calls import Runner
+from streamviz.core.calls import PROVIDER_RUN, Runner
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockKind, StreamEvent
 from streamviz.core.json_value import JsonObject
@@ -79,7 +79,8 @@ def told_of(state: StreamState, *, is_one_text: bool = False, is_own: bool = Tru
         "".join(block.text for block in blocks if block.kind is BlockKind.THINKING),
         calls,
         state.finish_reasons.get(0),
-        sum(map(is_other, blocks)),
+        # An image is in the item of the call that made it.
+        sum(is_other(block) for block in blocks if not (block.kind is BlockKind.MEDIA and block.label in PROVIDER_RUN)),
     )
 
 
