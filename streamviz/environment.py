@@ -16,6 +16,10 @@ from psycopg.conninfo import conninfo_to_dict
 from streamviz import cores
 from streamviz.made_once import made_once
 
+PACKAGE = Path(__file__).resolve().parent
+IS_CLONE = (PACKAGE.parent / "manage.py").exists()
+# How our commands are called here.
+COMMAND = "python manage.py" if IS_CLONE else "streamviz"
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
 CONNECT_TIMEOUT_SECONDS = 5

@@ -14,8 +14,7 @@ from streamviz.records.archive.setting import archive
 from streamviz.records.journal.room import Limits
 from streamviz.records.rules import Privacy, Retention
 
-PACKAGE = Path(__file__).resolve().parent
-IS_CLONE = (PACKAGE.parent / "manage.py").exists()
+PACKAGE, IS_CLONE = environment.PACKAGE, environment.IS_CLONE
 # Templates and static files lie beside the package in a clone, and inside it where it is installed.
 BASE_DIR = PACKAGE.parent if IS_CLONE else PACKAGE
 # Where our own processes run, and what a relative VAR_DIR is relative to.

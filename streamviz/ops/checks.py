@@ -17,6 +17,7 @@ from django.db import DEFAULT_DB_ALIAS, NotSupportedError, OperationalError, con
 from django.db.utils import Error as DatabaseError
 from psycopg import sql
 
+from streamviz.environment import COMMAND
 from streamviz.faults import Fault
 from streamviz.records import replica
 from streamviz.records.database import conninfo
@@ -114,7 +115,7 @@ def require_password_if_public() -> None:
     if not any(user.has_usable_password() for user in administrators):
         raise Fault(
             f"HOST={settings.HOST} can be reached from other machines and no administrator has a password. "
-            f"Run `manage.py createsuperuser`, or `changepassword` with the administrator's name. "
+            f"Run `{COMMAND} createsuperuser`, or `changepassword` with the administrator's name. "
             f"Or start once without HOST, sign in with the link, and set it on the Account page."
         )
 

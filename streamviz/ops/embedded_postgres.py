@@ -19,6 +19,7 @@ import psutil
 import psycopg
 from psycopg import sql
 
+from streamviz.environment import COMMAND
 from streamviz.faults import Fault
 from streamviz.ops import system_account
 
@@ -141,7 +142,7 @@ class EmbeddedPostgres:
         if version != MAJOR_VERSION:
             raise Fault(
                 f"{self.data} was made by Postgres {version}, and this is {MAJOR_VERSION}. Take it over with: "
-                f"python manage.py upgrade_postgres --old-programs /usr/lib/postgresql/{version}/bin"
+                f"{COMMAND} upgrade_postgres --old-programs /usr/lib/postgresql/{version}/bin"
             )
 
     def _end_leftover(self) -> None:

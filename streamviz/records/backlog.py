@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from streamviz.environment import COMMAND
 from streamviz.records.journal.folder import damaged
 from streamviz.records.journal.room import Limits, usage, why_full
 from streamviz.records.writer.refused import refused
@@ -17,7 +18,7 @@ HANG_SECONDS = 6.0
 # One that does, and has never read everything for so long, cannot keep up; for less, it has only much to do.
 BEHIND_SECONDS = 30.0
 TELL_SECONDS = 60.0
-NOBODY = "no writer is running; start `manage.py write`"
+NOBODY = f"no writer is running; start `{COMMAND} write`"
 
 
 class Backlog(NamedTuple):
