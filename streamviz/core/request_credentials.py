@@ -34,39 +34,49 @@ def _bare_address(value: object) -> object:
 
 
 _HEADERS: Places = {"*": _masked}
-_SECRETS: Places = {"network_policy": {"domain_secrets": {"value": _masked}}}
+_SECRETS: Places = {"networkpolicy": {"domainsecrets": {"value": _masked}}}
 _TRANSPORT: Places = {"url": _bare_address, "headers": _HEADERS}
 _GOOGLES: Places = {
     "url": _bare_address,
     "streamablehttptransport": _TRANSPORT,
-    "streamable_http_transport": _TRANSPORT,
 }
-_API_KEY: Places = {"apikeyconfig": {"apikeystring": _masked}}
+_GOOGLES_AUTH: Places = {
+    "apikeyconfig": {"apikeystring": _masked},
+    "oauthconfig": {"accesstoken": _masked},
+    "oidcconfig": {"idtoken": _masked},
+}
+_AUTHENTICATION: Places = {"type": _plain, "*": _masked}
 _TOOL: Places = {
     # OpenAI's MCP servers
     "authorization": _masked,
     "headers": _HEADERS,
-    "server_url": _bare_address,
+    "serverurl": _bare_address,
     # and sandboxes
     "container": _SECRETS,
     "environment": _SECRETS,
     # Google's MCP servers
     "mcpservers": _GOOGLES,
-    "mcp_servers": _GOOGLES,
     # searches and maps
-    "retrieval": {"externalapi": {"apiauth": _API_KEY}},
-    "googlemaps": {"authconfig": _API_KEY},
+    "retrieval": {"externalapi": {"apiauth": _GOOGLES_AUTH, "authconfig": _GOOGLES_AUTH}},
+    "googlemaps": {"authconfig": _GOOGLES_AUTH},
 }
-# By names in small letters, as some providers read them in any case; of a list each, and * is any other.
+# By names in small letters without underscores, as some providers read them in any case and form; of a list each, and *
+# is any other.
 _PLACES: Places = {
     # Anthropic's MCP servers
-    "mcp_servers": {"authorization_token": _masked, "url": _bare_address},
+    "mcpservers": {"authorizationtoken": _masked, "url": _bare_address},
     "tools": {**_TOOL, "tools": _TOOL},
     # Azure's searches
-    "data_sources": {"parameters": {"authentication": {"type": _plain, "*": _masked}, "key": _masked}},
+    "datasources": {
+        "parameters": {
+            "authentication": _AUTHENTICATION,
+            "embeddingdependency": {"authentication": _AUTHENTICATION},
+            "key": _masked,
+        }
+    },
     # what LiteLLM takes beside a model's parameters
-    "api_key": _masked,
-    "extra_headers": _HEADERS,
+    "apikey": _masked,
+    "extraheaders": _HEADERS,
 }
 
 
@@ -84,7 +94,7 @@ def _changed(value: object, places: Places) -> object:
         return value
     new = {}
     for name, member in value.items():
-        place = places.get(name.lower(), places.get("*", _plain))
+        place = places.get(name.lower().replace("_", ""), places.get("*", _plain))
         changed = place(member) if callable(place) else _changed(member, place)
         if changed is not member:
             new[name] = changed

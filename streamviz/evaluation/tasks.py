@@ -17,7 +17,7 @@ from streamviz.core.judgements import Judged
 from streamviz.core.policy import ActivePolicy, Consult, Policy, Work
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Mode, Verdict
-from streamviz.policies import build
+from streamviz.policies.registry import build  # all that policies need, before anybody waits
 
 # To make a policy can take longer than to ask it.
 _KEPT_POLICIES = 100

@@ -41,7 +41,8 @@ def test_it_describes_media_and_shows_nothing_of_what_is_in_them(cast: Cast) -> 
 def test_images_in_what_a_tool_answered_are_described_beside_it(cast: Cast) -> None:
     stream = recorded()
     answer = '{"content": [{"type": "image", "source": {"media_type": "image/png", "data": "QUJD"}}]}'
-    hold(stream, [answer, '{"content": []}'], kind="other")
+    of_many_values = answer.replace('"content"', f'"numbers": {[0] * 6_000}, "content"')
+    hold(stream, [answer, '{"content": []}', of_many_values], kind="other")
     for place in (f"/streams/{stream.pk}/", f"/sessions/{stream.session_id}/"):
         page = cast["bob"].get(place).content.decode()
         assert page.count("image/png, 3 B") == 1

@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from streamviz.core.verdicts import Decision
 from streamviz.evaluation.pool import Pool
 from streamviz.policies import build_short
 from tests.policies.support import block, context
+from tests.services import ROOT
 
 
 @pytest.fixture
@@ -222,3 +225,9 @@ def children() -> list[int]:
         if b"streamviz.evaluation.process" in command and int(status.rpartition(")")[2].split()[1]) == os.getpid():
             found.append(int(entry.name))
     return found
+
+
+def test_what_policies_need_is_imported_before_anybody_waits() -> None:
+    script = "import sys, streamviz.evaluation.process; print('streamviz.policies.registry' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["True"]

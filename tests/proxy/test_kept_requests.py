@@ -40,6 +40,18 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
         "openai_chat",
         {"data_sources": [{"parameters": {"authentication": {"type": "api_key", "key": CANARY}}}]},
     ),
+    "those of their embeddings": (
+        "openai_chat",
+        {"dataSources": [{"parameters": {"embedding_dependency": {"authentication": {"key": CANARY}}}}]},
+    ),
+    "Google's, as in its protocol": (
+        "gemini",
+        {"tools": [{"google_maps": {"auth_config": {"api_key_config": {"api_key_string": CANARY}}}}]},
+    ),
+    "Google's tokens": (
+        "gemini",
+        {"tools": [{"retrieval": {"externalApi": {"authConfig": {"oauthConfig": {"accessToken": CANARY}}}}}]},
+    ),
     "LiteLLM's": ("openai_chat", {"api_key": CANARY, "extra_headers": {"authorization": CANARY}}),
 }
 # What is called like a credential, and is none.

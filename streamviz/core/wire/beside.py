@@ -15,8 +15,8 @@ from streamviz.core.json_value import JsonObject, as_object, as_text, levels
 
 # Ids, times, versions, addresses of models, and whatever is opaque. Not every language puts spaces between words.
 _WORD = re.compile(r"(?a:[\w.:/+=|-]*)|[\w.:/+=|-]{0,40}")
-# Who speaks may go by two words.
-_SPEAKER = re.compile(r"(?a:(?=.{0,40}$)[A-Za-z][\w.-]*( [A-Za-z][\w.-]*)?)")
+# Who speaks may go by several words.
+_SPEAKER = re.compile(r"(?a:(?=.{0,40}$)[A-Za-z][\w.-]*( [A-Za-z][\w.-]*){0,3})")
 # Calls, their results, and what else is known to have texts of its own that are no answer's.
 _OTHERS = re.compile(r".*_(call|use|request|output|result|update)|mcp_list_tools|item_reference|program")
 WORDS = ("text", "thinking", "refusal", "summary", "transcript")

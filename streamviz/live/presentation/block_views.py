@@ -3,6 +3,7 @@
 import msgspec
 
 from streamviz.core.events import BlockKind
+from streamviz.core.json_value import has_more_values
 from streamviz.core.media import Medium, media_in, media_within
 from streamviz.core.verdicts import Decision
 from streamviz.live.presentation import marks
@@ -15,6 +16,8 @@ _SUMMARY_CHARACTERS = 120
 _NAME_CHARACTERS = 120
 # Of what is no text, in characters.
 _MOST_READ = 4_000_000
+# Where images may be anywhere, each value is looked at.
+_MOST_VALUES = 5_000
 
 
 class VerdictView(msgspec.Struct, frozen=True, gc=False):
@@ -127,7 +130,7 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
     def media(self) -> list[str]:
         """What each image or sound is, and how large, in a block of that kind or within another; nothing of what is in
         them."""
-        if self.kind is BlockKind.OTHER and len(self.text) <= _MOST_READ:
+        if self.kind is BlockKind.OTHER and not self.is_arriving and _may_be_walked(self.text):
             return list(map(_described, media_within(self.text)))
         return described(self.text) if self.kind is BlockKind.MEDIA else []
 
@@ -208,6 +211,10 @@ class BlockView(msgspec.Struct, frozen=True, gc=False):
     @property
     def summary(self) -> str:
         return one_line(self.text, _SUMMARY_CHARACTERS)
+
+
+def _may_be_walked(payload: str) -> bool:
+    return len(payload) <= _MOST_READ and not has_more_values(payload.encode(errors="replace"), _MOST_VALUES)
 
 
 def described(payload: str) -> list[str]:

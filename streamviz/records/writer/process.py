@@ -69,7 +69,9 @@ class Writer:
 
     def turn(self, everything: bool = False) -> int:
         """One round over all journals; gives how many entries were read. Raises psycopg.Error."""
-        for journal in folder.journals(self._root):
+        journals = folder.journals(self._root)
+        self._put_off = {journal: until for journal, until in self._put_off.items() if journal in journals}
+        for journal in journals:
             if journal not in self._moving and not self._is_put_off(journal):
                 self._moving[journal] = Moving(journal, self._store)
         read = sum(self._advance(moving, everything) for moving in self._moving.values())

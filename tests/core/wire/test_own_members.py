@@ -77,7 +77,7 @@ def test_chat(payload: Any) -> None:
 @pytest.mark.parametrize(
     "payload",
     [
-        chat({"content": "Hi", "name": "one two three"}),
+        chat({"content": "Hi", "name": "one two three four five"}),
         chat({"content": "Hi", "name": {"name": SAID}}),
         chat({"content": "Hi", "name": "a\nb"}),
     ],
