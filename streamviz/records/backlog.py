@@ -53,6 +53,8 @@ class Backlog(NamedTuple):
             return NOBODY
         if self.silent > HANG_SECONDS:
             return f"the writer has not responded for {self.silent:.0f} s; it may be hung, or waiting for a lock"
+        if self.trouble and self.waits > HANG_SECONDS:
+            return f"the writer cannot write to Postgres: data has waited for {self.waits:.0f} s"
         return f"the writer is behind: data has waited for {self.waits:.0f} s" if self.waits > BEHIND_SECONDS else ""
 
 

@@ -72,6 +72,12 @@ def test_a_writer_that_hangs_is_told_from_its_silence_and_from_what_waits(tmp_pa
         ({"at": now, "caught_up_at": now - 100}, now - 200, ""),  # nothing came since
         ({"at": now, "caught_up_at": now - 20}, now, ""),  # much came, and is being moved
         ({"at": now, "caught_up_at": now - 100}, now, "the writer is behind: data has waited for 100 s"),
+        ({"at": now, "caught_up_at": now - 5, "trouble": "away"}, now, ""),
+        (
+            {"at": now, "caught_up_at": now - 20, "trouble": "away"},
+            now,
+            "the writer cannot write to Postgres: data has waited for 20 s",
+        ),
         ({"at": now - 100, "caught_up_at": now - 100}, now - 200, "the writer has not responded for 100 s"),
     ]
     for status, written_at, stuck in cases:
