@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import threading
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +10,7 @@ from django.core.management.base import BaseCommand
 
 from streamviz import descriptors, figures
 from streamviz.faults import Fault
+from streamviz.ops.stopping import stopped_by
 from streamviz.records.database import conninfo
 
 # Where they share a processor, clients and those who watch them come before the record's way into Postgres.
@@ -30,9 +30,7 @@ class Command(BaseCommand):
         from streamviz.records.upkeep import Upkeep
         from streamviz.records.writer.process import Writer
 
-        stop = threading.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.set())
+        stop = stopped_by(signal.SIGINT, signal.SIGTERM)
         try:
             Writer(settings.JOURNAL_DIR, conninfo).run(stop, Upkeep(settings.RETENTION, conninfo, settings.ARCHIVE))
         except Fault as fault:
