@@ -110,8 +110,9 @@ def run_curl(server: Streamviz, **environment: str) -> str:
 def parts(server: Streamviz) -> dict[str, psutil.Process]:
     """The parts that run now, by their names."""
     named = {"streamviz.simulator": "simulator", "write": "writer", "serve": "server"}
-    found = {name: each for each in family(server) for word, name in named.items() if word in words(each)}
-    postgres = [each for each in family(server) if each.name() == "postgres" and "-D" in words(each)]
+    told = [(each, words(each)) for each in family(server)]
+    found = {name: each for each, said in told for word, name in named.items() if word in said}
+    postgres = [each for each, said in told if said[:1] == ["postgres"] and "-D" in said]
     return found | ({"embedded Postgres": postgres[0]} if postgres else {})
 
 
