@@ -59,6 +59,8 @@ def _choice_says_beside(choice: object) -> bool:
     members = as_object(choice)
     if says_beside(choice, _CHOICE_AGAIN if _is_text_again(members) else _CHOICE):
         return True
+    if is_odd(members, "stop_reason", str) or is_odd(members, "matched_stop", str):
+        return True
     if (logprobs := members.get("logprobs")) and _tokens_say_beside(logprobs):
         return True
     delta, message = members.get("delta"), members.get("message")

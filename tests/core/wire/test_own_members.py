@@ -86,6 +86,13 @@ def test_who_speaks_has_a_name_and_says_nothing_by_it(payload: Any) -> None:
     assert read("openai_chat", payload)[0].contradiction
 
 
+@pytest.mark.parametrize("name", ["stop_reason", "matched_stop"])
+@pytest.mark.parametrize("value", [[SAID], {"name": "run_shell", "arguments": "ls"}])
+def test_a_stop_sequence_is_a_text_or_a_token(name: str, value: Any) -> None:
+    assert read("openai_chat", chat({}, **{name: value}))[0].contradiction
+    assert not read("openai_chat", chat({}, **{name: 151_645}))[0].contradiction
+
+
 def test_copilots_thinking_is_thinking() -> None:
     state, _ = read("openai_chat", chat({"reasoning_text": "Let me "}), chat({"reasoning_text": "see"}))
     assert [(block.kind, block.text) for block in state.blocks] == [(BlockKind.THINKING, "Let me see")]
