@@ -30,18 +30,18 @@ _LONGEST_TYPE = 100
 
 class Medium(NamedTuple):
     """One of them: its MIME type, "" where that is not known; its bytes in base64, and how many those are, or else
-    where it is. A preview is an image before it is finished."""
+    where it is. A preview is an image before it is finished; what is no `piece` is all of it."""
 
     type: str
     data: str = ""
     size: int = 0
     address: str = ""
     is_preview: bool = False
+    is_piece: bool = False
 
     def goes_on_in(self, other: "Medium") -> bool:
         """Whether `other` is the next piece of this sound. An image is never in pieces."""
-        is_sound = bool(self.data and other.data) and not (self.is_preview or other.is_preview)
-        return is_sound and self.type.partition("/")[0] in ("audio", "") and other.type in (self.type, "")
+        return self.is_piece and other.is_piece and other.type in (self.type, "")
 
 
 def media_in(payload: str) -> list[Medium]:
@@ -63,7 +63,23 @@ def media_of_line(line: str) -> list[Medium]:
         value = decode(line)
     except ValueError:
         return []
-    return [medium for each in objects(value) for medium in _media(each)]
+    found = [medium for each in objects(value) for medium in _media(each)]
+    return [medium._replace(is_piece=isinstance(value, dict) and _is_sound(value, medium)) for medium in found]
+
+
+def _is_sound(value: JsonObject, medium: Medium) -> bool:
+    """Whether what a line has may be a piece of a sound; where no type is known, it is in the member of one."""
+    return bool(medium.data) and (is_sound(medium.type) or ("data" in value and not medium.type))
+
+
+def is_sound(type: str) -> bool:
+    """Whether a MIME type is of sounds."""
+    return type.startswith("audio/")
+
+
+def type_of_part(part: JsonObject) -> str:
+    """The MIME type that a part of Gemini's says it has."""
+    return _first(part, _TYPES)
 
 
 def media_within(payload: str) -> list[Medium]:
@@ -128,7 +144,7 @@ def _type_of(data: str) -> str:
 
 def _joined(pieces: list[Medium]) -> Medium:
     """A sound; each of its pieces may be padded by itself."""
-    first, size = pieces[0], sum(piece.size for piece in pieces)
+    first, size = pieces[0]._replace(is_piece=False), sum(piece.size for piece in pieces)
     if not any(piece.data.endswith("=") for piece in pieces[:-1]):
         return first._replace(data="".join(piece.data for piece in pieces), size=size)
     data = b"".join(_bytes_of(piece.data) for piece in pieces)

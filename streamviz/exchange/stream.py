@@ -45,8 +45,9 @@ class LiveStream:
     `request` is empty until its policies have settled what goes upstream. `request_headers` are those of it that are
     kept, but for the user agent.
     `tokens` and `cost` (US dollars) are what it came to, once it is over. `hides_usage`: upstream was asked for usage,
-    which the client did not want. `left_out` names what its provider could not take of the request. `reserved` is under
-    which tally each of its reservations is: its key's by their period, its session's by "".
+    which the client did not want. `left_out` names what its provider could not take of the request, and what of the
+    answer has no place in the client's format. `reserved` is under which tally each of its reservations is: its key's
+    by their period, its session's by "".
     `executor` is what answers it with calls of its own, which makes it a run, and `calls` are those, as they began;
     `part` is what a call of a run is for.
     `calls_model` is false where no model answers it itself: then it takes no tokens.

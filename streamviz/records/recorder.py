@@ -232,7 +232,8 @@ class StreamClosed(Entry, frozen=True, tag="closed"):
     `client_waits` tells from when to when its client did not take what it was sent. Of the input tokens some were read
     from a cache and some written to one, of the output tokens some are reasoning; `is_estimated`: they are estimates.
     `hides_usage`: the client got upstream's chunks without the `usage: null` that it had not asked for.
-    `marks` are what later streams may know it by. `left_out` names what the provider could not take of the request.
+    `marks` are what later streams may know it by. `left_out` names what the provider could not take of the request, and
+    what of its answer had no place in the client's format.
 
     Times are µs since the epoch; what is not known is None.
     """

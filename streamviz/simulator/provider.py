@@ -15,9 +15,10 @@ from streamviz.simulator.errors import ProviderError
 from streamviz.simulator.ledger import Exchange, Ledger
 from streamviz.simulator.replay import recording, replay_frames
 from streamviz.simulator.reply import GARBAGE, Frame, JsonObject, Reply, encode
-from streamviz.simulator.request import answers_in, asks_for_json, input_tokens, read_request, seed_of
+from streamviz.simulator.request import answers_in, input_tokens, read_request, seed_of
 from streamviz.simulator.scenarios import write_script
 from streamviz.simulator.sending import MOST_JOINED, Sender
+from streamviz.simulator.shapes import shape_of
 from streamviz.simulator.steps import ConnectionCut, Cut, Fail, Garbage, Script
 
 EVENT_STREAM = "text/event-stream; charset=utf-8"
@@ -98,7 +99,7 @@ class Provider:
 
     async def _script(self, asked: Asked, seed: int, prompt_tokens: int, request: JsonObject) -> Script:
         given = (asked, seed, prompt_tokens, self._speed, answers_in(request))
-        write = partial(write_script, *given, as_json=asks_for_json(request))
+        write = partial(write_script, *given, shape=shape_of(request))
         if (asked.chunks or 0) <= LONG_CHUNKS:
             return write()
         return await asyncio.get_running_loop().run_in_executor(self._writing, write)

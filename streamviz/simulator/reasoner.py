@@ -1,7 +1,9 @@
-"""The scenario `reasoner`: where it is asked for a plan it answers with the next step of one, else with a text."""
+"""The scenario `reasoner`: where it is asked for a plan it answers with the next step of one, else with a text, or with
+whatever other JSON it is asked for."""
 
 from streamviz.simulator.author import Author, arguments_json
 from streamviz.simulator.reply import JsonObject
+from streamviz.simulator.shapes import example_of
 
 DEFAULT_STEPS = 3
 _THOUGHTS = (
@@ -9,15 +11,19 @@ _THOUGHTS = (
     "The first count is there. I'll check it against the whole text.",
     "Both counts agree. Nothing else in the question needs a tool.",
 )
+# What a plan has and nothing else does.
+_PLAN = "next_action"
 _ANSWER = "I counted the words twice, once by sentence and once as a whole, and both counts agree."
 
 
 def write(author: Author) -> None:
     """A step of a plan: all but the last use two tools side by side."""
-    if not author.as_json:
+    if author.shape is None:
         author.say_text(_ANSWER)
-    else:
+    elif _PLAN in arguments_json(author.shape):
         author.say_text(arguments_json(_step(author)))
+    else:
+        author.say_text(arguments_json(example_of(author.shape, _ANSWER)))
     author.finish("stop")
 
 

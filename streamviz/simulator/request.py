@@ -51,12 +51,6 @@ def answers_in(request: JsonObject) -> int:
     return sum(1 for turn in turns if isinstance(turn, dict) and turn.get("role") in ("assistant", "model"))
 
 
-def asks_for_json(request: JsonObject) -> bool:
-    """Whether a chat request wants JSON, of a schema or of any kind."""
-    wanted = request.get("response_format")
-    return isinstance(wanted, dict) and wanted.get("type") in ("json_schema", "json_object")
-
-
 def input_tokens(request: JsonObject) -> int:
     """About how many tokens the prompt has: what was said, the instructions and the tools."""
     keys = ("messages", "input", "contents", "system", "instructions", "systemInstruction", "tools")

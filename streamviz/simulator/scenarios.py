@@ -9,6 +9,7 @@ from streamviz.simulator.asked import Asked
 from streamviz.simulator.author import Author, arguments_json
 from streamviz.simulator.errors import ProviderError
 from streamviz.simulator.prose import REFUSALS, THOUGHTS, tokens
+from streamviz.simulator.reply import JsonObject
 from streamviz.simulator.steps import Content, Cut, Fail, Garbage, Refusal, Script, WholeTools
 from streamviz.simulator.tools import dangerous_call, harmless_call, hostile_call, read_file_call
 
@@ -204,7 +205,7 @@ SCENARIOS: dict[str, Scenario] = {
     "hostile": Scenario("Script tags, control characters and template syntax everywhere", _hostile),
     "two-calls-one-chunk": Scenario("Two whole tool calls in one chunk", _two_calls_one_chunk),
     "agent": Scenario("A coding agent mends a flaky test, an answer a turn", agent.write),
-    "reasoner": Scenario("Steps of a plan where JSON is asked for, else text: for runs", reasoner.write),
+    "reasoner": Scenario("Steps of a plan where one is asked for, else an answer: for runs", reasoner.write),
     "error-400": Scenario("HTTP 400 before any stream", _error_400),
     "error-401": Scenario("HTTP 401 before any stream", _error_401),
     "error-429": Scenario("HTTP 429 with retry-after before any stream", _error_429),
@@ -218,14 +219,14 @@ def listing() -> dict[str, str]:
 
 
 def write_script(
-    asked: Asked, seed: int, input_tokens: int, server_speed: float, turn: int = 0, *, as_json: bool = False
+    asked: Asked, seed: int, input_tokens: int, server_speed: float, turn: int = 0, shape: JsonObject | None = None
 ) -> Script:
-    """The script of a scenario, for a request that has `turn` answers already, and asks for JSON or not. Raises
-    ProviderError: 404 for an unknown one, its own for an `error-…` one."""
+    """The script of a scenario, for a request that has `turn` answers already, and wants JSON of a `shape` or text.
+    Raises ProviderError: 404 for an unknown one, its own for an `error-…` one."""
     scenario = SCENARIOS.get(asked.scenario)
     if scenario is None:
         raise ProviderError.no_such_model(asked.scenario)
-    author = Author(asked, seed, server_speed, turn, as_json=as_json)
+    author = Author(asked, seed, server_speed, turn, shape)
     scenario.write(author)
     return Script(
         steps=tuple(author.steps),

@@ -10,12 +10,15 @@ class Answer(Protocol):
     """An answer that has begun: upstream accepted the request.
 
     Iterating gives the body's bytes as they come and raises UpstreamError where it breaks off. `close` ends the
-    connection at once, also in the middle. `left_out` names what the provider could not take of the request.
+    connection at once, also in the middle. `left_out` names what the provider could not take of the request and, as
+    far as it has come, what of the answer has no place in the client's format.
     """
 
     status: int
     headers: Mapping[str, str]
-    left_out: tuple[str, ...]
+
+    @property
+    def left_out(self) -> tuple[str, ...]: ...
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
@@ -30,9 +33,13 @@ class BoundedAnswer:
         self._bounds = bounds
         self.status = answer.status
         self.headers = answer.headers
-        self.left_out = answer.left_out
         self._pieces = aiter(answer)
         self._received = 0
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """As the answer has it."""
+        return self._answer.left_out
 
     def __aiter__(self) -> "BoundedAnswer":
         return self

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import NamedTuple
 
 import msgspec
 from litellm.responses.litellm_completion_transformation.streaming_iterator import LiteLLMCompletionStreamingIterator
@@ -22,38 +23,47 @@ from streamviz.upstream.lite import litellm
 from streamviz.upstream.refusals import as_upstream_error
 from streamviz.upstream.targets import Target
 
-# The bytes of an answer, and what is closed when nobody wants more of them.
-Opened = tuple[AsyncIterator[bytes], object]
-
 # The event loop itself keeps no task alive.
 _closing: set[asyncio.Future[None]] = set()
 # A client that gets nothing for longer may take its connection for dead.
 _KEEP_ALIVE_SECONDS = 5.0
 
 
+class Opened(NamedTuple):
+    """The bytes of an answer, what is closed when nobody wants more of them, and what writes them, if they are written
+    here."""
+
+    pieces: AsyncIterator[bytes]
+    source: object
+    translator: Translator | None = None
+
+
 class TranslatedAnswer:
     """An answer whose bytes are written here: server-sent events for a stream, else one JSON body.
 
-    `source` is what is closed when it is given up, `key` the credential of the call, which no error tells.
+    `key` is the credential of the call, which no error tells, and `fitted` what was left out of the request.
     """
 
     status = 200
 
     def __init__(
         self,
-        pieces: AsyncIterator[bytes],
+        opened: Opened,
         kind: str,
-        source: object,
         silence_seconds: float,
         key: str = "",
-        left_out: tuple[str, ...] = (),
+        fitted: tuple[str, ...] = (),
     ) -> None:
-        self.left_out = left_out
+        self._fitted = fitted
         self._key = key
-        self._pieces = pieces
-        self._source = source
+        self._pieces, self._source, self._translator = opened
         self._silence_seconds = silence_seconds
         self.headers: Mapping[str, str] = {"content-type": kind}
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What had no place in the request, and then what had none in the answer."""
+        return self._fitted if self._translator is None else self._fitted + self._translator.left_out
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
@@ -112,7 +122,7 @@ async def open_translated(
     arguments = _arguments(target, fitted.request)
     try:
         async with asyncio.timeout(silence_seconds):
-            pieces, source = await _CALLS[target.wire_format](target, arguments, most_blocks)
+            opened = await _CALLS[target.wire_format](target, arguments, most_blocks)
     except TimeoutError as error:
         raise UpstreamError(504, f"{target.provider} did not answer in time") from error
     except UpstreamError:
@@ -120,16 +130,16 @@ async def open_translated(
     except Exception as error:  # LiteLLM's errors share no base but OpenAI's, and some are bare.
         raise as_upstream_error(error, target.key) from error
     kind = "text/event-stream" if arguments.get("stream") else "application/json"
-    return TranslatedAnswer(pieces, kind, source, silence_seconds, target.key, fitted.left_out)
+    return TranslatedAnswer(opened, kind, silence_seconds, target.key, fitted.left_out)
 
 
 async def _chat(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
     response: object = await litellm.acompletion(**arguments, max_retries=0)
     if not isinstance(response, litellm.CustomStreamWrapper):
-        return _whole(response), response
+        return Opened(_whole(response), response)
     has_usage = as_object(arguments.get("stream_options")).get("include_usage") is True
     chunks = ChatStream(response, as_index(arguments.get("n")) or 1, has_usage)
-    return _chat_events(chunks), chunks
+    return Opened(_chat_events(chunks), chunks)
 
 
 async def _messages(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
@@ -176,7 +186,7 @@ def _thought(item: object, *, keeps: bool) -> object:
 
 async def _embeddings(target: Target, arguments: JsonObject, most_blocks: int | None) -> Opened:
     response: object = await litellm.aembedding(**arguments, max_retries=0)
-    return _whole(response), response
+    return Opened(_whole(response), response)
 
 
 _CALLS: dict[str, Callable[[Target, JsonObject, int | None], Awaitable[Opened]]] = {
@@ -194,7 +204,7 @@ async def _whole(response: object) -> AsyncIterator[bytes]:
 
 def _native(response: object) -> Opened:
     """The provider speaks the client's format, and LiteLLM has its own way to call it."""
-    return (_events(response) if isinstance(response, AsyncIterator) else _whole(response)), response
+    return Opened(_events(response) if isinstance(response, AsyncIterator) else _whole(response), response)
 
 
 async def _events(response: AsyncIterator[object]) -> AsyncIterator[bytes]:
@@ -216,7 +226,8 @@ def _translated(response: object, translator: Translator, arguments: JsonObject)
     assert isinstance(response, litellm.CustomStreamWrapper), type(response)
     chunks = ChatStream(response, choices=1, has_usage=True)
     written = _written(chunks, translator)
-    return (written if arguments.get("stream") else _collected(written, translator.target)), chunks
+    pieces = written if arguments.get("stream") else _collected(written, translator.target)
+    return Opened(pieces, chunks, translator)
 
 
 async def _written(chunks: ChatStream, translator: Translator) -> AsyncIterator[bytes]:

@@ -47,6 +47,14 @@ def test_a_sound_in_pieces_is_one_and_images_are_not() -> None:
     assert len(media_in("\n".join([*images[:2], images[2][:-3]]))) == 2
 
 
+def test_two_images_of_unknown_type_are_no_sound() -> None:
+    unknown = [Medium("", "AAAA", 3), Medium("", "BBBB", 3)]
+    assert media_in('[{"b64_json": "AAAA"}, {"b64_json": "BBBB"}]') == unknown
+    assert media_in('[{"data": "AAAA"}, {"data": "BBBB"}]') == unknown
+    assert media_in('{"result": "AAAA"}\n{"result": "BBBB"}') == unknown
+    assert media_in('{"data": "AAAA"}\n{"result": "BBBB"}') == unknown
+
+
 def test_what_a_tool_answered_may_have_some_within() -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
     answer = {"content": [{"type": "text", "data": "no medium"}, {"url": "https://a.example/"}, image]}

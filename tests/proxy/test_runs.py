@@ -337,6 +337,20 @@ async def test_what_is_left_out_on_the_way_to_chat_is_told_of_the_run(
     assert run.left_out == ("text.verbosity", "tools")
 
 
+async def test_what_has_no_place_in_the_clients_format_is_told_of_the_run(
+    worker: Worker, answering: Callable[..., Model]
+) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    drawn, *rest = said("Done.")
+    drawn["choices"][0]["delta"]["images"] = [image]
+    answering(said(plan()), [drawn, *rest])
+    client = Client(worker, wire_format=ANTHROPIC_MESSAGES, beside={"max_tokens": 9, "tools": [F]})
+    await over(client, worker)
+    [run] = [stream for stream in worker.observers.feed.finished.values() if stream.executor]
+    assert (run.outcome, run.left_out) == ("completed", ("tools", "images of the answer"))
+    assert b"AAAA" not in client.data
+
+
 async def test_a_models_own_name_for_what_bounds_an_answer_is_used(
     worker: Worker, answering: Callable[..., Model]
 ) -> None:

@@ -24,7 +24,12 @@ from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire.anthropic_messages_calls import call_part, has_input
 from streamviz.core.wire.anthropic_messages_message import other_part, owner_of
 from streamviz.core.wire.arguments import as_input
-from streamviz.core.wire.translation import ANTHROPIC_MESSAGES, translate_reason, translate_usage
+from streamviz.core.wire.translation import (
+    ANTHROPIC_MESSAGES,
+    has_no_place_elsewhere,
+    translate_reason,
+    translate_usage,
+)
 
 FINISH_WITHOUT_CALLS = {"tool_use": "end_turn"}
 # How each kind of block begins, and the delta that it grows by.
@@ -170,8 +175,7 @@ class MessageWriter(Composer):
 
     def _start(self, event: BlockStarted) -> list[bytes]:
         is_call = event.kind is BlockKind.TOOL_CALL
-        if self._is_foreign and (event.kind.is_opaque or (is_call and not _is_for_client(event))):
-            # Another format's own kinds have no place in this one.
+        if self._is_foreign and has_no_place_elsewhere(event):
             return []
         if self._has_calls and not self._source and event.kind in (BlockKind.CONTENT, BlockKind.REFUSAL):
             return []

@@ -1,8 +1,9 @@
 """Gemini's generateContent, streamed or whole.
 
 Format: https://ai.google.dev/api/generate-content. A chunk is a piece of the answer in the whole answer's shape; a
-block is a run of parts of one kind, which has no end of its own. A call comes whole, or in pieces that each say where
-in the arguments they belong: these are no JSON text, so they are kept apart from it and put together by `build()`.
+block is a run of parts of one kind, which has no end of its own: of text, or of sound of one type, which has a line
+for each. A call comes whole, or in pieces that each say where in the arguments they belong: these are no JSON text, so
+they are kept apart from it and put together by `build()`.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from streamviz.core.blocks import StreamBlock
 from streamviz.core.calls import name_of
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
-from streamviz.core.media import GEMINI_PARTS
+from streamviz.core.media import GEMINI_PARTS, is_sound, type_of_part
 from streamviz.core.wire.arguments import as_arguments
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.gemini_beside import (
@@ -35,6 +36,8 @@ class _Candidate:
     is_over: bool = False
     text: StreamBlock | None = None
     call: StreamBlock | None = None
+    # And of which type it is.
+    sound: tuple[StreamBlock, str] | None = None
     unsealed: list[StreamBlock] = field(default_factory=list)
 
 
@@ -82,7 +85,8 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
             candidate.is_over = True
             for block in candidate.unsealed:
                 self._end(block)
-            candidate.text, candidate.call, candidate.unsealed = None, None, []
+            candidate.text = candidate.call = candidate.sound = None
+            candidate.unsealed = []
             self._finish(reason, number)
 
     def _begin_candidate(self, number: int) -> _Candidate:
@@ -110,9 +114,21 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
         for label in own_calls:
             self._read_own_call(candidate, label, part)
         if labels and not is_text and not isinstance(call, dict) and not own_calls:
-            kind = BlockKind.MEDIA if labels[0] in GEMINI_PARTS else BlockKind.OTHER
-            block = self._begin(candidate, kind, part, label=labels[0])
-            self._grow(block, as_json_text(part[labels[0]]))
+            self._read_other(candidate, labels[0], part)
+
+    def _read_other(self, candidate: _Candidate, label: str, part: JsonObject) -> None:
+        """A part that is neither text nor a call: a piece of the sound that goes on, or something by itself."""
+        line = as_json_text(part[label])
+        type = type_of_part(as_object(part[label])) if label in GEMINI_PARTS else ""
+        if candidate.sound is not None and candidate.sound[1] == type:
+            self._grow(candidate.sound[0], f"\n{line}")
+            return
+        kind = BlockKind.MEDIA if label in GEMINI_PARTS else BlockKind.OTHER
+        block = self._begin(candidate, kind, part, label=label)
+        self._grow(block, line)
+        if is_sound(type):
+            candidate.sound = block, type
+        else:
             self._complete(block)
 
     def _read_own_call(self, candidate: _Candidate, label: str, part: JsonObject) -> None:
@@ -163,7 +179,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
             self._contradict("a candidate goes on behind its end")
         if candidate.unsealed:
             self._complete(candidate.unsealed[-1])
-        candidate.text = candidate.call = None
+        candidate.text = candidate.call = candidate.sound = None
         block = self._start(kind, choice=candidate.number, id=id, name=name, label=label)
         candidate.unsealed.append(block)
         self._parts[block.ordinal] = part

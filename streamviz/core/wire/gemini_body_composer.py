@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
+from streamviz.core.blocks import MediaStreamBlock, OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.body_composer import BodyComposer
 from streamviz.core.events import BlockKind, StreamFailed
 from streamviz.core.json_value import JsonObject, encode, objects
 from streamviz.core.wire.gemini import GeminiAggregator
 from streamviz.core.wire.gemini_composer import FINISH_HALTED, error_of
+from streamviz.core.wire.gemini_message import media_parts
 from streamviz.core.wire.gemini_parts import call_part, kept_candidate, kept_top, number_of, owners_of, parts_of
 
 
@@ -80,6 +81,8 @@ class _Answer:
         self._written.add(block.ordinal)
         if isinstance(block, ToolCallStreamBlock):
             return [call_part(block.id, block.name, block.label, block.text)]
+        if isinstance(block, MediaStreamBlock):
+            return media_parts(block.label, block.text)
         if isinstance(block, OtherStreamBlock):
             return [call_part("", "", block.label, block.text)]
         thought: JsonObject = {"thought": True} if block.kind is BlockKind.THINKING else {}

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from streamviz.core import sse
 from streamviz.core.aggregator import Chunk
-from streamviz.core.calls import Runner, runner_of
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
     CONTRADICTION,
@@ -25,8 +24,9 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import JsonObject, as_object, decode, encode, objects
 from streamviz.core.wire.gemini_errors import code_of, error_body
+from streamviz.core.wire.gemini_message import media_parts
 from streamviz.core.wire.gemini_parts import TOP, call_part, kept_candidate, kept_top, number_of, owners_of, parts_of
-from streamviz.core.wire.translation import GEMINI, translate_reason, translate_usage
+from streamviz.core.wire.translation import GEMINI, has_no_place_elsewhere, translate_reason, translate_usage
 
 FINISH_HALTED = "SAFETY"
 
@@ -203,19 +203,21 @@ class GeminiComposer(Composer):
         if is_cut and not _is_object("".join(block.pieces)):
             # What there is of a call is no call: a client would carry it out.
             return
-        if (part := self._part(block)) is not None:
-            said.parts.setdefault(block.started.choice, []).append((ordinal, part))
+        if parts := self._parts(block):
+            said.parts.setdefault(block.started.choice, []).extend((ordinal, part) for part in parts)
 
-    def _part(self, block: _Block) -> JsonObject | None:
-        """What is of a kind of the wire's own has no place in another format's answer."""
+    def _parts(self, block: _Block) -> list[JsonObject]:
+        """What it is in the answer: of a sound several, nothing where it is another format's alone."""
         started, label = block.started, block.started.label
         if self._is_translating:
-            if started.kind.is_opaque or runner_of(label) is Runner.PROVIDER:
-                return None
+            if has_no_place_elsewhere(started):
+                return []
             label = ""
+        if started.kind is BlockKind.MEDIA:
+            return media_parts(label, "".join(block.pieces))
         is_call = started.kind is BlockKind.TOOL_CALL
         named = (started.id, started.name) if is_call else ("", "")
-        return call_part(*named, label, "".join(block.pieces))
+        return [call_part(*named, label, "".join(block.pieces))]
 
     def _frame(self, said: _Said) -> bytes:
         numbers = sorted(said.parts.keys() | said.reasons.keys())

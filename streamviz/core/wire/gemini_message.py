@@ -6,7 +6,7 @@ Format: https://ai.google.dev/api/generate-content#generatecontentresponse.
 import re
 from collections.abc import Mapping, Sequence
 
-from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.blocks import MediaStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_text
 from streamviz.core.wire.arguments import as_input
@@ -30,8 +30,9 @@ def build_message(
     """
     contents: dict[int, list[JsonObject]] = {number: [] for number in sorted(state.finish_reasons)}
     for block in state.blocks:
-        part = _part(block, parts.get(block.ordinal, {}), pieces.get(block.ordinal, ()))
-        contents.setdefault(block.choice, []).append(part)
+        began = parts.get(block.ordinal, {})
+        more = media_parts(block.label, block.text)[1:] if isinstance(block, MediaStreamBlock) else []
+        contents.setdefault(block.choice, []).extend([_part(block, began, pieces.get(block.ordinal, ())), *more])
     candidates: list[JsonObject] = [
         {
             "content": {"role": "model", "parts": content},
@@ -53,6 +54,11 @@ def _part(block: StreamBlock, began: JsonObject, pieces: Sequence[JsonObject]) -
             return {**began, "text": block.text, "thought": True, **signature}
         case _:
             return {**began, "text": block.text} if block.kind is BlockKind.CONTENT else began
+
+
+def media_parts(label: str, text: str) -> list[JsonObject]:
+    """The parts of a block of media under the wire's word for it: a sound has a line for each."""
+    return [{label: said} for line in text.split("\n") if (said := as_input(line))]
 
 
 def assemble(pieces: Sequence[JsonObject]) -> JsonObject:

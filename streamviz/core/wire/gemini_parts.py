@@ -53,7 +53,8 @@ def _said(part: JsonObject) -> Iterator[tuple[str, ...]]:
         said = as_object(part[label])
         yield (as_json_text(own_arguments(said)),)
     if labels and not isinstance(text, str) and not isinstance(call, dict) and not own_calls:
-        yield (as_json_text(part[labels[0]]),)
+        line = as_json_text(part[labels[0]])
+        yield line, f"\n{line}"  # as the next line of a sound
 
 
 def call_part(id: str, name: str, label: str, text: str) -> JsonObject:

@@ -7,7 +7,7 @@ import msgspec
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Aggregator, Chunk
-from streamviz.core.calls import FREE_TEXT, Runner, runner_of
+from streamviz.core.calls import FREE_TEXT
 from streamviz.core.events import (
     BlockCompleted,
     BlockDelta,
@@ -24,7 +24,7 @@ from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_items import Frame, OutputBlock, OutputItem, add, begin, close, end, grow
 from streamviz.core.wire.openai_responses_output import ADDED, PART_ADDED, made_by_call, response_in, type_of
 from streamviz.core.wire.openai_responses_whole import FINISH_WITHOUT_CALLS, HALTED, ResponseWriter
-from streamviz.core.wire.translation import OPENAI_RESPONSES, translate_usage
+from streamviz.core.wire.translation import OPENAI_RESPONSES, has_no_place_elsewhere, translate_usage
 
 # Names of events that say something of an item though no event of ours comes of them; "" where upstream names none.
 _TELLING = ("", ADDED, PART_ADDED)
@@ -312,8 +312,8 @@ def _says_nothing(payload: JsonObject) -> bool:
 
 
 def _in_own_words(event: BlockStarted) -> BlockStarted | None:
-    """Another format's block in this one's words; None for what has no place here, as what its provider runs."""
-    if event.kind.is_opaque or (event.label and runner_of(event.label) is Runner.PROVIDER):
+    """Another format's block in this one's words; None for what has no place here."""
+    if has_no_place_elsewhere(event):
         return None
     label = "custom_tool_call" if event.label in FREE_TEXT else ""
     return msgspec.structs.replace(event, label=label) if event.label else event

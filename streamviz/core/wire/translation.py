@@ -1,7 +1,9 @@
-"""What the formats say alike in other words: why a response ended, and the tokens it took."""
+"""What the formats say alike in other words: why a response ended, and the tokens it took; and what has none."""
 
 from enum import StrEnum
 
+from streamviz.core.calls import Runner, runner_of
+from streamviz.core.events import BlockStarted
 from streamviz.core.json_value import JsonObject, as_index
 from streamviz.core.tokens import Tokens, tokens_of
 
@@ -87,6 +89,12 @@ _WRITTEN = {
         Ending.FAILED: "OTHER",
     },
 }
+
+
+def has_no_place_elsewhere(event: BlockStarted) -> bool:
+    """Whether no other format has a place for a block: for media, for what is of a kind of the format's own, for a
+    call that its provider carries out."""
+    return event.kind.is_opaque or runner_of(event.label) is Runner.PROVIDER
 
 
 def ending_of(reason: str, source: str) -> Ending:

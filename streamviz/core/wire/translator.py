@@ -12,7 +12,11 @@ from streamviz.core.events import CONTRADICTION, BlockDelta, BlockStarted, Strea
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.sse import SSEParser
 from streamviz.core.wire import AGGREGATORS, WIRE_FORMATS
-from streamviz.core.wire.translation import OPENAI_RESPONSES
+from streamviz.core.wire.translation import OPENAI_RESPONSES, has_no_place_elsewhere
+
+# Upstream names what there is.
+_MOST_NAMED = 20
+_LONGEST_NAME = 50
 
 
 def translating_composer(source: str, target: str, head: JsonObject) -> Composer:
@@ -25,7 +29,7 @@ class Translator:
     """Takes chunks of the format `source` and gives the bytes that say the same in the format `target`.
 
     `tool_names` gives the client's own names of tools that upstream knows by other ones, `most_blocks` how many blocks
-    there may be: `take` raises UpstreamError for more.
+    there may be: `take` raises UpstreamError for more. `left_out` names what of the answer has no place in `target`.
     """
 
     source: str
@@ -35,6 +39,7 @@ class Translator:
     _aggregator: Aggregator[Chunk, JsonObject] = field(init=False)
     _composer: Composer = field(init=False)
     _head: JsonObject = field(init=False)
+    _left_out: dict[str, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._aggregator = AGGREGATORS[self.source](most_blocks=self.most_blocks)
@@ -46,12 +51,18 @@ class Translator:
         """What has come so far."""
         return self._aggregator.state
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """By the words of `source`, as far as it has come."""
+        return tuple(self._left_out)
+
     def take(self, chunk: Chunk) -> bytes:
         """The bytes for one more chunk; there may be none yet."""
         # What is written is what was read, so it can be read in one way only.
         events = [event for event in self._aggregator.aggregate(chunk) if not _is_contradiction(event)]
         if not self._head:
             self._read_head()
+        self._note_left_out(events)
         return b"".join(self._composer.compose(self._renamed(events)))
 
     def end(self) -> bytes:
@@ -67,6 +78,11 @@ class Translator:
         self._head.update({key: head[key] for key in ("id", "model") if key in head})
         if (created := head.get("created") or head.get("created_at")) is not None:
             self._head["created_at" if self.target == OPENAI_RESPONSES else "created"] = created
+
+    def _note_left_out(self, events: Sequence[StreamEvent]) -> None:
+        for event in events:
+            if isinstance(event, BlockStarted) and has_no_place_elsewhere(event) and len(self._left_out) < _MOST_NAMED:
+                self._left_out[f"{(event.label or event.kind)[:_LONGEST_NAME]} of the answer"] = None
 
     def _renamed(self, events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
         if not self.tool_names:

@@ -23,6 +23,9 @@ _MOST_WAITING = 16
 class _Writer(Protocol):
     """Writes chat chunks in some format."""
 
+    @property
+    def left_out(self) -> tuple[str, ...]: ...
+
     def take(self, chunk: Chunk) -> bytes: ...
     def end(self) -> bytes: ...
     def keep_alive(self) -> bytes: ...
@@ -30,6 +33,8 @@ class _Writer(Protocol):
 
 class _ChatWriter:
     """Writes them as they are."""
+
+    left_out = ()
 
     def take(self, chunk: Chunk) -> bytes:
         return sse.write_event(chunk.raw)
@@ -49,14 +54,20 @@ class RunAnswer:
     def __init__(self, asked: Asked, run: Run) -> None:
         self._asked = asked
         self._run = run
+        is_chat = asked.wire_format == OPENAI_CHAT.name
+        self._writer: _Writer = _ChatWriter() if is_chat else Translator(OPENAI_CHAT.name, asked.wire_format)
         self._chunks: asyncio.Queue[JsonObject | None] = asyncio.Queue(_MOST_WAITING)
         self._first: JsonObject | None = None
-        self.left_out = run.requests.left_out
         kind = "text/event-stream; charset=utf-8" if asked.is_streaming else "application/json"
         self.headers: Mapping[str, str] = {"content-type": kind}
         head: JsonObject = {"id": asked.id, "created": int(time()), "model": asked.model}
         self._speaker = Speaker(head, self._chunks.put, tells_events=asked.wants_events)
         self._task = asyncio.ensure_future(self._carry_out())
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What of the request has no place in a run, and what of its answer has none in the client's format."""
+        return self._run.requests.left_out + self._writer.left_out
 
     async def begin(self) -> None:
         """Return once there is something to send. Raises ClientFacingError where the run fails before that."""
@@ -69,9 +80,7 @@ class RunAnswer:
             raise
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        is_chat = self._asked.wire_format == OPENAI_CHAT.name
-        writer: _Writer = _ChatWriter() if is_chat else Translator(OPENAI_CHAT.name, self._asked.wire_format)
-        written = self._written(writer)
+        written = self._written()
         if self._asked.is_streaming:
             async for piece in written:
                 yield piece
@@ -84,8 +93,8 @@ class RunAnswer:
         while not self._chunks.empty():
             self._chunks.get_nowait()  # the last word is put all the same, and nobody reads any more
 
-    async def _written(self, writer: _Writer) -> AsyncIterator[bytes]:
-        payload = self._first
+    async def _written(self) -> AsyncIterator[bytes]:
+        payload, writer = self._first, self._writer
         while payload is not None:
             data = encode(payload)
             if piece := writer.take(Chunk(0, 0, data, data)):

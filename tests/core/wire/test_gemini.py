@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.blocks import ToolCallStreamBlock
+from streamviz.core.media import Medium, media_in
 from streamviz.core.wire.gemini import GeminiAggregator
 from streamviz.core.wire.gemini_message import assemble
 from tests.core.support import chunks, signatures, told
@@ -106,6 +107,25 @@ def test_media_and_other_parts_are_kept_under_the_wires_word() -> None:
         {"inlineData": {"data": "1"}}, {"codeExecutionResult": {"output": "1"}}, {"text": "a"}, finish="STOP"
     )
     assert read(script) == [("media", '{"data":"1"}'), ("other", '{"output":"1"}'), ("content", "a")]
+
+
+def sound(data: str, type: str = "audio/pcm;rate=24000") -> dict[str, Any]:
+    return {"inlineData": {"mimeType": type, "data": data}}
+
+
+def test_a_run_of_pieces_of_sound_of_one_type_is_one_block() -> None:
+    spoken = [sound("AAAA"), sound("BBBB"), sound("CCCC", "audio/wav"), {"text": "a"}, sound("DDDD", "audio/wav")]
+    aggregator = take_in(parts(spoken[0]), parts(spoken[1], spoken[2]), parts(*spoken[3:], finish="STOP"))
+    blocks = aggregator.state.blocks
+    assert [block.kind for block in blocks] == ["media", "media", "content", "media"]
+    assert media_in(blocks[0].text) == [Medium("audio/pcm;rate=24000", "AAAABBBB", 6)]
+    built: Any = aggregator.build()
+    assert built["candidates"][0]["content"]["parts"] == spoken
+
+
+def test_images_side_by_side_are_blocks_of_their_own() -> None:
+    image = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
+    assert [kind for kind, _ in read(parts(image), parts(image, finish="STOP"))] == ["media", "media"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from google.genai import errors, types
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.composer import Composer
-from streamviz.core.events import StreamFailed
+from streamviz.core.events import BlockDelta, BlockKind, BlockSealed, BlockStarted, StreamFailed
 from streamviz.core.json_value import encode
 from streamviz.core.policy import Policy
 from streamviz.core.verdicts import Decision, Verdict
@@ -110,6 +110,19 @@ async def test_another_kind_of_part_is_said_again_as_it_was() -> None:
     image = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
     run = await streamed(deny_names("rm"), said(CALL), said(code, image, finish="STOP"))
     assert parts_of(payloads(run.tape)[1]) == [code, image]
+
+
+async def test_pieces_of_a_sound_are_said_again_as_they_were() -> None:
+    sounds = [{"inlineData": {"mimeType": "audio/pcm", "data": data}} for data in ("AAAA", "BBBB", "CCCC")]
+    run = await streamed(deny_names("rm"), said(CALL), said(sounds[0]), said(*sounds[1:], finish="STOP"))
+    legal.check("gemini", payloads(run.tape))
+    assert [part for payload in payloads(run.tape)[1:] for part in parts_of(payload)] == sounds
+    body = await whole(deny_names("rm"), said(CALL, *sounds, finish="STOP"))
+    assert parts_of(body)[1:] == sounds
+    composer = GeminiComposer({})
+    label, lines = "inlineData", "\n".join(json.dumps(sound["inlineData"]) for sound in sounds)
+    frames = composer.compose([BlockStarted(0, BlockKind.MEDIA, label=label), BlockDelta(0, lines), BlockSealed(0)])
+    assert parts_of(payloads(b"".join(frames))[0]) == sounds
 
 
 async def test_a_denied_call_in_a_whole_answer() -> None:

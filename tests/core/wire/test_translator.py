@@ -46,6 +46,18 @@ def test_tools_have_the_clients_own_names(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", CLIENT_FORMATS)
+def test_what_has_no_place_in_a_format_is_named(target: str) -> None:
+    translator = Translator("openai_chat", target)
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    stream = chunks(delta(images=[image]), delta(audio={"data": "AAAA"}), delta(audio={"data": "AAAA"}))
+    assert b"AAAA" not in b"".join(map(translator.take, stream))
+    assert translator.left_out == ("images of the answer", "audio of the answer")
+    for n in range(30):
+        translator.take(chunks(delta(content=[{"type": f"{n}" * 1000, "x": "y"}]))[0])
+    assert (len(translator.left_out), max(map(len, translator.left_out))) == (20, 64)
+
+
+@pytest.mark.parametrize("target", CLIENT_FORMATS)
 def test_a_keep_alive_may_stand_anywhere(target: str) -> None:
     translator = Translator("openai_chat", target)
     stream = chunks(delta(content="Hi"), calls(call(0, "call_1", "f", "{")), calls(call(0, arguments="}")))
