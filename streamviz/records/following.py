@@ -10,7 +10,7 @@ from uuid import UUID
 
 from streamviz.records.entries import Given
 from streamviz.records.journal import folder
-from streamviz.records.journal.tail import Tail
+from streamviz.records.journal.shared import StreamTail
 from streamviz.records.models import PolicyVersion, Stream, Verdict
 from streamviz.records.moments import as_datetime
 from streamviz.records.queries import streams
@@ -60,7 +60,7 @@ class Following:
         self._id: UUID = stream.pk
         self._seq = self._verdict = self._frame = 0
         self._unsent = Unsent() if as_sent else None
-        self._tail = None if stream.outcome else _tail_of(stream.worker, root)
+        self._tail = None if stream.outcome else _tail_of(stream, root)
         self._waiting: list[AnyEntry] = []
         self._is_stored = True
         self._versions: dict[int, tuple[str, int]] = {}
@@ -139,17 +139,16 @@ class Following:
         """What the journal has. Behind segments that are gone it waits, until what they held is read from Postgres."""
         if self._tail is None:
             return []
-        before = self._tail.number
         try:
-            entries = [entry for entry in self._tail.read(False) if entry.stream_id == self._id]
+            entries = self._tail.read()
         except OSError:  # A segment went as it was to be opened, or its worker is gone: all of that is stored.
             self._is_stored = True
             if not (self._tail.journal / folder.LOCK).is_file():
                 self.close()
             return []
-        if self._tail.number <= before + 1:
+        if not self._tail.has_gap:
             return entries
-        self._waiting, self._is_stored = entries, True
+        self._waiting, self._is_stored, self._tail.has_gap = entries, True, False
         return []
 
     def _take(self, entry: AnyEntry, news: News) -> None:
@@ -202,10 +201,11 @@ class Unsent:
         return settled
 
 
-def _tail_of(worker: UUID | None, root: Path) -> Tail | None:
-    """That of a worker's journal, where it is on this machine."""
-    journal = root / str(worker)
-    return Tail(journal) if worker is not None and (journal / folder.LOCK).is_file() else None
+def _tail_of(stream: Stream, root: Path) -> StreamTail | None:
+    """Of its worker's journal, where that is on this machine."""
+    journal = root / str(stream.worker)
+    is_here = stream.worker is not None and (journal / folder.LOCK).is_file()
+    return StreamTail(journal, stream.pk) if is_here else None
 
 
 def _chunks(entry: ChunksReceived) -> Iterable[StoredChunk]:

@@ -25,6 +25,7 @@ from streamviz.proxy.worker import worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.database import conninfo
 from streamviz.records.ids import uuid7
+from streamviz.records.journal import shared
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models import ApiKey, Policy
 from streamviz.records.models.access import digest
@@ -356,6 +357,17 @@ async def test_a_slow_reader_is_sent_no_more_than_they_take_and_catches_up(recor
     assert len(call.body) < 2 * events_module.PIECE_BYTES
     call.takes.set()
     assert messages((await call.whole()).events)["texts"] == ["x" * 2_000_000 + "and the rest"]
+
+
+async def test_a_reader_who_takes_nothing_and_is_cut_off_lets_go_of_everything(recorder: Recorder) -> None:
+    call = read(recorder)
+    await call.until(lambda: call.body)
+    call.takes.clear()
+    recorder.say(0, *["x" * 1000] * 2000)
+    await call.stuck.wait()
+    assert recorder.journal.path in shared._journals
+    await call.leave()
+    assert (recorder.journal.path in shared._journals, readers._reading) == (False, {})
 
 
 async def test_a_client_is_not_told_what_policies_kept_from_it_and_its_operator_is(recorder: Recorder) -> None:

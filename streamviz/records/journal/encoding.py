@@ -34,16 +34,22 @@ def append_record(entry: AnyEntry, buffer: bytearray, marker: bytes = b"") -> No
 
 def records_in(data: bytes, marker: bytes = b"") -> tuple[list[AnyEntry], int]:
     """The entries of the whole records that `data` begins with, and how many bytes those take."""
-    entries: list[AnyEntry] = []
+    placed, length = placed_in(data, marker)
+    return [entry for _, entry in placed], length
+
+
+def placed_in(data: bytes, marker: bytes = b"") -> tuple[list[tuple[int, AnyEntry]], int]:
+    """The same, each with where its record begins."""
+    placed: list[tuple[int, AnyEntry]] = []
     place = 0
     with memoryview(data) as view:
         while (length := length_at(data, place, marker)) is not None and place + length <= len(data):
             entry = _entry(view[place : place + length], marker)
             if entry is None:
                 break
-            entries.append(entry)
+            placed.append((place, entry))
             place += length
-    return entries, place
+    return placed, place
 
 
 def next_record(data: bytes, marker: bytes) -> int | None:

@@ -5,12 +5,14 @@ import os
 from pathlib import Path
 
 from streamviz.records.journal import folder
-from streamviz.records.journal.encoding import HEADER, length_at, next_record, records_in
+from streamviz.records.journal.encoding import HEADER, length_at, next_record, placed_in
 from streamviz.records.recorder import AnyEntry
 
 log = logging.getLogger(__name__)
 
 READ_BYTES = 1024 * 1024
+# Where in its segment an entry's record begins, and the entry.
+Placed = tuple[int, AnyEntry]
 
 
 class Tail:
@@ -30,16 +32,21 @@ class Tail:
         self._damaged: set[int] = set()
 
     def read(self, is_abandoned: bool) -> list[AnyEntry]:
-        """Some of what is new, all of one segment (`number`); empty where there is nothing more just now.
+        """As `read_placed`, without the places."""
+        return [entry for _, entry in self.read_placed(is_abandoned)]
+
+    def read_placed(self, is_abandoned: bool) -> list[Placed]:
+        """Some of what is new, all of one segment (`number`), each with where in that its record begins; empty where
+        there is nothing more just now.
 
         What a worker left half written when it ended is cut. `is_abandoned` says that it has ended.
         """
         while True:
             # Looked for before the present segment is read: nothing is appended to that once there is a next one.
             following = self._following()
-            if entries := self._read_segment():
+            if placed := self._read_segment():
                 self.is_behind |= following is not None
-                return entries
+                return placed
             self.is_behind = False
             if following is None and not is_abandoned:
                 return []
@@ -76,35 +83,35 @@ class Tail:
         self._marker = folder.marker(path)
         self.number, self._place = number, 0
 
-    def _read_segment(self) -> list[AnyEntry]:
+    def _read_segment(self) -> list[Placed]:
         if self._file < 0:
             return []
         data = os.pread(self._file, READ_BYTES, self._place)
-        entries, read = records_in(data, self._marker)
+        placed, read = placed_in(data, self._marker)
         self.is_behind = len(data) >= READ_BYTES
-        if data and not entries:
-            entries, read = self._read_more()
-        self._place += read
-        return entries
+        if data and not placed:
+            placed, read = self._read_more()
+        start, self._place = self._place, self._place + read
+        return [(start + place, entry) for place, entry in placed]
 
-    def _read_more(self) -> tuple[list[AnyEntry], int]:
+    def _read_more(self) -> tuple[list[Placed], int]:
         """The next record, where it is larger than a read or lies behind damage; and how far that is."""
         # No more than there is: a damaged length may ask for gigabytes.
         rest = self._rest()
         needed = length_at(rest, 0, self._marker)
         if needed is not None and needed <= len(rest):
-            entries, read = records_in(rest[:needed], self._marker)
-            if entries:
-                return entries, read
+            placed, read = placed_in(rest[:needed], self._marker)
+            if placed:
+                return placed, read
         behind = next_record(rest, self._marker)
         if behind is None:
             return [], 0
         self._note_damage(behind)
-        entries, read = records_in(rest[behind : behind + READ_BYTES], self._marker)
-        if not entries:
+        placed, read = placed_in(rest[behind : behind + READ_BYTES], self._marker)
+        if not placed:
             needed = length_at(rest, behind, self._marker) or 0
-            entries, read = records_in(rest[behind : behind + needed], self._marker)
-        return entries, behind + read
+            placed, read = placed_in(rest[behind : behind + needed], self._marker)
+        return [(behind + place, entry) for place, entry in placed], behind + read
 
     def _cut_the_rest(self, is_last: bool) -> None:
         """Nothing more comes here: what is left is a record that was not finished, or damage with nothing behind it."""
