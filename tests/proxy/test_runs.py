@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -14,59 +13,18 @@ from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.core.wire_format import WireFormat
-from streamviz.exchange.stream import LiveStream
 from streamviz.executors.registry import build as build_executor
-from streamviz.live.feed import Feed
 from streamviz.policies import build
 from streamviz.proxy import calls, runs
 from streamviz.proxy.clock import Clock
-from streamviz.proxy.observers import Observers
 from streamviz.proxy.worker import Worker
-from streamviz.records.configuration import KnownKey, KnownRoute, ScopedPolicy
-from streamviz.records.journal.journal import Journal
-from streamviz.records.models.access import digest
+from streamviz.records.configuration import KnownRoute, ScopedPolicy
 from streamviz.upstream.prices import price
-from tests.exchange.support import event
-from tests.executors.support import USAGE, payloads, plan, said, use
-from tests.records.support import ROOM
+from tests.executors.support import USAGE, payloads, plan, said
+from tests.proxy.running import USES, Model, decide, guard, held
 
 # In µs.
 SECOND = 1_000_000
-USES = plan("use_tools", use("wait", seconds=0), use("count_words", text="a b"))
-
-
-class Model:
-    """What the model says: an answer a call. `requests` are those that reached it."""
-
-    def __init__(self, *answers: Sequence[Any]) -> None:
-        self.requests: list[Any] = []
-        self.closed = 0
-        self._answers = list(answers)
-
-    async def open(self, worker: Worker, stream: LiveStream, request: Any, *_: object) -> Any:
-        self.requests.append(request.fields)
-        return _Answer(self, self._answers.pop(0))
-
-
-class _Answer:
-    status = 200
-    headers = {"content-type": "text/event-stream"}
-    left_out: tuple[str, ...] = ()
-
-    def __init__(self, model: Model, chunks: Sequence[Any]) -> None:
-        self._model = model
-        self._chunks = chunks
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for chunk in self._chunks:
-            if isinstance(chunk, asyncio.Event):
-                await chunk.wait()
-            else:
-                yield event(chunk)
-        yield event("[DONE]")
-
-    def close(self) -> None:
-        self._model.closed += 1
 
 
 class Client:
@@ -108,46 +66,10 @@ class Client:
         self.data += sent.get("body", b"")
 
 
-@pytest.fixture
-def worker(tmp_path: Path) -> Iterator[Worker]:
-    made = Worker()
-    made.configuration.keys[digest("sv-a-key")] = KnownKey(1, "a-key", may_choose_executor=True)
-    made.configuration.key_ids = frozenset([1])
-    made.journal = Journal(tmp_path, ROOM)
-    made.observers = Observers(made.journal, Feed())
-    yield made
-    made.journal.close()
-
-
-@pytest.fixture
-def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Model]:
-    def answer(*answers: Sequence[Any]) -> Model:
-        model = Model(*answers)
-        monkeypatch.setattr(calls, "open_counted", model.open)
-        return model
-
-    return answer
-
-
-def guard(worker: Worker, by_hand: ByHand | None = None) -> None:
-    """A policy denies `wait`; a person may have the last word."""
-    rule = ActivePolicy(build("tool_rule", {"names": ["wait"]}), "guard", 1, 1, Mode.ENFORCE, by_hand=by_hand)
-    worker.configuration.policies = (ScopedPolicy("guard", 1, Mode.ENFORCE, (), (), rule),)
-
-
 def thinking(client: Client) -> str:
     return "".join(
         choice["delta"].get("reasoning_content", "") for chunk in payloads(client.data) for choice in chunk["choices"]
     )
-
-
-async def held(worker: Worker) -> LiveStream:
-    """The stream that waits for a person."""
-    while True:
-        for stream in worker.observers.feed.running.values():
-            if any(hold.asks is not None for hold in stream.context.holds.values()):
-                return stream
-        await asyncio.sleep(0)
 
 
 async def over(client: Client, worker: Worker) -> None:
@@ -193,12 +115,8 @@ async def test_a_person_decides_before_a_call_runs(
     answering(said(USES), said(plan()), said("Done."))
     guard(worker, ByHand(3600, Decision.DENY))
     client = Client(worker)
-    stream = await held(worker)
-    assert stream.part == "tools 1"
-    [ordinal] = [ordinal for ordinal, hold in stream.context.holds.items() if hold.asks is not None]
-    assert stream.decide is not None
-    while not stream.decide(ordinal, decision, "alice"):
-        await asyncio.sleep(0)  # it is about to be asked
+    assert (await held(worker)).part == "tools 1"
+    await decide(worker, decision)
     await client.call
     assert ("wait(" in thinking(client)) == (decision is Decision.ALLOW)
 

@@ -1,0 +1,74 @@
+"""Runs in one process: a model that says what it is told to, and who waits for a person."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from streamviz.core.policy import ActivePolicy, ByHand
+from streamviz.core.verdicts import Decision, Mode
+from streamviz.exchange.stream import LiveStream
+from streamviz.policies import build
+from streamviz.proxy.worker import Worker
+from streamviz.records.configuration import ScopedPolicy
+from tests.exchange.support import event
+from tests.executors.support import plan, use
+
+USES = plan("use_tools", use("wait", seconds=0), use("count_words", text="a b"))
+
+
+class Model:
+    """What the model says: an answer a call. `requests` are those that reached it."""
+
+    def __init__(self, *answers: Sequence[Any]) -> None:
+        self.requests: list[Any] = []
+        self.closed = 0
+        self._answers = list(answers)
+
+    async def open(self, worker: Worker, stream: LiveStream, request: Any, *_: object) -> Any:
+        self.requests.append(request.fields)
+        return _Answer(self, self._answers.pop(0))
+
+
+class _Answer:
+    status = 200
+    headers = {"content-type": "text/event-stream"}
+    left_out: tuple[str, ...] = ()
+
+    def __init__(self, model: Model, chunks: Sequence[Any]) -> None:
+        self._model = model
+        self._chunks = chunks
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self._chunks:
+            if isinstance(chunk, asyncio.Event):
+                await chunk.wait()
+            else:
+                yield event(chunk)
+        yield event("[DONE]")
+
+    def close(self) -> None:
+        self._model.closed += 1
+
+
+def guard(worker: Worker, by_hand: ByHand | None = None) -> None:
+    """A policy denies `wait`; a person may have the last word."""
+    rule = ActivePolicy(build("tool_rule", {"names": ["wait"]}), "guard", 1, 1, Mode.ENFORCE, by_hand=by_hand)
+    worker.configuration.policies = (ScopedPolicy("guard", 1, Mode.ENFORCE, (), (), rule),)
+
+
+async def held(worker: Worker) -> LiveStream:
+    """The stream that waits for a person."""
+    while True:
+        for stream in worker.observers.feed.running.values():
+            if any(hold.asks is not None for hold in stream.context.holds.values()):
+                return stream
+        await asyncio.sleep(0)
+
+
+async def decide(worker: Worker, decision: Decision) -> None:
+    """A person's word on the call that waits for one."""
+    stream = await held(worker)
+    [ordinal] = [ordinal for ordinal, hold in stream.context.holds.items() if hold.asks is not None]
+    assert stream.decide is not None
+    while not stream.decide(ordinal, decision, "alice"):
+        await asyncio.sleep(0)  # it is about to be asked
