@@ -14,6 +14,8 @@ from twisted.internet.error import ConnectionLost
 from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
+from streamviz.serving.closing import hear
+
 # So much the system may hold that is not on its way yet: by itself it takes some MB for a client that takes nothing.
 # What is on its way is not limited, so none is slower for it.
 UNSENT_BYTES = 128 * 1024
@@ -135,6 +137,7 @@ class Port(tcp.Port):
 
     def took(self, connection: Connection) -> None:
         """Called by each connection that it takes."""
+        hear(connection.socket)
         connection.notice_lost_peers(self.silence_seconds)
         connection.hold_little()
 

@@ -2,6 +2,7 @@
 
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Twisted's own)
 
+import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -13,13 +14,14 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import Factory, Protocol
 from twisted.python.failure import Failure
 
-from streamviz.serving.closing import connect_nobody_more
+from streamviz.serving.closing import connect_nobody_more, hear
 from streamviz.serving.connections import Port
 from streamviz.serving.listening import SharedPort, _close
 from streamviz.serving.sharing import Share, Shares
 from tests.services import free_port
 
 MANY = 5
+NOBODY = 65534
 
 
 def test_all_who_wait_when_a_server_stops_are_taken_however_few_came_before() -> None:
@@ -45,20 +47,60 @@ def test_all_who_wait_when_a_server_stops_are_taken_however_few_came_before() ->
             each.transport.abortConnection()
 
 
+@pytest.fixture
+def no_rights() -> Iterator[None]:
+    """As the user whom a service runs as: a newer Linux lets nobody but root filter what a socket gets."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the system passes over nobody")
-def test_before_it_is_closed_the_system_connects_nobody_more() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as stack:
+@pytest.mark.usefixtures("no_rights")
+@pytest.mark.parametrize(("host", "peer"), [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("::", "127.0.0.1")])
+def test_before_it_is_closed_the_system_connects_nobody_more(host: str, peer: str) -> None:
+    with listening_at(host) as listening, ExitStack() as stack:
         listening.setblocking(False)
-        before, after = stack.enter_context(socket.socket()), stack.enter_context(socket.socket())
-        before.connect(listening.getsockname())
+        family = socket.AF_INET6 if ":" in peer else socket.AF_INET
+        before, after = stack.enter_context(socket.socket(family)), stack.enter_context(socket.socket(family))
+        address = peer, listening.getsockname()[1]
+        before.connect(address)
         connect_nobody_more(listening)
         after.setblocking(False)
-        after.connect_ex(listening.getsockname())
+        after.connect_ex(address)
         taken = stack.enter_context(listening.accept()[0])
         before.sendall(b"hello")  # who is connected is heard
         assert taken.recv(5) == b"hello"
         with pytest.raises(BlockingIOError):
             listening.accept()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system passes over nobody")
+@pytest.mark.usefixtures("no_rights")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_who_was_about_to_connect_then_is_heard(host: str) -> None:
+    with listening_at(host) as listening, ExitStack() as stack:
+        # With this the system has somebody connected once something came from there.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 60)
+        client = stack.enter_context(socket.create_connection(listening.getsockname()[:2], timeout=10))
+        connect_nobody_more(listening)
+        client.sendall(b"hel")
+        taken = stack.enter_context(listening.accept()[0])
+        hear(taken)
+        taken.settimeout(10)
+        assert taken.recv(3) == b"hel"
+        client.sendall(b"lo")
+        assert taken.recv(2) == b"lo"
+
+
+def listening_at(host: str) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, 0), family=family, dualstack_ipv6=host == "::")
 
 
 @contextmanager
