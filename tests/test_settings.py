@@ -86,6 +86,24 @@ def test_a_public_server_is_strict(tmp_path: Path) -> None:
     assert not (tmp_path / "secret_key").exists()
 
 
+@pytest.mark.parametrize("command", ["up", "serve", "write"])
+def test_a_folder_that_cannot_be_used_is_one_line(tmp_path: Path, command: str) -> None:
+    (tmp_path / "file").touch()
+    refused = run(["manage.py", command], VAR_DIR=str(tmp_path / "file"), SECRET_KEY="long and random " * 3)
+    assert refused.returncode == 1
+    assert refused.stderr == f"streamviz: VAR_DIR={tmp_path / 'file'} cannot be used: File exists.\n"
+
+
+@pytest.mark.parametrize("command", [["migrate"], ["key", "list"], ["verify"]])
+def test_a_database_that_cannot_be_reached_is_one_line_for_every_command(tmp_path: Path, command: list[str]) -> None:
+    url = "postgresql://ann:hunter2@127.0.0.1:1/records"
+    refused = run(["manage.py", *command], VAR_DIR=str(tmp_path), DATABASE_URL=url)
+    assert refused.returncode == 1
+    [line] = refused.stderr.splitlines()
+    assert line.startswith("streamviz: Cannot use the database at 127.0.0.1:1/records: ")
+    assert "hunter2" not in line
+
+
 def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "django").mkdir()
     (tmp_path / "django" / "__init__.py").write_text("raise ModuleNotFoundError(name='django')")

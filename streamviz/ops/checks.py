@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import psycopg
@@ -28,10 +29,18 @@ LEAST_PASSWORD = 12
 NOTIFY_SECONDS = 5.0
 
 
+def require_folder(var_dir: Path) -> None:
+    """Make the folder where there is none. Fault where nothing can be written into it."""
+    try:
+        var_dir.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=var_dir).close()
+    except OSError as error:
+        raise Fault(f"VAR_DIR={var_dir} cannot be used: {error.strerror}.") from None
+
+
 @contextmanager
 def only_one_running(var_dir: Path) -> Iterator[None]:
     """Hold the folder for this process alone; the lock goes with the process, however it ends."""
-    var_dir.mkdir(parents=True, exist_ok=True)
     with (var_dir / "up.lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -68,29 +77,35 @@ def require_free_port(host: str, port: int, variable: str) -> None:
 
 
 def require_database() -> None:
-    """Fault when the database cannot be reached or is too old. Says where it is, never the password."""
-    place = _place(connection.settings_dict)
+    """Fault when the database cannot be reached or is too old."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SHOW server_version_num")
             version = int(cursor.fetchone()[0]) // 10000
     except (OperationalError, NotSupportedError, DatabaseError) as error:
-        raise Fault(f"Cannot use the database at {place}: {_without_password(error)} Check DATABASE_URL.") from None
+        raise no_database(error) from None
     if version < LEAST_POSTGRES:
+        place = _place(connection.settings_dict)
         raise Fault(f"The database at {place} is Postgres {version}; {LEAST_POSTGRES} or newer is needed.")
     require_own_sessions()
+
+
+def no_database(error: Exception) -> Fault:
+    """What to say of a database that the driver cannot reach, or cannot use. Says where it is, never the password."""
+    place = _place(connection.settings_dict)
+    return Fault(f"Cannot use the database at {place}: {_without_password(error)} Check DATABASE_URL.")
 
 
 def require_own_sessions() -> None:
     """Fault where a pooler in transaction mode stands before the database: changes of policies and keys are listened
     for, and locks held, for as long as a connection lasts, and there each transaction may be on another one."""
-    place = _place(connection.settings_dict)
     try:
         with psycopg.connect(conninfo(), autocommit=True) as one, psycopg.connect(conninfo(), autocommit=True) as other:
             is_heard = hears(one, other)
     except psycopg.Error as error:
-        raise Fault(f"Cannot use the database at {place}: {_without_password(error)} Check DATABASE_URL.") from None
+        raise no_database(error) from None
     if not is_heard:
+        place = _place(connection.settings_dict)
         raise Fault(
             f"The database at {place} is behind a pooler in transaction mode, such as PgBouncer: what one connection "
             "listens for does not reach it. Set DATABASE_URL to Postgres itself, or have it pool sessions "

@@ -26,6 +26,7 @@ def run(then: Callable[[str], None] | None = None) -> None:
     """Start everything, say where it is, and keep it running; end everything on Ctrl-C. `then` is called once all runs,
     with the server's address. Raises Fault where something cannot be started, with all ended too."""
     with stoppable(say), ExitStack() as stack:
+        checks.require_folder(settings.VAR_DIR)
         stack.enter_context(checks.only_one_running(settings.VAR_DIR))
         checks.require_free_port(settings.HOST, settings.PORT, "PORT")
         checks.require_free_port("127.0.0.1", settings.SIMULATOR_PORT, "SIMULATOR_PORT")
@@ -39,7 +40,7 @@ def run(then: Callable[[str], None] | None = None) -> None:
             child.start(ended.put)
             stack.callback(child.stop)
             child.wait_until_ready()
-        link = first_start.link_if_needed(administrator, base_url(), settings.VAR_DIR / "sign_in_link")
+        link = first_start.link_if_needed(administrator, pages_url(), settings.VAR_DIR / "sign_in_link")
         welcome(base_url(), link, key)
         if then is not None:
             then(base_url())
@@ -52,6 +53,12 @@ def base_url() -> str:
     host = reachable_host()
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{settings.PORT}{settings.BASE_PATH}"
+
+
+def pages_url() -> str:
+    """Where browsers find the pages: at the first name that a proxy's TLS has here, or else on this machine."""
+    names = [origin for origin in settings.CSRF_TRUSTED_ORIGINS if "*" not in origin]
+    return f"{names[0]}{settings.BASE_PATH}" if names else base_url()
 
 
 def reachable_host() -> str:

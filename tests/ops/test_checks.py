@@ -41,6 +41,15 @@ def test_an_address_of_another_machine_is_a_fault(host: str) -> None:
         checks.require_free_port(host, free_port(), "PORT")
 
 
+def test_a_folder_that_cannot_be_used_is_a_fault(tmp_path: Path) -> None:
+    checks.require_folder(tmp_path / "made" / "whole")
+    assert not list((tmp_path / "made" / "whole").iterdir())
+    (tmp_path / "file").touch()
+    for folder, why in ((tmp_path / "file", "File exists"), (Path("/proc"), "cannot be used")):
+        with pytest.raises(Fault, match=why):
+            checks.require_folder(folder)
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(("password", "is_fine"), [(None, False), ("long and random", True)])
 def test_a_public_server_needs_an_administrators_password(

@@ -24,6 +24,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         descriptors.raise_limit()
         try:
+            checks.require_folder(settings.VAR_DIR)
             checks.require_database()
             checks.require_database_password_if_public()
             checks.require_password_if_public()

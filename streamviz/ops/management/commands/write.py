@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from threading import Event
 from typing import Any
 
 from django.conf import settings
@@ -10,6 +11,7 @@ from django.core.management.base import BaseCommand
 
 from streamviz import descriptors, figures
 from streamviz.faults import Fault
+from streamviz.ops import checks
 from streamviz.ops.stopping import stopped_by
 from streamviz.records.database import conninfo
 
@@ -26,12 +28,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         descriptors.raise_limit()
         os.nice(NICENESS)
-        figures.share(settings.METRICS_DIR)  # before what counts is loaded
-        from streamviz.records.upkeep import Upkeep
-        from streamviz.records.writer.process import Writer
-
-        stop = stopped_by(signal.SIGINT, signal.SIGTERM)
         try:
-            Writer(settings.JOURNAL_DIR, conninfo).run(stop, Upkeep(settings.RETENTION, conninfo, settings.ARCHIVE))
+            checks.require_folder(settings.VAR_DIR)
+            _write(stopped_by(signal.SIGINT, signal.SIGTERM))
         except Fault as fault:
             sys.exit(f"streamviz: {fault}")
+
+
+def _write(stop: Event) -> None:
+    figures.share(settings.METRICS_DIR)  # before what counts is loaded
+    from streamviz.records.upkeep import Upkeep
+    from streamviz.records.writer.process import Writer
+
+    Writer(settings.JOURNAL_DIR, conninfo).run(stop, Upkeep(settings.RETENTION, conninfo, settings.ARCHIVE))
