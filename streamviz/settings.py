@@ -159,6 +159,7 @@ MIDDLEWARE = [
     "streamviz.dashboard.replica_reads.changes_marked",
     "django.middleware.security.SecurityMiddleware",
     "streamviz.dashboard.middleware.ContentSecurityPolicyMiddleware",
+    "streamviz.dashboard.middleware.forms_led_up",
     "streamviz.dashboard.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

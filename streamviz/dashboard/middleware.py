@@ -1,10 +1,13 @@
 """What all pages have in common: headers that tell a browser what they may do, and caches to keep none of them for
-others, and that none keeps a connection to the database while it is sent."""
+others, that none keeps a connection to the database while it is sent, and that browsers see no empty 405."""
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
-from django.http import HttpRequest, HttpResponseBase
+from django.conf import settings
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import is_valid_path
 from django.utils.decorators import sync_and_async_middleware
 
 from streamviz.records.database import give_back
@@ -76,3 +79,35 @@ def connection_given_back(get_response: GetResponse) -> GetResponse:
         return response
 
     return answer_async if iscoroutinefunction(get_response) else answer
+
+
+@sync_and_async_middleware
+def forms_led_up(get_response: GetResponse) -> GetResponse:
+    """Who opens the address that a form is sent to, as after signing in again, is led to the page above it, which has
+    the form."""
+
+    async def answer_async(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        assert isinstance(response, Awaitable)
+        return _led_up(request, await response)
+
+    def answer(request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        response = get_response(request)
+        assert isinstance(response, HttpResponseBase)
+        return _led_up(request, response)
+
+    return answer_async if iscoroutinefunction(get_response) else answer
+
+
+def _led_up(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    is_opened = request.method == "GET" and "text/html" in request.headers.get("Accept", "")
+    if response.status_code != HTTPStatus.METHOD_NOT_ALLOWED or not is_opened:
+        return response
+    above = request.path_info.rstrip("/")
+    while not _is_page(above := above[: above.rindex("/")]):
+        pass
+    return HttpResponseRedirect(f"{settings.BASE_PATH}{above}/")
+
+
+def _is_page(path: str) -> bool:
+    return not path or is_valid_path(f"{path}/")

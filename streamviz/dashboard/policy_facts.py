@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.models import Policy, PolicyVersion, Verdict
+from streamviz.records.queries.policy_holds import Holds, holds
 from streamviz.records.queries.rows import rows
-from streamviz.records.queries.statistics import Holds, holds
 
 DAY = timedelta(days=1)
 RECENT_VERDICTS = 50

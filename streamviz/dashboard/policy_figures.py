@@ -11,8 +11,8 @@ from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.timespans import Timespan, between
 from streamviz.live.presentation.text import exact, plural
 from streamviz.records.models import PolicyVersion
-from streamviz.records.queries.policy_holds import Decider, Waits, waits
-from streamviz.records.queries.statistics import Holds, PolicyBucket, holds, policies_by_time
+from streamviz.records.queries.policy_holds import Decider, Holds, Waits, holds, waits
+from streamviz.records.queries.statistics import PolicyBucket, policies_by_time
 
 _MOST_CHANGES = 50
 

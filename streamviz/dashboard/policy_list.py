@@ -16,7 +16,7 @@ from streamviz.dashboard.policy_figures import policy_charts
 from streamviz.dashboard.sorting import Sorting
 from streamviz.live.presentation.text import exact
 from streamviz.records.models import Policy, PolicyVersion, Verdict
-from streamviz.records.queries.statistics import Holds, holds
+from streamviz.records.queries.policy_holds import Holds, holds
 
 
 class Counts(NamedTuple):

@@ -17,7 +17,7 @@ from streamviz.records.models import ApiKey, Policy
 
 log = logging.getLogger(__name__)
 
-TASK = "tests/test_checkout.py::test_expired_cart fails now and then. Find out why, mend it and push the branch."
+TASK = "tests/test_checkout.py::test_expired_cart is flaky. Find out why, fix it and push the branch."
 SYSTEM = "You are a coding agent. You work in ~/work, with the tools that you are given. Explain what you do in a line."
 TOOLS = {
     "read_file": ("path", "start_line", "max_lines"),

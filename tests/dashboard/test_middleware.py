@@ -57,3 +57,24 @@ def test_no_page_has_what_it_would_forbid(cast: Cast, path: str) -> None:
 def test_browsers_that_ask_for_an_icon_get_ours(cast: Cast) -> None:
     answer = cast["stranger"].get("/favicon.ico", follow=True)
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "image/svg+xml")
+
+
+@pytest.mark.parametrize(
+    ("opened", "led_to"),
+    [
+        ("/streams/{}/replay/", "/streams/{}/"),
+        ("/simulate/", "/"),
+        ("/policies/guard/mode/", "/policies/guard/"),
+        ("/policies/guard/roll-back/1/", "/policies/guard/"),
+        ("/keys/1/revoke/", "/keys/"),
+        ("/sign-out/", "/"),
+    ],
+)
+def test_the_address_of_a_form_leads_to_its_page(cast: Cast, opened: str, led_to: str) -> None:
+    pk = recorded().pk
+    answer = cast["administrator"].get(opened.format(pk), headers={"accept": "text/html,*/*"})
+    assert (answer.status_code, answer.headers["Location"]) == (302, led_to.format(pk))
+
+
+def test_programs_are_told_that_an_address_takes_forms_alone(cast: Cast) -> None:
+    assert cast["administrator"].get("/simulate/").status_code == 405

@@ -105,7 +105,8 @@ def test_the_page_draws_how_long_it_held_and_who_decided(cast: Cast, judged: Pol
     Block.objects.update(held_at=held_at, released_at=held_at + timedelta(seconds=3), held_by=["guard"])
     version = judged.versions.get()
     Verdict.objects.create(stream=stream, number=0, ordinal=0, policy_version=version, mode="enforce",
-                           decision="allow", by="alice", took_us=1, at=held_at)  # fmt: skip
+                           decision="allow", by="alice", took_us=3_000_000,
+                           at=held_at + timedelta(seconds=3))  # fmt: skip
     page = cast["bob"].get("/policies/guard/").content.decode()
     drawn = page[page.index('aria-label="Hold time over time"') :].split("</section>")[0]
     assert "1 block by a person, p50 3.00 s, p95 3.00 s" in drawn

@@ -97,13 +97,13 @@ def _deletes(command: Command, choice: Choice) -> str:
         where = paths(command, operands(command.arguments)[-1:])
         return _WHAT_WIPES if any(map(is_outer, where)) else ""
     if command.name == "mv" and any(is_outer(path) for path in paths(command, operands(command.arguments)[:-1])):
-        return "it moves a home folder or the root away"
+        return "it moves a home folder or the root folder away"
     if command.name in INTERPRETERS and any(has(patterns.WIPES, code) for code in interpreted(command)):
         return _WHAT_WIPES
     return ""
 
 
-_WHAT_WIPES = "it deletes what the system or a person cannot do without"
+_WHAT_WIPES = "it deletes what the system or its users cannot do without"
 
 
 def _removes(command: Command, choice: Choice) -> str:
@@ -117,7 +117,7 @@ def _removes(command: Command, choice: Choice) -> str:
     if any(is_vital(path) for path in targets if is_recursive or path != UNKNOWN) or any(map(is_core, targets)):
         return _WHAT_WIPES
     if is_recursive and not all(may_delete(path, choice.may_delete) for path in targets):
-        return "it deletes recursively what `may_delete` does not allow"
+        return "it deletes a folder that is not in may_delete"
     return ""
 
 
@@ -131,7 +131,7 @@ def _finds_and_deletes(command: Command, choice: Choice) -> str:
             each in command.arguments for each in ("-empty", "-mtime", "-mmin", "-newer", "-size")
         )
         if not is_narrow and not may_delete(path, choice.may_delete):
-            return "it deletes recursively what `may_delete` does not allow"
+            return "it deletes a folder that is not in may_delete"
     return ""
 
 
@@ -143,7 +143,7 @@ def _disks(command: Command, choice: Choice) -> str:
     if name == "dd" and any(normal(path).startswith("/dev/") for path in copied(command)):
         return "it copies from or to a device"
     if any(is_program(command, glob) for glob in _MAKES_FILE_SYSTEMS) and operands(arguments) and name != "format":
-        return "it makes a file system or wipes one"
+        return "it formats a disk or wipes a file system"
     if name in _PARTITIONS and not set(arguments) & {"-l", "--list", "print", "-p", "--print", "-s", "-d"}:
         return "it changes partitions"
     if set(arguments) & _VOLUMES.get(name, set()):
@@ -160,7 +160,7 @@ def _remote_code(command: Command, choice: Choice) -> str:
     if any(has(patterns.SOCKETS, word.text) for word in (*command.words, *command.flow.reads, *command.flow.writes)):
         return "it opens a connection from the shell"
     if _is_remote_shell(command):
-        return "it gives a shell to somebody else"
+        return "it opens a shell to somebody else"
     if any(_comes_from_elsewhere(source) for source in _sources_of_code(command)):
         return "it runs what it downloads or decodes"
     if command.name in INTERPRETERS:
@@ -213,7 +213,7 @@ def _decodes(command: Command) -> bool:
 def _program(codes: Sequence[str]) -> str:
     for code in codes:
         if has(patterns.REMOTE_SHELL, code):
-            return "it gives a shell to somebody else"
+            return "it opens a shell to somebody else"
         if has(patterns.FOREIGN_CODE, code):
             return "it runs what it downloads or decodes"
     return ""
@@ -243,16 +243,16 @@ def _credentials(command: Command, choice: Choice) -> str:
     if any(map(_is_private, paths(command, [word.text for word in command.flow.reads]))):
         return "it reads private keys or credentials"
     if command.name in DOWNLOADERS and any(host in each for each in command.arguments for host in _METADATA):
-        return "it asks for the credentials of the machine"
+        return "it asks for the machine's credentials"
     if command.name == "security" and any(each.startswith(("find-", "dump-")) for each in command.arguments[:1]):
         return "it reads private keys or credentials"
     if command.name in INTERPRETERS and any(_is_private(each) for each in quoted("\n".join(interpreted(command)))):
         return "it reads private keys or credentials"
     is_sent = _sends(command) and any(map(_gathers, (command, *command.origins)))
     if is_sent:
-        return "it sends credentials, or what is set, to somewhere else"
+        return "it sends credentials or environment variables elsewhere"
     if any("authorized_keys" in path for path in written(command)):
-        return "it lets somebody sign in by a key"
+        return "it lets somebody sign in with a key"
     return ""
 
 

@@ -25,8 +25,8 @@ _AWS_DELETES = re.compile(r"(?:delete|terminate|deregister|purge|schedule-key-de
 # What is deleted every day, and is no loss.
 _PASSING = frozenset("pr mr issue run cache label branch codespace comment deployment session token".split())
 
-_DROPS = "it drops a database, or all that is in a table"
-_DELETES = "it deletes what a server keeps"
+_DROPS = "it drops a database or empties a table"
+_DELETES = "it deletes a server's data"
 
 
 def deletes_data(command: Command) -> str:
@@ -71,7 +71,7 @@ def _plan(command: Command) -> str:
     rest = operands(command.arguments)
     is_destroying = bool({"destroy", "remove", "down"} & set(rest[:2])) and "help" not in options(command.arguments)
     applies = "apply" in rest and any(each in ("-destroy", "--destroy") for each in command.arguments)
-    return "it takes down what is deployed" if is_destroying or applies else ""
+    return "it tears down what is deployed" if is_destroying or applies else ""
 
 
 def _aws(command: Command) -> str:
@@ -99,7 +99,7 @@ def _containers(command: Command) -> str:
     rest, chosen = operands(command.arguments), options(command.arguments)
     if "prune" not in rest:
         return ""
-    return "it deletes all volumes that are not in use" if "volumes" in chosen or "volume" in rest else ""
+    return "it deletes all unused volumes" if "volumes" in chosen or "volume" in rest else ""
 
 
 _RULES: Mapping[str, Callable[[Command], str]] = {

@@ -35,7 +35,7 @@ def _stops(command: Command) -> str:
         return "it stops the machine"
     if name in ("kill", "pkill", "killall") and _kills_all(command):
         return "it kills every process"
-    return "it changes the kernel that runs" if name in ("insmod", "kexec") else ""
+    return "it changes the running kernel" if name in ("insmod", "kexec") else ""
 
 
 def _administers(command: Command) -> str:
@@ -51,9 +51,9 @@ def _administers(command: Command) -> str:
 
 def _overwrites(command: Command) -> str:
     if any(is_settings(path) and not is_device(path) for path in written(command)):
-        return "it writes to files of the system"
+        return "it writes to system files"
     if command.name == "mv" and any(map(is_core, paths(command, operands(command.arguments)[:-1]))):
-        return "it moves files of the system away"
+        return "it moves system files away"
     return ""
 
 
@@ -83,9 +83,9 @@ def _rights(command: Command) -> str:
     targets = paths(command, operands(command.arguments)[1:])
     is_recursive = bool(options(command.arguments) & {"R", "recursive"})
     if is_recursive and any(is_outer(path) or is_system(path) for path in targets):
-        return "it changes the rights of folders of the system"
+        return "it changes permissions of system folders"
     if any(map(is_core, targets)):
-        return "it changes the rights of files of the system"
+        return "it changes permissions of system files"
     is_set_uid = command.name == "chmod" and any(has(patterns.SET_UID, each) for each in command.arguments)
     return "it lets a program run as its owner" if is_set_uid else ""
 

@@ -27,29 +27,54 @@ class Waits(NamedTuple):
     p95: float
 
 
-# Index block_held. A hold that never went out lasted until the last enforced verdict on its block.
-_WAITS = """
-SELECT date_bin(%(step)s, held_at, %(origin)s), decider, count(*),
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY wait),
-    percentile_cont(0.95) WITHIN GROUP (ORDER BY wait)
+class Holds(NamedTuple):
+    """How many blocks a policy held, and for how many µs."""
+
+    blocks: int
+    p50: float
+    p95: float
+
+
+# Index block_held. What a block waited for one of the policies that held it: until the block was whole, which all of
+# them need, and then what that policy took to decide. Without a verdict it waited to the end of the hold: until it went
+# out, or else the last enforced verdict on it. Verdicts are looked up only where one policy alone does not explain it.
+_HELD = """
+SELECT held_at, holder, decider, least(whole, until_whole + took) AS wait
 FROM (
-    SELECT held_at,
-        extract(epoch FROM coalesce(released_at, last_verdict, completed_at) - held_at)::float * 1000000 AS wait,
+    SELECT held_at, holder,
+        extract(epoch FROM coalesce(released_at, last_verdict, completed_at) - held_at)::float * 1000000 AS whole,
+        CASE WHEN first_begun < held_at THEN 0 ELSE extract(epoch FROM first_begun - held_at)::float * 1000000 END
+            AS until_whole,
+        coalesce(own_took, 0) AS took,
         CASE WHEN by_person THEN 'person' WHEN has_failed THEN 'nobody' ELSE 'policy' END AS decider
-    FROM records_block AS block CROSS JOIN LATERAL (
-        SELECT max(verdict.at) AS last_verdict,
-            coalesce(bool_or(verdict.by <> '' AND policy.name = %(policy)s), false) AS by_person,
-            coalesce(bool_or(verdict.failure <> '' AND policy.name = %(policy)s), false) AS has_failed
+    FROM records_block AS block CROSS JOIN LATERAL unnest(held_by) AS holder
+    LEFT JOIN (
+        SELECT policy.name, array_agg(version.id) AS versions
+        FROM records_policyversion AS version JOIN records_policy AS policy ON policy.id = version.policy_id
+        GROUP BY 1
+    ) AS policies ON policies.name = holder
+    CROSS JOIN LATERAL (
+        SELECT max(at) AS last_verdict,
+            min(at - took_us * interval '1 microsecond') AS first_begun,
+            max(took_us) FILTER (WHERE policy_version_id = ANY (versions)) AS own_took,
+            bool_or(by <> '' AND policy_version_id = ANY (versions)) AS by_person,
+            bool_or(failure <> '' AND policy_version_id = ANY (versions)) AS has_failed
         FROM records_verdict AS verdict
-        JOIN records_policyversion AS version ON version.id = verdict.policy_version_id
-        JOIN records_policy AS policy ON policy.id = version.policy_id
-        WHERE verdict.stream_id = block.stream_id AND verdict.ordinal = block.ordinal AND verdict.mode = 'enforce'
+        WHERE verdict.stream_id = block.stream_id AND verdict.ordinal = block.ordinal AND mode = 'enforce' AND {looks}
     ) AS verdicts
-    WHERE held_at >= %(since)s AND held_at < %(until)s AND %(policy)s = ANY (held_by)
-        AND coalesce(released_at, completed_at) IS NOT NULL
+    WHERE held_at >= %(since)s AND held_at < %(until)s AND coalesce(released_at, completed_at) IS NOT NULL AND {of}
 ) AS held
-GROUP BY 1, 2 ORDER BY 1, 2
 """
+_OF_ONE = _HELD.format(looks="true", of="holder = %(policy)s AND %(policy)s = ANY (held_by)")
+_OF_ALL = _HELD.format(looks="(cardinality(held_by) > 1 OR released_at IS NULL)", of="true")
+_FIGURES = """count(*),
+    percentile_cont(0.5) WITHIN GROUP (ORDER BY wait),
+    percentile_cont(0.95) WITHIN GROUP (ORDER BY wait)"""
+_WAITS = f"""
+SELECT date_bin(%(step)s, held_at, %(origin)s), decider, {_FIGURES} FROM ({_OF_ONE}) AS waited
+GROUP BY 1, 2 ORDER BY 1, 2
+"""  # noqa: S608  all our own
+_HOLDS = f"SELECT holder, {_FIGURES} FROM ({_OF_ALL}) AS waited GROUP BY 1"  # noqa: S608  all our own
 
 
 def waits(policy: str, since: datetime, until: datetime, step: timedelta, *, origin: datetime = ORIGIN) -> list[Waits]:
@@ -57,3 +82,8 @@ def waits(policy: str, since: datetime, until: datetime, step: timedelta, *, ori
     `origin`."""
     values = {"policy": policy, "since": since, "until": until, "step": step, "origin": origin}
     return [Waits(at, Decider(decider), *figures) for at, decider, *figures in rows(_WAITS, values)]
+
+
+def holds(since: datetime, until: datetime) -> dict[str, Holds]:
+    """The holds that began between two moments and are over, by the policy that held."""
+    return {policy: Holds(*figures) for policy, *figures in rows(_HOLDS, {"since": since, "until": until})}

@@ -101,14 +101,6 @@ class PolicyBucket(NamedTuple):
     took_p95: float | None
 
 
-class Holds(NamedTuple):
-    """How many blocks a policy held, and for how many µs."""
-
-    blocks: int
-    p50: float
-    p95: float
-
-
 # What a group is called is looked up once for all of its streams.
 _COUNTS = """
 SELECT at, {group}, sum(streams)::bigint, {outcomes},
@@ -187,22 +179,6 @@ JOIN records_policyversion AS version ON version.id = verdict.policy_version_id
 JOIN records_policy AS policy ON policy.id = version.policy_id
 WHERE verdict.at >= %(since)s AND verdict.at < %(until)s
 GROUP BY 1, 2 ORDER BY 1, 2
-"""
-# Index block_held.
-_HOLDS = """
-SELECT holder, count(*),
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY wait),
-    percentile_cont(0.95) WITHIN GROUP (ORDER BY wait)
-FROM (
-    SELECT held_by, extract(epoch FROM coalesce(released_at, (
-        -- What never went out was held until it was decided.
-        SELECT max(verdict.at) FROM records_verdict AS verdict
-        WHERE verdict.stream_id = block.stream_id AND verdict.ordinal = block.ordinal AND verdict.mode = 'enforce'
-    ), completed_at) - held_at)::float * 1000000 AS wait
-    FROM records_block AS block
-    WHERE held_at >= %(since)s AND held_at < %(until)s AND coalesce(released_at, completed_at) IS NOT NULL
-) AS held, unnest(held_by) AS holder
-GROUP BY 1
 """
 # So many of a sample tell how many there are in all, give or take a tenth.
 ENOUGH = 500
@@ -315,9 +291,3 @@ def policies_by_time(
     """What each policy did between two moments, in buckets of `step`, of which one begins at `origin`."""
     values = {"since": since, "until": until, "step": step, "origin": origin}
     return [PolicyBucket(*row) for row in rows(_POLICIES, values)]
-
-
-def holds(since: datetime, until: datetime) -> dict[str, Holds]:
-    """How long blocks waited that were held between two moments and are not any more, by the policy that held them."""
-    found = rows(_HOLDS, {"since": since, "until": until})
-    return {policy: Holds(*figures) for policy, *figures in found}

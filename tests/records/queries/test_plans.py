@@ -15,8 +15,8 @@ from streamviz.records.models import Policy, Session, Stream
 from streamviz.records.queries import names, search, streams
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place, session_page, sorted_session_page, stream_page
-from streamviz.records.queries.policy_holds import waits
-from streamviz.records.queries.statistics import Grouping, by_time, holds, largest, policies_by_time
+from streamviz.records.queries.policy_holds import holds, waits
+from streamviz.records.queries.statistics import Grouping, by_time, largest, policies_by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
 

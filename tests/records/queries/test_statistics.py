@@ -9,7 +9,7 @@ from streamviz.records.moments import as_microseconds
 from streamviz.records.queries import search, sources, statistics
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.sizes import table_sizes
-from streamviz.records.queries.statistics import Grouping, by_time, holds, largest, policies_by_time
+from streamviz.records.queries.statistics import Grouping, by_time, largest, policies_by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
 
@@ -184,21 +184,6 @@ def test_policies_have_theirs(query: Query) -> None:
     assert figures == [(1, 0, 1, 1), (1, 1, 0, 0)]
     assert {(each.took_p50, each.took_p95) for each in found} == {(12.0, 12.0)}
     assert policies_by_time(day(9), day(8), HOUR) == []
-
-
-def test_holds_are_those_that_are_over(query: Query) -> None:
-    store(*(story(NOW, number=n, denied=make_policy(name)) for n, name in enumerate(["guard", "other"])))
-    held = (
-        "UPDATE records_block SET held_at = %s, released_at = %s, completed_at = NULL, held_by = %s WHERE ordinal = 1"
-    )
-    query(f"{held} AND stream_id = %s", NOW, NOW + timedelta(seconds=4), ["guard", "other"], story(NOW)[0])
-    query(f"{held} AND stream_id = %s", NOW, None, ["guard"], story(NOW, number=1)[0])
-    found = holds(NOW, NOW + HOUR)
-    assert {name: (each.blocks, each.p50, each.p95) for name, each in found.items()} == {
-        "guard": (1, 4e6, 4e6),
-        "other": (1, 4e6, 4e6),
-    }
-    assert holds(NOW + HOUR, NOW + 2 * HOUR) == {}
 
 
 def test_a_stretch_can_begin_anywhere_and_times_be_left_out(query: Query) -> None:
