@@ -102,8 +102,9 @@ def _queries() -> dict[str, Callable[[], Any]]:
     from streamviz.records.models import Session, Stream
     from streamviz.records.queries.filters import Filters
     from streamviz.records.queries.pages import Place, session_page, stream_page
+    from streamviz.records.queries.policy_holds import holds
     from streamviz.records.queries.sources import HALF_HOUR, ORIGIN
-    from streamviz.records.queries.statistics import Grouping, by_time, holds, policies_by_time
+    from streamviz.records.queries.statistics import Grouping, by_time, policies_by_time
     from streamviz.records.queries.streams import load
 
     chance = random.Random(3)  # noqa: S311

@@ -110,4 +110,4 @@ def _led_up(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBas
 
 
 def _is_page(path: str) -> bool:
-    return not path or is_valid_path(f"{path}/")
+    return not path or bool(is_valid_path(f"{path}/"))
