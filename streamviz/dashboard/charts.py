@@ -8,11 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from streamviz.dashboard.timespans import Timespan
+from streamviz.dashboard.timespans import ORIGIN, Timespan
 
 _BAR = 0.8  # of a step's width
 _LEAST = 2.0  # what is there is seen
-_MARKS = 5
+_MARKS = 6.5
+_INTERVALS = [
+    *(timedelta(seconds=n) for n in (1, 5, 10, 30)),
+    *(timedelta(minutes=n) for n in (1, 2, 5, 10, 15, 30)),
+    *(timedelta(hours=n) for n in (1, 2, 3, 6, 12)),
+    *(timedelta(days=n) for n in (1, 2, 7, 14, 28, 91, 182, 364, 1820)),
+]
 _LAST_MARK = 88.0
 _SHADES = 5
 # One in so many of the steps, and one at least, may stand so many times as high as the next: it is cut off then.
@@ -241,15 +247,22 @@ def _spread(column: Spread, full: float) -> list[Segment]:
 
 
 def axis(span: Timespan) -> list[Mark]:
-    """A few times along the axis."""
-    steps = span.steps
+    """A few times along the axis, round ones."""
     shows = "second" if span.step < timedelta(minutes=1) else "time"
     if span.until - span.since > timedelta(hours=50):
         shows = "day" if span.until - span.since < timedelta(days=360) else "month"
-    shown = _SHOWN[shows]
-    every = max(1, round(len(steps) / _MARKS))
-    places = [(n * 100 / len(steps), at) for n, at in enumerate(steps) if n % every == 0]
-    return [Mark(percent(x), at, at.strftime(shown), shows=shows) for x, at in places if x <= _LAST_MARK]
+    every = _round_interval(span)
+    first = span.since + (ORIGIN - span.since) % every
+    moments = [first + n * every for n in range(math.ceil((span.until - first) / every))]
+    return [Mark(place(at, span), at, at.strftime(_SHOWN[shows]), shows=shows) for at in moments if _has_room(at, span)]
+
+
+def _round_interval(span: Timespan) -> timedelta:
+    return next((each for each in _INTERVALS if (span.until - span.since) / each <= _MARKS), _INTERVALS[-1])
+
+
+def _has_room(at: datetime, span: Timespan) -> bool:
+    return (at - span.since) / (span.until - span.since) * 100 <= _LAST_MARK
 
 
 def place(at: datetime, span: Timespan) -> str:

@@ -10,6 +10,7 @@ RANGES = {
     "7d": ("7 d", timedelta(days=7)),
     "30d": ("30 d", timedelta(days=30)),
 }
+_WORDS = {"1h": "hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days"}
 ALL = "all"
 USUAL = "24h"
 MOST_STEPS = 48
@@ -41,7 +42,7 @@ class Timespan(NamedTuple):
         if self.name == ALL:
             return "in all time"
         if self.name:
-            return f"in the last {RANGES[self.name][0]}"
+            return f"in the last {_WORDS[self.name]}"
         is_one_day = self.since.date() == (self.until - timedelta(microseconds=1)).date()
         return f"from {self.since:%d %b %H:%M:%S} to {self.until:{'%H:%M:%S' if is_one_day else '%d %b %H:%M:%S'}} UTC"
 

@@ -92,7 +92,7 @@ def test_at_first_it_shows_the_last_day_and_a_link_shows_all(cast: Cast) -> None
     recorded("old")
     assert labels(cast, "/sessions/") == []
     shown = cast["bob"].get("/sessions/").content.decode()
-    assert 'Nothing in the last 24 h</h2><p class="muted">There are older streams.' in shown
+    assert 'Nothing in the last 24 hours</h2><p class="muted">There are older streams.' in shown
     assert 'href="/sessions/?range=all">Show all' in shown
     recorded("new", requested_at=timezone.now() - HOUR)
     assert labels(cast, "/sessions/") == ["new"]

@@ -11,7 +11,7 @@ from django.utils import timezone
 from streamviz.dashboard import stats as dashboard_stats
 from streamviz.dashboard import stats_csv
 from streamviz.records.models import ApiKey, Policy, Stream
-from streamviz.records.queries import rows, sources, statistics
+from streamviz.records.queries import policy_holds, rows, sources
 from tests.dashboard.conftest import Cast, recorded
 from tests.dashboard.test_sessions import HOSTILE, labels
 
@@ -32,7 +32,7 @@ def lately(label: str, minutes: int = 30, **changes: object) -> Stream:
 
 def test_with_nothing_it_says_what_it_would_show(cast: Cast) -> None:
     shown = page(cast)
-    assert "No streams in the last 24 h" in shown
+    assert "No streams in the last 24 hours" in shown
     assert '<svg class="bars"' not in shown
     recorded("old")
     assert 'href="?range=all&by=model">All time' in page(cast)
@@ -174,7 +174,7 @@ def test_a_choice_keeps_the_other(cast: Cast) -> None:
 def test_it_says_when_it_took_too_long(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     lately("one")
     monkeypatch.setattr(rows, "SECONDS", 0.1)
-    monkeypatch.setattr(statistics, "_HOLDS", "SELECT pg_sleep(5)::text, %(since)s, %(until)s, 0")
+    monkeypatch.setattr(policy_holds, "_HOLDS", "SELECT pg_sleep(5)::text, %(since)s, %(until)s, 0")
     assert "These figures took too long." in page(cast)
 
 
