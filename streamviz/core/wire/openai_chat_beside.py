@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from types import NoneType
 
 from streamviz.core.calls import CARRIERS
-from streamviz.core.json_value import JsonObject, as_list, as_object
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 from streamviz.core.wire.beside import (
     Part,
     any_beside,
@@ -44,9 +44,10 @@ _SPECIFIC = _THINKING | member_names(
 _OF_CALLS = ("name", "call_id", *CARRIERS)
 _ABOUT_THOUGHTS = member_names("data signature id format encrypted_content")
 _LOGPROBS = member_names("content refusal reasoning_content")
-_PART = member_names("text refusal thinking signature annotations")
-_MEDIA = member_names("text image_url input_audio audio file url data reference_ids")
-_PARTS = frozenset({"text", "output_text", "refusal"})
+_PART = member_names("signature annotations image_url input_audio audio file url data reference_ids")
+_PIECE = member_names("text")
+_MEDIA = member_names("image_url input_audio audio file")
+_MEDIUM = member_names("url detail data format file_data filename")
 
 
 def chat_says_beside(payload: JsonObject) -> bool:
@@ -95,20 +96,42 @@ def _of_delta(delta: JsonObject) -> Iterator[Part]:
     if call := delta.get("function_call"):
         yield call, _FUNCTION
     if audio := delta.get("audio"):
-        yield audio, _AUDIO
+        yield audio, _texts_of(audio, _AUDIO)
     if images := delta.get("images"):
         for image in as_list(images) or [images]:
             yield image, _IMAGE
+            if not isinstance(address := as_object(image).get("image_url"), str):
+                yield address, _texts_of(address, _MEDIUM)
     yield from _thoughts(delta)
     specific = as_object(delta.get("provider_specific_fields"))
     yield specific, _SPECIFIC
     yield from _thoughts(specific)
     for part in as_list(delta.get("content")):
-        kind = as_object(part).get("type")
-        if kind in _PARTS:
-            yield part, _PART
-        elif isinstance(part, dict) and kind not in ("thinking", "reasoning"):
-            yield part, _MEDIA
+        yield from _of_part(part)
+
+
+def _of_part(part: object) -> Iterator[Part]:
+    """What has a text in place of an object is read; whatever else stands where a text belongs is not."""
+    if isinstance(part, str):
+        return
+    members = as_object(part)
+    read = next((name for name in (as_text(members.get("type")), "text", "content") if _is_read(members, name)), "")
+    yield part, _PART | {read}
+    for piece in as_list(members.get(read)):
+        if not isinstance(piece, str):
+            yield piece, _texts_of(piece, _PIECE)
+    for name in _MEDIA & members.keys():
+        if not isinstance(medium := members[name], str):
+            yield medium, _texts_of(medium, _MEDIUM)
+
+
+def _is_read(part: JsonObject, name: str) -> bool:
+    return isinstance(part.get(name), str | list)
+
+
+def _texts_of(members: object, names: frozenset[str]) -> frozenset[str]:
+    """Those of the names under which there is a text."""
+    return frozenset(name for name in names if isinstance(as_object(members).get(name), str))
 
 
 def _thoughts(delta: JsonObject) -> Iterator[Part]:

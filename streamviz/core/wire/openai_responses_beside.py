@@ -43,6 +43,8 @@ ITEMS = {
     "function_call": member_names("name call_id caller") | _AGAIN,
     "custom_tool_call": member_names("name call_id caller") | _AGAIN,
 }
+# What the response repeats of its request.
+_TEXT_FORMAT = member_names("format verbosity")
 TEXT_PARTS = {
     "output_text": member_names("text annotations logprobs"),
     "refusal": member_names("refusal"),
@@ -69,12 +71,12 @@ def responses_say_beside(payload: JsonObject, name: str) -> bool:
         return _item_says_beside(item)
     if part := payload.get("part"):
         return _part_says_beside(part)
-    return _output_says_beside(as_object(payload.get("response")))
+    return is_odd(payload, "response", dict) or _output_says_beside(as_object(payload.get("response")))
 
 
 def _output_says_beside(response: JsonObject) -> bool:
     return (
-        is_odd(response, "text", dict)
+        says_beside(response.get("text"), _TEXT_FORMAT)
         or is_odd(response, "output", list)
         or is_odd(response, "output_text", str)
         or is_odd(response, "reasoning", dict)
