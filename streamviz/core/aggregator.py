@@ -83,6 +83,9 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     continues it can share it, and `body` all of an answer that is no stream. A format's own part is `_read`, which
     calls the methods below for what it finds in a payload.
 
+    `answers_asked`, to be set where that is known, says how many answers the request asks for: many clients take
+    whatever choice comes first for the only one.
+
     Where a stream has more than `most_blocks` blocks or choices, or one event tells of more new things than that or
     MOST_AT_ONCE, or has more than `most_values` JSON values, `aggregate` raises UpstreamError as soon as that is seen,
     with as much in the state as was taken in. None is no limit.
@@ -99,6 +102,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         self.run_id = run_id
         self.most_blocks = most_blocks
         self.most_values = most_values
+        self.answers_asked: int | None = None
         self.clear()
 
     def clear(self) -> None:
@@ -255,6 +259,10 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         self._told += things
         if self.most_blocks is not None and self._told >= min(self.most_blocks, MOST_AT_ONCE):
             raise too_many_blocks(min(self.most_blocks, MOST_AT_ONCE))
+
+    def _require_asked(self, answer: int) -> None:
+        if self.answers_asked is not None and answer >= self.answers_asked:
+            self._contradict("there are more answers than were asked for")
 
     def _require_room(self, known: int) -> None:
         """Another block, or choice, is about to begin beside those that are `known`. Raises UpstreamError where there

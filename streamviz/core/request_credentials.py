@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from streamviz.core.json_value import JsonObject, as_object
 
 MASK = "***"
+_HYPHENS = str.maketrans("", "", "_-")
 Change = Callable[[object], object]
 Places = Mapping[str, "Places | Change"]
 
@@ -34,19 +35,21 @@ def _bare_address(value: object) -> object:
 
 
 _HEADERS: Places = {"*": _masked}
-_SECRETS: Places = {"networkpolicy": {"domainsecrets": {"value": _masked}}}
+_SECRETS: Places = {"networkpolicy": {"domainsecrets": {"domain": _plain, "name": _plain, "*": _masked}}}
 _TRANSPORT: Places = {"url": _bare_address, "headers": _HEADERS}
 _GOOGLES: Places = {
     "url": _bare_address,
     "streamablehttptransport": _TRANSPORT,
 }
 _GOOGLES_AUTH: Places = {
+    "authtype": _plain,
+    "*": _masked,
     "apikeyconfig": {"apikeystring": _masked},
     "oauthconfig": {"accesstoken": _masked},
     "oidcconfig": {"idtoken": _masked},
 }
 _AUTHENTICATION: Places = {"type": _plain, "*": _masked}
-_TOOL: Places = {
+_TOOL: dict[str, Places | Change] = {
     # OpenAI's MCP servers
     "authorization": _masked,
     "headers": _HEADERS,
@@ -60,12 +63,13 @@ _TOOL: Places = {
     "retrieval": {"externalapi": {"apiauth": _GOOGLES_AUTH, "authconfig": _GOOGLES_AUTH}},
     "googlemaps": {"authconfig": _GOOGLES_AUTH},
 }
-# By names in small letters without underscores, as some providers read them in any case and form; of a list each, and *
-# is any other.
+_TOOL["tools"] = _TOOL
+# By names in small letters without underscores and hyphens, as some providers read them in any case and form; of a list
+# each, and * is any other, and whatever stands there in place of an object.
 _PLACES: Places = {
     # Anthropic's MCP servers
     "mcpservers": {"authorizationtoken": _masked, "url": _bare_address},
-    "tools": {**_TOOL, "tools": _TOOL},
+    "tools": _TOOL,
     # Azure's searches
     "datasources": {
         "parameters": {
@@ -88,13 +92,13 @@ def without_credentials(fields: JsonObject) -> JsonObject:
 def _changed(value: object, places: Places) -> object:
     """The same object where nothing in it is changed."""
     if isinstance(value, list):
-        items = [_changed(each, places) if isinstance(each, dict) else each for each in value]
+        items = [_changed(each, places) for each in value]
         return items if any(map(is_not, items, value)) else value
     if not isinstance(value, dict):
-        return value
+        return _masked(value) if "*" in places else value
     new = {}
     for name, member in value.items():
-        place = places.get(name.lower().replace("_", ""), places.get("*", _plain))
+        place = places.get(name.lower().translate(_HYPHENS), places.get("*", _plain))
         changed = place(member) if callable(place) else _changed(member, place)
         if changed is not member:
             new[name] = changed

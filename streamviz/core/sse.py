@@ -17,6 +17,7 @@ BOM = b"\xef\xbb\xbf"
 # A CR counts as a line end of its own only where no LF follows, or CRLF would read as an empty line.
 _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
 _LINE = re.compile(rb"\r\n|\n|\r")
+_MARKED_LINE = re.compile(rb"(?m)^(?:\xef\xbb\xbf)+|(?<=\r)(?:\xef\xbb\xbf)+")
 _LONGEST_END = 4
 # What some clients end a line at besides (str.splitlines of Python, and what is made with it), in UTF-8.
 _OTHER_ENDS_OF_ASCII = b"\x0b\x0c\x1c\x1d\x1e"
@@ -131,14 +132,22 @@ def is_ambiguous(raw: bytes, data: bytes | None) -> bool:
     """Whether clients may find something else in an event than `data`, which is what was read here.
 
     Some end lines at more characters than the format has, and some take a body that has no data for plain JSON. Such a
-    character in the text of one line of data is none of that, where no field begins behind it.
+    character in the text of one line of data is none of that, where no field begins behind it. And some pass over a
+    mark of the byte order before any line.
     """
+    if _MARKED_LINE.search(raw) is not None and _has_marked_field(raw, data):
+        return True
     if data is None:
         return _other_ends(raw) > 0 or any(
             line.partition(b":")[0] not in _FIELDS for line in _LINE.split(raw.removeprefix(BOM))
         )
     ends = _other_ends(raw)
     return ends > 0 and (ends > _other_ends(data) or b"\n" in data or _OTHER_FIELD.search(raw) is not None)
+
+
+def _has_marked_field(raw: bytes, data: bytes | None) -> bool:
+    """Whether there are other data without the marks before lines; the first line of a stream may have one."""
+    return [event.data for event in events_in(_MARKED_LINE.sub(b"", raw))] != [data]
 
 
 def _other_ends(text: bytes) -> int:

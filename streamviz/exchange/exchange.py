@@ -53,8 +53,10 @@ class Exchange(Progress):
         self._cut(Event.DENIED, errors.denial(active, verdict), f"{active.name}: {verdict.reason}")
         return False
 
-    def forwarded(self) -> None:
-        """The request goes upstream."""
+    def forwarded(self, *, is_replayed: bool = False) -> None:
+        """The request goes upstream. What is replayed was an answer to another one."""
+        if not is_replayed:
+            self._aggregator.answers_asked = self._format.answers_asked(self._context.request.fields)
         self._life.step(Event.FORWARDED)
 
     # The answer.

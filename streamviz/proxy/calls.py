@@ -38,7 +38,7 @@ from streamviz.records.masked import Masked
 from streamviz.traces import HEADER
 from streamviz.upstream.answer import Answer
 from streamviz.upstream.prices import price
-from streamviz.upstream.targets import Target
+from streamviz.upstream.targets import Lane, Target
 
 # To read so much takes some ms, and so does each step after it.
 LONG_BODY_BYTES = 100_000
@@ -163,7 +163,7 @@ async def _carry(call: _Call, found: Target) -> None:
         if target is None or life.is_ending:
             await call.driver.carry_out()
             return
-        exchange.forwarded()
+        exchange.forwarded(is_replayed=target.lane is Lane.REPLAYED)
         answer = await _answer(call, request, target)
     except ClientFacingError as error:
         _record_settled(call)

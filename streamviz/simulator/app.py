@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.helpers import is_ip_address
 
 from streamviz.simulator.endpoints import CHAT, ENDPOINTS, GEMINI, MESSAGES, Endpoint
 from streamviz.simulator.ledger import Exchange, Ledger
@@ -18,7 +19,7 @@ LEDGER = web.AppKey("ledger", Ledger)
 def make_app(speed: float = 1.0, replay_dir: Path | None = None) -> web.Application:
     """The application. `speed` is how many times faster than real; infinite for no delays."""
     provider = Provider(speed, replay_dir)
-    app = web.Application(client_max_size=MOST_BODY_BYTES)
+    app = web.Application(client_max_size=MOST_BODY_BYTES, middlewares=[_for_this_network])
     app[LEDGER] = provider.ledger
     for endpoint in ENDPOINTS:
         app.router.add_post(endpoint.path, _handler(provider.answer, endpoint))
@@ -41,6 +42,21 @@ def _handler(
         return await answer(endpoint, request)
 
     return handle
+
+
+@web.middleware
+async def _for_this_network(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """What was asked and sent is not for a site whose name leads here, and whose pages a browser then lets read it: no
+    site's name is an address, or has no dot."""
+    if request.path.startswith("/_") and not _is_near(request.url.host or ""):
+        raise web.HTTPForbidden(text="only by an address, or by a name without a dot\n")
+    return await handler(request)
+
+
+def _is_near(host: str) -> bool:
+    return "." not in host or is_ip_address(host)
 
 
 async def _models(_: web.Request) -> web.Response:

@@ -157,6 +157,18 @@ def test_it_takes_a_bom_at_the_start_only() -> None:
     assert [event.data for event in read(BOM + b"data: 1\n\n" + BOM + b"data: 2\n\n")] == [b"1", None]
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_data_behind_a_bom_in_midstream_is_ambiguous(end: bytes) -> None:
+    """Clients that decode line by line drop it, openai's for JavaScript among them."""
+    marked = end.join([BOM + b"data: 2", b"", b""])
+    behind = end.join([b"data: 1", BOM + BOM + b"data: 2", b"", b""])
+    assert [sse.is_ambiguous(event.raw, event.data) for event in read(b"data: 1\n\n" + marked + behind)] == [
+        False, True, True,
+    ]  # fmt: skip
+    first = read(marked + b'data: "' + BOM + b'"\n\n')
+    assert [sse.is_ambiguous(event.raw, event.data) for event in first] == [False, False]
+
+
 def test_it_tells_empty_data_from_none() -> None:
     assert [event.data for event in read(b"data\n\ndata:\n\nevent: x\n\n")] == [b"", b"", None]
 

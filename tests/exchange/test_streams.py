@@ -8,6 +8,7 @@ import pytest
 from streamviz.core.bounds import Bounds
 from streamviz.core.errors import InternalError, RequestError, UpstreamError
 from streamviz.core.sse import events_in
+from streamviz.policies import build
 from tests.core.support import active, call, calls, delta, deny_names
 from tests.exchange.policies import deny_requests, halt_calls
 from tests.exchange.support import EVENTS, JSON, Play, event
@@ -81,6 +82,16 @@ def test_a_stream_that_upstream_did_not_finish_says_so() -> None:
     play = Play().opened().received(HI).ended()
     assert b"before it was finished" in play.sent
     assert play.stream.outcome == "upstream_error"
+
+
+@pytest.mark.parametrize(("asked", "is_sent"), [({}, False), ({"n": 2}, True)])
+def test_a_second_answer_reaches_who_asked_for_two(asked: dict[str, int], is_sent: bool) -> None:
+    """Clients that take the first choice of each chunk would put a text together that no policy has read."""
+    policy = build("text_rule", {"patterns": ["my key"], "in": ["content"]})
+    second = b'data: {"choices":[{"index":1,"delta":{"content":"key"}}]}\n\n'
+    first = b'data: {"choices":[{"index":0,"delta":{"content":"my "}}]}\n\n'
+    play = Play(policies=[active(policy)], fields={"model": "m", **asked}).opened().received(first, second)
+    assert (second in play.ended().sent) is is_sent
 
 
 def test_what_upstream_refuses_is_told_as_it_said_it() -> None:

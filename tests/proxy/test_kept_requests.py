@@ -52,6 +52,19 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
         "gemini",
         {"tools": [{"retrieval": {"externalApi": {"authConfig": {"oauthConfig": {"accessToken": CANARY}}}}}]},
     ),
+    "headers in a text": ("openai_responses", {"tools": [{**MCP, "headers": f"Authorization: {CANARY}"}]}),
+    "headers in a list": ("openai_responses", {"tools": [{**MCP, "headers": [f"Authorization: {CANARY}"]}]}),
+    "headers in pairs": ("openai_chat", {"extra_headers": [["Authorization", CANARY]]}),
+    "headers in objects": ("openai_chat", {"extra_headers": [{"name": "Authorization", "value": CANARY}]}),
+    "tools deep in namespaces": ("openai_responses", {"tools": [{"tools": [{"tools": [{"tools": [MCP]}]}]}]}),
+    "tools in lists": ("openai_responses", {"tools": [[[MCP]]]}),
+    "a name with hyphens": ("openai_chat", {"api-key": CANARY, "extra-headers": {"x": CANARY}}),
+    "a text where a login belongs": ("openai_chat", {"data_sources": [{"parameters": {"authentication": CANARY}}]}),
+    "a login of a new kind": ("gemini", {"tools": [{"googleMaps": {"authConfig": {"tokenConfig": {"a": CANARY}}}}]}),
+    "a sandbox's by their names": (
+        "openai_responses",
+        {"tools": [{"container": {"network_policy": {"domain_secrets": {"mcp.example": CANARY}}}}]},
+    ),
     "LiteLLM's": ("openai_chat", {"api_key": CANARY, "extra_headers": {"authorization": CANARY}}),
 }
 # What is called like a credential, and is none.

@@ -66,6 +66,21 @@ def test_it_keeps_what_it_was_asked_and_what_it_sent(simulator: Simulator, wire_
     }
 
 
+@pytest.mark.parametrize("host", ["rebound.example", "rebound.example:80", "127.0.0.1.nip.example"])
+def test_a_site_whose_name_leads_here_reads_nothing_of_what_was_asked(simulator: Simulator, host: str) -> None:
+    for path in ("/_requests", "/_open", "/_sent/1", "/_ended/1"):
+        connection = simulator.connect()
+        connection.request("GET", path, headers={"host": host})
+        assert simulator.response(connection).status == 403
+
+
+@pytest.mark.parametrize("host", ["localhost:9", "simulator", "[::1]:9", "10.0.0.1"])
+def test_who_asks_by_an_address_or_a_name_of_this_network_may(simulator: Simulator, host: str) -> None:
+    connection = simulator.connect()
+    connection.request("GET", "/_requests", headers={"host": host})
+    assert simulator.response(connection).status == 200
+
+
 def test_errors_are_kept_too(simulator: Simulator) -> None:
     response = simulator.ask("openai_chat", "error-429")
     assert simulator.get(f"/_sent/{response.headers['x-simulator-request']}") == response.read()

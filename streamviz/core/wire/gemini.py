@@ -91,6 +91,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
 
     def _begin_candidate(self, number: int) -> _Candidate:
         self._require_room(len(self._candidates))
+        self._require_asked(number)
         self._open_candidates += 1
         candidate = self._candidates[number] = _Candidate(number)
         return candidate

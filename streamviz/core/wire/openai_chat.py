@@ -115,6 +115,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
 
     def _begin_choice(self, number: int) -> _Choice:
         self._require_room(len(self._choices))
+        self._require_asked(number)
         if number != len(self._choices):
             self._contradict("choices come out of order")
         choice = self._choices[number] = _Choice(number)

@@ -49,6 +49,16 @@ def test_a_run_of_parts_of_one_kind_is_a_block() -> None:
     assert read(*script) == [("thinking", "ab"), ("content", "cd")]
 
 
+@pytest.mark.parametrize(("asked", "is_odd"), [(None, False), (1, True), (2, False)])
+def test_a_candidate_more_than_was_asked_for_contradicts(asked: int | None, is_odd: bool) -> None:
+    aggregator = GeminiAggregator()
+    aggregator.answers_asked = asked
+    both = {"candidates": [parts({"text": text}, index=at)["candidates"][0] for at, text in enumerate("ab")]}
+    for chunk in chunks(both):
+        aggregator.aggregate(chunk)
+    assert bool(aggregator.state.contradiction) is is_odd
+
+
 def test_an_empty_part_makes_no_block() -> None:
     assert read(parts({"text": ""}), parts({"text": "", "thoughtSignature": "s"}, finish="STOP")) == []
 

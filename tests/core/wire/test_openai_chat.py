@@ -259,6 +259,16 @@ def test_choices_are_kept_apart() -> None:
     assert state.finish_reasons == {1: "length"}
 
 
+@pytest.mark.parametrize(("asked", "is_odd"), [(None, False), (1, True), (2, False)])
+def test_a_choice_more_than_was_asked_for_contradicts(asked: int | None, is_odd: bool) -> None:
+    """Clients that take the first of each chunk for the only one would add it to that."""
+    aggregator = OpenAIChatAggregator()
+    aggregator.answers_asked = asked
+    for chunk in chunks(delta(0, content="my "), delta(1, content="key")):
+        aggregator.aggregate(chunk)
+    assert bool(aggregator.state.contradiction) is is_odd
+
+
 def test_a_message_beside_the_deltas_is_not_counted_twice() -> None:
     payload: dict[str, Any] = delta(content="a")
     payload["choices"][0]["message"] = {"role": "assistant", "content": "a", "tool_calls": [call(0, "x", "f", "{}")]}
