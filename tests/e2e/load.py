@@ -30,7 +30,8 @@ class Tape:
 
 
 class Load:
-    """So many clients that call again and again, from a thread of their own, until `stop`."""
+    """So many clients that call again and again, from a thread of their own, until `finish`. One that is refused, or
+    that gets no answer, calls no more: it would do nothing else, and take the time of those who are to answer."""
 
     def __init__(self, base_url: str, key: str, clients: int, model: str = MODEL) -> None:
         self.tapes: list[Tape] = []
@@ -76,7 +77,7 @@ class Load:
             except (aiohttp.ClientError, OSError) as error:
                 tape.error = type(error).__name__
                 return
-            if self._is_over.is_set():
+            if self._is_over.is_set() or tape.status != 200:
                 return
 
     async def _call(self, http: aiohttp.ClientSession, tape: Tape, seed: int) -> None:
