@@ -13,6 +13,7 @@ from tests.clients import environments
 from tests.clients.cases import Case
 from tests.conftest import missing
 from tests.e2e.proxied import Proxied, until
+from tests.e2e.test_policies import Guarded
 from tests.services import Program, Serving, clean_environment, free_port
 
 ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES (%s, %s, %s, '')"
@@ -89,6 +90,30 @@ def between(serving: Serving) -> Iterator[Between]:
     finally:
         provider.process.terminate()
         provider.wait()
+
+
+@pytest.fixture
+def guarded(between: Between) -> Iterator[Guarded]:
+    """To put policies in force for as long as a test takes, signed in as the administrator."""
+    with Guarded(between.proxied.server) as found:
+        found.sign_in()
+        yield found
+        found.remove()
+
+
+def decide(guarded: Guarded, model: str, decision: str, count: int = 1) -> None:
+    """Allow, or deny, so many calls of a model that wait for a person."""
+    decided = set[Any]()
+
+    def look() -> bool:
+        for (stream,) in guarded.query("SELECT id FROM records_stream WHERE requested_model = %s", model):
+            form = {"csrfmiddlewaretoken": guarded.http.cookies["csrftoken"], "decision": decision}
+            for ordinal in ("0", "1"):
+                if guarded.http.post(f"/streams/{stream}/decide/", data={**form, "ordinal": ordinal}).is_success:
+                    decided.add(stream)
+        return len(decided) >= count
+
+    until(look)
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conftest import Between
+from tests.clients.conftest import Between, decide
 from tests.e2e.proxied import MESSAGES, until
+from tests.e2e.test_policies import Guarded
 
 DRIVER = Path(__file__).parent / "drivers" / "agui_node.mjs"
 BLOCKS = "SELECT kind, name, text FROM records_block WHERE stream_id = %s ORDER BY ordinal"
@@ -22,12 +23,17 @@ RUNNING = [("slow", ""), ("parallel-tools?speed=0.5", ""), ("reasoner?seconds=2"
 RECORDED = ("content", "thinking", "content-tools-empty", "parallel-tools", "refusal")
 
 
+Read = Callable[..., dict[str, Any]]
+
+
 @pytest.fixture(scope="session")
-def read(between: Between, programs: Callable[[str], Path]) -> Callable[[str], dict[str, Any]]:
-    def run(stream: str) -> dict[str, Any]:
+def read(between: Between, programs: Callable[[str], Path]) -> Read:
+    """Has a stream's events read, with the key that made it or with a browser's cookies."""
+
+    def run(stream: str, cookie: str = "") -> dict[str, Any]:
         found = programs("node").parents[1]
         shutil.copy(DRIVER, found)
-        given = json.dumps({"base": between.base, "key": between.key, "streams": {"read": stream}})
+        given = json.dumps({"base": between.base, "key": between.key, "cookie": cookie, "streams": {"read": stream}})
         done = subprocess.run(["node", str(found / DRIVER.name), given], capture_output=True, text=True, timeout=120)
         assert done.stdout, done.stderr
         said: dict[str, Any] = json.loads(done.stdout)
@@ -60,7 +66,7 @@ def told(said: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("scenario", RECORDED)
-def test_a_recorded_stream(scenario: str, between: Between, read: Callable[[str], dict[str, Any]]) -> None:
+def test_a_recorded_stream(scenario: str, between: Between, read: Read) -> None:
     answer = between.proxied.post({"model": f"sim/{scenario}", "messages": MESSAGES, "stream": True})
     stream = answer.headers["x-streamviz-stream"]
     said = read(stream)
@@ -71,7 +77,7 @@ def test_a_recorded_stream(scenario: str, between: Between, read: Callable[[str]
 
 
 @pytest.mark.parametrize(("model", "executor"), RUNNING)
-def test_a_running_stream(model: str, executor: str, between: Between, read: Callable[[str], dict[str, Any]]) -> None:
+def test_a_running_stream(model: str, executor: str, between: Between, read: Read) -> None:
     body = {"model": f"sim/{model}", "messages": MESSAGES, "stream": True}
     with ThreadPoolExecutor() as others, between.proxied.posting(body, x_streamviz_executor=executor) as response:
         stream = response.headers["x-streamviz-stream"]
@@ -82,7 +88,7 @@ def test_a_running_stream(model: str, executor: str, between: Between, read: Cal
     assert bool(executor) == any("count_words" in thought for thought in told(said)["thoughts"])
 
 
-def test_a_running_stream_whose_call_is_denied(between: Between, read: Callable[[str], dict[str, Any]]) -> None:
+def test_a_running_stream_whose_call_is_denied(between: Between, read: Read) -> None:
     """Whoever reads has what the client got: the text that stands for the call."""
     between.proxied.sign_in()
     between.proxied.switch("shell-guard", "enforce")
@@ -98,3 +104,29 @@ def test_a_running_stream_whose_call_is_denied(between: Between, read: Callable[
     assert told(said)["calls"] == []
     assert "rm -rf" not in json.dumps(said)
     assert told(said)["texts"][:1] == shown(between, stream)["texts"][:1]
+
+
+@pytest.mark.parametrize("decision", ["allow", "deny"])
+def test_a_running_stream_that_a_person_decides_on(
+    decision: str, between: Between, guarded: Guarded, read: Read
+) -> None:
+    """Whoever reads with the key has what the client got, and a person's browser what the page shows."""
+    model = f"sim/dangerous?pace=1&seed={len(decision)}"
+    guarded.add("tool_rule", {"names": ["run_shell"]}, by_hand="deny", by_hand_seconds=600, models_scope=model)
+    cookie = "; ".join(f"{name}={value}" for name, value in guarded.http.cookies.items())
+    body = {"model": model, "messages": MESSAGES, "stream": True}
+    with ThreadPoolExecutor() as others, between.proxied.posting(body) as response:
+        stream = response.headers["x-streamviz-stream"]
+        readings = [others.submit(read, stream), others.submit(read, stream, cookie)]
+        decide(guarded, model, decision)
+        got = response.read().decode()
+        client, person = (each.result() for each in readings)
+    page = shown(between, stream)
+    assert told(person) == page
+    assert client["types"].count("CUSTOM") > 1
+    if decision == "allow":
+        assert told(client) == page
+    else:
+        assert "rm -rf" not in json.dumps(client)
+        assert (told(client)["calls"], told(client)["texts"]) == ([], page["texts"])
+    assert ("run_shell" in got) == (decision == "allow")

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from tests.clients.cases import expected_cost
-from tests.clients.conftest import Between
+from tests.clients.conftest import Between, decide
 from tests.clients.script import ANSWER, INPUT, OUTPUT
 from tests.clients.test_libraries import DRIVERS, SECONDS
 from tests.e2e.proxied import MESSAGES, until
+from tests.e2e.test_policies import Guarded
 from tests.services import ROOT, Program, clean_environment, free_port
 
 ROUTE = """
@@ -44,6 +45,9 @@ OF_SESSION = """
 SELECT sum(cost), count(*) FROM records_stream
 WHERE session_id = (SELECT id FROM records_session WHERE name = %s) AND outcome <> ''
 """
+# A stream, and a whole answer.
+TASKS = ("answer", "whole")
+PARTS = ("plan 1", "tools 1", "plan 2", "answer")
 # A client in its dialect, and the environment that it is in.
 READERS = [
     ("openai_sdk", "chat", "sdks"),
@@ -65,6 +69,7 @@ def step(*uses: tuple[str, dict[str, Any]]) -> dict[str, Any]:
 ENTITY = {"name": "stream", "entityType": "thing", "observations": ["It flows."]}
 COUNT = ("count_words", {"text": "one two three"})
 PLANS = {f"run-of-{count}": [step(COUNT, COUNT)] * (count - 1) + [step()] for count in (1, 3, 10)}
+JUDGED = "judged-run"
 PLANS["troubled-run"] = [step(COUNT, ("count_words", {}), ("rm_rf", {}), ("wait", {"seconds": 3600})), step()]
 
 
@@ -117,7 +122,7 @@ def test_sdks_read_runs_whole_and_as_streams(
     planned: Planning, programs: Callable[[str], Path], driver: str, dialect: str, environment: str
 ) -> None:
     before = {name: len(planned.between.proxied.query(RUNS, name)) for name in PLANS}
-    for task in ("answer", "whole"):
+    for task in TASKS:
         for name in PLANS:
             assert read(planned.between, programs(environment), driver, dialect, task, name) == ANSWER
     for name, plan in PLANS.items():
@@ -128,6 +133,35 @@ def test_sdks_read_runs_whole_and_as_streams(
             assert (outcome, asked, answered) == ("completed", len(models) * INPUT, len(models) * OUTPUT)
             assert cost is None
             assert [float(call[2]) for call in models] == pytest.approx([expected_cost("openai")] * len(models))
+
+
+@pytest.mark.parametrize("way", ["denied", "held and allowed", "held and denied"])
+def test_sdks_read_runs_whose_tool_is_judged(
+    planned: Planning, programs: Callable[[str], Path], guarded: Guarded, way: str
+) -> None:
+    if way == "denied":
+        planned.open(JUDGED, [step(COUNT), step()])
+    by_hand = "" if way == "denied" else "deny"
+    guarded.add("tool_rule", {"names": ["count_words"]}, by_hand=by_hand, by_hand_seconds=600, models_scope=JUDGED)
+    before, readings = (
+        len(planned.between.proxied.query(RUNS, JUDGED)),
+        [(*each, task) for each in READERS for task in TASKS],
+    )
+    found = {environment: programs(environment) for environment in ("sdks", "node")}
+    with ThreadPoolExecutor(len(readings)) as others:
+        reading = [
+            others.submit(read, planned.between, found[environment], driver, dialect, task, JUDGED)
+            for driver, dialect, environment, task in readings
+        ]
+        if by_hand:
+            decide(guarded, JUDGED, "allow" if way == "held and allowed" else "deny", len(readings))
+        assert [each.result() for each in reading] == [ANSWER] * len(readings)
+    heard = "Result of count_words" if way == "held and allowed" else "Error of count_words"
+    for id, outcome, _, asked, answered in planned.recorded(JUDGED, before + len(readings))[before:]:
+        calls = planned.between.proxied.query(CALLS, id)
+        assert [call[:2] for call in calls] == [(part, "completed") for part in PARTS]
+        assert json.loads(calls[2][3])["messages"][-1]["content"].startswith(heard)
+        assert (outcome, asked, answered) == ("completed", 3 * INPUT, 3 * OUTPUT)
 
 
 def read(between: Between, found: Path, driver: str, dialect: str, task: str, model: str) -> Any:

@@ -12,7 +12,7 @@ class Reader extends HttpAgent {
 for (const [task, stream] of Object.entries(given.streams)) {
   const agent = new Reader({
     url: `${given.base}/api/streams/${stream}/events`,
-    headers: { authorization: `Bearer ${given.key}` },
+    headers: given.cookie ? { cookie: given.cookie } : { authorization: `Bearer ${given.key}` },
   });
   const types = [];
   try {
