@@ -105,7 +105,7 @@ class McpTool:
         except Exception as error:  # The package's errors share no base, and some are of the transport.
             why = self._masked(str(error)) or type(error).__name__
             raise ToolFailed(f"{self.name} did not answer: {why}") from error
-        text = self._masked("\n".join(_words(part) for part in getattr(result, "content", ())))
+        text = self._masked(_told(result))
         if getattr(result, "is_error", True):
             raise ToolFailed(text or f"{self.name} failed.")
         return text
@@ -116,7 +116,17 @@ class McpTool:
         return text
 
 
+def _told(result: Any) -> str:
+    """What a model can read of a result: of one that has data alone, the data."""
+    content = "\n".join(_words(part) for part in getattr(result, "content", ()))
+    data = getattr(result, "structured_content", None)
+    return encode(data).decode() if data and not content else content
+
+
 def _words(part: Any) -> str:
-    """What a model can read of a part of a result."""
+    """What a model can read of a part of a result; of what is no text, what it is."""
     text = part.text if part.type == "text" else getattr(getattr(part, "resource", None), "text", None)
-    return str(text) if text is not None else f"[{part.type}]"
+    if text is not None:
+        return str(text)
+    what = getattr(part, "uri", None) or getattr(part, "mime_type", None) or getattr(part, "resource", None)
+    return f"[{part.type} {getattr(what, 'uri', what)}]"

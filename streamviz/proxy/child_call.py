@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 _MOST_WAITING = 16
 # What a call gets to end when its run does.
 _CLOSE_SECONDS = 0.4
+_NOTHING = Spent({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, 0.0)
 
 
 Serve = Callable[[ASGIReceiveCallable, ASGISendCallable], Awaitable[None]]
@@ -46,6 +47,8 @@ class ChildCall:
 
     @property
     def spent(self) -> Spent:
+        if self._status >= 300:
+            return _NOTHING  # it was refused
         return Spent(self._usage, self._cost)
 
     async def __aiter__(self) -> AsyncIterator[JsonObject]:

@@ -143,10 +143,8 @@ def test_sdks_read_runs_whose_tool_is_judged(
         planned.open(JUDGED, [step(COUNT), step()])
     by_hand = "" if way == "denied" else "deny"
     guarded.add("tool_rule", {"names": ["count_words"]}, by_hand=by_hand, by_hand_seconds=600, models_scope=JUDGED)
-    before, readings = (
-        len(planned.between.proxied.query(RUNS, JUDGED)),
-        [(*each, task) for each in READERS for task in TASKS],
-    )
+    before = len(planned.between.proxied.query(RUNS, JUDGED))
+    readings = [(*each, task) for each in READERS for task in TASKS]
     found = {environment: programs(environment) for environment in ("sdks", "node")}
     with ThreadPoolExecutor(len(readings)) as others:
         reading = [

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from typing import Any
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
 DESCRIPTIONS = {
@@ -21,6 +22,7 @@ DESCRIPTIONS = {
     "nameless": "The same, where nobody can tell to what.",
     "child": "Starts a program, and says its number.",
     "long_story": "x" * 5_000,
+    "data": "Answers with data alone, or a link.",
 }
 PAGE = 5
 
@@ -60,7 +62,7 @@ def called(name: str, given: dict[str, object]) -> str:
     return "done"
 
 
-def answer(message: dict[str, dict[str, str]]) -> dict[str, object]:
+def answer(message: dict[str, dict[str, Any]]) -> dict[str, object]:
     params = message.get("params") or {}
     match message["method"]:
         case "initialize":
@@ -69,6 +71,9 @@ def answer(message: dict[str, dict[str, str]]) -> dict[str, object]:
         case "tools/list":
             return listed(params.get("cursor", ""))
         case _:
+            if params["name"] == "data":
+                given = params["arguments"]
+                return {"content": given.get("content", []), "structuredContent": given.get("structured")}
             text = called(params["name"], dict(params.get("arguments") or {}))
             return {"content": [{"type": "text", "text": text}]}
 

@@ -59,6 +59,24 @@ async def test_its_tools_work_within_their_list(monkeypatch: pytest.MonkeyPatch)
         assert (await toolbox.run("mcp__calc__secret", "{}")).is_error
 
 
+LINK = {"type": "resource_link", "name": "Notes", "uri": "file:///notes.txt"}
+IMAGE = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"structured": {"sum": 5}}, '{"sum":5}'),
+        ({"structured": {"sum": 5}, "content": [{"type": "text", "text": "It is 5."}]}, "It is 5."),
+        ({"content": [LINK, IMAGE]}, "[resource_link file:///notes.txt]\n[image image/png]"),
+        ({}, ""),
+    ],
+)
+async def test_a_model_reads_what_is_no_text_too(given: object, told: str) -> None:
+    async with opened() as toolbox:
+        assert await toolbox.run("mcp__calc__data", json.dumps(given)) == Result(told)
+
+
 async def test_its_credential_is_in_nothing_that_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CALCULATOR_TOKEN", "precious-0123")
     async with opened() as toolbox:

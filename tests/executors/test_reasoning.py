@@ -71,6 +71,13 @@ async def test_events_come_where_they_are_asked_for() -> None:
     assert events[3] == {"type": "tool_result", "step": 1, "tool": "count_words", "call": "call_1_1", "is_error": True}
 
 
+@pytest.mark.parametrize("limits", [{"steps": 2}, {"tokens": 20}, {"dollars": 0.9}])
+async def test_a_limit_that_ends_the_planning_is_told_by_its_name(limits: dict[str, object]) -> None:
+    call = Scripted(said(plan("continue_thinking")), said(plan("continue_thinking")), said("Done."), wants_events=True)
+    errors = [event for event in events_of(await chunks_of(call, **limits)) if event["type"] == "error"]
+    assert [event["limit"] for event in errors] == list(limits)
+
+
 async def test_thinking_of_the_model_itself_is_told_apart() -> None:
     thinking = {"choices": [{"index": 0, "delta": {"reasoning_content": "Deep."}, "finish_reason": None}]}
     chunks = await chunks_of(Scripted([thinking, *said(plan())], said("Done."), wants_events=True))
@@ -98,10 +105,25 @@ async def test_what_is_no_plan_is_said_so_and_counts_as_a_step() -> None:
     assert "That was no plan" in json.dumps(call.requests["plan 2"]["messages"])
 
 
-async def test_a_plan_in_a_block_of_code_is_read() -> None:
-    call = Scripted(said(f"```json\n{plan()}\n```"), said("Done."))
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```json\n{plan()}\n```",
+        f"Here is the next step:\n```\n{plan()}\n```\nShall I go on?",
+        '{"thought": "Hm.", "next_action": "finished", "tools_to_use": null, "concurrent_execution": null}',
+    ],
+)
+async def test_a_plan_is_read_however_it_is_wrapped(text: str) -> None:
+    call = Scripted(said(text), said("Done."))
     await chunks_of(call)
     assert list(call.requests) == ["plan 1", "answer"]
+
+
+async def test_a_tool_may_be_used_without_arguments() -> None:
+    uses = '{"thought": "", "next_action": "use_tools", "tools_to_use": [{"name": "wait", "arguments": null}]}'
+    call = Scripted(said(uses), said(plan()), said("Done."))
+    await chunks_of(call)
+    assert [(each.name, each.arguments) for each in call.proposed[0]] == [("wait", "{}")]
 
 
 @pytest.mark.parametrize(
@@ -220,6 +242,33 @@ async def test_the_schema_is_told_where_the_model_keeps_to_none() -> None:
     assert "additionalProperties" in told.requests["plan 1"]["messages"][0]["content"]
 
 
+@pytest.mark.parametrize(
+    ("structure", "refusals"),
+    [
+        (Structure.SCHEMA, ["'response_format' of type 'json_schema' is not supported", "Invalid JSON mode"]),
+        (Structure.SCHEMA, ["output_config.format: unknown field", "response_format is not supported"]),
+        (Structure.JSON, ["Unrecognized request argument: response_format"]),
+    ],
+)
+async def test_a_plan_is_asked_for_with_less_where_its_provider_takes_no_more(
+    structure: Structure, refusals: list[str]
+) -> None:
+    refused = [[UpstreamError(400, why)] for why in refusals]
+    call = Scripted(*refused, said(plan("continue_thinking")), said(plan()), said("Done."), structure=structure)
+    assert deltas(await chunks_of(call), "content") == "Done."
+    for request in (call.requests["plan 1"], call.requests["plan 2"]):
+        assert "response_format" not in request
+        assert "additionalProperties" in json.dumps(request["messages"])
+
+
+@pytest.mark.parametrize("error", [UpstreamError(400, "no such model"), UpstreamError(500, "response_format")])
+async def test_what_else_is_refused_is_not_asked_again(error: UpstreamError) -> None:
+    call = Scripted([error], said(plan()), said("Done."))
+    with pytest.raises(UpstreamError):
+        await opened(call)
+    assert len(call.children) == 1
+
+
 async def test_prompts_can_be_replaced(tmp_path: Any) -> None:
     (tmp_path / "answer.md").write_text("Answer like a pirate.")
     call = Scripted(said(plan()), said("Arr."))
@@ -236,6 +285,15 @@ def test_prompts_that_cannot_be_used_are_refused_by_name(tmp_path: Any) -> None:
     (tmp_path / "plan.md").write_text("x" * 100_001)
     with pytest.raises(ExecutorError, match="longer than 100000 bytes"):
         build("reasoning", {"prompts": str(tmp_path)})
+
+
+@pytest.mark.parametrize(("name", "place"), [("plan.md", "$tools"), ("schema.md", "$schema")])
+def test_a_prompt_without_a_place_for_what_it_is_to_tell_is_refused(tmp_path: Any, name: str, place: str) -> None:
+    (tmp_path / name).write_text(f"It costs $5 or $$, but has no ${place} and no ${{toolz}}.")
+    with pytest.raises(ExecutorError, match=rf"{name} has no \{place}"):
+        build("reasoning", {"prompts": str(tmp_path)})
+    (tmp_path / name).write_text(f"It costs $5: {place}")
+    build("reasoning", {"prompts": str(tmp_path)})
 
 
 async def test_what_a_tool_is_told_to_do_stays_in_its_line() -> None:

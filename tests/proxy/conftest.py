@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from streamviz.core.errors import UpstreamError
 from streamviz.live.feed import Feed
 from streamviz.proxy import calls
 from streamviz.proxy.observers import Observers
@@ -30,7 +31,7 @@ def worker(tmp_path: Path) -> Iterator[Worker]:
 
 @pytest.fixture
 def answering(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Model]:
-    def answer(*answers: Sequence[Any]) -> Model:
+    def answer(*answers: Sequence[Any] | UpstreamError) -> Model:
         model = Model(*answers)
         monkeypatch.setattr(calls, "open_counted", model.open)
         return model

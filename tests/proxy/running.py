@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+from streamviz.core.errors import UpstreamError
 from streamviz.core.policy import ActivePolicy, ByHand
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.exchange.stream import LiveStream
@@ -17,16 +18,19 @@ USES = plan("use_tools", use("wait", seconds=0), use("count_words", text="a b"))
 
 
 class Model:
-    """What the model says: an answer a call. `requests` are those that reached it."""
+    """What the model says: an answer a call, or an error. `requests` are those that reached it."""
 
-    def __init__(self, *answers: Sequence[Any]) -> None:
+    def __init__(self, *answers: Sequence[Any] | UpstreamError) -> None:
         self.requests: list[Any] = []
         self.closed = 0
         self._answers = list(answers)
 
     async def open(self, worker: Worker, stream: LiveStream, request: Any, *_: object) -> Any:
         self.requests.append(request.fields)
-        return _Answer(self, self._answers.pop(0))
+        answer = self._answers.pop(0)
+        if isinstance(answer, UpstreamError):
+            raise answer
+        return _Answer(self, answer)
 
 
 class _Answer:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from streamviz.core.errors import UpstreamError
 from streamviz.core.policy import ActivePolicy, ByHand
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision, Mode
@@ -209,6 +210,19 @@ async def test_a_run_may_cost_what_each_of_its_calls_came_to(worker: Worker, ans
     assert costs == {**{f"plan {n}": cost for n in (1, 2, 3)}, "tools 2": None, "answer": cost, "": None}
     run = next(stream for stream in worker.observers.feed.finished.values() if stream.executor)
     assert run.state.usage == {name: 4 * count for name, count in USAGE.items()}
+
+
+async def test_a_call_that_was_refused_took_nothing(worker: Worker, answering: Callable[..., Model]) -> None:
+    """A provider that knows no schemas is asked in words, and the sums are those of the calls that it answered."""
+    executor = build_executor("reasoning", {"tokens": 1000})
+    worker.configuration.routes["planner"] = KnownRoute("openai/gpt-4o", "http://127.0.0.1:9/v1", "", executor)
+    refusal = UpstreamError(400, "unknown field: response_format")
+    model = answering(refusal, refusal, said(plan("continue_thinking")), said(plan()), said("Done."))
+    client = Client(worker, "planner")
+    await over(client, worker)
+    assert ["response_format" in request for request in model.requests] == [True, True, False, False, False]
+    run = next(stream for stream in worker.observers.feed.finished.values() if stream.executor)
+    assert run.state.usage == {name: 3 * count for name, count in USAGE.items()}
 
 
 async def test_a_run_takes_no_tokens_itself_and_tells_the_sum(worker: Worker, answering: Callable[..., Model]) -> None:

@@ -7,15 +7,14 @@ import msgspec
 from streamviz.core.json_value import JsonObject, as_json_text, decode
 
 NextAction = Literal["continue_thinking", "use_tools", "finished"]
-_FENCE = "```"
 
 
 class ToolUse(msgspec.Struct, frozen=True):
     """A call that the plan wants made. `arguments` is the text of a JSON object, or that object."""
 
     name: str
-    arguments: str | dict[str, object] = ""
-    reason: str = ""
+    arguments: str | dict[str, object] | None = None
+    reason: str | None = None
 
     @property
     def arguments_text(self) -> str:
@@ -24,12 +23,12 @@ class ToolUse(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is to be done next, and why."""
+    """What is to be done next, and why. What has no use in a step models leave out, or say that it is null."""
 
     thought: str
     next_action: NextAction
-    tools_to_use: list[ToolUse] = []
-    concurrent_execution: bool = False
+    tools_to_use: list[ToolUse] | None = None
+    concurrent_execution: bool | None = None
 
 
 class NoPlan(Exception):
@@ -39,17 +38,15 @@ class NoPlan(Exception):
 def read_plan(text: str) -> Plan:
     """Raises NoPlan."""
     try:
-        return msgspec.convert(decode(_unfenced(text)), Plan)
+        return msgspec.convert(decode(_unwrapped(text)), Plan)
     except ValueError as error:  # which msgspec's errors are too
         raise NoPlan(str(error)) from error
 
 
-def _unfenced(text: str) -> str:
-    """Models like to put JSON into a block of code."""
-    text = text.strip()
-    if not text.startswith(_FENCE):
-        return text
-    return text.removeprefix(_FENCE).removeprefix("json").removesuffix(_FENCE)
+def _unwrapped(text: str) -> str:
+    """Models like to put JSON into a block of code, and to say something before and behind it."""
+    start, end = text.find("{"), text.rfind("}")
+    return text[start : end + 1] if 0 <= start < end else text
 
 
 def _words(meaning: str) -> JsonObject:

@@ -25,12 +25,16 @@ class Prompts(NamedTuple):
 def prompts_in(folder: Path | None) -> Prompts:
     """The prompts: of each the file in `folder` where it has one, `plan.md`, `schema.md` or `answer.md`.
 
-    Raises ValueError where the folder is none, has none of them, or one that cannot be read.
+    Raises ValueError where the folder is none, has none of them, or one that cannot be read or used.
     """
     names = [f"{name}.md" for name in Prompts._fields]
     if folder is not None and not any((folder / name).exists() for name in names):
         raise ValueError(f"there is none of {', '.join(names)} in the folder {folder}")
-    return Prompts(*(_read(name, folder) for name in names))
+    found = Prompts(*(_read(name, folder) for name in names))
+    for name, text, place in (("plan.md", found.plan, "tools"), ("schema.md", found.schema, "schema")):
+        if place not in Template(text).get_identifiers():
+            raise ValueError(f"{name} has no ${place}: a model would not be told of it")
+    return found
 
 
 def _read(name: str, folder: Path | None) -> str:

@@ -1,8 +1,9 @@
 """The chat requests that a run makes, from the client's."""
 
+import re
 from collections.abc import Sequence
 
-from streamviz.core.errors import RequestError
+from streamviz.core.errors import RequestError, UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, encode, objects
 from streamviz.executors.reasoning.plan import PLAN_SCHEMA
 from streamviz.executors.reasoning.prompts import Prompts
@@ -11,6 +12,12 @@ from streamviz.upstream.structured import Structure
 
 # What of the client's request is meant for planning too; its bounds and its format are the answer's.
 _PLANNING = frozenset("temperature top_p seed reasoning_effort thinking user".split())
+# How a provider says that it does not take the way in which JSON is asked for, and what is asked then.
+_REFUSALS = (400, 404, 415, 422)
+_STRUCTURE = re.compile(
+    r"response.?(format|schema|mime)|json.?(schema|object|mode)|structured.?output|output_config", re.IGNORECASE
+)
+_PLAINER = {Structure.SCHEMA: Structure.JSON, Structure.JSON: Structure.WORDS}
 # What has no place in an answer that is written from what was found.
 NOT_ANSWERED = ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "n")
 
@@ -39,9 +46,21 @@ class Requests:
         self._always: JsonObject = {"model": model, "stream": True, "stream_options": {"include_usage": True}}
         self._planning: JsonObject = {}
         self._told = ""
+        self._tools: Sequence[Tool] = ()
+        self._structure = Structure.WORDS
+
+    def ask_plainly(self, error: UpstreamError) -> bool:
+        """From now on plans are asked for in the next plainer way, where there is one and this refusal is about it."""
+        is_about_it = error.status in _REFUSALS and _STRUCTURE.search(error.message)
+        plainer = _PLAINER.get(self._structure) if is_about_it else None
+        if plainer is None:
+            return False
+        self.plan_with(self._tools, plainer)
+        return True
 
     def plan_with(self, tools: Sequence[Tool], structure: Structure) -> None:
         """From now on plans can use these tools, and are asked for so."""
+        self._tools, self._structure = tools, structure
         self._planning = {name: value for name, value in self._asked.items() if name in _PLANNING}
         if structure is Structure.SCHEMA:
             schema = {"name": "plan", "strict": True, "schema": PLAN_SCHEMA}

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from streamviz.core.errors import ClientFacingError
+from streamviz.core.errors import ClientFacingError, UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.executors.executor import Call, Child, Proposed
 from streamviz.executors.reasoning.limits import Budget, Limits
@@ -52,6 +52,7 @@ class Run:
                         return
                     if await self._take_step(step):
                         return
+            await self._speaker.event("error", limit="steps")
         except TimeoutError:
             await self._speaker.event("error", limit="seconds")
 
@@ -59,7 +60,7 @@ class Run:
         """Whether the plan is finished with this one."""
         await self._speaker.event("iteration_start", step=step)
         try:
-            plan = await self._plan(step)
+            plan = await self._planned(step)
         except NoPlan as error:
             self.requests.hears(f"That was no plan: {error}. Answer with one JSON object, as you were told.")
             await self._speaker.event("error", step=step)
@@ -71,6 +72,15 @@ class Run:
             self.requests.hears("Go on.")
         await self._speaker.event("iteration_complete", step=step)
         return plan.next_action == "finished"
+
+    async def _planned(self, step: int) -> Plan:
+        """The model's next step, asked for in a plainer way where its provider does not take this one."""
+        while True:
+            try:
+                return await self._plan(step)
+            except UpstreamError as error:
+                if not self.requests.ask_plainly(error):
+                    raise
 
     async def _plan(self, step: int) -> Plan:
         """The model's next step. Its own thinking goes to the client as it comes."""
@@ -96,7 +106,7 @@ class Run:
         """What the model is told of the tools that this step wants used."""
         wanted = [
             Proposed(f"call_{step}_{number}", use.name, use.arguments_text)
-            for number, use in enumerate(plan.tools_to_use, 1)
+            for number, use in enumerate(plan.tools_to_use or (), 1)
         ][: 2 * self.budget.limits.tool_calls]
         results = {each.id: self._refused(each) for each in wanted}
         able = [each for each in wanted if each.name in self._toolbox][: self.budget.calls_left]
@@ -105,7 +115,7 @@ class Run:
             results |= {each.id: DENIED for each in able}
             allowed = await self._allowed(step, able)
             results |= await run_all(
-                allowed, self._toolbox, self._speaker, step, side_by_side=plan.concurrent_execution
+                allowed, self._toolbox, self._speaker, step, side_by_side=bool(plan.concurrent_execution)
             )
         return told(wanted, results)
 
