@@ -122,10 +122,16 @@ class SSEParser:
 
 def events_in(raw: bytes) -> Sequence[SSEEvent]:
     """The events of bytes to which nothing is added."""
-    if raw.startswith(b"data: ") and raw.endswith(b"\n\n") and raw.count(b"\n") == 2 and b"\r" not in raw:
+    if is_one_line(raw):
         return (SSEEvent(raw, raw[6:-2]),)
     parser = SSEParser()
     return (*parser.feed(raw), *parser.close())
+
+
+def is_one_line(raw: bytes) -> bool:
+    """Whether it is one event of one line `data: …`, as nearly all are: what stands between these 6 and the last 2
+    bytes is its data."""
+    return raw.startswith(b"data: ") and raw.endswith(b"\n\n") and raw.count(b"\n") == 2 and b"\r" not in raw
 
 
 def is_ambiguous(raw: bytes, data: bytes | None) -> bool:

@@ -64,6 +64,11 @@ class Linter(ABC):
         else:
             self._read(payload, chunk.name)
 
+    def read_usual(self, data: bytes) -> bool:
+        """Take in the data of a nameless event, quickly, where it is of the kind that most are of and breaks no rule.
+        False where it is left to `read`."""
+        return False
+
     def end(self, is_whole: bool = True) -> None:
         """There are no more chunks. What is missing is noted only where the stream `is_whole`: neither cut off nor
         failed."""

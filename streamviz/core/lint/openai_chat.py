@@ -2,8 +2,43 @@
 
 from collections import defaultdict
 
+import msgspec
+
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.lint.linter import EVERYWHERE, Linter, objects_in
+
+
+class _UsualDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    content: str | None = None
+    role: str | None = None
+    refusal: None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+class _UsualChoice(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    index: int
+    delta: _UsualDelta
+    logprobs: None = None
+    finish_reason: None = None
+
+
+class _UsualChunk(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A chunk with some text, with every member that such a chunk may have."""
+
+    id: str
+    choices: tuple[_UsualChoice]
+    object: str | None = None
+    created: int | None = None
+    model: str | None = None
+    service_tier: str | None = None
+    system_fingerprint: str | None = None
+    provider: str | None = None
+    obfuscation: str | None = None
+    usage: None = None
+
+
+_usual = msgspec.json.Decoder(_UsualChunk).decode
 
 
 class OpenAIChatLinter(Linter):
@@ -36,6 +71,20 @@ class OpenAIChatLinter(Linter):
         super().__init__()
         self._id = ""
         self._choices: defaultdict[int, _Choice] = defaultdict(_Choice)
+
+    def read_usual(self, data: bytes) -> bool:
+        if self._has_ended or not self._id:
+            return False
+        try:
+            chunk = _usual(data)
+        except ValueError:
+            return False
+        [choice] = chunk.choices
+        known = self._choices.get(choice.index)
+        if chunk.id != self._id or known is None or known.has_finished:
+            return False
+        known.has_role |= bool(choice.delta.role)
+        return True
 
     def _read(self, payload: JsonObject, name: str) -> None:
         if name:

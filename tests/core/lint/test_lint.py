@@ -5,6 +5,7 @@ import json
 import pytest
 
 from streamviz.core.aggregator import Chunk
+from streamviz.core.json_value import JsonObject
 from streamviz.core.lint import LINTERS, RULES, Note
 from tests.core.support import call, calls, delta, parse, sse
 from tests.recordings import RECORDED_FORMATS, recorded
@@ -63,10 +64,15 @@ UNSEEN = {
 
 
 def notes(format: str, tape: bytes, is_whole: bool = True) -> list[Note]:
-    linter = LINTERS[format]()
+    """What is noted, which is the same where usual events are read quickly."""
+    linter, quick = LINTERS[format](), LINTERS[format]()
     for chunk in parse(tape):
         linter.read(chunk)
+        if chunk.name or chunk.data is None or not quick.read_usual(chunk.data):
+            quick.read(chunk)
     linter.end(is_whole)
+    quick.end(is_whole)
+    assert quick.notes == linter.notes
     return linter.notes
 
 
@@ -118,6 +124,32 @@ def test_calls_that_share_an_index_and_words_behind_the_end_are_found() -> None:
         ]
     )
     assert broken("openai_chat", tape) == {"index_reused", "after_finish", "after_end"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "odd"),
+    [
+        ("id_changes", {"id": "another"}),
+        ("id_empty", {"id": ""}),
+        ("usage_beside_choices", {"usage": {"prompt_tokens": 1}}),
+        ("empty_choices", {"choices": []}),
+        ("delta_missing", {"choices": [{"index": 0}]}),
+        ("content_not_text", {"choices": [{"index": 0, "delta": {"content": 1}}]}),
+        ("message_beside_delta", {"choices": [{"index": 0, "delta": {}, "message": {"content": "x"}}]}),
+    ],
+)
+def test_what_is_odd_amid_usual_chunks_is_found(rule: str, odd: JsonObject) -> None:
+    usual = sse(delta(content="and"))
+    begun, ended = sse(delta(role="assistant", content="")), sse(delta(finish="stop")) + b"data: [DONE]\n\n"
+    assert broken("openai_chat", begun + usual + usual + ended) == set()
+    assert broken("openai_chat", begun + usual + sse({**delta(content="more"), **odd}) + usual + ended) == {rule}
+
+
+def test_usual_chunks_behind_the_end_are_found() -> None:
+    usual, ended = sse(delta(content="and")), sse(delta(finish="stop"))
+    begun = sse(delta(role="assistant", content="")) + usual
+    assert broken("openai_chat", begun + ended + usual + b"data: [DONE]\n\n") == {"after_finish"}
+    assert broken("openai_chat", begun + ended + b"data: [DONE]\n\n" + usual) == {"after_end"}
 
 
 def test_blocks_that_are_mixed_up_are_found() -> None:
