@@ -106,7 +106,7 @@ class Conversations:
         self._in_session.setdefault(one.session, []).append(one.id)
         self._in_session.move_to_end(one.session)
         del self._in_session[one.session][:-_MOST_IN_SESSION]
-        self._leave(one, [one.marks.request, one.marks.request_of_any])
+        self._leave(one, one.marks.requests)
         one.marks.let_go()
         self._count(one, 1)
         if len(self._known) > self._most:
@@ -168,11 +168,11 @@ class Conversations:
     def _failed_before(self, one: Known, session: UUID | None) -> Candidate | None:
         """The same request, where it failed just now: in the session that the client names, or on its connection. Of
         another model there it has to go on from something: many models are asked the same to begin with."""
-        for mark in (one.marks.request, one.marks.request_of_any):
+        for mark in one.marks.requests:
             failed = [each for each in self._by_mark.get(mark, ()) if each.has_failed and not each.is_retried]
             for other in reversed(failed):
                 is_here = (other.port, other.client) == (one.port, one.client)
-                is_proof = mark == one.marks.request or other.parent is not None
+                is_proof = mark == one.marks.requests[0] or other.parent is not None
                 if is_here and is_proof if session is None else other.session == session:
                     return other.as_candidate()
         return None

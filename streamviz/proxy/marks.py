@@ -9,7 +9,6 @@ proves nothing: many answer OK.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
@@ -33,14 +32,19 @@ _NAMES = [str(kind.value).encode() for kind in Kind]
 
 
 class _Said(NamedTuple):
-    """A turn, by its digest; `is_by_id` says that its calls have ids that tell it from any other."""
+    """A turn, by its digest; the rest is what is looked for."""
 
     digest: bytes
     weight: int
-    ids: Sequence[str]
-    texts: Sequence[str]
-    is_answer: bool
-    is_by_id: bool
+    is_answer: bool = False
+    ids: Sequence[str] = ()
+    call_ids: Sequence[str] = ()
+    texts: Sequence[str] = ()
+
+    @property
+    def is_by_id(self) -> bool:
+        """Whether its calls have ids that tell it from any other turn."""
+        return any(map(looks_random, self.call_ids))
 
 
 class Marks:
@@ -54,6 +58,7 @@ class Marks:
         self._reading = turns_backwards(fields.get(turns))
         self._read: list[_Said] = []
         self._is_whole = False
+        self._requests: tuple[int, int] | None = None
         # What came before the turns is at the provider.
         told = fields.get("previous_response_id"), _previous_message(fields), fields.get("conversation")
         self._has_more = any(told)
@@ -61,20 +66,21 @@ class Marks:
     def asked(self, *, is_named: bool, is_retry: bool) -> Iterator[int]:
         """What this request looks for, the surest first; in a session that the client `named` little proves much."""
         if is_retry:
-            yield self.request
-        newest, older = self._answered_ids()
-        yield from (self._mark(Kind.ID, id.encode("utf-8", "replace")) for id in newest)
-        answers = list(self._answers())
-        # Two agents may say the same; the ids of calls were looked for already.
-        by_text = [at for at in answers if is_named or not self._read[at].is_by_id]
-        for at in by_text:
+            yield self.requests[0]
+        answered_ids = self._answered_ids()
+        for ids, is_answer in answered_ids:
+            yield from map(self._id, ids)
+            if is_answer:
+                break
+        for at in self._answers_by_text(is_named):
             yield from self._known_by(at, is_named)
         # The calls of an answer before the last one only tell where the last, which was text, is not known.
-        yield from (self._mark(Kind.ID, id.encode("utf-8", "replace")) for id in older)
-        for at in by_text:
+        for ids, _ in answered_ids:
+            yield from map(self._id, ids)
+        for at in self._answers_by_text(is_named):
             if self._read[at].weight >= (1 if is_named else _TELLING_ALONE):
                 yield self._mark(Kind.ANSWER, self._read[at].digest)
-        if not answers:
+        if self.is_beginning:
             yield from self._errands()
 
     def left(self, answers: Iterable[Turn], ids: Iterable[str]) -> list[int]:
@@ -84,32 +90,28 @@ class Marks:
         marks: list[int] = []
         for answer in answers:
             told = self._said(answer)
-            marks += (self._mark(Kind.ID, id.encode("utf-8", "replace")) for id in answer.ids if looks_random(id))
+            marks += map(self._id, filter(looks_random, answer.ids))
             marks.append(self._mark(Kind.ANSWER, told.digest))
             marks += (mark for mark, _ in self._chain(told, before, is_whole=is_whole))
             marks += map(self._errand, answer.errands)
-        told_ids = (self._mark(Kind.ID, id.encode("utf-8", "replace")) for id in ids if id)
-        return few([*told_ids, *marks], MOST_LEFT)
+        return few([*map(self._id, filter(None, ids)), *marks], MOST_LEFT)
 
-    @cached_property
-    def request(self) -> int:
-        """The same request, sent again by the same program."""
-        return self._request(as_text(self._fields.get("model")))
-
-    @cached_property
-    def request_of_any(self) -> int:
-        """The same, whatever model is asked: many ask another one where the first fails."""
-        return self._request("")
-
-    def _request(self, model: str) -> int:
-        whole = b"whole" if self._is_whole_by(_LAST_STEP) else b""
-        told = [said.digest for said in self._read[:_LAST_STEP]]
-        return self._mark(Kind.REQUEST, f"{model}\n{self._agent}".encode("utf-8", "replace"), whole, *told)
+    @property
+    def requests(self) -> tuple[int, int]:
+        """The same request, sent again by the same program; and the same whatever model is asked, as many ask another
+        one where the first fails."""
+        if self._requests is None:
+            whole = b"whole" if self._is_whole_by(_LAST_STEP) else b""
+            told = [whole, *(said.digest for said in self._read[:_LAST_STEP])]
+            models = as_text(self._fields.get("model")), ""
+            of_one, of_any = (f"{model}\n{self._agent}".encode("utf-8", "replace") for model in models)
+            self._requests = self._mark(Kind.REQUEST, of_one, *told), self._mark(Kind.REQUEST, of_any, *told)
+        return self._requests
 
     def let_go(self) -> None:
         """Keep no more of the request than what its answer's marks are made of."""
         self._has(_LAST_STEP)
-        self._read = [said._replace(ids=(), texts=()) for said in self._read[: _LAST_STEP + 1]]
+        self._read = [_Said(said.digest, said.weight) for said in self._read[: _LAST_STEP + 1]]
         self._reading = iter(())
         self._fields = {}
 
@@ -118,19 +120,19 @@ class Marks:
         """Whether the request repeats no answer."""
         return next(self._answers(), None) is None
 
-    def _answered_ids(self) -> tuple[list[str], list[str]]:
-        """The ids of answers that the request says it goes on from and those of its last answer, and apart from these
-        those of the answers before."""
+    def _answered_ids(self) -> Iterator[tuple[list[str], bool]]:
+        """The ids of answers that the request says it goes on from, then turn by turn those of its turns; and whether
+        that turn is an answer."""
         told = (self._fields.get("previous_response_id"), _previous_message(self._fields))
-        newest = [id for each in told if (id := as_text(each))]
-        older: list[str] = []
-        is_newest = True
+        ids = [id for each in told if (id := as_text(each))]
+        number = len(ids)
+        yield ids, False
         for at in range(_MOST_TURNS):
-            if not self._has(at) or len(newest) + len(older) >= _MOST_IDS:
-                break
-            (newest if is_newest else older).extend(filter(looks_random, self._read[at].ids))
-            is_newest = is_newest and not self._read[at].is_answer
-        return newest, older
+            if number >= _MOST_IDS or not self._has(at):
+                return
+            ids = list(filter(looks_random, self._read[at].ids))
+            number += len(ids)
+            yield ids, self._read[at].is_answer
 
     def _answers(self) -> Iterator[int]:
         """Where the last answers are."""
@@ -141,6 +143,11 @@ class Marks:
             if self._read[at].is_answer:
                 number += 1
                 yield at
+
+    def _answers_by_text(self, is_named: bool) -> Iterator[int]:
+        """Those that are looked for by what they say. Two agents may say the same: where its calls have ids, an answer
+        is looked for by these."""
+        return (at for at in self._answers() if is_named or not self._read[at].is_by_id)
 
     def _known_by(self, at: int, is_named: bool) -> Iterator[int]:
         """The marks of an answer with what came before it, the most first."""
@@ -170,6 +177,9 @@ class Marks:
             texts += self._read[at].texts[:_MOST_ERRANDS]
         return (self._errand(text) for text in texts[:_MOST_ERRANDS] if len(text.strip()) >= TELLING_ERRAND)
 
+    def _id(self, id: str) -> int:
+        return self._mark(Kind.ID, id.encode("utf-8", "replace"))
+
     def _errand(self, text: str) -> int:
         return self._mark(Kind.ERRAND, brief(text.strip()).encode("utf-8", "replace"))
 
@@ -189,11 +199,13 @@ class Marks:
 
     def _said(self, turn: Turn) -> _Said:
         digest = self._digest(b"answer" if turn.is_answer else b"", turn.said)
-        return _Said(digest, turn.weight, turn.ids, turn.texts, turn.is_answer, any(map(looks_random, turn.call_ids)))
+        return _Said(digest, turn.weight, turn.is_answer, turn.ids, turn.call_ids, turn.texts)
 
     def _digest(self, *parts: bytes) -> bytes:
         hash = self._hash.copy()
-        hash.update(b"".join([piece for part in parts for piece in (len(part).to_bytes(4, "big"), part)]))
+        for part in parts:
+            hash.update(len(part).to_bytes(4, "big"))
+            hash.update(part)
         return hash.digest()
 
     def _mark(self, kind: Kind, *parts: bytes) -> int:

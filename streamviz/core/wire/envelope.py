@@ -234,12 +234,12 @@ class Envelope:
 
     def _member(self, name: str, value: object) -> None:
         if name not in self._words:
-            self._tell((name,), None)
+            self._tell_one(name, None)
         form = None
         if name in _NAMED:
             form = _TITLE if name in _TITLED and isinstance(value, str) else _NAME
         if isinstance(value, str):
-            self._tell((value,), form)
+            self._tell_one(value, form)
         elif value is not None and not _is_small(value):
             self._tell_all_of(value, form)
 
@@ -251,21 +251,29 @@ class Envelope:
                 large = (number for number in numbers if not -_LARGE < number < _LARGE)
                 self._tell(dict.fromkeys(str(abs(int(number))) for number in large), None)
 
+    def _tell_one(self, text: str, form: re.Pattern[str] | None) -> None:
+        if text not in self._words:
+            self._take(text, beside.is_word(text), form)
+
     def _tell(self, texts: Collection[str], form: re.Pattern[str] | None) -> None:
         """Different texts, of which there may be very many."""
         if self._words.issuperset(texts):
             return
         new = [text for text in texts if text not in self._words]
         words = beside.words_among(new)
-        if form is not None and not self.is_odd:
-            others = (text for text in new if text not in words)
-            self.is_odd = not all(_NAME.fullmatch(text) or form.fullmatch(text) for text in others)
-        told = [Told(text, text in words) for text in new if text not in self._texts]
-        self._new += told
-        self._room -= sum(len(each.text) + 100 for each in told)
+        for text in new:
+            self._take(text, text in words, form)
+
+    def _take(self, text: str, is_word: bool, form: re.Pattern[str] | None) -> None:
+        """A text that is not among the words that are known."""
+        if form is not None and not (is_word or self.is_odd or _NAME.fullmatch(text)):
+            self.is_odd = form.fullmatch(text) is None
+        if text in self._texts:
+            return
+        self._new.append(Told(text, is_word))
+        self._room -= len(text) + 100
         if self._room > 0:
-            self._words.update(each.text for each in told if each.is_word)
-            self._texts.update(each.text for each in told if not each.is_word)
+            (self._words if is_word else self._texts).add(text)
 
     # What clients add up
 
