@@ -149,9 +149,9 @@ async def _judge(call: _Call, target: Target) -> RequestJudging:
 
 def _keep(call: _Call, request: ModelRequest) -> None:
     """It is settled what goes upstream: that is what the record and pages have of the request."""
-    stream = call.stream
-    call.said.keep(stream, request, call.exchange.policies)
-    stream.session_label = call.worker.sessions.label(stream.session_id, stream.session_label)
+    stream, policies = call.stream, call.exchange.policies
+    call.said.keep(stream, request, policies)
+    stream.session_label = call.worker.sessions.label(stream.session_id, partial(call.said.label, request, policies))
 
 
 async def _carry(call: _Call, found: Target) -> None:

@@ -39,8 +39,10 @@ class Said(NamedTuple):
         nothing is."""
         stream.request = request.kept
         self.keep_names(stream, policies)
-        if not self.is_helper:
-            stream.session_label = kept_text(label_of(request.fields, self.wire_format.turns), policies)
+
+    def label(self, request: ModelRequest, policies: Sequence[ActivePolicy]) -> str:
+        """What the session is about, as far as this request tells and policies leave that."""
+        return "" if self.is_helper else kept_text(label_of(request.fields, self.wire_format.turns), policies)
 
     def keep_names(self, stream: LiveStream, policies: Sequence[ActivePolicy]) -> None:
         """How its client calls the session, and itself, and its other headers, as far as policies leave that."""

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import partial
 from uuid import UUID, uuid5
 
@@ -82,11 +83,11 @@ class Sessions:
         self._counts.move_to_end(session_id)
         return counts
 
-    def label(self, session_id: UUID, label: str) -> str:
-        """The session's label, which is the first that any of its streams has."""
+    def label(self, session_id: UUID, first: Callable[[], str]) -> str:
+        """The session's label, which is the `first` that any of its streams has."""
         if known := self._labels.get(session_id):
             return known
-        if label:
+        if label := first():
             self._labels[session_id] = label
             if len(self._labels) > _REMEMBERED:
                 self._labels.popitem(last=False)

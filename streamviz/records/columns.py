@@ -5,7 +5,7 @@ another name than the field. Of any other type text is kept as far as Postgres c
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
@@ -65,6 +65,11 @@ def bytes_from_line(value: str | dict[str, str]) -> bytes:
     return value.encode() if isinstance(value, str) else b64decode(value["base64"], validate=True)
 
 
+def as_array(values: Iterable[int | UUID]) -> str:
+    """An array as Postgres writes it: psycopg would ask each value for its type."""
+    return f"{{{','.join(map(str, values))}}}"
+
+
 def _within(number: int, most: int = _MOST_BIGINT) -> int | None:
     """A number that somebody said; unknown where it is below 0 or more than its column takes."""
     return number if 0 <= number <= most else None
@@ -108,8 +113,7 @@ Choice = Annotated[int, Kept(to_sql=lambda number: _within(number, _MOST_INT) or
 Cost = Annotated[float, Kept(to_sql=lambda cost: cost if 0 <= cost < _MOST_COST else None, to_line=float)]
 # µs since the epoch.
 Moment = Annotated[int, MOMENT]
-# As Postgres writes them: psycopg asks each number for its type.
-Numbers = Annotated[list[int], Kept(to_sql=lambda numbers: f"{{{','.join(map(str, numbers))}}}")]
+Numbers = Annotated[list[int], Kept(to_sql=as_array)]
 # What others wrote.
 Content = Annotated[str, replace(TEXT, is_content=True)]
 RawContent = Annotated[bytes, Kept(to_line=bytes_to_line, from_line=bytes_from_line, is_content=True)]

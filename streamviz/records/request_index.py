@@ -8,7 +8,7 @@ import msgspec
 import psycopg
 
 from streamviz.core.json_value import encode
-from streamviz.records.columns import clean
+from streamviz.records.columns import as_array, clean
 from streamviz.records.ids import around
 from streamviz.records.request_words import RequestText, searched
 
@@ -61,7 +61,8 @@ def write_words(cursor: psycopg.Cursor, requests: Sequence[StoredRequest]) -> No
     known = set[tuple[UUID, int]]()
     earliest = dict[UUID, UUID]()
     since = around([each.stream_id for each in requests], _LONGEST_REST_DAYS).first
-    for session_id, standing, stream_id in cursor.execute(KNOWN, [[each.session_id for each in requests], since]):
+    sessions = as_array(each.session_id for each in requests)
+    for session_id, standing, stream_id in cursor.execute(KNOWN, [sessions, since]):
         known.add((session_id, standing))
         earliest[session_id] = min(stream_id, earliest.get(session_id, stream_id))
     rows = []

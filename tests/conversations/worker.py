@@ -101,6 +101,7 @@ class Host:
             place=place,
         )
         said.keep(stream, request, [])
+        stream.session_label = said.label(request, [])
         self.entries.append(recording.opened(stream))
         exchange = Exchange(stream, wire_format, aggregator, (), Means(BOUNDS))
         exchange.judge(stream.context.request)

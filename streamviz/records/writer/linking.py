@@ -16,6 +16,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from streamviz.core.json_value import encode
+from streamviz.records.columns import as_array
 from streamviz.records.ids import ALL, around, between, day_before
 from streamviz.records.links import FAILED, Asker, Candidate, choose
 from streamviz.records.models.streams import Relation
@@ -188,16 +189,16 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
 
 def _waiting(cursor: psycopg.Cursor, left: Sequence[int], streams: Sequence[UUID]) -> set[UUID]:
     """Those that were stored before what they ask for."""
-    [(since,)] = cursor.execute(_BEGAN, [streams]).fetchall()
-    told = {"left": left, "since": since, "first": around(streams).first, "most": _MOST}
+    [(since,)] = cursor.execute(_BEGAN, [as_array(streams)]).fetchall()
+    told = {"left": as_array(left), "since": since, "first": around(streams).first, "most": _MOST}
     return {row[0] for row in cursor.execute(_WAITING, told)}
 
 
 def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
     """Find parents, or surer ones, and give all whose followers are others now."""
     rows = cursor.connection.cursor(row_factory=class_row(_Row))
-    asking = rows.execute(_ASKING, [list(ids)]).fetchall()
-    marks = list({mark for row in asking for mark in row.asked})
+    asking = rows.execute(_ASKING, [as_array(ids)]).fetchall()
+    marks = as_array({mark for row in asking for mark in row.asked})
     if not asking:
         return set()
     times = [row.requested_at for row in asking]
@@ -229,7 +230,7 @@ def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
         known.is_retried |= relation == Relation.RETRY
         if session_id != parent.session:
             _move(cursor, row.id, session_id, parent.session)
-            sessions: dict[UUID, UUID] = dict(cursor.execute(_SESSIONS, [list(found)]).fetchall())
+            sessions: dict[UUID, UUID] = dict(cursor.execute(_SESSIONS, [as_array(found)]).fetchall())
             for each in found.values():
                 each.session_id = sessions.get(each.id, each.session_id)  # It may be deleted by now.
     return parents

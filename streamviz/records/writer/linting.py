@@ -10,6 +10,7 @@ import psycopg
 from streamviz.core.lint import LINTERS
 from streamviz.core.outcome import Outcome
 from streamviz.records.aggregation import lint
+from streamviz.records.columns import as_array
 from streamviz.records.moments import as_microseconds
 from streamviz.records.runs import RUN, StoredChunk, chunks_in
 from streamviz.records.writer.pending import Batch
@@ -48,7 +49,7 @@ def write_lint_notes(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     if not closed:
         return
     rows, waits = [], []
-    ended = [_Ended(*row) for row in cursor.execute(ENDED, [list(closed), list(LINTERS)]).fetchall()]
+    ended = [_Ended(*row) for row in cursor.execute(ENDED, [as_array(closed), list(LINTERS)]).fetchall()]
     for stream, chunks in _with_chunks(cursor, ended, batches):
         is_whole = stream.outcome == Outcome.COMPLETED and stream.chunk_count <= MOST_CHUNKS
         notes = lint(stream.wire_format, chunks, is_whole)
@@ -94,6 +95,6 @@ def _together(ended: Sequence[_Ended]) -> Iterator[list[_Ended]]:
 def _chunks(cursor: psycopg.Cursor, streams: Sequence[_Ended]) -> dict[UUID, list[StoredChunk]]:
     chunks: dict[UUID, list[StoredChunk]] = {stream.id: [] for stream in streams}
     most = MOST_CHUNKS // RUN if len(streams) == 1 else MOST_CHUNKS
-    for stream_id, *run in cursor.execute(RUNS, [list(chunks), most], binary=True).fetchall():
+    for stream_id, *run in cursor.execute(RUNS, [as_array(chunks), most], binary=True).fetchall():
         chunks[stream_id] += chunks_in(*run)
     return chunks

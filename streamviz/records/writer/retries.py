@@ -15,6 +15,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
+from streamviz.records.columns import as_array
 from streamviz.records.ids import around, day_before
 from streamviz.records.links import FAILED, Kind, kind_of
 from streamviz.records.models.streams import Relation
@@ -78,7 +79,7 @@ def link_retries(cursor: psycopg.Cursor, batches: Sequence[Batch], parents: set[
         streams += [id for [id] in cursor.execute(FAILED_AFTER, told)]
     if not streams:
         return set()
-    wanted = {"streams": streams, "failed": _FAILED, **around(streams)._asdict()}
+    wanted = {"streams": as_array(streams), "failed": _FAILED, **around(streams)._asdict()}
     rows = cursor.connection.cursor(row_factory=class_row(_Row)).execute(ALIKE, wanted).fetchall()
     left_by: set[UUID] = set()
     for _, alike in groupby(rows, attrgetter("session_id")):

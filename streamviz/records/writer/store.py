@@ -10,6 +10,7 @@ from uuid import UUID
 
 import psycopg
 
+from streamviz.records.columns import as_array
 from streamviz.records.partitions import day_of, make_days
 from streamviz.records.recorder import StreamOpened
 from streamviz.records.request_index import StoredRequest, write_words
@@ -47,8 +48,8 @@ class Store:
 
         Raises psycopg.Error, and ValueError or OverflowError for what the driver refuses; nothing is stored then.
         """
-        ids = [batch.stream_id for batch in batches]
-        self._see_to_days({day for each in ids if (day := day_of(each)) is not None} - self._days)
+        ids = as_array(batch.stream_id for batch in batches)
+        self._see_to_days({day for each in batches if (day := day_of(each.stream_id)) is not None} - self._days)
         with self.connection.transaction(), self.connection.cursor() as cursor:
             marks = {row[0]: row[1:] for row in cursor.execute(sql.MARKS, [ids])}
             deleted = {row[0] for row in cursor.execute(sql.DELETED, [ids])}
@@ -109,7 +110,7 @@ def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
             cursor.execute(statement, [table.told(rows)])
     if closed:
         ended = CLOSED.told(CLOSED.row(entry, entry.stream_id) for entry in closed)
-        cursor.execute(sql.CLOSE_STREAM, [ended, [entry.stream_id for entry in closed]])
+        cursor.execute(sql.CLOSE_STREAM, [ended, as_array(entry.stream_id for entry in closed)])
     reached = [(*batch.reached(), batch.stream_id) for batch in batches if batch.has_advanced]
     if reached:
         cursor.executemany(sql.ADVANCE_STREAM, reached)
