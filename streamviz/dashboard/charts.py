@@ -16,7 +16,7 @@ _MARKS = 6.5
 _INTERVALS = [
     *(timedelta(seconds=n) for n in (1, 5, 10, 30)),
     *(timedelta(minutes=n) for n in (1, 2, 5, 10, 15, 30)),
-    *(timedelta(hours=n) for n in (1, 2, 3, 6, 12)),
+    *(timedelta(hours=n) for n in (1, 2, 4, 6, 12)),
     *(timedelta(days=n) for n in (1, 2, 7, 14, 28, 91, 182, 364, 1820)),
 ]
 _LAST_MARK = 88.0

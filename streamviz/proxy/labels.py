@@ -21,6 +21,11 @@ _OF_AGENTS = re.compile(
 # What aider says between its examples and the person's words.
 _BEHIND_EXAMPLES = "I switched to a new code base."
 
+# What the transcript tells an image, a file or a sound by, which nobody wants to read.
+_MEDIUM = re.compile(
+    r"\[(?:input_|output_)?(image|audio|video|file|document|media)(?:_\w+)? (?:data:|https?:|[\w+/-]{16})"
+)
+
 
 def label_of(request: JsonObject, turns: str) -> str:
     """What a conversation is about: the beginning of the person's first words, without what an agent put around them.
@@ -42,7 +47,9 @@ def _behind_examples(turns: Iterable[Turn]) -> list[Turn]:
 
 
 def _persons(text: str) -> str:
-    """What of a text is the person's."""
+    """What of a text is the person's; of an image or a file, that there was one."""
+    if medium := _MEDIUM.match(text):
+        return f"[{medium[1]}]"
     if _OF_AGENTS.fullmatch(text.strip()):
         return ""
     wrapped = _WRAPPED.search(text)

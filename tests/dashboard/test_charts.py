@@ -71,7 +71,7 @@ def test_what_is_merely_uneven_is_drawn_as_it_is(values: list[int]) -> None:
     ("name", "shown"),
     [
         ("1h", ["11:10", "11:20", "11:30", "11:40", "11:50", "12:00"]),
-        ("24h", ["12:00", "18:00", "00:00", "06:00"]),
+        ("24h", ["12:00", "16:00", "20:00", "00:00", "04:00", "08:00"]),
     ],
 )
 def test_the_axis_has_round_times(name: str, shown: list[str]) -> None:

@@ -9,6 +9,19 @@ from streamviz.proxy.labels import label_of
 REMINDER = "<system-reminder>\nToday is Friday.\n</system-reminder>"
 
 
+@pytest.mark.parametrize(
+    ("turns", "part", "label"),
+    [
+        ("messages", {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}, "[image] What is it?"),
+        ("messages", {"type": "input_audio", "input_audio": {"data": "A" * 40}}, "[audio] What is it?"),
+        ("messages", {"type": "text", "text": "[image of a cat]"}, "[image of a cat] What is it?"),
+    ],
+)
+def test_of_an_image_it_says_that_there_is_one(turns: str, part: dict[str, Any], label: str) -> None:
+    asked = {"role": "user", "content": [part, {"type": "text", "text": "What is it?"}]}
+    assert label_of({turns: [asked]}, turns) == label
+
+
 def _said(*texts: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": [{"type": "text", "text": text} for text in texts]}]}
 
