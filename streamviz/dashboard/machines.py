@@ -22,7 +22,7 @@ class ProcessRow(NamedTuple):
 
 
 class MachineRow(NamedTuple):
-    """A machine; `writer_lag` is in µs."""
+    """A machine; `writer_lag` is in µs. The one that `is_here` serves the page."""
 
     id: str
     host: str
@@ -30,6 +30,7 @@ class MachineRow(NamedTuple):
     writer_lag: int | None
     troubles: list[str]
     processes: list[ProcessRow]
+    is_here: bool
 
 
 def machine_rows(machines: Iterable[Machine], here: str, now: int) -> list[MachineRow]:
@@ -47,7 +48,7 @@ def _machine_row(machine: Machine, is_here: bool, now: int) -> MachineRow:
         state = DEGRADED if of_journal else READY
         rows.append(ProcessRow("writer", writer.pid, state, writer.version, _age(writer.began_at, now)))
     troubles = [trouble for trouble in machine.troubles if not (is_here and trouble in of_journal)]
-    return MachineRow(machine.id, machine.host, journal, lag, troubles, rows)
+    return MachineRow(machine.id, machine.host, journal, lag, troubles, rows, is_here)
 
 
 def _process_row(member: Member, now: int) -> ProcessRow:

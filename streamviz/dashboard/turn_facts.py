@@ -88,7 +88,8 @@ def turn_facts(record: Stream, stream: StreamView) -> AboutTurn:
     acted = [each for each in stream.verdicts if each.intervenes or each.by or each.failure]
     allowed = len(stream.verdicts) - len(acted)
     others = [f"{plural(allowed, 'other verdict')} allowed"] if allowed else []
-    others += [f"{len(stream.not_run)} {'policy' if len(stream.not_run) == 1 else 'policies'} did not run"] if stream.not_run else []
+    if not_run := len(stream.not_run):
+        others.append(f"{not_run} {'policy' if not_run == 1 else 'policies'} did not run")
     if len(acted) > _SHOWN_VERDICTS:
         others.append(f"{len(acted) - _SHOWN_VERDICTS} more on the stream’s page")
     return AboutTurn(_facts(record, stream), acted[:_SHOWN_VERDICTS], " · ".join(others))

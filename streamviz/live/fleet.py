@@ -89,7 +89,7 @@ def _machine(id: str, members: list[Member]) -> Machine:
     servers = [member for member in members if member.process == SERVER]
     journal = next((member.journal for member in servers if member.journal), None)
     wanted = max((member.servers for member in servers), default=0)
-    missing = [f"{len(servers)} of {wanted} servers can be heard"] if len(servers) < wanted else []
+    missing = [f"{len(servers)} of {wanted} servers respond"] if len(servers) < wanted else []
     of_processes = [f"{member.process} {member.pid}: {trouble}" for member in members for trouble in member.troubles]
     of_journal = journal.troubles if journal else []
     return Machine(id, members[0].host, members, journal, [*missing, *of_journal, *of_processes])

@@ -69,7 +69,7 @@ def _journal(found: Backlog | None) -> Journal | None:
     told = found.status if found.is_moved else None
     writer = Writer(told.pid, told.version, round(told.began_at * 1_000_000)) if told else None
     failing = [f"Postgres cannot be written to: {found.trouble}"] if found.trouble else []
-    upkeep = [f"tables cannot be seen to: {found.upkeep}"] if found.upkeep else []
+    upkeep = [f"table maintenance failed and will be retried: {found.upkeep}"] if found.upkeep else []
     aside = [f"{found.set_aside} streams were set aside"] if found.set_aside else []
     damaged = [f"{found.damaged} damaged files were set aside"] if found.damaged else []
     said = [clause for clause in (found.stuck, found.full) if clause]

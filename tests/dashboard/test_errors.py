@@ -17,13 +17,14 @@ def test_what_is_not_there(cast: Cast, who: str) -> None:
 
 
 def test_what_one_may_not_do(cast: Cast) -> None:
-    answer = cast["charlie"].get("/keys/")
+    answer = cast["bob"].get("/policies/new/redact/")
     assert answer.status_code == 403
     assert "Ask an administrator for a role" in answer.content.decode()
 
 
 def test_who_may_see_nothing_is_not_sent_round_in_a_circle(cast: Cast) -> None:
     page = cast["charlie"].get("/").content.decode()
+    assert "Your account has no role yet" in page
     assert "Go to Live" not in page
     assert 'action="/sign-out/"' in page
     assert "Go to Live" in cast["bob"].get("/policies/new/redact/").content.decode()

@@ -36,7 +36,7 @@ def test_what_is_wrong_is_said() -> None:
     told = [member(2, servers=3, journal=journal, troubles=["streamviz is stopping", *late(1.25)], is_ready=False)]
     [machine] = machines_of(told)
     assert machine.troubles == [
-        "1 of 3 servers can be heard",
+        "1 of 3 servers respond",
         "it has waited",
         "server 2: streamviz is stopping",
         "server 2: its event loop was late by 1.2 s",

@@ -21,6 +21,8 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """403. Whoever may see nothing at all can only sign out: Live would lead here again."""
     has_no_role = request.user.is_authenticated and not request.user.has_perm(roles.VIEW)
     said = "You don't have permission to do that", "Ask an administrator for a role that has it."
+    if has_no_role:
+        said = "Your account has no role yet", "Ask an administrator to give it one, then reload this page."
     return _page(request, 403, *said, has_no_role=has_no_role)
 
 
@@ -47,7 +49,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
             request, 503, "Chunks cannot be read now", f"They are in the archive, and {error}. Try again later."
         )
     if is_away(error):
-        return _page(request, 503, "Postgres does not answer", "Streams go on and are recorded. Try again in a moment.")
+        advice = "Streams keep running and are recorded. Try again in a moment."
+        return _page(request, 503, "Postgres does not answer", advice)
     return _page(request, 500, "Something went wrong", "See the server's log. Streams are not affected.")
 
 

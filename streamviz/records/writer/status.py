@@ -21,7 +21,7 @@ TELL_SECONDS = 60.0
 
 class WriterStatus(msgspec.Struct):
     """All that was in the journals at `caught_up_at` has been read; `at` is when this was written (s since the epoch).
-    `trouble` is why nothing can be stored just now, `upkeep` why the tables cannot be seen to; empty where they can.
+    `trouble` is why nothing can be stored just now, `upkeep` why table maintenance failed; empty where they can.
     `began_at` is when the writer began (s since the epoch)."""
 
     pid: int
@@ -74,7 +74,7 @@ class Status:
             self._save(now)
 
     def upkeep(self, trouble: str) -> None:
-        """Why the tables cannot be seen to, as a clause, with the next word of a round."""
+        """Why table maintenance failed, as a clause, with the next word of a round."""
         self._status.upkeep = trouble
 
     def failed(self, why: str) -> None:
