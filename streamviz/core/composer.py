@@ -59,8 +59,9 @@ class Composer(ABC):
         """
         return None
 
-    def denied(self, call: BlockStarted) -> None:
-        """The client does not get this call: what upstream says of it later, its result, has no place either."""
+    def denied(self, block: BlockStarted) -> None:
+        """The client does not get this call, or this medium, as it came: what upstream says of it later, a call's
+        result, a sound as a whole, has no place either."""
         return
 
     def keeps(self, chunk: Chunk) -> bool:

@@ -72,6 +72,12 @@ def _is_sound(value: JsonObject, medium: Medium) -> bool:
     return bool(medium.data) and (is_sound(medium.type) or ("data" in value and not medium.type))
 
 
+def is_same_sound(pieces: str, whole: str) -> bool:
+    """Whether a sound that came in pieces is the one that `whole` has, in base64."""
+    data = "".join(medium.data for medium in media_in(pieces))
+    return data == whole or _bytes_of(data) == _bytes_of(whole)
+
+
 def is_sound(type: str) -> bool:
     """Whether a MIME type is of sounds."""
     return type.startswith("audio/")

@@ -132,9 +132,10 @@ class Rewriting:
 
     def _changed_block(self, event: BlockStarted, change: Change) -> list[StreamEvent]:
         self.origin = change.policy.name
-        if change.verdict.decision is not Decision.REPLACE:
-            if event.kind is BlockKind.TOOL_CALL:
-                self._composer.denied(event)
+        is_denied = change.verdict.decision is not Decision.REPLACE
+        if event.kind is BlockKind.MEDIA or (is_denied and event.kind is BlockKind.TOOL_CALL):
+            self._composer.denied(event)
+        if is_denied:
             if _is_for_client(event):
                 self._denied_calls[event.choice] = self._denied_calls.get(event.choice, 0) + 1
             text = change.verdict.text or f"[Denied by policy {change.policy.name}.]"

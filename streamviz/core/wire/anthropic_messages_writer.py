@@ -115,9 +115,9 @@ class MessageWriter(Composer):
                 case _:
                     pass
 
-    def denied(self, call: BlockStarted) -> None:
-        if call.id:
-            self._denied.add(call.id)
+    def denied(self, block: BlockStarted) -> None:
+        if block.id:
+            self._denied.add(block.id)
 
     def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
         frames: list[bytes] = []

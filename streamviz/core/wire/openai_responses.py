@@ -3,7 +3,7 @@
 Format: https://platform.openai.com/docs/api-reference/responses-streaming. A response is a list of items, each with
 its place in the output; messages hold parts. The same text comes up to four times (in deltas, in the part's end, in
 the item's end and in the whole response): it counts once, from wherever it is first told. Clients use any of the four,
-so that all have to say the same.
+so that all have to say the same. What is spoken is a text, its transcript, and beside that a sound.
 """
 
 from streamviz.core.aggregator import Beside

@@ -27,8 +27,8 @@ class OpenAIResponsesBodyComposer(Composer):
     def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
         """Nothing follows an answer that went through whole."""
 
-    def denied(self, call: BlockStarted) -> None:
-        self._composer.denied(call)
+    def denied(self, block: BlockStarted) -> None:
+        self._composer.denied(block)
 
     def carry_part(
         self, chunk: Chunk, read: Sequence[StreamEvent], said: Sequence[StreamEvent], touched: Set[int]

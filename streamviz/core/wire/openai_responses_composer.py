@@ -22,6 +22,7 @@ from streamviz.core.events import (
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_items import Frame, OutputBlock, OutputItem, add, begin, close, end, grow
+from streamviz.core.wire.openai_responses_message import is_speech
 from streamviz.core.wire.openai_responses_output import ADDED, PART_ADDED, made_by_call, response_in, type_of
 from streamviz.core.wire.openai_responses_whole import FINISH_WITHOUT_CALLS, HALTED, ResponseWriter
 from streamviz.core.wire.translation import OPENAI_RESPONSES, has_no_place_elsewhere, translate_usage
@@ -102,8 +103,14 @@ class OpenAIResponsesComposer(ResponseWriter):
     ) -> list[bytes] | None:
         return None if self._source else self._compose_for(chunk, said, touched)
 
-    def denied(self, call: BlockStarted) -> None:
-        self._gone.add(call.id)
+    def denied(self, block: BlockStarted) -> None:
+        if not is_speech(block.kind, block.label):
+            self._gone.add(block.id)
+        elif block.index is not None:
+            self._silenced.add(block.index)
+            item = self._places.get(block.index)
+            for held in () if item is None else item.blocks:
+                self._mark(held)
 
     def _compose_for(self, chunk: Chunk, events: Sequence[StreamEvent], changed: Set[int]) -> list[bytes]:
         """Compose what takes the place of a chunk; what is not `changed` keeps upstream's items and parts."""
@@ -177,7 +184,9 @@ class OpenAIResponsesComposer(ResponseWriter):
 
     def _mark(self, held: OutputBlock) -> None:
         """Whether the client gets the block otherwise than upstream sent it; without a chunk nothing is upstream's."""
-        if self._changed is None or held.block.ordinal in self._changed or held.block.index is None:
+        index = held.block.index
+        is_changed = self._changed is None or held.block.ordinal in self._changed
+        if is_changed or index is None or index in self._silenced:
             held.is_ours = held.item.is_ours = True
 
     def _new_item(self, event: BlockStarted) -> OutputItem:

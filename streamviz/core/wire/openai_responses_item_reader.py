@@ -55,6 +55,8 @@ class Item:
     name: str = ""
     block: StreamBlock | None = None
     parts: dict[tuple[int, BlockKind], StreamBlock] = field(default_factory=dict)
+    # The sounds of a message's parts, by their number.
+    sounds: dict[int, StreamBlock] = field(default_factory=dict)
     # Those of its blocks that may still grow.
     unsealed: list[StreamBlock] = field(default_factory=list)
     # Thinking comes in parts that make one block, by which list and which number.

@@ -10,7 +10,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire.arguments import as_input
 from streamviz.core.wire.openai_responses_calls import call_item
-from streamviz.core.wire.openai_responses_words import said_in
+from streamviz.core.wire.openai_responses_words import SPEECH, said_in
 
 # The fields of a response that say nothing of its output.
 _FIELDS = frozenset(
@@ -39,6 +39,8 @@ def build_response(state: StreamState, head: JsonObject, items: Mapping[int, Jso
     """A `response` of all blocks. `head` gives its other fields, `items` upstream's own items by place."""
     blocks: dict[int, list[StreamBlock]] = {index: [] for index in sorted(items)}
     for block in state.blocks:
+        if is_speech(block.kind, block.label if isinstance(block, OtherStreamBlock) else ""):
+            continue  # its part has it
         blocks.setdefault(block.index or 0, []).append(block)
     response: JsonObject = {"id": "", "object": "response", "created_at": 0, "model": "", **head}
     response["status"] = state.finish_reason or "incomplete"
@@ -71,9 +73,14 @@ def part_of(block: StreamBlock, told: JsonObject) -> JsonObject:
         return {**as_input(block.text), **told, "type": block.label}
     if block.kind is BlockKind.THINKING:
         return {**told, "type": "reasoning_text", "text": block.text}
-    if told.get("type") == "output_audio":
+    if told.get("type") == SPEECH:
         return {**told, "transcript": block.text}
     return {"annotations": [], **told, "type": "output_text", "text": block.text}
+
+
+def is_speech(kind: BlockKind, label: str) -> bool:
+    """Whether a block is the sound of a message's part, whose text is another block."""
+    return kind is BlockKind.MEDIA and label == SPEECH
 
 
 def other_item(label: str, id: str, name: str, text: str, told: JsonObject) -> JsonObject:

@@ -21,6 +21,7 @@ from streamviz.core.wire.openai_responses import is_response
 from streamviz.core.wire.openai_responses_calls import CALLS, is_call
 from streamviz.core.wire.openai_responses_items import ITEM_TYPES, OutputBlock, OutputItem
 from streamviz.core.wire.openai_responses_matching import KnownItems
+from streamviz.core.wire.openai_responses_message import is_speech
 from streamviz.core.wire.translation import OPENAI_RESPONSES
 
 ADDED = "response.output_item.added"
@@ -50,6 +51,8 @@ class ClientOutput(Composer):
         self._known: KnownItems[OutputItem] = KnownItems()
         # Of calls that the client does not get: by these, what came of them names them.
         self._gone: set[str] = set()
+        # The places of messages whose sound the client does not get as it came.
+        self._silenced: set[int] = set()
         # The chunk at hand: what it says, which items in it are new, the blocks that are to go out otherwise.
         self._payload: JsonObject = {}
         self._fresh: deque[tuple[int | None, JsonObject]] = deque()
@@ -188,7 +191,9 @@ class ClientOutput(Composer):
         return any(as_text(details.get(key)) in self._gone for key in ("call_id", "id"))
 
     def _is_of_none(self, event: BlockStarted) -> bool:
-        """Whether it is what a call made that the client does not get."""
+        """Whether it is what a call made that the client does not get, or a sound, which goes with its part."""
+        if is_speech(event.kind, event.label):
+            return True
         item = None if event.index is None else self._places.get(event.index)
         return made_by_call(event) and (item is None or item.is_done or item.type != event.label)
 

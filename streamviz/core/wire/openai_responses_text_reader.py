@@ -2,7 +2,8 @@
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_text
+from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_text, encode
+from streamviz.core.media import is_same_sound
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.openai_responses_calls import (
     CALLS,
@@ -16,15 +17,15 @@ from streamviz.core.wire.openai_responses_calls import (
 )
 from streamviz.core.wire.openai_responses_item_reader import Item, ItemReader, Thought
 from streamviz.core.wire.openai_responses_matching import KnownItems
-from streamviz.core.wire.openai_responses_words import kind_of, parts_in, texts_beside, texts_in
+from streamviz.core.wire.openai_responses_words import SPEECH, kind_of, parts_in, texts_beside, texts_in
 
 # By the event's middle words: the item that its text belongs to, the part where the item is a message, and the field
 # that holds the whole of it at its end.
 _TEXTS = {
     "output_text": ("message", "output_text", "text"),
     "refusal": ("message", "refusal", "refusal"),
-    "audio_transcript": ("message", "output_audio", "transcript"),
-    "output_audio_transcript": ("message", "output_audio", "transcript"),
+    "audio_transcript": ("message", SPEECH, "transcript"),
+    "output_audio_transcript": ("message", SPEECH, "transcript"),
     "reasoning_text": ("reasoning", "", "text"),
     "reasoning_summary_text": ("reasoning", "", "text"),
     "reasoning_summary": ("reasoning", "", "text"),
@@ -33,7 +34,7 @@ _TEXTS = {
     "function_call_arguments": ("function_call", "", "arguments"),
     "custom_tool_call_input": ("custom_tool_call", "", "input"),
 }
-# The bytes of speech: they go with what is said, which is its transcript.
+# The bytes of speech, which are beside what is said: its transcript.
 _SOUNDS = ("audio", "output_audio")
 _WHOLES = ("text", "arguments", "refusal", "input", "transcript")
 
@@ -138,6 +139,8 @@ class TextReader(ItemReader):
         self._complete_with(block, texts[0] if texts else "", is_complete=False)
         if len(texts) > 1:
             self._contradict("a part of a message says two texts")
+        if block.kind is BlockKind.CONTENT and (data := as_text(part.get("data"))):
+            self._hear_whole(item, position, data)
 
     def _part(self, item: Item, position: int, label: str) -> StreamBlock:
         kind = kind_of(label)
@@ -162,7 +165,8 @@ class TextReader(ItemReader):
     def _read_delta(self, word: str, payload: JsonObject) -> None:
         text = as_json_text(payload.get("delta"))
         if word in _SOUNDS:
-            self._text_block("audio_transcript", payload)
+            item, _ = self._text_block("audio_transcript", payload)
+            self._hear(item, as_index(payload.get("content_index")) or 0, text)
             return
         if word not in _TEXTS:
             self._read_other_delta(word, payload, text)
@@ -177,6 +181,35 @@ class TextReader(ItemReader):
             self._contradict("text goes on behind its end")
         else:
             self._grow(block, text)
+
+    # Speech
+
+    def _hear(self, item: Item, position: int, data: str) -> None:
+        """A piece of a part's sound."""
+        block = item.sounds.get(position)
+        if block is None:
+            block = item.sounds[position] = self._start(BlockKind.MEDIA, index=item.place, id=item.id, label=SPEECH)
+            item.unsealed.append(block)
+            self._unsealed[item.place] = item
+        if block.is_complete:
+            self._contradict("a sound goes on behind its end")
+        elif data:
+            line = encode({"data": data}).decode()
+            self._grow(block, f"\n{line}" if block.length else line)
+
+    def _hear_whole(self, item: Item, position: int, data: str) -> None:
+        """A part's sound, which may have come in pieces."""
+        block = item.sounds.get(position)
+        if block is None or not block.length:
+            self._hear(item, position, data)
+        elif self._may_reread(block.ordinal) and not is_same_sound(block.text, data):
+            self._contradict("a sound is told again otherwise")
+
+    def _end_sound(self, payload: JsonObject) -> None:
+        item = self._find_item(as_index(payload.get("output_index")), as_text(payload.get("item_id")))
+        block = None if item is None else item.sounds.get(as_index(payload.get("content_index")) or 0)
+        if block is not None:
+            self._complete(block)
 
     def _note_id(self, item: Item, id: str) -> None:
         """Some providers give an item another id in each event. Of two that take turns, a client that goes by them has
@@ -213,6 +246,9 @@ class TextReader(ItemReader):
 
     def _read_whole_text(self, word: str, payload: JsonObject) -> None:
         """The end of a text, or of a part of it, which is told once more as a whole."""
+        if word in _SOUNDS:
+            self._end_sound(payload)
+            return
         if word not in _TEXTS:
             self._read_whole_argument(word, payload)
             return

@@ -4,11 +4,13 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_json_text
 from streamviz.core.media import CHAT_PARTS
 
+# The part of a message that is spoken: its text is its transcript, its sound a block beside that.
+SPEECH = "output_audio"
 # By the type of a part: the kind of its block, and the member that holds its text.
 PARTS = {
     "output_text": (BlockKind.CONTENT, "text"),
     "text": (BlockKind.CONTENT, "text"),
-    "output_audio": (BlockKind.CONTENT, "transcript"),
+    SPEECH: (BlockKind.CONTENT, "transcript"),
     "refusal": (BlockKind.REFUSAL, "refusal"),
     "reasoning_text": (BlockKind.THINKING, "text"),
     "summary_text": (BlockKind.THINKING, "text"),

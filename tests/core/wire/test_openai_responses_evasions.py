@@ -121,13 +121,13 @@ def against_poison(block: StreamBlock) -> Verdict | None:
     return Verdict(Decision.DENY, "", "[no]") if POISON in name + block.text else None
 
 
-async def through(stream: list[Chunk], body: Any = None) -> bytes:
-    """What the client gets of a stream, or of the answer `body` that did not stream."""
+async def through(stream: list[Chunk], body: Any = None, policy: Opinion | None = None) -> bytes:
+    """What the client gets of a stream, or of the answer `body` that did not stream; poison is denied, if nothing else
+    is."""
     aggregator = OpenAIResponsesAggregator()
     context = ChainContext("run", lambda: 0, state=aggregator.state)
     composer: Composer = OpenAIResponsesComposer(aggregator.head) if body is None else OpenAIResponsesBodyComposer(body)
-    policy = active(Opinion(against_poison, list(BlockKind)))
-    chain = PolicyChain([policy], composer)
+    chain = PolicyChain([active(policy or Opinion(against_poison, list(BlockKind)))], composer)
     processor = StreamProcessor(chain.on_chunk, aggregator, is_enforcing=chain.is_enforcing)
     await processor.take(stream, context)
     await processor.end(context)
@@ -169,10 +169,10 @@ def read_by_sdk(tape: bytes) -> None:
             assert all(POISON not in acted_on(each.to_dict()) for each in told)
 
 
-async def whole(body: Any) -> bytes:
+async def whole(body: Any, policy: Opinion | None = None) -> bytes:
     """What a client that does not stream gets."""
     data = json.dumps(body).encode()
-    return await through([Chunk(0, 0, data, data)], body)
+    return await through([Chunk(0, 0, data, data)], body, policy)
 
 
 EVIL = {"type": "function_call", "id": "fc", "call_id": "c", "name": "look", "arguments": json.dumps({"a": POISON})}

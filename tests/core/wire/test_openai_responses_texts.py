@@ -9,8 +9,11 @@ from openai._models import construct_type
 from openai.lib.streaming.responses._responses import ResponseStreamState
 from openai.types.responses import ResponseStreamEvent
 
+from streamviz.core.blocks import StreamBlock
 from streamviz.core.events import BlockKind
-from tests.core.support import chunks, told
+from streamviz.core.media import Medium, media_in
+from streamviz.core.verdicts import Decision, Verdict
+from tests.core.support import Opinion, chunks, told
 from tests.core.wire.official import payloads
 from tests.core.wire.test_openai_responses import (
     CALL,
@@ -107,7 +110,7 @@ async def test_the_sdk_puts_together_nothing_that_was_denied(item: Any) -> None:
 async def test_what_is_spoken_is_judged_as_content() -> None:
     await assert_part_poison_stays(speech(POISON))
     script = [added(MESSAGE), done({**MESSAGE, "content": [speech("Hi")]})]
-    assert read(*script) == [("content", "Hi")]
+    assert read(*script) == [("content", "Hi"), ("media", f'{{"data":"{SOUND}"}}')]
 
 
 @pytest.mark.parametrize("word", ["audio.transcript", "output_audio_transcript", "output_audio.transcript"])
@@ -152,9 +155,56 @@ async def test_speech_that_nobody_denies_stays_as_it_is() -> None:
     stream = chunks(*script)
     assert await through(stream) == b"".join(chunk.raw for chunk in stream)
     state = take_in(*script)
-    assert told(state.state) == [("content", "Hi")]
+    assert told(state.state) == [("content", "Hi"), ("media", f'{{"data":"{SOUND}"}}')]
     assert not state.state.contradiction
     assert state.build()["output"] == [{**spoken, "role": "assistant", "status": "completed"}]
+
+
+AT = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+SPOKEN = {**MESSAGE, "content": [{"type": "output_audio", "data": "AAAABBBB", "transcript": "Hi"}]}
+WORDS = [say("audio.transcript.delta", None, **AT, delta="Hi"), say("audio.transcript.done", None, **AT)]
+PIECES = [say("audio.delta", None, **AT, delta=data) for data in ("AAAA", "BBBB")]
+ENDS = [say("content_part.done", **AT, part=SPOKEN["content"][0]), done(SPOKEN), finish(SPOKEN)]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        [added(MESSAGE), *PIECES, say("audio.done", None, **AT), *WORDS, *ENDS],
+        [added(MESSAGE), PIECES[0], *WORDS, PIECES[1], *ENDS],
+        [added(MESSAGE), *WORDS, *ENDS],
+        [finish(SPOKEN)],
+    ],
+)
+def test_the_sound_of_a_part_is_one_block_however_it_comes(script: list[Any]) -> None:
+    aggregator = take_in(CREATED, *script)
+    content, sound = aggregator.state.blocks
+    assert (content.kind, content.text, sound.kind) == ("content", "Hi", "media")
+    assert media_in(sound.text) == [Medium("", "AAAABBBB", 6)]
+    assert sound.is_sealed
+    assert not aggregator.state.contradiction
+    assert aggregator.build()["output"] == [{**SPOKEN, "role": "assistant", "status": "completed"}]
+
+
+def test_a_sound_is_not_told_otherwise_or_behind_its_end() -> None:
+    other = {**MESSAGE, "content": [{**SPOKEN["content"][0], "data": "CCCC"}]}
+    for script in ([*PIECES, done(other)], [PIECES[0], say("audio.done", None, **AT), PIECES[1]]):
+        assert "a sound" in take_in(CREATED, added(MESSAGE), *WORDS, *script).state.contradiction
+
+
+@pytest.mark.parametrize("verdict", [Verdict(Decision.DENY, "no"), Verdict(Decision.REPLACE, "no", '{"data":"DDDD"}')])
+async def test_a_sound_that_is_denied_goes_out_nowhere(verdict: Verdict) -> None:
+    def judge(block: StreamBlock) -> Verdict:
+        return verdict if block.kind is BlockKind.MEDIA else Verdict(Decision.ALLOW)
+
+    policy = Opinion(judge, list(BlockKind))
+    script = [added(MESSAGE), *PIECES, say("audio.done", None, **AT), *WORDS, *ENDS]
+    for order in (script, [added(MESSAGE), *WORDS, *ENDS], [finish(SPOKEN)]):
+        numbered = [{**payload, "sequence_number": number} for number, payload in enumerate([CREATED, *order])]
+        tape = await through(chunks(*numbered), policy=policy)
+        assert b"BBBB" not in tape
+        assert b"Hi" in tape
+    assert b"BBBB" not in await whole(finish(SPOKEN)["response"], policy)
 
 
 # Thinking
