@@ -159,6 +159,30 @@ async def test_the_time_of_a_run_ends_its_planning() -> None:
     assert deltas(await chunks_of(call, seconds=0.01), "content") == "Done."
 
 
+async def test_tools_that_do_not_come_take_no_more_time_than_the_run_has() -> None:
+    class Silent:
+        prefix = "mcp__silent__"
+
+        @asynccontextmanager
+        async def open(self) -> AsyncIterator[Any]:
+            await asyncio.Event().wait()
+            yield ()
+
+    call = Scripted(said("Done."), sources=(Silent(),))
+    chunks = await chunks_of(call, seconds=0.01, tool_seconds=30, tools=["*"])
+    assert "mcp__silent__*, after 0.01 s" in deltas(chunks, "reasoning_content")
+    assert list(call.requests) == ["answer"]
+
+
+async def test_who_asks_and_at_what_tier_is_told_with_each_call() -> None:
+    told = {"service_tier": "flex", "safety_identifier": "u1", "user": "u2", "prompt_cache_key": "k", "seed": 7}
+    call = Scripted(said(plan()), said("Done."), **told, stop=["x"])
+    await chunks_of(call)
+    assert told.items() <= call.requests["plan 1"].items()
+    assert "stop" not in call.requests["plan 1"]
+    assert {**told, "stop": ["x"]}.items() <= {**call.requests["answer"], "messages": 0}.items()
+
+
 async def test_no_more_tools_are_used_than_may_be() -> None:
     call = Scripted(said(plan("use_tools", *[use("count_words", text="a")] * 4)), said(plan()), said("Done."))
     await chunks_of(call, tool_calls=2)

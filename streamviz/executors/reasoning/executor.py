@@ -58,7 +58,7 @@ class Reasoning(Executor):
         given = self.parameters
         asked = await call.as_chat()
         require_answerable(asked)
-        toolbox = call.tools(given.tools, given.tool_seconds)
+        toolbox = call.tools(given.tools, min(given.tool_seconds, given.seconds))
         run = Run(call, given.limits, self._prompts, toolbox, asked)
         answer = RunAnswer(call.asked, run)
         await answer.begin()

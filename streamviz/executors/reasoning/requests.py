@@ -11,7 +11,9 @@ from streamviz.executors.tools import Tool
 from streamviz.upstream.structured import Structure
 
 # What of the client's request is meant for planning too; its bounds and its format are the answer's.
-_PLANNING = frozenset("temperature top_p seed reasoning_effort thinking user".split())
+_PLANNING = frozenset(
+    "temperature top_p seed reasoning_effort thinking user safety_identifier service_tier prompt_cache_key".split()
+)
 # How a provider says that it does not take the way in which JSON is asked for, and what is asked then.
 _REFUSALS = (400, 404, 415, 422)
 _STRUCTURE = re.compile(
