@@ -5,6 +5,7 @@ It listens on a unix socket in a folder that only its owner can enter, and on no
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -38,6 +39,7 @@ INITDB = (
 START_SECONDS = 120  # after a crash Postgres first replays its log
 STOP_SECONDS = 30
 POLL_SECONDS = 0.05
+_FAILED = re.compile(r"\b(FATAL|PANIC|error):")
 
 
 def socket_dir(data: Path) -> Path:
@@ -126,7 +128,7 @@ class EmbeddedPostgres:
             [self._bin / "initdb", "-D", fresh, "-U", USER, *INITDB], capture_output=True, text=True, **self._how()
         )
         if made.returncode != 0:
-            raise Fault(f"Postgres could not make a database in {fresh}: {_last_line(made.stderr)}")
+            raise Fault(f"Postgres could not make a database in {fresh}: {_reason(made.stderr)}")
         fresh.rename(self.data)
 
     def _own_folder(self, folder: Path) -> None:
@@ -189,6 +191,7 @@ class EmbeddedPostgres:
             *(f"--{name}={value}" for name, value in options.items()),
         ]
         with self.log.open("ab") as log:
+            self._log_began = log.tell()
             # A session of its own: Ctrl-C in the terminal must reach it last, after the server's recorder is done.
             self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **self._how())
 
@@ -201,7 +204,8 @@ class EmbeddedPostgres:
         deadline = time.monotonic() + START_SECONDS
         while True:
             if self.has_ended() or time.monotonic() > deadline:
-                raise Fault(f"The embedded Postgres did not start: {_last_line(self.log.read_text())} (see {self.log})")
+                said = self.log.read_bytes()[self._log_began :].decode(errors="replace")
+                raise Fault(f"The embedded Postgres did not start: {_reason(said)} (see {self.log})")
             try:
                 self._connect().close()
                 return
@@ -233,5 +237,7 @@ def wheel_programs() -> Path:
     return Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}" / "bin"
 
 
-def _last_line(output: str) -> str:
-    return output.strip().rpartition("\n")[2] or "it said nothing"
+def _reason(output: str) -> str:
+    """The line that says why: what they do about it comes after it."""
+    lines = output.strip().splitlines()
+    return next((line for line in reversed(lines) if _FAILED.search(line)), lines[-1] if lines else "it said nothing")

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from streamviz.faults import Fault
-from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
+from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, _reason, socket_dir
 from tests.services import Program, clean_environment
 
 START_AND_STAY = """
@@ -138,10 +138,19 @@ def test_a_folder_that_is_no_database_is_one_clear_line(folder: Path) -> None:
         EmbeddedPostgres(folder / "postgres").start()
 
 
-def test_a_server_that_cannot_start_says_why(folder: Path) -> None:
-    server = EmbeddedPostgres(folder / "postgres", options={"max_connections": "none"})
-    with pytest.raises(Fault, match=r"did not start: .*max_connections"):
-        server.start()
+@pytest.mark.parametrize(
+    ("option", "why"),
+    # Where it cannot have a socket, the last that it says is that it has shut down.
+    [({"max_connections": "none"}, "max_connections"), ({"unix_socket_directories": "/none"}, "lock file")],
+)
+def test_a_server_that_cannot_start_says_why(folder: Path, option: dict[str, str], why: str) -> None:
+    with pytest.raises(Fault, match=f"did not start: .*{why}"):
+        EmbeddedPostgres(folder / "postgres", options=option).start()
+
+
+def test_a_disk_that_is_full_is_why_no_database_can_be_made() -> None:
+    said = "initdb: error: could not write file: No space left on device\ninitdb: removing contents of data directory\n"
+    assert "No space left" in _reason(said)
 
 
 def test_what_a_killed_first_start_left_is_made_anew(folder: Path) -> None:
