@@ -28,7 +28,7 @@ from streamviz.proxy.clock import Clock
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.leaving import until_over
 from streamviz.proxy.passing import end_to_end
-from streamviz.proxy.requests import ModelRequest, read_request
+from streamviz.proxy.requests import ModelRequest, read_aside, read_request
 from streamviz.proxy.runs import RunningCall
 from streamviz.proxy.said import Said
 from streamviz.proxy.spending import add_up, most_of, spent_by
@@ -39,9 +39,6 @@ from streamviz.traces import HEADER
 from streamviz.upstream.answer import Answer
 from streamviz.upstream.prices import price
 from streamviz.upstream.targets import Lane, Target
-
-# To read so much takes some ms, and so does each step after it.
-LONG_BODY_BYTES = 100_000
 
 Require = Callable[[Worker, KnownKey, ModelRequest], Awaitable[None]]
 
@@ -84,9 +81,7 @@ async def model_call(
     worker.admit()
     body = await http.read_body(scope, receive)
     await worker.turns.take()
-    request = read_request(body, wire_format)
-    if len(body) > LONG_BODY_BYTES:
-        await rest()
+    request = await read_aside(body, partial(read_request, wire_format=wire_format))
     if require is not None:
         await require(worker, key, request)
     await serve(Caller(worker, wire_format, scope, key, clock, requested_at), request, receive, send)

@@ -21,7 +21,7 @@ from streamviz.proxy.asking import asked as answer_to
 from streamviz.proxy.beginning import FindTarget, target_of
 from streamviz.proxy.clock import Clock
 from streamviz.proxy.passing import end_to_end
-from streamviz.proxy.requests import ModelRequest, gemini_path, read_request
+from streamviz.proxy.requests import ModelRequest, gemini_path, read_aside, read_request
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.upstream.answer import BoundedAnswer
@@ -40,7 +40,8 @@ async def token_count(
     """
     key = worker.authenticate(scope)
     find = partial(target_of, worker, wire_format, scope, key)
-    asked = read_request(await http.read_body(scope, receive), wire_format)
+    body = await http.read_body(scope, receive)
+    asked = await read_aside(body, partial(read_request, wire_format=wire_format))
     request, target = await _settled(wire_format, worker, asked, key, find)
     if target.lane is Lane.REPLAYED:
         raise RequestError(

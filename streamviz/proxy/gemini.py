@@ -15,7 +15,7 @@ from streamviz.proxy import count_tokens, http
 from streamviz.proxy.as_list import AsList
 from streamviz.proxy.calls import model_call
 from streamviz.proxy.paths import GEMINI_CALL, GEMINI_METHODS
-from streamviz.proxy.requests import decoded
+from streamviz.proxy.requests import decoded, read_aside
 from streamviz.proxy.worker import Worker
 
 
@@ -25,7 +25,7 @@ async def gemini_call(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCall
     if found is None or found["method"] not in GEMINI_METHODS:
         raise RequestError(404, f"There is no {scope['path']} here.", kind="not_found_error", code="unknown_url")
     worker.authenticate(scope)
-    body = decoded(await http.read_body(scope, receive))
+    body = await read_aside(await http.read_body(scope, receive), decoded)
     model, is_streaming = model_named(worker, found["model"]), found["method"] == "streamGenerateContent"
     asked = as_call(_counted(body) if found["method"] == "countTokens" else body, model, is_streaming=is_streaming)
     scope, receive = http.without_encoding(scope), http.receiving(encode(asked), receive)

@@ -1,13 +1,16 @@
 """Reading a client's request. A RequestError says what is wrong with it and names the parameter."""
 
 import gc
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
 from django.conf import settings
 
+from streamviz.bounded import aside, rest
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_object, as_text, encode, has_more_values, require_shallow
 from streamviz.core.request import ModelCall
@@ -22,6 +25,9 @@ def gemini_path(model: str, method: str) -> str:
     return f"/{quote(model, safe='')}:{method}"
 
 
+T = TypeVar("T")
+# A longer one takes some ms to read.
+LONG_BODY_BYTES = 100_000
 # What OpenAI embeds in one call; each is a value of its own, which takes hardly any time to read.
 _MOST_TOKENS = 300_000
 # LiteLLM goes through a request again and again, in the event loop: a value takes so many times as long there.
@@ -128,6 +134,16 @@ def read_request(body: bytes, wire_format: WireFormat) -> ModelRequest:
     if not isinstance(is_streaming, bool | None):
         raise _wrong("stream", "true or false")
     return ModelRequest(encode(fields), fields, model, bool(is_streaming))
+
+
+async def read_aside(body: bytes, read: Callable[[bytes], T]) -> T:
+    """What `read` makes of a request's body: of a long one in a thread, while others get on. Raises what it does."""
+    if len(body) <= LONG_BODY_BYTES:
+        return read(body)
+    found: list[T] = []
+    await aside(lambda: found.append(read(body)))
+    await rest()
+    return found[0]
 
 
 def _require_values(body: bytes, most: int, why: str) -> None:

@@ -1,16 +1,18 @@
 """What is done with each request in the event loop: a megabyte of small things costs no line for each, or few."""
 
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from streamviz.core.errors import RequestError
 from streamviz.core.json_value import MAX_DEPTH
 from streamviz.core.request import ModelCall
 from streamviz.core.wire import AGGREGATORS, WIRE_FORMATS
-from streamviz.proxy.requests import ModelRequest, read_request
+from streamviz.proxy.requests import LONG_BODY_BYTES, ModelRequest, read_aside, read_request
 from streamviz.proxy.said import Said
 from streamviz.proxy.sessions import Sessions
 from streamviz.upstream.estimates import _asked_tokens
@@ -70,3 +72,19 @@ def test_a_schema_that_is_nested_deeply_begins_a_stream_all_the_same() -> None:
     tools = [{"functionDeclarations": [{"name": "f", "parameters": schema}]}]
     body = json.dumps({"model": "m", "contents": [], "tools": tools}).encode()
     begin(read_request(body, WIRE_FORMATS["gemini"]), "gemini")
+
+
+async def test_others_get_on_while_a_long_request_is_read() -> None:
+    where = list[int]()
+
+    def read(body: bytes) -> int:
+        where.append(threading.get_ident())
+        if body == b"wrong" * LONG_BODY_BYTES:
+            raise RequestError(400, "wrong")
+        return len(body)
+
+    assert await read_aside(b"short", read) == 5
+    assert await read_aside(b"x" * LONG_BODY_BYTES * 2, read) == 2 * LONG_BODY_BYTES
+    assert [at == threading.get_ident() for at in where] == [True, False]
+    with pytest.raises(RequestError, match="wrong"):
+        await read_aside(b"wrong" * LONG_BODY_BYTES, read)
