@@ -23,6 +23,7 @@ DESCRIPTIONS = {
     "child": "Starts a program, and says its number.",
     "long_story": "x" * 5_000,
     "data": "Answers with data alone, or a link.",
+    "forget": "Has no tool that adds any more, and says so.",
 }
 PAGE = 5
 
@@ -45,6 +46,9 @@ def called(name: str, given: dict[str, object]) -> str:
             return str(int(str(given["a"])) + int(str(given["b"])))
         case "token":
             return os.environ.get("CALCULATOR_TOKEN", "nothing")
+        case "forget":
+            DESCRIPTIONS.pop("add")
+            say({"method": "notifications/tools/list_changed"})
         case "die":
             os._exit(1)
         case "hang":
@@ -71,6 +75,8 @@ def answer(message: dict[str, dict[str, Any]]) -> dict[str, object]:
         case "tools/list":
             return listed(params.get("cursor", ""))
         case _:
+            if params["name"] not in DESCRIPTIONS:
+                raise ValueError(f"there is no {params['name']}")
             if params["name"] == "data":
                 given = params["arguments"]
                 return {"content": given.get("content", []), "structuredContent": given.get("structured")}

@@ -86,6 +86,16 @@ async def test_its_credential_is_in_nothing_that_it_says(monkeypatch: pytest.Mon
         assert "precious" not in failed.text
 
 
+async def test_one_that_changes_its_tools_meanwhile_is_an_error_of_their_calls_alone() -> None:
+    async with opened() as toolbox:
+        told = [tool.name for tool in toolbox.tools]
+        assert await toolbox.run("mcp__calc__forget", "{}") == Result("done")
+        forgotten = await toolbox.run(*ADD)
+        assert (forgotten.is_error, "there is no add" in forgotten.text) == (True, True)
+        assert await toolbox.run("mcp__calc__token", "{}") == Result("nothing")
+        assert [tool.name for tool in toolbox.tools] == told
+
+
 async def test_one_that_dies_is_an_error_of_its_call_alone() -> None:
     async with opened() as toolbox:
         assert (await toolbox.run("mcp__calc__die", "{}")).is_error

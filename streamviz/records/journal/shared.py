@@ -81,6 +81,7 @@ class _Journal:
             self._reading.release()
 
     def _read(self, follower: StreamTail) -> list[AnyEntry]:
+        follower.is_behind = False
         if not self._places_for(follower):
             self._look_on()
         places = self._places_for(follower)
