@@ -75,7 +75,8 @@ def _is_sound(value: JsonObject, medium: Medium) -> bool:
 def is_same_sound(pieces: str, whole: str) -> bool:
     """Whether a sound that came in pieces is the one that `whole` has, in base64."""
     data = "".join(medium.data for medium in media_in(pieces))
-    return data == whole or _bytes_of(data) == _bytes_of(whole)
+    said = _bytes_of(data)
+    return data == whole or (bool(said) and said == _bytes_of(whole))
 
 
 def is_sound(type: str) -> bool:

@@ -188,7 +188,11 @@ def test_the_sound_of_a_part_is_one_block_however_it_comes(script: list[Any]) ->
 
 def test_a_sound_is_not_told_otherwise_or_behind_its_end() -> None:
     other = {**MESSAGE, "content": [{**SPOKEN["content"][0], "data": "CCCC"}]}
-    for script in ([*PIECES, done(other)], [PIECES[0], say("audio.done", None, **AT), PIECES[1]]):
+    no_base64 = [
+        say("audio.delta", None, **AT, delta="A"),
+        done({**MESSAGE, "content": [{**speech("Hi"), "data": "B"}]}),
+    ]
+    for script in ([*PIECES, done(other)], [PIECES[0], say("audio.done", None, **AT), PIECES[1]], no_base64):
         assert "a sound" in take_in(CREATED, added(MESSAGE), *WORDS, *script).state.contradiction
 
 
