@@ -126,6 +126,15 @@ async def test_a_tool_may_be_used_without_arguments() -> None:
     assert [(each.name, each.arguments) for each in call.proposed[0]] == [("wait", "{}")]
 
 
+async def test_a_model_that_refuses_to_plan_is_not_asked_again_and_again() -> None:
+    refusal = {"choices": [{"index": 0, "delta": {"content": None, "refusal": "I won't."}, "finish_reason": None}]}
+    call = Scripted([refusal, *said()], said("No."))
+    chunks = await chunks_of(call)
+    assert (deltas(chunks, "reasoning_content"), deltas(chunks, "content")) == ("I won't.\n\n", "No.")
+    assert list(call.requests) == ["plan 1", "answer"]
+    assert call.requests["answer"]["messages"][-2] == {"role": "assistant", "content": "I won't."}
+
+
 @pytest.mark.parametrize(
     ("limits", "steps"),
     [({"steps": 3}, 3), ({"tokens": 30}, 3), ({"dollars": 0.9}, 2)],

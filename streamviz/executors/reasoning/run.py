@@ -83,19 +83,24 @@ class Run:
                     raise
 
     async def _plan(self, step: int) -> Plan:
-        """The model's next step. Its own thinking goes to the client as it comes."""
+        """The model's next step. Its own thinking goes to the client as it comes; where it refuses, that was all."""
         pieces: list[str] = []
+        refusals: list[str] = []
         has_thought = False
         async with self._counted(self._call.ask(f"plan {step}", self.requests.plan(self.budget.tokens_left))) as child:
             async for payload in child:
                 for delta in _deltas(payload):
                     pieces.append(as_text(delta.get("content")))
+                    refusals.append(as_text(delta.get("refusal")))
                     if thinking := as_text(delta.get("reasoning_content") or delta.get("reasoning")):
                         has_thought = True
                         await self._speaker.event("external_reasoning", thinking, step=step)
         if has_thought:
             await self._speaker.event("external_reasoning", "\n\n", step=step)
-        text = "".join(pieces)
+        text, refusal = "".join(pieces), "".join(refusals)
+        if refusal and not text:
+            self.requests.hears(refusal[:LONGEST_PLAN], role="assistant")
+            return Plan(refusal, "finished")
         # All later steps are sent it again.
         self.requests.hears(text[:LONGEST_PLAN] or "{}", role="assistant")
         if len(text) > LONGEST_PLAN:

@@ -36,7 +36,7 @@ def facts_of(stream: StreamView, now: int) -> list[Fact]:
         *_finish(stream),
         *([Fact("Executor", one_line(stream.executor, 60))] if stream.executor else ()),
         *([Fact("Part", one_line(stream.part, 60), "of a run")] if stream.part else ()),
-        *([Fact("Left out", stream.left_out, "in translation")] if stream.left_out else ()),
+        *([Fact("Left out", stream.left_out, "had no place")] if stream.left_out else ()),
     ]
 
 
