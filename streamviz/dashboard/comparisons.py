@@ -38,7 +38,8 @@ def requests_of(a: Stream, b: Stream) -> Requests:
     found = list(islice(_differences(a, b, one, other), _MOST + 1))
     same = sum(1 for x, y in zip(one.turns, other.turns, strict=False) if x == y)
     size = sum(len(x) for x, y in zip(one.turns, other.turns, strict=False) if x == y)
-    return Requests(found[:_MOST], len(found) > _MOST, f"{plural(same, 'message')} equal, {byte_size(size)}")
+    equal = f"{plural(same, 'message')} equal, {byte_size(size)}" if same else "no messages in common"
+    return Requests(found[:_MOST], len(found) > _MOST, equal)
 
 
 def _outline(stream: Stream) -> RequestOutline | None:

@@ -282,6 +282,9 @@ def test_each_socket_is_filtered_on_the_server(chromium: Browser, proxied: Proxi
             expect(bob.page.get_by_role("link", name=session)).to_be_visible()
         expect(alice.page.get_by_role("link", name=sessions[1])).to_be_visible()
         assert alice.page.get_by_role("link", name=sessions[0]).count() == 0
+        bob.page.get_by_label("Filter streams").fill(sessions[0])
+        expect(bob.page.get_by_role("link", name=sessions[1])).to_be_hidden()
+        expect(bob.page).to_have_url(re.compile(sessions[0]))
         assert calls[0].is_alive()
 
 
