@@ -1,5 +1,7 @@
 """The entries that tell of a stream: what the record gets when it opens and when it closes, and pages in between."""
 
+from collections.abc import Iterator
+
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
@@ -50,14 +52,20 @@ def opened(stream: LiveStream) -> StreamOpened:
 
 def closed(stream: LiveStream) -> StreamClosed:
     """The entry for a stream that ended."""
-    blocks = [_block(block, stream.context) for block in stream.state.blocks]
+    blocks = list(blocks_of(stream))
     return _closed(stream, blocks, inter_token_latency(stream.received_at, stream.upstream_first_at))
 
 
-def entries_of(stream: LiveStream) -> StreamEntries:
-    """The stream as it is at this moment, without what is dear to work out. Call it in the event loop."""
-    blocks = [_block(block, stream.context) for block in stream.state.blocks]
+def entries_of(stream: LiveStream, blocks: list[BlockRecord] | None = None) -> StreamEntries:
+    """The stream as it is at this moment, without what is dear to work out; of its blocks those that are given, or all.
+    Call it in the event loop."""
+    blocks = list(blocks_of(stream)) if blocks is None else blocks
     return _entries(stream, blocks, Times(stream.received_at))
+
+
+def blocks_of(stream: LiveStream) -> Iterator[BlockRecord]:
+    """Its blocks, each as it is when its turn comes."""
+    return (_block(block, stream.context) for block in stream.state.blocks)
 
 
 def outline_of(stream: LiveStream, asked_characters: int) -> StreamEntries:

@@ -1,7 +1,11 @@
 """Long work in the event loop, in short turns between which clients come first."""
 
 import asyncio
+from collections.abc import Iterable
 from time import monotonic, thread_time
+from typing import TypeVar
+
+T = TypeVar("T")
 
 # Of CPU time: a chunk that arrives in the midst of a turn waits for no more than this, while there is patience.
 _TURN_SECONDS = 0.003
@@ -43,3 +47,12 @@ class Pace:
             self._turn = _IMPATIENT_TURN_SECONDS
             await asyncio.sleep(0)
         self._began_at = thread_time()
+
+
+async def paced(made: Iterable[T], pace: Pace) -> list[T]:
+    """All of them, letting the event loop serve clients in between."""
+    things = []
+    for thing in made:
+        things.append(thing)
+        await pace.rest()
+    return things

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from streamviz.live import row_markup
 from streamviz.live.entries import Entry
-from streamviz.live.pace import Pace
+from streamviz.live.pace import Pace, paced
 from streamviz.live.presentation.arguments import tree_of
 from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut, share
@@ -22,7 +22,6 @@ from streamviz.live.presentation.waterfall import waterfall_of
 from streamviz.live.presentation.windows import window_of
 
 _Shown = TypeVar("_Shown")
-_Text = TypeVar("_Text", bound=str)
 
 _FRAMED = {"held": " is-held", "never sent": " is-denied"}
 
@@ -292,12 +291,3 @@ GROUP_TITLES = {
     "finished": "Just finished",
     "recent": "Recent",
 }
-
-
-async def paced(fragments: Iterable[_Text], pace: Pace) -> list[_Text]:
-    """All of them, letting the event loop serve clients in between."""
-    rendered = []
-    for one in fragments:
-        rendered.append(one)
-        await pace.rest()
-    return rendered

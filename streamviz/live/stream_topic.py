@@ -7,9 +7,9 @@ from django.utils.safestring import SafeString
 
 from streamviz.exchange.stream import LiveStream
 from streamviz.live import rendering
-from streamviz.live.pace import Pace
+from streamviz.live.pace import Pace, paced
 from streamviz.live.presentation.block_views import BlockView
-from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
+from streamviz.live.presentation.stream_views import paced_view_of_running, whole_view_of
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.topics import Update
@@ -23,7 +23,7 @@ class StreamTopic:
     def __init__(self, stream: LiveStream, nav_asks: Callable[[], SafeString]) -> None:
         self._stream = stream
         self._nav_asks = nav_asks  # how many wait in all, which the navigation says on every page
-        self._shown = view_of_running(stream)
+        self._shown: StreamView | None = None  # until somebody watches
         self._is_over = stream.is_closed
         self._second = 0
         self._parts: dict[str, str] = {}
@@ -33,27 +33,36 @@ class StreamTopic:
         return self._is_over
 
     async def updates(self, changed: set[uuid.UUID], now: int, pace: Pace) -> AsyncIterator[Update]:
+        if (before := self._shown) is None:
+            return
+        shown = before
         if self._stream.id in changed:
-            before, self._shown = self._shown, view_of_running(self._stream)
-            self._is_over = self._stream.is_closed
+            shown = await self._look(pace)
             # Many can come in one chunk.
-            if blocks := "".join(await rendering.paced(_changed_blocks(before, self._shown, now), pace)):
-                yield Update(blocks + "".join(self._changed_parts(now)), is_text=False)
-            if text := "".join(await rendering.paced(_grown_text(before, self._shown), pace)):
+            if blocks := "".join(await paced(_changed_blocks(before, shown, now), pace)):
+                yield Update(blocks + "".join(self._changed_parts(shown, now)), is_text=False)
+            if text := "".join(await paced(_grown_text(before, shown), pace)):
                 yield Update(text, is_text=True)
         second = now // _SECOND
         if second != self._second or self.is_over:
             self._second = second
-            if parts := "".join(self._changed_parts(now, with_waterfall=True)):
+            if parts := "".join(self._changed_parts(shown, now, with_waterfall=True)):
                 yield Update(parts, is_text=False)
 
     async def snapshot(self, now: int, pace: Pace) -> str:
         # The text is that of the last updates, not of this moment: what came since is in the next ones.
-        view = whole_view_of(self._stream, self._shown)
+        view = whole_view_of(self._stream, self._shown or await self._look(pace))
         return await rendering.stream(view, now, pace, oob=True) + "".join(self._around(view, now).values())
 
-    def _changed_parts(self, now: int, *, with_waterfall: bool = False) -> Iterator[str]:
-        view = whole_view_of(self._stream, self._shown)
+    async def _look(self, pace: Pace) -> StreamView:
+        """The stream as it is. Of one that ends meanwhile the next updates tell."""
+        is_over = self._stream.is_closed
+        self._shown = await paced_view_of_running(self._stream, pace)
+        self._is_over = is_over
+        return self._shown
+
+    def _changed_parts(self, shown: StreamView, now: int, *, with_waterfall: bool = False) -> Iterator[str]:
+        view = whole_view_of(self._stream, shown)
         parts = self._around(view, now) | rendering.counts(view, oob=True)
         if with_waterfall:
             parts["waterfall"] = rendering.waterfall(view, now, oob=True)
@@ -68,7 +77,8 @@ class StreamTopic:
 
 
 def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator[str]:
-    """New blocks, transitions, verdicts: what no browser may miss."""
+    """New blocks, transitions, verdicts: what no browser may miss. Of blocks that are as they were nothing, each, so
+    that a turn may end at any of them."""
     for block in after.blocks:
         old = before.blocks[block.ordinal] if block.ordinal < len(before.blocks) else None
         if old is None:
@@ -82,6 +92,8 @@ def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator
                 if is_same_frame
                 else rendering.block_card(block, after.id, oob=True)
             )
+        else:
+            yield ""
     for verdict in after.verdicts[len(before.verdicts) :]:
         yield _put("afterbegin:#verdict-list", "ol", rendering.verdict(verdict))
     if _holding(before) != _holding(after):
@@ -89,10 +101,11 @@ def _changed_blocks(before: StreamView, after: StreamView, now: int) -> Iterator
 
 
 def _grown_text(before: StreamView, after: StreamView) -> Iterator[str]:
-    """What blocks that were there before have grown by."""
+    """What blocks that were there before have grown by; nothing, each, of those that have not."""
     for old, block in zip(before.blocks, after.blocks, strict=False):
         is_new_card = rendering.card_class(old) != rendering.card_class(block)
         if is_new_card or (old.length == block.length and old.is_arriving == block.is_arriving):
+            yield ""
             continue
         if block.is_tool_call:
             yield rendering.tree(block)

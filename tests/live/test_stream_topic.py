@@ -1,5 +1,6 @@
 """A stream's page: whoever opens it, and whenever, sees the same."""
 
+import asyncio
 import random
 from typing import Any
 
@@ -117,6 +118,26 @@ async def test_an_endless_argument_costs_a_bounded_amount_a_tick(watched: Watche
         await watched.running.call("x" * 10_000)
         await watched.tick()
     assert max(watched.sizes) < 40_000
+
+
+async def test_clients_are_served_in_the_midst_of_a_tick_that_looks_at_very_many_blocks() -> None:
+    running = Running(Feed())
+    await running.take(calls(*(call(number, f"c{number}", "ls", "{}") for number in range(2_000))))
+    watched = Watched(running)
+    page, rounds = await watched.open(), 0
+
+    async def client() -> None:
+        nonlocal rounds
+        while True:
+            rounds += 1
+            await asyncio.sleep(0)
+
+    await running.say("and this")
+    client_task = asyncio.ensure_future(client())
+    await watched.tick()
+    client_task.cancel()
+    assert rounds > 2
+    assert page.text("b2000-text") == "and this"
 
 
 async def test_a_held_block_is_told_as_held_and_its_denial_with_the_reason(watched: Watched) -> None:

@@ -1,7 +1,7 @@
 """A stream made ready to be shown, from its entries, whether it runs or is long over."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from asgiref.sync import sync_to_async
@@ -14,6 +14,7 @@ from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision
 from streamviz.exchange import recording
 from streamviz.exchange.stream import LiveStream
+from streamviz.live.pace import Pace, paced
 from streamviz.live.presentation.block_states import Kept, by_block, deciding, state_of
 from streamviz.live.presentation.block_views import TAIL_CHARACTERS, BlockView, VerdictView, title_of
 from streamviz.live.presentation.evidence import evidence_text
@@ -31,10 +32,13 @@ MOST_RECENT = 20
 
 def view_of(entries: StreamEntries) -> StreamView:
     """The stream that these entries tell of."""
+    verdicts = list(_verdicts(entries))
+    return _view(entries, verdicts, list(_blocks(entries, verdicts)))
+
+
+def _view(entries: StreamEntries, verdicts: list[VerdictView], blocks: list[BlockView]) -> StreamView:
     opened, closed, times = entries.opened, entries.closed, entries.times
     is_running = not closed.outcome
-    by_ordinal = {block.ordinal: block for block in closed.blocks}
-    verdicts = [_verdict(given, by_ordinal) for given in entries.verdicts]
     return StreamView(
         id=opened.stream_id,
         session_id=opened.session_id,
@@ -70,7 +74,7 @@ def view_of(entries: StreamEntries) -> StreamView:
         frame_count=closed.frame_count,
         user_agent=opened.user_agent,
         request_headers=opened.request_headers,
-        blocks=_blocks(entries, verdicts, is_running=is_running),
+        blocks=blocks,
         verdicts=verdicts,
         received_at=times.received_at,
         passed_seqs=times.passed_seqs,
@@ -90,6 +94,15 @@ def view_of(entries: StreamEntries) -> StreamView:
 def view_of_running(stream: LiveStream) -> StreamView:
     """The stream as it is at this moment, without what is dear to work out. Call it in the event loop."""
     return view_of(recording.entries_of(stream))
+
+
+async def paced_view_of_running(stream: LiveStream, pace: Pace) -> StreamView:
+    """The same where there may be very many blocks, a turn at a time: each block is as it is at its turn, and verdicts
+    are those of the beginning, whose blocks are all there."""
+    judged = len(stream.verdicts)
+    entries = recording.entries_of(stream, await paced(recording.blocks_of(stream), pace))
+    verdicts = (await paced(_verdicts(entries), pace))[:judged]
+    return _view(entries, verdicts, await paced(_blocks(entries, verdicts), pace))
 
 
 def view_of_record(record: Stream, *, has_times: bool = True) -> StreamView:
@@ -155,11 +168,16 @@ async def load_recent() -> list[StreamView]:
         return []
 
 
-def _blocks(entries: StreamEntries, verdicts: Sequence[VerdictView], *, is_running: bool) -> list[BlockView]:
+def _verdicts(entries: StreamEntries) -> Iterator[VerdictView]:
+    by_ordinal = {block.ordinal: block for block in entries.closed.blocks}
+    return (_verdict(given, by_ordinal) for given in entries.verdicts)
+
+
+def _blocks(entries: StreamEntries, verdicts: Sequence[VerdictView]) -> Iterator[BlockView]:
+    is_running = not entries.closed.outcome
     of_blocks = by_block(verdicts)
     open_holds = {ordinal for ordinal, hold in entries.holds.items() if hold.ended_at is None}
     first_held = min(open_holds, default=None)
-    blocks = []
     for record in entries.closed.blocks:
         ordinal, was_held = record.ordinal, record.held_at is not None
         is_held = ordinal in open_holds if is_running else was_held and record.released_at is None
@@ -169,10 +187,7 @@ def _blocks(entries: StreamEntries, verdicts: Sequence[VerdictView], *, is_runni
         state = state_of(kept, verdict, is_running=is_running, is_complete=is_complete)
         hold = entries.holds.get(ordinal)
         over = not is_running
-        blocks.append(
-            block_view(record, entries.opened.requested_at, state, hold=hold, verdict=verdict, is_stream_over=over)
-        )
-    return blocks
+        yield block_view(record, entries.opened.requested_at, state, hold=hold, verdict=verdict, is_stream_over=over)
 
 
 def _verdict(given: Given, blocks: Mapping[int, BlockRecord]) -> VerdictView:
