@@ -14,7 +14,7 @@ from django.contrib.auth.hashers import make_password
 
 from tests.e2e.load import Load
 from tests.e2e.proxied import until
-from tests.services import Streamviz, clean_environment
+from tests.services import Streamviz, clean_environment, copy_data
 
 END_SECONDS = 120
 MakeServer = Callable[..., Streamviz]
@@ -122,7 +122,9 @@ def serves(server: Streamviz) -> bool:
     return any(tape.is_whole for tape in load.once())
 
 
-def test_what_dies_is_started_anew_and_streams_go_on_meanwhile(embedded: Streamviz) -> None:
+def test_what_dies_is_started_anew_and_streams_go_on_meanwhile(embedded: Streamviz, migrated_data: Path) -> None:
+    embedded.var_dir.mkdir()
+    copy_data(migrated_data, embedded.var_dir / "postgres")
     server = embedded.start()
     before = parts(server)
     assert set(before) == {"simulator", "writer", "server", "embedded Postgres"}
