@@ -36,6 +36,7 @@ _OPAQUE = _names("signature thought_signature encrypted_content")
 # In fewer digits there is nothing that anybody looks for.
 _LARGE = 10**11
 _NUMBERS = (int, float)
+_FEW = 20
 # How much is remembered of what a stream has told (characters, and some for each text), and of texts in pieces.
 _ROOM = 500_000
 _JOINED = 1_000
@@ -244,6 +245,9 @@ class Envelope:
             self._tell_all_of(value, form)
 
     def _tell_all_of(self, value: object, form: re.Pattern[str] | None) -> None:
+        if isinstance(value, dict) and len(value) <= _FEW and all(map(_is_small, value.values())):
+            self._tell(value, form)  # counts, as usage often is
+            return
         for level in levels(value, _OPAQUE):
             self._tell(dict.fromkeys((*level.texts, *chain.from_iterable(level.objects))), form)
             numbers = level.numbers
