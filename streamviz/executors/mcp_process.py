@@ -15,6 +15,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from streamviz.executors.mcp_bounds import Allowance, TooMuch
 
 _READ_BYTES = 64 * 1024
+# To find that so many short ones are no messages takes less than a ms; one read may have thousands.
+_TURN_LINES = 50
 # What waits for a program that does not read: no caller waits for that. A run calls no more tools than this.
 _MOST_WAITING = 1_000
 # What a program gets to end by itself, and then to heed SIGTERM.
@@ -113,7 +115,9 @@ async def _read(process: Process, session: MemoryObjectSendStream[Any], most: in
         with suppress(OSError, TooMuch, anyio.BrokenResourceError):
             while data := await process.stdout.read(_READ_BYTES):
                 allowance.take(len(data))
-                for line in lines.feed(data):
+                for number, line in enumerate(lines.feed(data)):
+                    if number % _TURN_LINES == _TURN_LINES - 1:
+                        await asyncio.sleep(0)
                     if (message := _message(line, most)) is not None:
                         await session.send(SessionMessage(message))
 

@@ -3,8 +3,12 @@
 import asyncio
 import os
 import sys
+from asyncio.subprocess import Process
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,6 +87,21 @@ async def test_what_a_program_started_has_time_to_end_though_that_is_gone(
         assert said + _read(reading) == b"begun done"
     finally:
         os.close(reading)
+
+
+async def test_others_get_on_while_a_program_floods_with_lines() -> None:
+    lines, rounds = 20_000, 0
+    said = asyncio.StreamReader()
+    said.feed_data(b"x\n" * lines)
+    said.feed_eof()
+    to_session, from_session = anyio.create_memory_object_stream[Any](0)
+    process = cast(Process, SimpleNamespace(stdout=said))
+    reading = asyncio.ensure_future(mcp_process._read(process, to_session, MOST))
+    while not reading.done():
+        rounds += 1
+        await asyncio.sleep(0)
+    from_session.close()
+    assert rounds > lines // 100
 
 
 def _read(file: int) -> bytes:
