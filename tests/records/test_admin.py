@@ -305,3 +305,10 @@ def test_nobody_but_administrators_sees_mcp_servers(alice: Client) -> None:
     assert client.post(f"{SERVERS}add/", MCP_SERVER).status_code == 403
     assert "mcpserver" not in client.get("/admin/").content.decode()
     assert "mcpserver" in alice.get("/admin/").content.decode()
+
+
+def test_an_empty_list_says_whether_there_is_any(alice: Client) -> None:
+    assert "No routes yet" in alice.get(ROUTES).content.decode()
+    found = alice.get(f"{ROUTES}?q=nowhere").content.decode()
+    assert "No routes match" in found
+    assert "yielded" not in found
