@@ -13,6 +13,9 @@ from itertools import chain, repeat
 
 from streamviz.core.json_value import JsonObject, as_object, as_text, levels
 
+# A reason that an answer ended, with the provider's own behind it.
+REASON = re.compile(r"[\w.-]{1,40}(?: [\w.-]{1,40})?: [A-Z][A-Z_]{0,40}")
+REASONS = frozenset({"finish_reason", "native_finish_reason"})
 # Ids, times, versions, addresses of models, and whatever is opaque. Not every language puts spaces between words.
 _WORD = re.compile(r"(?a:[\w.:/+=|-]*)|[\w.:/+=|-]{0,40}")
 # Who speaks may go by several words.
@@ -97,7 +100,9 @@ def _is_no_name(name: str, value: object) -> bool:
 def _is_usual(name: str, value: object) -> bool:
     if name not in _USUAL:
         return False
-    return value is None or isinstance(value, int | float) or (isinstance(value, str) and is_word(value))
+    if isinstance(value, str):
+        return is_word(value) or (name in REASONS and REASON.fullmatch(value) is not None)
+    return value is None or isinstance(value, int | float)
 
 
 def _say(others: JsonObject, part: JsonObject, known: frozenset[str]) -> bool:

@@ -14,6 +14,7 @@ from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, l
 from streamviz.core.wire import anthropic_messages_beside as messages
 from streamviz.core.wire import beside
 from streamviz.core.wire import openai_responses_beside as responses
+from streamviz.core.wire.openai_chat_thinking import BEDROCKS
 
 _NOTHING: frozenset[str] = frozenset()
 
@@ -29,9 +30,14 @@ _NAMED = _names(
     " previous_response_id reasoning usageMetadata finishReason modelVersion responseId createTime"
 )
 _NAME = re.compile(r"[!#-z|~]{0,1000}|[\d :.,TZ+-]{0,40}")
-# Models and providers go by several words.
-_TITLED = frozenset({"model", "provider"})
+# Providers go by several words, and models by what their operators call them: a line, the same in all of a stream.
 _TITLE = re.compile(r"(?=.{0,64}$)[\w.:/@()&+-]+(?: [\w.:/@()&+-]+){0,4}")
+_LINE = re.compile(r"[^\x00-\x1f\x7f\x85\u2028\u2029]{1,200}")
+_FORMS = {
+    "provider": _TITLE,
+    **dict.fromkeys(("model", "modelVersion"), _LINE),
+    **dict.fromkeys(beside.REASONS, beside.REASON),
+}
 _OPAQUE = _names("signature thought_signature encrypted_content")
 # In fewer digits there is nothing that anybody looks for.
 _LARGE = 10**11
@@ -46,7 +52,7 @@ _CHUNK = _names("choices citations search_results")
 # Some servers tell here which of the request's stop sequences it was, which may be any text.
 _STOP = "stop_reason"
 _CHOICE = _names("delta message logprobs text") | {_STOP}
-_SAID = _names(
+_SAID = frozenset(BEDROCKS) | _names(
     "content refusal reasoning_content reasoning reasoning_text thinking audio images annotations citations"
     " thinking_blocks provider_metadata reasoning_details tool_calls function_call provider_specific_fields"
 )
@@ -92,6 +98,7 @@ class Envelope:
         self._joined: dict[tuple[object, ...], str] = {}
         self._new: list[Told] = []
         self._before: JsonObject = {}
+        self._model = ""
         self.is_odd = False
 
     def take(self) -> list[Told]:
@@ -238,7 +245,7 @@ class Envelope:
             self._tell_one(name, None)
         form = None
         if name in _NAMED:
-            form = _TITLE if name in _TITLED and isinstance(value, str) else _NAME
+            form = _FORMS.get(name, _NAME) if isinstance(value, str) else _NAME
         if isinstance(value, str):
             self._tell_one(value, form)
         elif value is not None and not _is_small(value):
@@ -271,13 +278,20 @@ class Envelope:
     def _take(self, text: str, is_word: bool, form: re.Pattern[str] | None) -> None:
         """A text that is not among the words that are known."""
         if form is not None and not (is_word or self.is_odd or _NAME.fullmatch(text)):
-            self.is_odd = form.fullmatch(text) is None
+            self.is_odd = form.fullmatch(text) is None or (form is _LINE and not self._names_the_model(text))
         if text in self._texts:
             return
         self._new.append(Told(text, is_word))
         self._room -= len(text) + 100
         if self._room > 0:
             (self._words if is_word else self._texts).add(text)
+
+    def _names_the_model(self, line: str) -> bool:
+        """Whether it is several words, or the one name of this stream's that is more than that."""
+        if _TITLE.fullmatch(line):
+            return True
+        self._model = self._model or line
+        return line == self._model
 
     # What clients add up
 

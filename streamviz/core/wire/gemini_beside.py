@@ -15,7 +15,7 @@ _LINE = re.compile(rb"\r\n|\n|\r")
 
 
 # Members with words of their own that are known; any other has words or numbers alone, in the narrow sense.
-_TOP = member_names("candidates promptFeedback usageMetadata modelStatus error")
+_TOP = member_names("candidates promptFeedback usageMetadata modelStatus modelVersion error")
 _CANDIDATE = member_names(
     "content finishMessage citationMetadata groundingMetadata groundingAttributions urlContextMetadata logprobsResult"
     " safetyRatings"
@@ -40,7 +40,7 @@ def says_beside(payload: JsonObject) -> bool:
     """Whether an answer, or a chunk of one, says anything that is not read."""
     inner = payload.get("response")
     if "candidates" not in payload and isinstance(inner, dict):
-        return _beside(payload, _TOP | {"response"}) or _answer_says_beside(inner)
+        return _beside(payload, _TOP | {"response", "metadata"}) or _answer_says_beside(inner)
     return _answer_says_beside(payload)
 
 

@@ -21,13 +21,14 @@ from streamviz.core.wire.openai_chat_thinking import THINKING_FIELDS
 _TEXTS = member_names("role content refusal reasoning_content reasoning reasoning_text")
 _TEXT_TYPES = frozenset((str, NoneType))
 _CHOICE = member_names(
-    "delta message logprobs error content_filter_results content_filter_offsets stop_reason matched_stop"
+    "delta message logprobs error content_filter_results content_filter_result content_filter_offsets stop_reason"
+    " matched_stop provider_specific_fields"
 )
 _CHOICE_AGAIN = _CHOICE | {"text"}
 _DELTA = member_names(
     "role content refusal tool_calls function_call reasoning_content reasoning reasoning_text thinking"
     " reasoning_details audio name images annotations citations provider_specific_fields thinking_blocks"
-    " provider_metadata executed_tools"
+    " provider_metadata executed_tools context reasoning_steps copilot_annotations"
 )
 _CALL = member_names("id function custom type")
 _FUNCTION = member_names("name arguments")
@@ -39,12 +40,16 @@ _THOUGHTS = ("text", "summary", "thinking", "content", "reasoning")
 _DETAILS = ("text", "summary")
 _SPECIFIC = _THINKING | member_names(
     "annotations citation citations images signature provider_metadata web_search_calls web_search_results"
-    " code_interpreter_results tool_results compaction_start compaction_delta compaction_blocks"
+    " code_interpreter_results tool_results compaction_start compaction_delta compaction_blocks citationsContent"
+    " stop_details stop_sequence server_side_tool_invocations"
 )
 _OF_CALLS = ("name", "call_id", *CARRIERS)
 _ABOUT_THOUGHTS = member_names("data signature id format encrypted_content")
 _LOGPROBS = member_names("content refusal reasoning_content")
-_PART = member_names("signature annotations image_url input_audio audio file url data reference_ids")
+_LEGACY_LOGPROBS = member_names("tokens top_logprobs")
+_PART = member_names("signature annotations citations image_url input_audio audio file url data reference_ids")
+# What Mistral's own tools found.
+_REFERENCE = member_names("tool title url source favicon description")
 _PIECE = member_names("text")
 _MEDIA = member_names("image_url input_audio audio file")
 _MEDIUM = member_names("url detail data format file_data filename")
@@ -62,16 +67,18 @@ def _choice_says_beside(choice: object) -> bool:
         return True
     if is_odd(members, "stop_reason", str) or is_odd(members, "matched_stop", str):
         return True
-    if (logprobs := members.get("logprobs")) and _tokens_say_beside(logprobs):
-        return True
     delta, message = members.get("delta"), members.get("message")
+    if (logprobs := members.get("logprobs")) and _tokens_say_beside(logprobs, as_object(delta or message)):
+        return True
+    if "provider_specific_fields" in members and says_beside(members["provider_specific_fields"], _SPECIFIC):
+        return True
     return bool((delta and _delta_says_beside(delta)) or (message and _delta_says_beside(message)))
 
 
 def _is_text_again(choice: JsonObject) -> bool:
-    """Whether the content is said as there was it before there was chat, too, as some providers do."""
-    text = choice.get("text")
-    return text is not None and text == as_object(choice.get("delta") or choice.get("message")).get("content")
+    """Whether the answer is said as there was it before there was chat, too, as some providers do."""
+    text, said = choice.get("text"), as_object(choice.get("delta") or choice.get("message"))
+    return text is not None and text in (said.get("content"), said.get("reasoning"))
 
 
 def _delta_says_beside(delta: object) -> bool:
@@ -115,8 +122,10 @@ def _of_part(part: object) -> Iterator[Part]:
     if isinstance(part, str):
         return
     members = as_object(part)
-    read = next((name for name in (as_text(members.get("type")), "text", "content") if _is_read(members, name)), "")
-    yield part, _PART | {read}
+    read = next(
+        (name for name in (as_text(members.get("type")), "text", "content", "summary") if _is_read(members, name)), ""
+    )
+    yield part, _REFERENCE if members.get("type") == "tool_reference" else _PART | {read}
     for piece in as_list(members.get(read)):
         if not isinstance(piece, str):
             yield piece, _texts_of(piece, _PIECE)
@@ -159,6 +168,17 @@ def _of_call(call: JsonObject) -> Iterator[Part]:
         yield custom, _CUSTOM
 
 
-def _tokens_say_beside(logprobs: object) -> bool:
+def _tokens_say_beside(logprobs: object, words: JsonObject) -> bool:
+    if isinstance(logprobs, dict) and "tokens" in logprobs:
+        return _legacy_tokens_say_beside(logprobs, words)
     kinds = [as_list(as_object(logprobs).get(name)) for name in _LOGPROBS]
     return says_beside(logprobs, _LOGPROBS) or any(map(any_token_beside, kinds))
+
+
+def _legacy_tokens_say_beside(logprobs: JsonObject, words: JsonObject) -> bool:
+    """Of tokens as there were before chat: they say the content, and others that were likely in its place."""
+    tokens, likely = as_list(logprobs["tokens"]), as_list(logprobs.get("top_logprobs"))
+    spelt = "".join(map(as_text, tokens))
+    if spelt != as_text(words.get("content")) or says_beside(logprobs, _LEGACY_LOGPROBS):
+        return True
+    return any(has_text(list(each.values()) if isinstance(each, dict) else each) for each in likely)

@@ -8,7 +8,7 @@ from collections.abc import Set
 
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, objects
-from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, text_of
+from streamviz.core.wire.openai_chat_thinking import BEDROCKS, SPECIFIC, THINKING_FIELDS, is_same, text_of
 
 # Of a chunk, or of a whole answer. What was found on the web belongs to the content.
 _TOP = frozenset(
@@ -26,17 +26,19 @@ _WORDS = {
     "thinking": BlockKind.THINKING,
     "reasoning_details": BlockKind.THINKING,
     "thinking_blocks": BlockKind.THINKING,
+    **dict.fromkeys(BEDROCKS, BlockKind.THINKING),
     "images": BlockKind.MEDIA,
 }
 # The fields that repeat blocks or describe them.
 _ABOUT = {
     "annotations": frozenset({BlockKind.CONTENT}),
     "citations": frozenset({BlockKind.CONTENT}),
+    "citationsContent": frozenset({BlockKind.CONTENT}),
     "search_results": frozenset({BlockKind.CONTENT}),
     "audio": frozenset({BlockKind.CONTENT, BlockKind.MEDIA}),
     "thought_signatures": frozenset({BlockKind.THINKING}),
 }
-_SPECIFIC = frozenset({"annotations", "citations", "thought_signatures", *THINKING_FIELDS})
+_SPECIFIC = frozenset({"annotations", "citations", "citationsContent", "thought_signatures", *THINKING_FIELDS})
 
 
 def kept_top(payload: JsonObject, changed: Set[BlockKind]) -> JsonObject:

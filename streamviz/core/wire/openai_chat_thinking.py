@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 
+# What Bedrock itself sent, as LiteLLM passes it on beside what it made of it.
+BEDROCKS = ("reasoningContent", "reasoningContentBlocks")
 # The same thinking can come in several of these: the first that holds text counts.
 THINKING_FIELDS = (
     "reasoning_content",
@@ -15,12 +17,15 @@ THINKING_FIELDS = (
     "thinking",
     "reasoning_details",
     "thinking_blocks",
+    *BEDROCKS,
 )
-# Where LiteLLM has the same fields again.
+# Where LiteLLM has the same fields again, and Bedrock's.
 SPECIFIC = "provider_specific_fields"
 _TEXTS = ("text", "summary", "thinking", "content", "reasoning")
 # What is no text of an object that says thinking.
-_ABOUT = frozenset({"type", "id", "format", "index", "effort", "signature", "data", "encrypted_content"})
+_ABOUT = frozenset(
+    {"type", "id", "format", "index", "effort", "signature", "data", "encrypted_content", "redactedContent"}
+)
 
 
 class Thinking(NamedTuple):
@@ -56,7 +61,7 @@ def text_of(value: object) -> str:
 
 def part_text(part: JsonObject, kind: str) -> str:
     """The text of a part of the content; one of thinking may hold a list of parts."""
-    for key in (kind, "text", "content"):
+    for key in (kind, "text", "content", "summary"):
         value = part.get(key)
         if isinstance(value, str):
             return value

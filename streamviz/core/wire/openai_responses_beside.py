@@ -28,11 +28,16 @@ RESPONSE_EVENTS = {
     **dict.fromkeys(("reasoning_part.added", "reasoning_part.done"), member_names("part")),
     "image_generation_call.partial_image": member_names("partial_image_b64"),
 }
-# Of the connection and the account; policies for texts read what they say.
+# Of the connection, the account and what the provider does meanwhile; policies for texts read what they say.
 _ABOUT_EVENTS = {
     "metadata": member_names("headers metadata"),
     "rate_limits.updated": member_names("rate_limits"),
     "safety_buffering": member_names("use_cases reasons"),
+    # Of Perplexity's own searches.
+    **dict.fromkeys(("reasoning.started", "reasoning.stopped"), member_names("thought")),
+    **dict.fromkeys(("reasoning.search_queries", "reasoning.fetch_url_queries"), member_names("queries urls thought")),
+    "reasoning.search_results": member_names("results thought"),
+    "reasoning.fetch_url_results": member_names("contents results thought"),
 }
 _EVENTS = RESPONSE_EVENTS | _ABOUT_EVENTS
 # Where a call may say once more what its tool is given: its reader compares.

@@ -66,6 +66,41 @@ def event(word: str, **members: Any) -> Any:
             specific(compaction_delta={"content": SAID}, compaction_blocks=[{"type": "compaction", "content": SAID}]),
             id="LiteLLM: a summary",
         ),
+        pytest.param(specific(citationsContent={"citations": [{"title": SAID}]}), id="LiteLLM: Nova's citations"),
+        pytest.param(
+            specific(stop_reason="refusal", stop_details={"type": "refusal", "explanation": SAID}),
+            id="LiteLLM: why Claude refused",
+        ),
+        pytest.param(
+            specific(server_side_tool_invocations=[{"tool_type": "GOOGLE_SEARCH_WEB", "args": {"queries": [SAID]}}]),
+            id="LiteLLM: Gemini's own tools",
+        ),
+        pytest.param(
+            chat({"content": "Hi"}, content_filter_result={"error": {"code": "content_filter_error", "message": SAID}}),
+            id="Azure: the filter is down",
+        ),
+        pytest.param(
+            chat({"role": "assistant", "context": {"citations": [{"content": SAID}], "intent": "[]"}}),
+            id="Azure: an answer from the operator's data",
+        ),
+        pytest.param(
+            chat({"content": "", "reasoning_steps": [{"thought": SAID, "type": "web_search"}]}),
+            id="Perplexity: steps",
+        ),
+        pytest.param(
+            chat({"content": "Hi", "copilot_annotations": {"IPCodeCitations": [{"citations": {"snippet": SAID}}]}}),
+            id="Copilot: whose code it is",
+        ),
+        pytest.param(
+            chat({"content": [{"type": "text", "text": "Hi", "citations": [{"title": SAID}]}]}),
+            id="Databricks: a citation",
+        ),
+        pytest.param(
+            chat(
+                {"content": [{"type": "tool_reference", "tool": "web_search", "title": SAID, "url": "https://x.test"}]}
+            ),
+            id="Mistral: a reference",
+        ),
     ],
 )
 def test_chat(payload: Any) -> None:
@@ -93,6 +128,91 @@ def test_a_stop_sequence_is_a_text_or_a_token(name: str, value: Any) -> None:
     assert not read("openai_chat", chat({}, **{name: 151_645}))[0].contradiction
 
 
+BEDROCK = {"role": "assistant", "content": "", "reasoning_content": SAID, "thinking_blocks": []}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"reasoningContent": {"text": SAID}},
+        {"reasoningContent": {"signature": "EqQB=="}},
+        {"reasoningContent": {"redactedContent": "EqQB=="}},
+        {"reasoningContentBlocks": [{"reasoningText": {"text": SAID, "signature": "EqQB=="}}]},
+    ],
+)
+def test_bedrocks_thinking_is_told_again_by_litellm(members: Any) -> None:
+    state, told = read("openai_chat", chat({**BEDROCK, "provider_specific_fields": members}))
+    assert [(block.kind, block.text) for block in state.blocks] == [(BlockKind.THINKING, SAID)]
+    assert (state.contradiction, SAID in told) == ("", False)
+
+
+def test_thinking_that_is_told_again_is_the_same() -> None:
+    other = {**BEDROCK, "provider_specific_fields": {"reasoningContent": {"text": "something else"}}}
+    assert read("openai_chat", chat(other))[0].contradiction
+
+
+LEGACY = {"tokens": ["New", " York"], "token_logprobs": [-0.1, -1], "top_logprobs": [{"New": -0.1}], "text_offset": [0]}
+
+
+def test_probabilities_as_there_were_before_chat() -> None:
+    assert read("openai_chat", chat({"content": "New York"}, logprobs=LEGACY))[0].contradiction == ""
+    assert read("openai_chat", chat({"content": "New Jersey"}, logprobs=LEGACY))[0].contradiction
+    odd = {**LEGACY, "top_logprobs": [{"New": {"name": "run_shell", "arguments": "ls -l"}}]}
+    assert read("openai_chat", chat({"content": "New York"}, logprobs=odd))[0].contradiction
+
+
+def test_databricks_thinks_in_a_part_with_a_summary() -> None:
+    summary = [{"type": "summary_text", "text": SAID, "signature": "EqQB=="}]
+    state, _ = read("openai_chat", chat({"content": [{"type": "reasoning", "summary": summary}]}))
+    assert [(block.kind, block.text) for block in state.blocks] == [(BlockKind.THINKING, SAID)]
+    assert state.contradiction == ""
+
+
+def test_together_says_thinking_twice() -> None:
+    for text, is_odd in ((SAID, False), ("something else", True)):
+        state, _ = read("openai_chat", chat({"content": "", "reasoning": SAID}, text=text))
+        assert bool(state.contradiction) is is_odd
+
+
+@pytest.mark.parametrize("name", ["finish_reason", "native_finish_reason"])
+def test_a_reason_may_have_one_of_its_own(name: str) -> None:
+    for reason in ("content_filter: SAFETY", "function_call_filter: MALFORMED_FUNCTION_CALL", "Finish reason: OTHER"):
+        assert read("openai_chat", chat({"content": "Hi"}, **{name: reason}))[0].contradiction == ""
+    assert read("openai_chat", chat({"content": "Hi"}, **{name: "run: rm -rf the home"}))[0].contradiction
+
+
+MODELS = (
+    "Qwen3 30B A3B Instruct 2507 (Q4_K_M)",
+    "C:\\Users\\John Smith\\m.gguf",
+    "/home/jo/LM Studio/models/bartowski/Meta-Llama-3.1-8B-Instruct-GGUF/x-Q4.gguf",
+    "[Team] Claude Sonnet 4.5, thinking",
+)
+
+
+def named(format: str, model: str) -> Any:
+    return {
+        "openai_chat": {"object": "chat.completion.chunk", "model": model, "choices": []},
+        "anthropic_messages": {"type": "message_start", "message": {"id": "m", "model": model, "content": []}},
+        "openai_responses": {"type": "response.created", "response": {"id": "r", "model": model, "output": []}},
+        "gemini": {"candidates": [], "modelVersion": model},
+    }[format]
+
+
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic_messages", "openai_responses", "gemini"])
+def test_a_model_has_any_name_and_one_alone(format: str) -> None:
+    for model in MODELS:
+        state, told = read(format, named(format, model), named(format, model))
+        assert (state.contradiction, model in told) == ("", True)
+    for model in ("a\nb", "word " * 50):
+        assert read(format, named(format, model))[0].contradiction
+
+
+def test_a_model_changes_its_name_by_words_alone() -> None:
+    one, other, word = (named("openai_chat", model) for model in (MODELS[0], MODELS[3], "gpt-5.4-mini"))
+    assert read("openai_chat", word, one, word, one)[0].contradiction == ""
+    assert read("openai_chat", one, other)[0].contradiction
+
+
 def test_copilots_thinking_is_thinking() -> None:
     state, _ = read("openai_chat", chat({"reasoning_text": "Let me "}), chat({"reasoning_text": "see"}))
     assert [(block.kind, block.text) for block in state.blocks] == [(BlockKind.THINKING, "Let me see")]
@@ -105,6 +225,10 @@ def test_copilots_thinking_is_thinking() -> None:
         {"type": "response.metadata", "headers": {"etag": SAID}},
         {"type": "response.rate_limits.updated", "rate_limits": [{"name": "requests", "note": SAID}]},
         {"type": "response.safety_buffering", "use_cases": ["cyber"], "reasons": [SAID]},
+        {"type": "response.reasoning.started", "thought": SAID},
+        {"type": "response.reasoning.search_queries", "queries": [SAID], "thought": "Looking into it"},
+        {"type": "response.reasoning.search_results", "results": [{"title": SAID}]},
+        {"type": "response.reasoning.stopped", "thought": SAID},
     ],
 )
 def test_events_of_the_connection(members: Any) -> None:
@@ -148,3 +272,9 @@ def test_a_part_of_vllms_thinking() -> None:
     assert [(block.kind, block.text) for block in state.blocks] == [(BlockKind.THINKING, SAID)]
     assert state.contradiction == ""
     assert read("openai_responses", *thought(SAID, "something else"))[0].contradiction
+
+
+def test_googles_command_line_has_its_answers_in_another() -> None:
+    answer = {"candidates": [{"content": {"parts": [{"text": "Hi"}], "role": "model"}, "index": 0}]}
+    state, told = read("gemini", {"response": answer, "traceId": "abc", "metadata": {"note": SAID}})
+    assert (state.contradiction, SAID in told) == ("", True)
