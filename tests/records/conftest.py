@@ -1,26 +1,30 @@
 """Entries to record, and plain SQL to see what became of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import psycopg
 import pytest
 
 from streamviz.records.database import conninfo
+from streamviz.records.partitions import make_days
 from tests.e2e.proxied import until
+from tests.records.history import day
 
 Query = Callable[..., list[tuple[Any, ...]]]
 
 
 WAITING = "SELECT 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"
 DAYS = "SELECT relname FROM pg_class WHERE relname ~ '^records_[a-z]+_[0-9]{8}$' AND relkind = 'r'"
+# Most tests have streams in these: to make and drop their partitions takes longer than most tests.
+USUAL_DAYS = [day(days_ago).date() for days_ago in (1, 0)]
 
 
 @pytest.fixture
 def query(transactional_db: None) -> Iterator[Query]:
     """Run SQL on a connection of the test's own and give all rows; it sees what others have committed.
 
-    Days' partitions that a test makes do not outlive it.
+    The usual days have partitions. Those of others that a test makes do not outlive it.
     """
     with psycopg.connect(conninfo(), autocommit=True) as connection:
 
@@ -28,9 +32,16 @@ def query(transactional_db: None) -> Iterator[Query]:
             cursor = connection.execute(statement, values)
             return cursor.fetchall() if cursor.description else []
 
+        make_days(connection, USUAL_DAYS)
+        usual = run(DAYS)
         yield run
-        for (name,) in run(DAYS):
-            run(f"DROP TABLE {name}")
+        drop_days(run, usual)
+
+
+def drop_days(query: Query, kept: Collection[tuple[Any, ...]] = ()) -> None:
+    """Drop the partitions of days, but for these."""
+    for (name,) in set(query(DAYS)).difference(kept):
+        query(f"DROP TABLE {name}")
 
 
 def wait_for_a_lock(query: Query) -> None:

@@ -19,7 +19,7 @@ from streamviz.records.retention import days
 from streamviz.records.rules import Retention
 from streamviz.records.upkeep import EVERY_SECONDS, FIRST_PAUSE_SECONDS, Upkeep
 from streamviz.records.verification import wrong_sums
-from tests.records.conftest import Query
+from tests.records.conftest import Query, drop_days
 from tests.records.history import id_at, make_policy, store, story
 
 RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
@@ -123,6 +123,7 @@ def test_what_fails_is_told_and_keeps_nothing_else_from_being_done(
 ) -> None:
     caplog.set_level("INFO")
     monkeypatch.setattr(partitions, "LOCK_SECONDS", 0.1)
+    drop_days(query)  # or retention would have some to drop, and wait for the reader too
     upkeep = Upkeep(RULES, conninfo)
     with psycopg.connect(conninfo()) as reader:
         reader.execute("SELECT count(*) FROM records_upstreamrun_default")
