@@ -7,16 +7,15 @@ import logging
 import uuid
 from collections.abc import Callable
 from time import monotonic
-from typing import NamedTuple
 
 from streamviz.core.verdicts import Decision
 from streamviz.live import actions, messages
 from streamviz.live.approvals import approvals, nobody
 from streamviz.live.exports import Exports
 from streamviz.live.feed import now_us
-from streamviz.live.fleet import Member
 from streamviz.live.pace import Pace
 from streamviz.live.peer_channel import PeerChannel
+from streamviz.live.peer_counts import PeerCounts
 from streamviz.live.peer_rows import PeerRows
 from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.live.publisher import TICK_SECONDS, Publisher
@@ -37,20 +36,11 @@ ANSWER_SECONDS = 2.0
 ROWS_SECONDS = 0.5
 
 
-class _Counts(NamedTuple):
-    """What a worker counts and tells of itself, and when it said so."""
-
-    asking: int
-    dropped: int
-    member: Member | None
-    heard_at: float
-
-
 class Peers:
     """One worker's end. Messages can be lost: what is wanted is said again, and what was missed is sent again.
 
     `are_workers`: whether streams run at the others, `is_worker`: whether they do here; browsers alone may. `is_away`
-    while the others cannot be reached, upon which `on_away` is called.
+    while the others cannot be reached, upon which `on_away` is called. `counts` is what the others tell of themselves.
     """
 
     def __init__(
@@ -65,12 +55,12 @@ class Peers:
         self._subscribers = RemoteSubscribers(publisher, self._relay)
         self._remote: dict[uuid.UUID, RemoteStream] = {}
         self._rows = PeerRows(publisher.wall)
-        self._counts: dict[str, _Counts] = {}
         self._told = (0, 0)
         self._telling: set[asyncio.Future[None]] = set()
         self._questions: dict[int, asyncio.Future[messages.Acted | messages.Found]] = {}
         self._numbers = itertools.count(1)
         self._reminded_at = 0.0
+        self.counts = PeerCounts()
         self.is_away = False
         self.on_away: Callable[[], None] = lambda: None
 
@@ -111,9 +101,9 @@ class Peers:
     async def catch_up(self) -> None:
         """The rows of the others are on the wall when this returns, where they answer."""
         self._rows.note_forgotten()
-        workers = {name for name in self._counts if name.startswith(WORKER)}
+        workers = {name for name in self.counts.names if name.startswith(WORKER)}
         # Before anybody has said anything, nobody knows who there is.
-        has_all = self._rows.have_come_from(workers) if self._counts else not self._rows.are_missing
+        has_all = self._rows.have_come_from(workers) if self.counts.names else not self._rows.are_missing
         if has_all:
             return
         self._rows.came.clear()
@@ -165,21 +155,6 @@ class Peers:
         """Whether another worker's people watch our rows."""
         return bool(self._exports.wanted_by)
 
-    @property
-    def asking(self) -> int:
-        """How many streams of the other workers wait for a person."""
-        return sum(counts.asking for counts in list(self._counts.values()))
-
-    @property
-    def dropped(self) -> int:
-        """How many updates the others have left out for slow browsers."""
-        return sum(counts.dropped for counts in list(self._counts.values()))
-
-    @property
-    def members(self) -> list[Member]:
-        """What the others tell of themselves."""
-        return [counts.member for counts in list(self._counts.values()) if counts.member is not None]
-
     async def _act_there(self, message: Callable[[int], messages.AnyMessage]) -> bool | None:
         answer = await self._ask(message)
         return answer.is_done if isinstance(answer, messages.Acted) else None
@@ -214,8 +189,8 @@ class Peers:
                 await self._show_wall(sender, again)
             case messages.Rows():
                 self._take_rows(message)
-            case messages.Counted(sender, asking, dropped, member):
-                self._counts[sender] = _Counts(asking, dropped, member, monotonic())
+            case messages.Counted():
+                self.counts.take(message)
             case messages.StreamWanted(sender, stream_id, again):
                 await self._show_stream(sender, stream_id, again)
             case messages.Relayed() | messages.StreamUnknown():
@@ -330,7 +305,7 @@ class Peers:
     def _forget(self) -> None:
         limit = monotonic() - FORGET_SECONDS
         self._exports.forget(FORGET_SECONDS)
-        self._counts = {name: counts for name, counts in self._counts.items() if counts.heard_at >= limit}
+        self.counts.forget(limit)
         self._subscribers.forget(limit)
         self._rows.forget(limit)
         for stream_id, remote in list(self._remote.items()):

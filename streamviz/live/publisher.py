@@ -17,6 +17,7 @@ from streamviz.live.feed import Feed, feed, now_us
 from streamviz.live.fleet import Member
 from streamviz.live.messages import Found
 from streamviz.live.pace import Pace
+from streamviz.live.peer_counts import PeerCounts
 from streamviz.live.presentation.stream_views import load_recent
 from streamviz.live.subscriber import OVER, TRY_AGAIN, Message, Subscriber, head
 from streamviz.live.topics import Topic, count_asking
@@ -118,15 +119,7 @@ class Peers(Protocol):
         """Whether they cannot be reached just now."""
 
     @property
-    def asking(self) -> int:
-        """How many streams of theirs wait for a person."""
-
-    @property
-    def dropped(self) -> int:
-        """How many updates they left out for slow browsers."""
-
-    @property
-    def members(self) -> list[Member]:
+    def counts(self) -> PeerCounts:
         """What they tell of themselves."""
 
     async def catch_up(self) -> None:
@@ -196,7 +189,7 @@ class Publisher:
 
     def count_asking(self) -> int:
         """How many running streams wait for a person, here and at the other workers."""
-        return count_asking(self.feed) + (self.peers.asking if self.peers else 0)
+        return count_asking(self.feed) + (self.peers.counts.asking if self.peers else 0)
 
     async def asked_by(self) -> Counter[str]:
         """For how many blocks each policy waits for a person, here and at the other workers."""
@@ -215,12 +208,12 @@ class Publisher:
     def dropped(self) -> int:
         """How many updates were left out for slow browsers, here and at the other workers. From any thread."""
         peers = self.peers
-        return Subscriber.dropped_of_all + (peers.dropped if peers else 0)
+        return Subscriber.dropped_of_all + (peers.counts.dropped if peers else 0)
 
     def members(self) -> list[Member]:
         """All processes that can be heard, this one first. From any thread."""
         own = self.itself()
-        return [*([own] if own else []), *(self.peers.members if self.peers else [])]
+        return [*([own] if own else []), *(self.peers.counts.members if self.peers else [])]
 
     async def join(self, name: str, make_topic: Callable[[], Awaitable[Topic]], subscriber: Subscriber) -> None:
         """Watch a topic: with the next tick a snapshot, the same for all who came since the last, then every delta."""

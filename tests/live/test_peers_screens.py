@@ -39,7 +39,7 @@ async def test_what_slow_browsers_missed_is_counted_at_the_server(
     server, _ = linked
     monkeypatch.setattr(Subscriber, "dropped_of_all", 1234)
     async with asyncio.timeout(PATIENCE):
-        while server.peers.dropped != 1234:
+        while server.peers.counts.dropped != 1234:
             await asyncio.sleep(0.05)
 
 

@@ -23,7 +23,7 @@ from streamviz.live.presentation.views import StreamView
 from streamviz.records.entries import Given, StreamEntries
 from streamviz.records.models import Stream
 from streamviz.records.queries import streams
-from streamviz.records.recorder import BlockRecord
+from streamviz.records.recorder import BlockRecord, StreamClosed
 
 log = logging.getLogger(__name__)
 
@@ -59,14 +59,7 @@ def _view(entries: StreamEntries, verdicts: list[VerdictView], blocks: list[Bloc
         status=closed.status,
         finish_reason=closed.finish_reason,
         error=closed.error,
-        tokens=Tokens(
-            input=closed.input_tokens,
-            output=closed.output_tokens,
-            cache_read=closed.cache_read_tokens,
-            cache_written=closed.cache_written_tokens,
-            reasoning=closed.reasoning_tokens,
-            is_estimated=closed.is_estimated,
-        ),
+        tokens=_tokens(closed),
         cost=closed.cost,
         itl_p50=closed.itl_p50,
         itl_p95=closed.itl_p95,
@@ -88,6 +81,17 @@ def _view(entries: StreamEntries, verdicts: list[VerdictView], blocks: list[Bloc
         part=opened.part,
         parent=opened.parent,
         awaited=entries.awaited,
+    )
+
+
+def _tokens(closed: StreamClosed) -> Tokens:
+    return Tokens(
+        input=closed.input_tokens,
+        output=closed.output_tokens,
+        cache_read=closed.cache_read_tokens,
+        cache_written=closed.cache_written_tokens,
+        reasoning=closed.reasoning_tokens,
+        is_estimated=closed.is_estimated,
     )
 
 

@@ -79,11 +79,6 @@ def archived(ids: Iterable[UUID]) -> set[UUID]:
     return set(ArchivedPart.objects.filter(stream_id__in=ids, number=0).values_list("stream_id", flat=True))
 
 
-def is_archived(stream_id: UUID) -> bool:
-    """Whether a stream's runs are in the archive."""
-    return bool(archived([stream_id]))
-
-
 def require_readable(stream_id: UUID) -> None:
     """Read the beginning of a stream where it is in the archive, so that who begins to send it knows that it can be
     read. Raises ChunksAway."""
