@@ -141,7 +141,7 @@ def is_ambiguous(raw: bytes, data: bytes | None) -> bool:
     character in the text of one line of data is none of that, where no field begins behind it. And some pass over a
     mark of the byte order before any line.
     """
-    if _MARKED_LINE.search(raw) is not None and _has_marked_field(raw, data):
+    if BOM in raw and _has_marked_field(raw, data):
         return True
     if data is None:
         return _other_ends(raw) > 0 or any(
