@@ -20,7 +20,8 @@ class Place:
     """Where a stream stands in its conversation. `parent` is the stream that it goes on from, `is_named` says that its
     client named the session.
 
-    `asked` is what a surer parent would be known by, `marks` what later ones may find it by.
+    `asked` is what a surer parent would be known by, and what leaves this one in doubt (`records/links.py`), `marks`
+    what later ones may find it by.
     """
 
     parent: uuid.UUID | None = None

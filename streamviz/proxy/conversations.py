@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 from uuid import UUID
 
 from streamviz.core.aggregator import Aggregator, Chunk
@@ -25,6 +26,7 @@ _MOST_ALIKE = 64
 NONE = UUID(int=0)
 _NOTHING: Mapping[int, Instead] = {}
 Answer = Aggregator[Chunk, JsonObject]
+Key = TypeVar("Key")
 
 
 @dataclass(slots=True, eq=False)
@@ -68,10 +70,12 @@ class Conversations:
         self._running: dict[UUID, Known] = {}
         self._by_mark: dict[int, list[Known]] = {}
         self._in_session: OrderedDict[UUID, list[UUID]] = OrderedDict()
+        self._on_connection: dict[tuple[str, int], list[Known]] = {}
 
     def find(self, one: Known, asked: Iterable[int], session: UUID | None) -> Chosen:
         """What a request goes on from; `session` is the one that its client names."""
-        asker = Asker(one.id, session, one.client, one.agent, one.port, partial(self._is_other_agent, one))
+        port = 0 if self._is_shared(one) else one.port
+        asker = Asker(one.id, session, one.client, one.agent, port, partial(self._is_other_agent, one))
         if (failed := self._failed_before(one, session)) is not None:
             return Chosen(failed, Relation.RETRY, [])
         return choose(asker, asked, self._candidates)
@@ -106,6 +110,9 @@ class Conversations:
         self._in_session.setdefault(one.session, []).append(one.id)
         self._in_session.move_to_end(one.session)
         del self._in_session[one.session][:-_MOST_IN_SESSION]
+        here = self._on_connection.setdefault((one.client, one.port), [])
+        here.append(one)
+        del here[:-_MOST_IN_SESSION]
         self._leave(one, one.marks.requests)
         one.marks.let_go()
         self._count(one, 1)
@@ -148,11 +155,8 @@ class Conversations:
         one = self._known.pop(id)
         self._running.pop(id, None)
         for mark in one.left:
-            others = [each for each in self._by_mark.get(mark, ()) if each is not one]
-            if others:
-                self._by_mark[mark] = others
-            else:
-                self._by_mark.pop(mark, None)
+            _take_out(one, mark, self._by_mark)
+        _take_out(one, (one.client, one.port), self._on_connection)
 
     def _leave(self, one: Known, marks: Iterable[int]) -> None:
         left = few([*one.left, *marks], MOST_LEFT)
@@ -170,12 +174,19 @@ class Conversations:
         another model there it has to go on from something: many models are asked the same to begin with."""
         for mark in one.marks.requests:
             failed = [each for each in self._by_mark.get(mark, ()) if each.has_failed and not each.is_retried]
-            for other in reversed(failed):
-                is_here = (other.port, other.client) == (one.port, one.client)
-                is_proof = mark == one.marks.requests[0] or other.parent is not None
-                if is_here and is_proof if session is None else other.session == session:
-                    return other.as_candidate()
+            is_same = mark == one.marks.requests[0]
+            if session is None:
+                here = [each for each in failed if (each.port, each.client) == (one.port, one.client)]
+                fitting = [each for each in here if is_same or each.parent is not None]
+            else:
+                fitting = [each for each in failed if each.session == session]
+            if len({each.session for each in fitting}) == 1:
+                return fitting[-1].as_candidate()
         return None
+
+    def _is_shared(self, one: Known) -> bool:
+        """Whether several conversations came over its connection, so that this does not tell which of them it is."""
+        return len({each.session for each in self._on_connection.get((one.client, one.port), ())}) > 1
 
     def _is_other_agent(self, one: Known, candidate: Candidate) -> bool:
         """An agent that is to end its work may be given no tools any more."""
@@ -193,6 +204,14 @@ class Conversations:
                 return
             parent.is_retried = number > 0
             one = parent
+
+
+def _take_out(one: Known, key: Key, lists: dict[Key, list[Known]]) -> None:
+    others = [each for each in lists.get(key, ()) if each is not one]
+    if others:
+        lists[key] = others
+    else:
+        lists.pop(key, None)
 
 
 def _are_others(tools: frozenset[str], others: frozenset[str]) -> bool:

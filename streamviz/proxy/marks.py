@@ -3,17 +3,19 @@
 An answer is known by what it said together with some of what came before it. How much of that a client still sends
 differs: windows slide, old results are cleared, system prompts change. So there is a mark for the answer with 1, 2, 4
 and 8 turns before it, one for a conversation from its beginning, and one for the answer alone. What little text says
-proves nothing: many answer OK.
+proves nothing: many answer OK. The surest mark also tells who speaks: the program, its model, its tools and the words
+that stand over the conversation. One whom a program names as its user never has another's marks.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 from streamviz.core.wire.gemini_requests import functions_of
-from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, turns_backwards
+from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, standing, turns_backwards
 from streamviz.records.links import MOST_LEFT, Kind, few, numbered
 
 _STEPS = (1, 2, 4, 8)
@@ -54,7 +56,9 @@ class Marks:
     def __init__(self, secret: bytes, owner: str, fields: JsonObject, turns: str, agent: str = "") -> None:
         self._hash = hashlib.blake2b(owner.encode("utf-8", "replace"), digest_size=16, key=secret)
         self._fields = fields
+        self._turns = turns
         self._agent = agent
+        self._person = _person_in(fields).encode("utf-8", "replace")
         self._reading = turns_backwards(fields.get(turns))
         self._read: list[_Said] = []
         self._is_whole = False
@@ -102,7 +106,7 @@ class Marks:
         one where the first fails."""
         if self._requests is None:
             whole = b"whole" if self._is_whole_by(_LAST_STEP) else b""
-            told = [whole, *(said.digest for said in self._read[:_LAST_STEP])]
+            told = [whole, *filter(None, [self._person]), *(said.digest for said in self._read[:_LAST_STEP])]
             models = as_text(self._fields.get("model")), ""
             of_one, of_any = (f"{model}\n{self._agent}".encode("utf-8", "replace") for model in models)
             self._requests = self._mark(Kind.REQUEST, of_one, *told), self._mark(Kind.REQUEST, of_any, *told)
@@ -111,6 +115,7 @@ class Marks:
     def let_go(self) -> None:
         """Keep no more of the request than what its answer's marks are made of."""
         self._has(_LAST_STEP)
+        _ = self._voice
         self._read = [_Said(said.digest, said.weight) for said in self._read[: _LAST_STEP + 1]]
         self._reading = iter(())
         self._fields = {}
@@ -167,6 +172,8 @@ class Marks:
                 yield self._mark(Kind.ANSWER, digest), weight
         if is_whole:
             yield self._mark(Kind.ANSWER, b"whole", digest), None
+        whole = b"whole" if is_whole else b""
+        yield self._mark(Kind.ANSWER, b"voice", self._voice, whole, digest), None if is_whole else weight
 
     def _errands(self) -> Iterator[int]:
         """What this agent was told, which may be what another's call says."""
@@ -176,6 +183,12 @@ class Marks:
                 break
             texts += self._read[at].texts[:_MOST_ERRANDS]
         return (self._errand(text) for text in texts[:_MOST_ERRANDS] if len(text.strip()) >= TELLING_ERRAND)
+
+    @cached_property
+    def _voice(self) -> bytes:
+        """What stays the same in many conversations, but differs between programs."""
+        told = [self._agent, as_text(self._fields.get("model")), *sorted(tools_of(self._fields))]
+        return self._digest(*(each.encode("utf-8", "replace") for each in told), standing(self._fields, self._turns))
 
     def _id(self, id: str) -> int:
         return self._mark(Kind.ID, id.encode("utf-8", "replace"))
@@ -198,7 +211,7 @@ class Marks:
         return not (self._has_more or self._has(at))
 
     def _said(self, turn: Turn) -> _Said:
-        digest = self._digest(b"answer" if turn.is_answer else b"", turn.said)
+        digest = self._digest(b"answer" + self._person if turn.is_answer else b"", turn.said)
         return _Said(digest, turn.weight, turn.is_answer, turn.ids, turn.call_ids, turn.texts)
 
     def _digest(self, *parts: bytes) -> bytes:
@@ -225,6 +238,12 @@ def looks_random(id: str) -> bool:
     """Whether an id can be taken to be one of a kind, and no number or word."""
     runs = (run for run in _RUN.findall(id[-200:]) if not (run.isalpha() or run.isdigit()))
     return any(len(set(run)) >= _FEWEST_DISTINCT for run in runs)
+
+
+def _person_in(fields: JsonObject) -> str:
+    """Whom a program calls its user; empty where it names nobody."""
+    told = (fields.get("user"), fields.get("safety_identifier"), as_object(fields.get("metadata")).get("user_id"))
+    return next(filter(None, map(as_text, told)), "")
 
 
 def _previous_message(fields: JsonObject) -> object:

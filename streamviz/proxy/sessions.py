@@ -14,7 +14,7 @@ from streamviz.proxy.conversations import Conversations, Known
 from streamviz.proxy.marks import Marks, tools_of
 from streamviz.proxy.said import Said
 from streamviz.records.ids import uuid7
-from streamviz.records.links import MOST_ASKED, Kind, Relation, few, kind_of
+from streamviz.records.links import Kind, Relation, kind_of
 
 _LABELLED = UUID("6f1c6d4e-4d5b-4b5e-9f0a-5a1f6d1f7a10")
 _REMEMBERED = 10_000
@@ -100,9 +100,10 @@ class Sessions:
     def _placed(self, one: Known, named: UUID | None, said: Said) -> Place:
         asked = partial(one.marks.asked, is_named=named is not None, is_retry=said.is_retry)
         chosen = self._conversations.find(one, asked(), named)
-        # A fork may be the next turn of a run that is alike, and whose answer is not known yet.
+        # It may go on from a run that is alike, and whose answer is not known yet.
         repeats = any(kind_of(mark) is not Kind.ERRAND for mark in chosen.asked)
-        is_doubtful = chosen.relation == Relation.FORK or (chosen.parent is None and repeats)
+        is_fork = chosen.relation == Relation.FORK
+        is_doubtful = is_fork or chosen.doubtful != 0 or (chosen.parent is None and repeats)
         if is_doubtful and self._conversations.catch_up(one.key_name):
             chosen = self._conversations.find(one, asked(), named)
         if chosen.parent is None and named is not None and one.marks.is_beginning:
@@ -112,7 +113,7 @@ class Sessions:
         if chosen.parent is not None:
             one.session = chosen.parent.session
         parent = chosen.parent.stream if chosen.parent is not None else None
-        return Place(parent, chosen.relation, named is not None, few(chosen.asked, MOST_ASKED))
+        return Place(parent, chosen.relation, named is not None, chosen.kept)
 
 
 def _of_trace(key_name: str, trace: str) -> UUID:

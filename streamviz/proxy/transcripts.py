@@ -8,7 +8,7 @@ long its two ends and its length are looked at, so a turn costs the same whateve
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, takewhile
 
 import msgspec
 
@@ -38,6 +38,7 @@ _MOST_WRAPPED = 20
 # As clients write thinking that the format has no other place for, such as that of another vendor's model.
 _THOUGHT = re.compile(r"\s*<(think|thinking)>")
 _STANDING = ("system", "developer")
+_NAMES_OF_STANDING = ("system", "instructions", "systemInstruction", "system_instruction")
 _ANSWERING = ("assistant", "model")
 _TEXTS = ("text", "input_text", "output_text", "refusal", "summary_text")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
@@ -104,6 +105,16 @@ def turns_backwards(said: object) -> Iterator[Turn]:
         else:
             for item in group:
                 yield _turn([item])
+
+
+def standing(fields: JsonObject, turns: str) -> bytes:
+    """The words that stand over a request's conversation: before its first turn, or in a field of their own."""
+    said = map(as_object, as_list(fields.get(turns))[:_MOST_FIRST])
+    first = list(takewhile(lambda item: item.get("role") in _STANDING, said))
+    own = (fields[name] for name in _NAMES_OF_STANDING if name in fields)
+    # Gemini has them as a turn.
+    first += [each if isinstance(each, dict) else {"content": each} for each in own]
+    return _turn(first).said if first else b""
 
 
 def asked_first(said: object) -> Iterator[Turn]:

@@ -32,6 +32,10 @@ class Kind(IntEnum):
     ID = 3
 
 
+# Of these there are not several alike, or the same client sends one at a time.
+_SURE = (Kind.ID, Kind.REQUEST)
+
+
 class Candidate(NamedTuple):
     """A stream that left something that was asked for. `turns` is how many go on from it, `agent` its user agent,
     `port` that of its client's connection, 0 where it is not known; `has_failed` says that its client did not get an
@@ -49,7 +53,8 @@ class Candidate(NamedTuple):
 
 
 class Asker(NamedTuple):
-    """The request that asks. `session` is the one that its client names, None where it names none."""
+    """The request that asks. `session` is the one that its client names, None where it names none; `port` is 0 where
+    several conversations share its connection, as those of a front end do."""
 
     stream: UUID
     session: UUID | None
@@ -61,11 +66,27 @@ class Asker(NamedTuple):
 
 class Chosen(NamedTuple):
     """What a request goes on from, and how; `asked` is what was looked for before that, in vain: a stream that left any
-    of it would be a surer parent."""
+    of it would be a surer parent. `doubtful` is the mark by which it was found where nothing else tells that a stranger
+    did not leave the same, 0 where something does."""
 
     parent: Candidate | None
     relation: str
     asked: list[int]
+    doubtful: int = 0
+
+    @property
+    def kept(self) -> list[int]:
+        """Both, as a stream keeps them: what is doubtful stands behind a 0, which is no mark."""
+        if not self.doubtful:
+            return few(self.asked, MOST_ASKED)
+        return [*few(self.asked, MOST_ASKED - 2), 0, self.doubtful]
+
+
+class _Alike(NamedTuple):
+    """The streams that left a mark."""
+
+    mark: int
+    streams: list[Candidate]
 
 
 def numbered(kind: Kind, digest: bytes) -> int:
@@ -81,19 +102,54 @@ def kind_of(mark: int) -> Kind:
 def choose(asker: Asker, asked: Iterable[int], found: Callable[[int], Iterable[Candidate]]) -> Chosen:
     """The stream that a request goes on from, of those `found` by what it asked for.
 
-    Where several will do, as those of runs that are alike to the letter, it is one from which nothing goes on yet, then
-    one of the same connection, then of the same client, then the newest.
+    Strangers say the same and get the same answer. Where what is found is of several sessions, only a connection of its
+    own, or an id of an earlier turn, tells which of them it is; where neither does, it is none: a conversation in two
+    pieces is the lesser evil.
+
+    Where several of one session will do, as those of runs that are alike to the letter, it is one from which nothing
+    goes on yet, then one of the same connection, then of the same client, then the newest.
     """
     tried: list[int] = []
+    alike: _Alike | None = None
     for mark in asked:
         kind = kind_of(mark)
         fitting = [each for each in found(mark) if _fits(each, kind, asker)]
-        # Some providers count their ids, from the same number for everybody.
-        if fitting and (kind is not Kind.ID or len({each.session for each in fitting}) == 1):
-            best = max(fitting, key=lambda each: _order(each, asker))
-            return Chosen(best, _relation(best, kind, asker), tried)
+        if alike is None or kind is Kind.ID:
+            if of_one := _of_one_session(fitting, kind, asker):
+                return _chosen(_Alike(mark, of_one), alike, asker, tried)
+            # Some providers count their ids, from the same number for everybody.
+            if fitting and kind is not Kind.ID:
+                alike = _Alike(mark, fitting)
         tried.append(mark)
     return Chosen(None, "", tried)
+
+
+def parted(kept: list[int]) -> tuple[list[int], int]:
+    """What was looked for in vain, and the doubtful mark that something was found by, of what a stream keeps."""
+    return (kept[:-2], kept[-1]) if kept[-2:-1] == [0] else (kept, 0)
+
+
+def are_strangers(asker: Asker, mark: int, left_by: Iterable[Candidate]) -> bool:
+    """Whether those that left a mark are of several sessions, as far as a request could go on from them."""
+    return len({each.session for each in left_by if _fits(each, kind_of(mark), asker)}) > 1
+
+
+def _of_one_session(fitting: list[Candidate], kind: Kind, asker: Asker) -> list[Candidate]:
+    """Those that are not strangers to each other; none where nothing tells them apart."""
+    if kind is not Kind.ID and len({each.session for each in fitting}) > 1:
+        fitting = [each for each in fitting if _is_same_connection(each, asker)]
+    return fitting if len({each.session for each in fitting}) == 1 else []
+
+
+def _chosen(known: _Alike, alike: _Alike | None, asker: Asker, tried: list[int]) -> Chosen:
+    """The best of those that are `known` to be of the conversation, or of those `alike` that are, which are surer."""
+    is_sure = asker.session is not None or kind_of(known.mark) in _SURE
+    if alike is not None:
+        of_it = [each for each in alike.streams if each.session == known.streams[0].session]
+        known = _Alike(alike.mark, of_it) if of_it else known
+    best = max(known.streams, key=lambda each: _order(each, asker))
+    doubtful = 0 if is_sure or _is_same_connection(best, asker) else known.mark
+    return Chosen(best, _relation(best, kind_of(known.mark), asker), tried, doubtful)
 
 
 def _fits(candidate: Candidate, kind: Kind, asker: Asker) -> bool:
@@ -106,9 +162,16 @@ def _fits(candidate: Candidate, kind: Kind, asker: Asker) -> bool:
 
 
 def _order(candidate: Candidate, asker: Asker) -> tuple[bool, bool, bool, int]:
-    is_same_client = (candidate.client, candidate.agent) == (asker.client, asker.agent)
-    is_same_connection = is_same_client and candidate.port == asker.port != 0
-    return not candidate.turns, is_same_connection, is_same_client, candidate.requested_at
+    is_same_connection = _is_same_connection(candidate, asker)
+    return not candidate.turns, is_same_connection, _is_same_client(candidate, asker), candidate.requested_at
+
+
+def _is_same_client(candidate: Candidate, asker: Asker) -> bool:
+    return (candidate.client, candidate.agent) == (asker.client, asker.agent)
+
+
+def _is_same_connection(candidate: Candidate, asker: Asker) -> bool:
+    return _is_same_client(candidate, asker) and candidate.port == asker.port != 0
 
 
 def _relation(candidate: Candidate, kind: Kind, asker: Asker) -> Relation:

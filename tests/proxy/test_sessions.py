@@ -9,9 +9,10 @@ from streamviz.core.instead import Instead
 from streamviz.proxy.conversations import Conversations
 from streamviz.proxy.sessions import Sessions
 from tests.conversations.agents import Call
-from tests.conversations.providers import Ids, Json, Said, chat_results, chat_turn
+from tests.conversations.providers import BODIES, Ids, Json, Said, chat_results, chat_turn
 from tests.conversations.worker import Host, Streamed
 
+HELLO = "Hello! How can I help you today?"
 LONG = "The build fails since the clock moved: retry.py reads it before it is there. " * 4
 
 
@@ -97,6 +98,139 @@ def test_the_same_words_with_calls_of_their_own_are_another_run(host: Host) -> N
     for run in runs:
         said = [_user("Mend it."), chat_turn(run.body), *chat_results(run.body, "ok")]
         assert _is_after(_next(host, *said), run)
+
+
+def _strangers(host: Host, ports: tuple[int, int], answer: str, **more: Json) -> list[Streamed]:
+    """Two that say the same, and get the same answer; `more` is what the requests of each have beside it."""
+    told = [more.get(name, {}) for name in ("alice", "bob")]
+    calls = [_chat(_user("hi"), answer=Said(answer)) for _ in told]
+    for call, fields in zip(calls, told, strict=True):
+        call.body.update(fields)
+    return [host.take(call, port) for call, port in zip(calls, ports, strict=True)]
+
+
+def _goes_on(host: Host, port: int, answer: str, who: str, **more: Any) -> Streamed:
+    call = _chat(_user("hi"), _model(answer), _user(f"I am {who}."), answer=Said("Well."))
+    call.body.update(more)
+    return host.take(call, port)
+
+
+@pytest.mark.parametrize("answer", [HELLO, LONG])
+@pytest.mark.parametrize("ports", [(1, 2, 3, 4), (1, 1, 1, 1), (1, 2, 3, 3), (1, 1, 2, 1)])
+def test_strangers_who_begin_alike_are_not_taken_for_each_other(
+    host: Host, answer: str, ports: tuple[int, int, int, int]
+) -> None:
+    alice, bob = _strangers(host, ports[:2], answer)
+    later = [_goes_on(host, port, answer, who) for port, who in zip(ports[2:], ("Alice", "Bob"), strict=True)]
+    assert len({each.stream.session_id for each in (alice, bob, *later)}) == 4
+    assert [each.stream.place.parent for each in later] == [None, None]
+    said = [_user("hi"), _model(answer), _user("I am Bob."), _model("Well."), _user("And?")]
+    assert _is_after(_next(host, *said, port=5), later[1])
+
+
+def test_a_connection_of_its_own_tells_who_goes_on(host: Host) -> None:
+    alice, bob = _strangers(host, (1, 2), HELLO)
+    assert _is_after(_goes_on(host, 1, HELLO, "Alice"), alice)
+    assert _is_after(_goes_on(host, 2, HELLO, "Bob"), bob)
+
+
+def test_a_connection_that_others_share_tells_nothing(host: Host) -> None:
+    _strangers(host, (1, 2), HELLO)
+    _next(host, _user("Something else."), port=2)
+    assert _goes_on(host, 2, HELLO, "Alice").stream.place.parent is None
+
+
+@pytest.mark.parametrize(
+    ("alice", "bob"),
+    [
+        ({"user": "alice"}, {"user": "bob"}),
+        ({"safety_identifier": "a"}, {"safety_identifier": "b"}),
+        ({"model": "large"}, {"model": "small"}),
+        ({"tools": [{"type": "function", "function": {"name": "salary"}}]}, {}),
+        ({"messages": [{"role": "system", "content": "You are of HR."}]}, {}),
+    ],
+)
+def test_what_a_program_says_of_itself_tells_who_goes_on(host: Host, alice: Json, bob: Json) -> None:
+    def call(fields: Json, *said: Json) -> Streamed:
+        asked = _chat(*fields.get("messages", ()), *said, answer=Said(HELLO))
+        asked.body.update({name: value for name, value in fields.items() if name != "messages"})
+        return host.take(asked, 1)
+
+    of_alice, of_bob = call(alice, _user("hi")), call(bob, _user("hi"))
+    assert _is_after(call(alice, _user("hi"), _model(HELLO), _user("And?")), of_alice)
+    assert _is_after(call(bob, _user("hi"), _model(HELLO), _user("And?")), of_bob)
+
+
+@pytest.mark.parametrize("answer", [HELLO, LONG])
+def test_another_user_never_goes_on_from_what_one_was_told(host: Host, answer: str) -> None:
+    _strangers(host, (1, 1), answer, alice={"user": "alice"}, bob={"user": "alice"})
+    assert _goes_on(host, 1, answer, "Bob", user="bob").stream.place.parent is None
+
+
+@pytest.mark.parametrize("format", sorted(BODIES))
+def test_what_stands_over_a_conversation_tells_who_goes_on(host: Host, format: str) -> None:
+    fields = {"anthropic_messages": "system", "openai_responses": "instructions", "gemini": "systemInstruction"}
+    turns, text = (
+        ("contents", lambda role, text: {"role": role.replace("assistant", "model"), "parts": [{"text": text}]})
+        if format == "gemini"
+        else (
+            "input" if format == "openai_responses" else "messages",
+            lambda role, text: {"role": role, "content": text},
+        )
+    )
+
+    def call(system: str, *said: Json) -> Streamed:
+        over = {"parts": [{"text": system}]} if format == "gemini" else system
+        own = {fields[format]: over} if format in fields else {}
+        first = [] if own else [text("system", system)]
+        return host.take(Call(format, {"model": "m", **own, turns: [*first, *said]}, Said(HELLO)), 1)
+
+    begins = [text("user", "hi")]
+    ours, _ = call("You are of HR.", *begins), call("You sell shoes.", *begins)
+    assert _is_after(call("You are of HR.", *begins, text("assistant", HELLO), text("user", "And?")), ours)
+
+
+def test_what_is_not_stored_yet_of_a_stranger_counts(host: Host) -> None:
+    alike = _chat(_user("hi"), answer=Said(HELLO))
+    host.take(alike, 1)
+    other, aggregator = host.begin(alike, 2)
+    host.answer(other, aggregator)
+    assert _goes_on(host, 3, HELLO, "Bob").stream.place.parent is None
+
+
+def test_a_conversation_may_be_gone_back_to_on_any_connection(host: Host) -> None:
+    first = host.take(_chat(_user("hi"), answer=Said(HELLO)), 1)
+    assert _is_after(_goes_on(host, 2, HELLO, "Alice"), first)
+    fork = _goes_on(host, 3, HELLO, "Alice again").stream
+    assert (fork.place.parent, fork.place.relation) == (first.stream.id, "fork")
+    assert fork.session_id == first.stream.session_id
+
+
+def test_an_errand_that_strangers_gave_is_nobodys(host: Host) -> None:
+    errand = "Read every file of this module and report each one that has no test of its own."
+    for port in (1, 2):
+        host.take(_chat(_user("Mend it."), answer=Said("", (("task", {"prompt": errand}),))), port)
+    assert _next(host, _user(errand), port=3).stream.place.parent is None
+
+
+def test_two_requests_alike_that_failed_are_not_tried_again_for_each_other(host: Host) -> None:
+    failed = _chat(_user("hi"), answer=Said(), fails=True)
+    host.take(failed, 1)
+    other = _chat(_user("Something else."), answer=Said("OK"))
+    host.take(other, 1)
+    host.take(_chat(_user("hi"), answer=Said(), fails=True, headers={"x-session-id": "theirs"}), 1)
+    again = _chat(_user("hi"), answer=Said(HELLO), headers={"x-stainless-retry-count": "1"})
+    assert host.take(again, 1).stream.place.parent is None
+
+
+def test_a_call_before_the_last_answer_tells_whose_that_is(host: Host) -> None:
+    said = []
+    for _ in range(2):
+        first = host.take(_chat(_user("Mend it."), answer=Said("", (("bash", {"command": "make"}),))), 1)
+        turns = [_user("Mend it."), chat_turn(first.body), *chat_results(first.body, "ok")]
+        said.append((turns, host.take(_chat(*turns, answer=Said(LONG)), 1)))
+    for turns, told in said:
+        assert _is_after(_next(host, *turns, _model(LONG), _user("And?")), told)
 
 
 def test_ids_that_a_provider_counts_prove_nothing() -> None:

@@ -1,10 +1,12 @@
 """The same in the record: with several workers, some of which start anew, each run is one session once it is stored."""
 
 import random
+from typing import Any
 
 import pytest
 
-from tests.conversations.providers import Ids
+from tests.conversations.agents import Call
+from tests.conversations.providers import Ids, Json, Said
 from tests.conversations.runs import RUNS
 from tests.conversations.worker import Found, Host, Made, play, strangers
 from tests.records.conftest import Query
@@ -55,6 +57,49 @@ def test_each_run_is_one_session_after_restarts(query: Query, seed: int) -> None
     assert len(hosts) > 5
     _store(hosts, order)
     assert strangers(made, _stored(query)) == []
+
+
+def _said(*texts: str) -> list[Json]:
+    return [{"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(texts)]
+
+
+def _chat(*texts: str, answer: str, **more: Any) -> Call:
+    return Call("openai_chat", {"model": "m", "messages": _said(*texts), **more}, Said(answer))
+
+
+@pytest.mark.parametrize("is_own_first", [True, False])
+def test_what_may_be_a_strangers_of_another_worker_becomes_a_session_of_its_own(
+    query: Query, is_own_first: bool
+) -> None:
+    ids = Ids()
+    ours, theirs = Host(ids), Host(ids)
+    hosts = [ours, theirs] if is_own_first else [theirs, ours]
+    begun = [host.take(_chat("hi", answer="Hello!"), port) for port, host in enumerate((ours, theirs), 1)]
+    second = ours.take(_chat("hi", "Hello!", "I am Alice.", answer="Well."), 3)
+    third = ours.take(_chat("hi", "Hello!", "I am Alice.", "Well.", "And?", answer="OK"), 3)
+    assert second.stream.session_id == begun[0].stream.session_id
+    for host in hosts:
+        write(host.entries)
+    found = _stored(query)
+    sessions = [found[each.stream.id][0] for each in (*begun, second, third)]
+    assert len(set(sessions)) == 3
+    assert sessions[2] == sessions[3]
+    assert found[second.stream.id][1:] == (None, "")
+    assert found[third.stream.id][1:] == (second.stream.id, "turn")
+    assert query("SELECT count(*) FROM records_session") == [(3,)]
+
+
+@pytest.mark.parametrize("is_own_first", [True, False])
+def test_of_another_worker_what_the_program_says_of_itself_tells_who_goes_on(query: Query, is_own_first: bool) -> None:
+    ids = Ids()
+    ours, theirs = Host(ids), Host(ids)
+    shop, office = ([{"type": "function", "function": {"name": name}}] for name in ("cart", "salary"))
+    first = theirs.take(_chat("hi", answer="Hello!", tools=office), 1)
+    ours.take(_chat("hi", answer="Hello!", tools=shop), 2)
+    second = ours.take(_chat("hi", "Hello!", "I am Alice.", answer="Well.", tools=office), 3)
+    for host in (ours, theirs) if is_own_first else (theirs, ours):
+        write(host.entries)
+    assert _stored(query)[second.stream.id] == (first.stream.session_id, first.stream.id, "turn")
 
 
 def _store(hosts: list[Host], order: random.Random) -> None:

@@ -2,7 +2,8 @@
 
 A worker knows its own newest streams. What a request asked of it in vain is looked up here among all that is stored;
 and what a stream leaves is looked for by those that were stored before it. Where a session turns out to be part of
-another, its streams move there, and workers are told on the channel `streamviz_moved`.
+another, its streams move there; where it turns out that a stranger could have been meant, they move to a session of
+their own. Workers are told on the channel `streamviz_moved`.
 """
 
 from collections import defaultdict
@@ -17,8 +18,8 @@ from psycopg.rows import class_row
 
 from streamviz.core.json_value import encode
 from streamviz.records.columns import as_array
-from streamviz.records.ids import ALL, around, between, day_before
-from streamviz.records.links import FAILED, Asker, Candidate, choose
+from streamviz.records.ids import ALL, around, between, day_before, uuid7
+from streamviz.records.links import FAILED, Asker, Candidate, Chosen, are_strangers, choose, parted
 from streamviz.records.models.streams import Relation
 from streamviz.records.moments import as_microseconds
 from streamviz.records.moves import CHANNEL, Move
@@ -113,6 +114,12 @@ FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s 
 """
 _IS_EMPTY = """
 SELECT NOT EXISTS (SELECT FROM records_stream WHERE session_id = %(old)s AND id BETWEEN %(first)s AND %(last)s)
+"""
+# The label is of the stranger's words: the next stream has its own.
+_BEGIN_SESSION = """
+INSERT INTO records_session (id, label, name, key_id, started_at, last_at, is_starred, note, is_dated)
+SELECT %(new)s, '', '', session.key_id, stream.requested_at, session.last_at, false, '', session.is_dated
+FROM records_session AS session, records_stream AS stream WHERE session.id = %(old)s AND stream.id = %(stream)s
 """
 # What people said of a session stays with it for as long as anything of it does.
 _ANNOTATE = """
@@ -219,21 +226,33 @@ def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
     for row in asking:
         [(session_id,)] = cursor.execute(_SESSION, [row.id])
         asker = Asker(row.id, session_id if row.is_named else None, row.client, row.user_agent)
-        parent, relation, better = choose(asker, row.asked, partial(_earlier, by_mark, row))
-        if parent is None:
+        surer, doubtful = parted(row.asked)
+        chosen = choose(asker, surer, partial(_earlier, by_mark, row))
+        if chosen.parent is not None:
+            new = chosen.parent.session
+        elif doubtful and are_strangers(asker, doubtful, _earlier(by_mark, row, doubtful)):
+            chosen, new = Chosen(None, "", [*surer, doubtful]), uuid7()
+        else:
             continue
-        cursor.execute(_LINK, [parent.stream, relation, better, row.id])
-        parents |= {parent.stream, row.parent or parent.stream}
-        known = found[parent.stream]
-        if relation == Relation.TURN:
-            known.turned_at = min(row.requested_at, known.turned_at or row.requested_at)
-        known.is_retried |= relation == Relation.RETRY
-        if session_id != parent.session:
-            _move(cursor, row.id, session_id, parent.session)
+        parents |= _go_on(cursor, row, chosen, found)
+        if session_id != new:
+            _move(cursor, row.id, session_id, new, is_new=chosen.parent is None)
             sessions: dict[UUID, UUID] = dict(cursor.execute(_SESSIONS, [as_array(found)]).fetchall())
             for each in found.values():
                 each.session_id = sessions.get(each.id, each.session_id)  # It may be deleted by now.
     return parents
+
+
+def _go_on(cursor: psycopg.Cursor, row: _Row, chosen: Chosen, found: Mapping[UUID, _Row]) -> set[UUID]:
+    """Note what a stream goes on from, and give all whose followers are others now."""
+    parent = chosen.parent.stream if chosen.parent else None
+    cursor.execute(_LINK, [parent, chosen.relation, chosen.kept, row.id])
+    if parent is not None:
+        known = found[parent]
+        if chosen.relation == Relation.TURN:
+            known.turned_at = min(row.requested_at, known.turned_at or row.requested_at)
+        known.is_retried |= chosen.relation == Relation.RETRY
+    return {each for each in (parent, row.parent) if each}
 
 
 def _earlier(by_mark: Mapping[int, Sequence[_Row]], row: _Row, mark: int) -> Iterable[Candidate]:
@@ -241,8 +260,10 @@ def _earlier(by_mark: Mapping[int, Sequence[_Row]], row: _Row, mark: int) -> Ite
     return (each.as_candidate(row.requested_at) for each in earlier)
 
 
-def _move(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID) -> None:
-    """Move a stream with all that goes on from it."""
+def _move(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID, *, is_new: bool = False) -> None:
+    """Move a stream with all that goes on from it; to a session that is made for that where `is_new`."""
+    if is_new:
+        cursor.execute(_BEGIN_SESSION, {"stream": stream, "old": old, "new": new})
     sessions = {row[0]: row[1:] for row in cursor.execute(_LOCK_SESSIONS, [[old, new]])}
     if len(sessions) < 2:
         return  # One was deleted while this waited: a stream that moved there would have no session.
@@ -250,7 +271,7 @@ def _move(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID) -> None:
     span = between(started_at, last_at) if is_dated else ALL
     told = {"stream": stream, "old": old, "new": new, "since": day_before(stream), **span._asdict()}
     cursor.execute(_MOVE, told)
-    row = cursor.execute(_MERGE, told).fetchone()
+    row = None if is_new else cursor.execute(_MERGE, told).fetchone()
     if cursor.execute(_IS_EMPTY, told).fetchone() == (True,):
         for statement in (_ANNOTATE, _RESERVATIONS, _TALLY, _DROP_TALLY, _DROP):
             cursor.execute(statement, told)
