@@ -11,6 +11,7 @@ from streamviz.core.wire.beside import (
     any_token_beside,
     has_text,
     is_odd,
+    is_word,
     member_names,
     names_a_speaker,
     says_beside,
@@ -33,7 +34,8 @@ _DELTA = member_names(
 _CALL = member_names("id function custom type")
 _FUNCTION = member_names("name arguments")
 _CUSTOM = member_names("name input")
-_AUDIO = member_names("transcript data")
+_SPOKEN = member_names("transcript")
+_AUDIO = _SPOKEN | {"data"}
 _IMAGE = member_names("image_url url b64_json")
 _THINKING = frozenset(THINKING_FIELDS)
 _THOUGHTS = ("text", "summary", "thinking", "content", "reasoning")
@@ -103,7 +105,7 @@ def _of_delta(delta: JsonObject) -> Iterator[Part]:
     if call := delta.get("function_call"):
         yield call, _FUNCTION
     if audio := delta.get("audio"):
-        yield audio, _texts_of(audio, _AUDIO)
+        yield audio, _texts_of(audio, _AUDIO if is_word(as_text(as_object(audio).get("data"))) else _SPOKEN)
     if images := delta.get("images"):
         for image in as_list(images) or [images]:
             yield image, _IMAGE

@@ -4,6 +4,7 @@ from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_text, encode
 from streamviz.core.media import is_same_sound
+from streamviz.core.wire.beside import is_word
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.openai_responses_calls import (
     CALLS,
@@ -193,6 +194,8 @@ class TextReader(ItemReader):
             self._unsealed[item.place] = item
         if block.is_complete:
             self._contradict("a sound goes on behind its end")
+        elif not is_word(data):
+            self._contradict("a sound is a text")
         elif data:
             line = encode({"data": data}).decode()
             self._grow(block, f"\n{line}" if block.length else line)

@@ -278,3 +278,9 @@ def test_googles_command_line_has_its_answers_in_another() -> None:
     answer = {"candidates": [{"content": {"parts": [{"text": "Hi"}], "role": "model"}, "index": 0}]}
     state, told = read("gemini", {"response": answer, "traceId": "abc", "metadata": {"note": SAID}})
     assert (state.contradiction, SAID in told) == ("", True)
+
+
+@pytest.mark.parametrize(("data", "is_odd"), [("UklGRg+/Az==", False), ('ommand": "rm -rf /etc"', True)])
+def test_a_sound_is_no_text(data: str, is_odd: bool) -> None:
+    assert bool(read("openai_responses", event("audio.delta", delta=data))[0].contradiction) is is_odd
+    assert bool(read("openai_chat", chat({"audio": {"data": data}}))[0].contradiction) is is_odd
