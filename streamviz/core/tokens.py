@@ -67,7 +67,7 @@ def tokens_of(usage: JsonObject | None, tier: str = "") -> Tokens:
     else:
         tokens = _of_openai(usage)
     told = next((name for key in ("service_tier", "serviceTier", "trafficType") if (name := usage.get(key))), tier)
-    name, cost = as_text(told).lower(), _dollars(usage.get("cost"))
+    name, cost = as_text(told).lower(), _told_cost(usage)
     return tokens if not name and cost is None else tokens._replace(tier=_TIERS.get(name, name), told_cost=cost)
 
 
@@ -150,6 +150,15 @@ def _with_reasoning(counted: int | None, reasoning: int | None, total: int | Non
     if counted is not None and reasoning and asked is not None and total == asked + counted + reasoning:
         return counted + reasoning
     return _whole(counted, reasoning)
+
+
+def _told_cost(usage: JsonObject) -> float | None:
+    """The provider's own price. Perplexity has it in parts; OpenRouter's is its fee alone where a key of its client's
+    own pays for the model."""
+    told = usage.get("cost")
+    cost = _dollars(as_object(told).get("total_cost") if isinstance(told, dict) else told)
+    paid = _dollars(as_object(usage.get("cost_details")).get("upstream_inference_cost"))
+    return cost if cost is None or usage.get("is_byok") is not True else cost + (paid or 0.0)
 
 
 def _dollars(value: object) -> float | None:

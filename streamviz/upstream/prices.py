@@ -5,12 +5,17 @@ from functools import lru_cache
 from streamviz.core.model_names import REPLAY, SIMULATOR
 from streamviz.core.tokens import Tokens
 
+# What they say is what they bill, searches included, which the map cannot tell from tokens.
+_TELLING = frozenset(("openrouter", "perplexity"))
+
 
 def price(model: str, provider: str, tokens: Tokens) -> float | None:
-    """US dollars for a call's tokens: where the map does not have the model what the provider says, as OpenRouter does;
+    """US dollars for a call: what the provider says where it bills by that, or where the map does not have the model;
     None where tokens or price are not known, and of what is sent again from the record, which nobody bills."""
     if provider == REPLAY:
         return None
+    if provider in _TELLING and tokens.told_cost:
+        return tokens.told_cost
     if not _has_price(model, provider):
         return tokens.told_cost
     if tokens.input is None or tokens.output is None:

@@ -60,9 +60,25 @@ def test_it_finds_the_service_tier(usage: dict[str, Any], beside: str, tier: str
     assert tokens_of(usage, beside).tier == tier
 
 
-@pytest.mark.parametrize("cost", ["1", -1, True, None, {"total_cost": 1}, 1e12, float("inf"), float("nan")])
+@pytest.mark.parametrize(
+    "cost", ["1", -1, True, None, {"total_cost": "1"}, {"request_cost": 1}, 1e12, float("inf"), float("nan")]
+)
 def test_what_is_no_cost_is_not_told(cost: object) -> None:
     assert tokens_of({"prompt_tokens": 1, "cost": cost}).told_cost is None
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [
+        ({"cost": {"input_tokens_cost": 0.001, "request_cost": 0.005, "total_cost": 0.006}}, 0.006),
+        ({"cost": 0, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.05}}, 0.05),
+        ({"cost": 0.0025, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.05}}, 0.0525),
+        ({"cost": 0.0025, "is_byok": True, "cost_details": {"upstream_inference_cost": None}}, 0.0025),
+        ({"cost": 0.05, "is_byok": False, "cost_details": {"upstream_inference_cost": 0.05}}, 0.05),
+    ],
+)
+def test_what_a_call_cost_is_told_in_several_ways(usage: dict[str, Any], cost: float) -> None:
+    assert tokens_of({"prompt_tokens": 1, "completion_tokens": 1, **usage}).told_cost == pytest.approx(cost)
 
 
 @pytest.mark.parametrize("format", RECORDED_FORMATS)

@@ -50,6 +50,15 @@ def test_what_the_provider_says_stands_in_for_a_price_that_nobody_knows() -> Non
     assert by_map == pytest.approx(10 * 2.5e-6 + 20 * 1e-5)
 
 
+def test_what_a_provider_bills_by_its_own_word_counts_before_the_map() -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 20}
+    assert price("sonar", "perplexity", tokens_of({**usage, "cost": {"total_cost": 0.006}})) == 0.006
+    by_map = price("sonar", "perplexity", tokens_of(usage))
+    assert by_map
+    # A gateway's 0 is no price.
+    assert price("sonar", "perplexity", tokens_of({**usage, "cost": 0})) == by_map
+
+
 def test_web_searches_that_anthropic_makes_are_billed() -> None:
     usage = {"input_tokens": 10, "output_tokens": 20, "cache_read_input_tokens": 0}
     plain = price("claude-sonnet-4-5", "anthropic", tokens_of(usage))
