@@ -62,9 +62,17 @@ class Feed:
             oldest = next(iter(self.finished.values()))
             if len(self.finished) <= MOST_RECENT and (oldest.ended_at or 0) >= limit:
                 return
-            del self.finished[oldest.id]
-            # Nobody takes them while nobody watches.
-            self._changed.discard(oldest)
+            self._let_go(oldest)
+
+    def forget_session(self, session_id: uuid.UUID) -> None:
+        """Let go of its streams that are over, as it was deleted."""
+        for stream in [each for each in self.finished.values() if each.session_id == session_id]:
+            self._let_go(stream)
+
+    def _let_go(self, stream: LiveStream) -> None:
+        del self.finished[stream.id]
+        # Nobody takes them while nobody watches.
+        self._changed.discard(stream)
 
 
 feed = Feed()

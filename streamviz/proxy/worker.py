@@ -82,7 +82,7 @@ class Worker:
         self.observers = Observers(self._recorder(), feed, lambda: self.configuration.routes, self.telemetry)
         self.run_behind(self._write_what_is_owed())
         self.run_behind(self._watch_journal())
-        self.run_behind(follow(conninfo, self._moved))
+        self.run_behind(follow(conninfo, self._moved, feed.forget_session))
         self.configuration.on_reload += [self.forget_targets, self._end_revoked]
         await self.configuration.start(conninfo)
         await self.tallies.start()

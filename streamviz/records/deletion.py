@@ -6,6 +6,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from streamviz.records.archive.statements import FORGET_STREAMS
+from streamviz.records.moves import DELETED
 
 # A stream that is being stored has its session locked: once it is there, it is deleted as well.
 LOCK_SESSION = "SELECT FROM records_session WHERE id = %s FOR UPDATE"
@@ -35,7 +36,8 @@ DELETE_STREAMS = (
 def delete_session(session_id: UUID) -> int:
     """Delete a session with all that is recorded of its streams, those that run included; gives how many there were.
 
-    What a journal still holds of them is not stored any more; the streams themselves go on.
+    What a journal still holds of them is not stored any more, and workers let go of those that are over; the others go
+    on.
     """
     with connection.cursor() as cursor:
         for statement in (LOCK, LOCK_SESSION, LOCK):
@@ -45,6 +47,7 @@ def delete_session(session_id: UUID) -> int:
         delete_streams(ids)
         cursor.execute("DELETE FROM records_publiclink WHERE session_id = %s", [session_id])
         cursor.execute("DELETE FROM records_session WHERE id = %s", [session_id])
+        cursor.execute("SELECT pg_notify(%s, %s)", [DELETED, str(session_id)])
     return len(ids)
 
 

@@ -1,4 +1,5 @@
-"""Streams that were found to belong to another session, as the writer tells workers of them (`writer/linking.py`)."""
+"""What becomes of streams in the record, and workers that have them in memory are told: they were found to belong to
+another session (`writer/linking.py`), or were deleted with theirs (`deletion.py`)."""
 
 import asyncio
 import logging
@@ -12,6 +13,7 @@ import psycopg
 log = logging.getLogger(__name__)
 
 CHANNEL = "streamviz_moved"
+DELETED = "streamviz_deleted"  # of sessions: their ids
 RETRY_SECONDS = 1.0
 
 
@@ -26,18 +28,24 @@ class Move(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-async def follow(conninfo: Callable[[], str], on_move: Callable[[Move], None]) -> None:
-    """Call `on_move` for each move from now on, until this is cancelled.
+async def follow(
+    conninfo: Callable[[], str], on_move: Callable[[Move], None], on_deleted: Callable[[UUID], object]
+) -> None:
+    """Call `on_move` for each move, and `on_deleted` for each session that is deleted, until this is cancelled.
 
-    One that is told while Postgres cannot be reached is missed: the writer puts right what is recorded all the same.
+    What is told while Postgres cannot be reached is missed: the record is right all the same.
     """
     while True:
         try:
             async with await psycopg.AsyncConnection.connect(conninfo(), autocommit=True) as connection:
                 await connection.execute(f"LISTEN {CHANNEL}")
+                await connection.execute(f"LISTEN {DELETED}")
                 async for told in connection.notifies():
-                    with suppress(msgspec.DecodeError):  # Another release's, or anybody's who may use the database.
-                        on_move(msgspec.json.decode(told.payload, type=Move))
+                    with suppress(ValueError):  # Another release's, or anybody's who may write.
+                        if told.channel == DELETED:
+                            on_deleted(UUID(told.payload))
+                        else:
+                            on_move(msgspec.json.decode(told.payload, type=Move))
         except (psycopg.Error, OSError) as error:
-            log.debug("moves between sessions cannot be followed: %s", error)
+            log.debug("what becomes of sessions cannot be followed: %s", error)
         await asyncio.sleep(RETRY_SECONDS)

@@ -39,5 +39,16 @@ async def test_it_forgets_all_of_a_stream_though_nobody_asked_for_it() -> None:
     assert feed.take_changed() == {new.id}
 
 
+async def test_what_is_over_of_a_session_goes_with_it() -> None:
+    feed = Feed()
+    deleted, other = await Running(feed).end(), await Running(feed).end()
+    other.stream.session_id = uuid.uuid4()
+    running = Running(feed)
+    running.stream.session_id = deleted.stream.session_id
+    feed.forget_session(deleted.stream.session_id)
+    assert [feed.get(each.id) for each in (deleted, other, running)] == [None, other.stream, running.stream]
+    assert feed.take_changed() == {other.id, running.id}
+
+
 def test_it_does_not_know_other_streams() -> None:
     assert Feed().get(uuid.uuid4()) is None
