@@ -161,4 +161,5 @@ def _place_of(
     if (part := caller.part) is not None:
         return part.run.session_id, Place(part.run.id, Relation.STEP, part.run.place.is_named)
     sessions = caller.worker.sessions
-    return sessions.begin(stream_id, said, request.fields, caller.key.name, caller.requested_at, aggregator)
+    owner = caller.key.told_apart_by
+    return sessions.begin(stream_id, said, request.fields, owner, caller.requested_at, aggregator)

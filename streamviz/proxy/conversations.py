@@ -37,7 +37,7 @@ class Known:
     """
 
     id: UUID
-    key_name: str
+    owner: str
     requested_at: int
     client: str
     port: int
@@ -92,13 +92,13 @@ class Conversations:
                 return other.as_candidate()
         return None
 
-    def catch_up(self, key_name: str) -> bool:
+    def catch_up(self, owner: str) -> bool:
         """Some clients go on as soon as they have an answer's last word, before its stream is over. Whether there is
         anything new."""
         said = [
             (one, answer)
             for one in self._running.values()
-            if one.key_name == key_name and (answer := one.answer) is not None and answer.state.finish_reasons
+            if one.owner == owner and (answer := one.answer) is not None and answer.state.finish_reasons
         ]
         for one, answer in said:
             self._leave(one, _marks_of(one, answer.state, answer.head))

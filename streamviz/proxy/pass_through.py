@@ -227,7 +227,7 @@ def _opened(
     call = ModelCall(PASSED_THROUGH.name, {"model": place.model})
     return LiveStream(
         id=stream_id,
-        session_id=worker.sessions.named(key.name, named),
+        session_id=worker.sessions.named(key.told_apart_by, named),
         session_label="",
         session_name=kept_text(named, policies),
         key_id=key.id,

@@ -43,27 +43,27 @@ class Sessions:
         stream_id: UUID,
         said: Said,
         request: JsonObject,
-        key_name: str,
+        owner: str,
         requested_at: int,
         answer: Aggregator[Chunk, JsonObject],
     ) -> tuple[UUID, Place]:
         """The session of a stream that begins, and its place there. `answer` is what it will have of upstream."""
-        marks = Marks(self._secret, key_name, request, said.wire_format.turns, said.user_agent)
-        told = (stream_id, key_name, requested_at, *said.client, said.user_agent)
+        marks = Marks(self._secret, owner, request, said.wire_format.turns, said.user_agent)
+        told = (stream_id, owner, requested_at, *said.client, said.user_agent)
         one = Known(*told, tools_of(request), marks, answer)
-        named = self.named(key_name, said.session) if said.session else None
+        named = self.named(owner, said.session) if said.session else None
         place = self._placed(one, named, said)
         if named is not None:
             one.session = named
         elif place.parent is None:
-            one.session = _of_trace(key_name, said.trace) if said.trace else uuid7()
+            one.session = _of_trace(owner, said.trace) if said.trace else uuid7()
         one.parent, one.relation = place.parent, place.relation
         self._conversations.remember(one)
         return one.session, place
 
-    def named(self, key_name: str, name: str) -> UUID:
+    def named(self, owner: str, name: str) -> UUID:
         """The session that a key's clients call so; a new one where they do not."""
-        return uuid5(_LABELLED, f"{key_name}\n{name}") if name else uuid7()
+        return uuid5(_LABELLED, f"{owner}\n{name}") if name else uuid7()
 
     def ended(self, stream: LiveStream) -> None:
         """The client has all that it gets of a stream."""
@@ -104,7 +104,7 @@ class Sessions:
         repeats = any(kind_of(mark) is not Kind.ERRAND for mark in chosen.asked)
         is_fork = chosen.relation == Relation.FORK
         is_doubtful = is_fork or chosen.doubtful != 0 or (chosen.parent is None and repeats)
-        if is_doubtful and self._conversations.catch_up(one.key_name):
+        if is_doubtful and self._conversations.catch_up(one.owner):
             chosen = self._conversations.find(one, asked(), named)
         if chosen.parent is None and named is not None and one.marks.is_beginning:
             caller = self._conversations.find_caller(one, named, is_helper=said.is_helper)
@@ -116,7 +116,7 @@ class Sessions:
         return Place(parent, chosen.relation, named is not None, chosen.kept)
 
 
-def _of_trace(key_name: str, trace: str) -> UUID:
+def _of_trace(owner: str, trace: str) -> UUID:
     """The same for all of a trace, and no name of the client's, which is a UUID of another version."""
-    digest = uuid5(_LABELLED, f"trace\n{key_name}\n{trace}").int
+    digest = uuid5(_LABELLED, f"trace\n{owner}\n{trace}").int
     return UUID(int=digest & ~(0xF << 76) | (_OF_TRACE << 76))

@@ -54,13 +54,19 @@ DELETE FROM records_worker WHERE id <> %s AND started_at < now() - interval '1 m
 @dataclass(frozen=True, slots=True)
 class KnownKey:
     """A key that opens the proxy. What is passed through and names no provider goes to `default_provider`; with
-    `may_choose_executor` a request can say what answers it."""
+    `may_choose_executor` a request can say what answers it. `owner` is whose its sessions are."""
 
     id: int
     name: str
     models: tuple[str, ...] = ()
     default_provider: str = ""
     may_choose_executor: bool = False
+    owner: str = ""
+
+    @property
+    def told_apart_by(self) -> str:
+        """What no other key has, for its sessions."""
+        return self.owner or self.name
 
     def may_call(self, asked: str, provider: str, model: str) -> bool:
         """Whether it opens the model that a client asked for and that is called: by the name asked for, or by that of
@@ -221,14 +227,16 @@ Read = tuple[
 ]
 
 
+def _known(key: ApiKey) -> KnownKey:
+    scope = key.default_provider, key.may_choose_executor
+    return KnownKey(key.pk, key.name, words(key.models_scope), *scope, key.owner)
+
+
 def _read() -> Read:
     close_old_connections()
     # First, so that what is acknowledged is never newer than what is in force.
     versions = dict(Policy.objects.values_list("name", "version"))
-    keys = {
-        key.digest: KnownKey(key.pk, key.name, words(key.models_scope), key.default_provider, key.may_choose_executor)
-        for key in ApiKey.objects.filter(revoked_at=None)
-    }
+    keys = {key.digest: _known(key) for key in ApiKey.objects.filter(revoked_at=None)}
     routes = {
         route.name: KnownRoute(route.target, route.base_url, route.credential, _executor(route))
         for route in Route.objects.all()

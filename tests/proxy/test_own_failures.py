@@ -65,8 +65,8 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
     made.journal.close()
 
 
-async def answered(path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """What the proxy answers to a request: its status and its JSON."""
+async def answered(path: str, body: dict[str, Any], more: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:
+    """What the proxy answers to a request with `more` headers: its status and its JSON."""
     sent: list[Any] = []
     to_come = [{"type": "http.request", "body": json.dumps(body).encode(), "more_body": False}]
 
@@ -76,9 +76,10 @@ async def answered(path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]
     async def send(event: Any) -> None:
         sent.append(event)
 
-    scope = {"type": "http", "method": "POST", "path": path, "client": ("127.0.0.1", 1)}
-    headers = [(b"authorization", f"Bearer {KEY}".encode())]
-    await asgi.application(cast(Any, {**scope, "headers": headers}), receive, send)
+    scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b""}
+    told = {"authorization": f"Bearer {KEY}", **(more or {})}
+    headers = [(name.encode(), value.encode()) for name, value in told.items()]
+    await asgi.application(cast(Any, {**scope, "client": ("127.0.0.1", 1), "headers": headers}), receive, send)
     return sent[0]["status"], json.loads(b"".join(each["body"] for each in sent[1:]))
 
 

@@ -89,7 +89,7 @@ async def test_a_key_opens_from_when_it_is_made_until_it_is_revoked(follower: Fo
     await follower.until(lambda configuration: configuration.key_for(secret) is not None)
     known = follower.configuration.key_for(secret)
     assert known is not None
-    assert (known.id, known.name) == (key.pk, "ci")
+    assert (known.id, known.name, known.told_apart_by) == (key.pk, "ci", key.owner)
     assert follower.configuration.key_for(secret + "x") is None
     assert follower.configuration.key_for("") is None
     await change(key.revoke)

@@ -121,6 +121,8 @@ def test_it_goes_on_with_all_that_is_in_it(former_url: str, tmp_path: Path) -> N
     assert migrate(former_url, tmp_path).stderr == ""
     assert as_far_as(without_numbers(before), without_numbers(rows(former_url))) == before
     with psycopg.connect(former_url) as connection:
+        # Their sessions go on.
+        assert connection.execute("SELECT DISTINCT owner = name FROM records_apikey").fetchall() == [(True,)]
         for table in ("stream", "block", "verdict"):
             lie = connection.execute(f"SELECT DISTINCT tableoid::regclass::text FROM records_{table}").fetchall()
             assert lie == [(f"records_{table}_past",)]

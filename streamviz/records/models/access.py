@@ -71,6 +71,9 @@ class ApiKey(models.Model):
         db_default=False,
         help_text="Its requests may say what answers them (x-streamviz-executor), whatever their route says.",
     )
+    # Whose its sessions are: no other key's, whatever that is called. Of older keys, and where an older release makes
+    # one, it is the name.
+    owner = models.CharField(default=secrets.token_hex, db_default="", max_length=100, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", editable=False

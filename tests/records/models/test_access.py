@@ -32,6 +32,16 @@ def test_a_key_is_found_by_its_digest_alone(db: None) -> None:
     assert (key.created_by, key.is_revoked, key.prefix) == (alice, False, secret[:8])
 
 
+def test_the_sessions_of_a_key_are_no_other_keys_of_its_name(db: None) -> None:
+    key, _ = ApiKey.objects.issue("ci")
+    owner = key.owner
+    key.name = "renamed"
+    key.save()
+    others = [ApiKey.objects.issue(name)[0].owner for name in ("ci", "other")]
+    assert ApiKey.objects.get(name="renamed").owner == owner
+    assert len({owner, *others, ""}) == 4
+
+
 def test_its_secret_is_nowhere_in_the_database(db: None) -> None:
     key, secret = ApiKey.objects.issue("ci")
     assert mentions(secret) == []
