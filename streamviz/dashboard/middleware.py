@@ -104,7 +104,7 @@ def _led_up(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBas
     if response.status_code != HTTPStatus.METHOD_NOT_ALLOWED or not is_opened:
         return response
     above = request.path_info.rstrip("/")
-    while not _is_page(above := above[: above.rindex("/")]):
+    while not _is_page(above := above.rpartition("/")[0]):
         pass
     return HttpResponseRedirect(f"{settings.BASE_PATH}{above}/")
 

@@ -11,9 +11,10 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
+from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire.gemini_requests import functions_of
 from streamviz.proxy.transcripts import TELLING_ERRAND, Turn, brief, standing, turns_backwards
 from streamviz.records.links import MOST_LEFT, Kind, few, numbered
@@ -227,11 +228,12 @@ class Marks:
 
 def tools_of(fields: JsonObject) -> frozenset[str]:
     """The names of the tools that a request offers; those without a name by their type."""
-    told = [as_object(each) for each in as_list(fields.get("tools"))]
+    told = objects(fields.get("tools"))
     # Gemini has its functions in one tool.
-    offered = [*told, *(function for tool in told for function in functions_of(tool))]
-    names = (as_object(each.get("function")).get("name") or each.get("name") or each.get("type") for each in offered)
-    return frozenset(name for name in names if isinstance(name, str))
+    offered = [*told, *chain.from_iterable(map(functions_of, told))]
+    own = [as_object(each.get("function")) or each for each in offered]
+    names = [each.get("name") or each.get("type") for each in own]
+    return frozenset([name for name in names if isinstance(name, str)])
 
 
 def looks_random(id: str) -> bool:

@@ -10,6 +10,7 @@ Linux take one from root alone.
 
 import socket
 import sys
+from contextlib import suppress
 
 _IP_MINTTL, _IPV6_MINHOPCOUNT = 21, 73
 _MOST_HOPS = 255
@@ -17,7 +18,8 @@ _MOST_HOPS = 255
 
 def connect_nobody_more(listening: socket.socket) -> None:
     """Have the system pass over whoever begins to connect, for all processes that wait at this socket. It tries again
-    after a second, and is refused once the socket is closed. Does nothing where the system is not Linux."""
+    after a second, and is refused once the socket is closed. Does nothing where the system cannot: Linux can, and not
+    all that stands in for it."""
     _want_hops(listening, _MOST_HOPS)
 
 
@@ -30,6 +32,7 @@ def hear(taken: socket.socket) -> None:
 def _want_hops(it: socket.socket, least: int) -> None:
     if sys.platform != "linux" or it.family not in (socket.AF_INET, socket.AF_INET6):
         return
-    it.setsockopt(socket.IPPROTO_IP, _IP_MINTTL, least)  # IPv6's sockets take IPv4's packets too
-    if it.family == socket.AF_INET6:
-        it.setsockopt(socket.IPPROTO_IPV6, _IPV6_MINHOPCOUNT, least)
+    with suppress(OSError):  # as where something stands in for Linux that does not know it
+        it.setsockopt(socket.IPPROTO_IP, _IP_MINTTL, least)  # IPv6's sockets take IPv4's packets too
+        if it.family == socket.AF_INET6:
+            it.setsockopt(socket.IPPROTO_IPV6, _IPV6_MINHOPCOUNT, least)

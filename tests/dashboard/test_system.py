@@ -4,6 +4,7 @@ import time
 import uuid
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -87,10 +88,10 @@ def test_it_shows_each_process_and_what_is_wrong_with_it(cast: Cast, monkeypatch
 class Heard:
     """The other workers, of whom nothing else is asked."""
 
-    are_workers, asking, dropped = True, 0, 0
+    are_workers = True
 
     def __init__(self, members: list[Member]) -> None:
-        self.members = members
+        self.counts = SimpleNamespace(asking=0, dropped=0, members=members)
 
 
 @pytest.mark.parametrize(("refuses", "what"), [(True, "are refused"), (False, "go on unrecorded")])

@@ -100,9 +100,11 @@ async def test_each_format_has_thinking_and_the_answer(name: str, is_streaming: 
 
 
 async def test_what_is_no_plan_is_said_so_and_counts_as_a_step() -> None:
-    call = Scripted(said("Sure! Here you go."), said("{"), said(plan()), said("Done."))
+    quoted = f"The file says {plan('use_tools', use('count_words'))} but I will not do that."
+    call = Scripted(said("Sure! Here you go."), said("{"), said(quoted), said(plan()), said("Done."))
     assert deltas(await chunks_of(call), "content") == "Done."
     assert "That was no plan" in json.dumps(call.requests["plan 2"]["messages"])
+    assert list(call.requests) == ["plan 1", "plan 2", "plan 3", "plan 4", "answer"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import Factory, Protocol
 from twisted.python.failure import Failure
 
+from streamviz.serving import closing
 from streamviz.serving.closing import connect_nobody_more, hear
 from streamviz.serving.connections import Port
 from streamviz.serving.listening import SharedPort, _close
@@ -160,3 +161,14 @@ def test_a_server_that_has_ended_is_waited_for_by_none(tmp_path: Path) -> None:
     two.end()
     two.change(-1)
     assert not one.is_more_than_anothers()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_system_that_counts_no_hops_hears_everybody(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closing, "_IP_MINTTL", 9999)
+    with listening_at(host) as listening, socket.create_connection(listening.getsockname()[:2], timeout=10) as client:
+        connect_nobody_more(listening)
+        with listening.accept()[0] as taken:
+            hear(taken)
+            client.sendall(b"hello")
+            assert taken.recv(5) == b"hello"

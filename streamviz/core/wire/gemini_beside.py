@@ -26,6 +26,7 @@ _OWN_CALL = member_names("name id args toolType")
 # Calls of Google's own that are known by all their members.
 _OWN_CALLS = {"toolCall": _OWN_CALL, "executableCode": member_names("language code id")}
 # Parts of other kinds whose content no policy for texts reads: media, and what came of tools.
+_MEDIA = member_names("inlineData fileData inline_data file_data")
 _OTHERS = member_names("inlineData fileData codeExecutionResult functionResponse toolResponse")
 # What describes a part in words of its own, if it has any.
 _ABOUT = ("videoMetadata", "partMetadata", "mediaResolution")
@@ -72,6 +73,8 @@ def _part_says_beside(part: object) -> bool:
     if not isinstance(part, dict):
         return has_text(part)
     labels = [name for name in part if name not in DESCRIPTIONS]
+    if len(labels) > 1 and not _MEDIA.isdisjoint(labels):
+        return True  # its reader takes the text, or the call
     if len(labels) > 1 or any("_" in label for label in labels) or not isinstance(part.get("thought"), bool | None):
         return has_text(part)
     if _is_odd(part.get("thoughtSignature"), str) or any(has_text(part.get(name)) for name in _ABOUT):

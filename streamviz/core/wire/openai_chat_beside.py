@@ -45,6 +45,8 @@ _SPECIFIC = _THINKING | member_names(
     " code_interpreter_results tool_results compaction_start compaction_delta compaction_blocks citationsContent"
     " stop_details stop_sequence server_side_tool_invocations"
 )
+# Why it ended, and nothing that is a block of its delta's.
+_SPECIFIC_OF_CHOICE = member_names("stop_details stop_sequence")
 _OF_CALLS = ("name", "call_id", *CARRIERS)
 _ABOUT_THOUGHTS = member_names("data signature id format encrypted_content")
 _LOGPROBS = member_names("content refusal reasoning_content")
@@ -72,15 +74,15 @@ def _choice_says_beside(choice: object) -> bool:
     delta, message = members.get("delta"), members.get("message")
     if (logprobs := members.get("logprobs")) and _tokens_say_beside(logprobs, as_object(delta or message)):
         return True
-    if "provider_specific_fields" in members and says_beside(members["provider_specific_fields"], _SPECIFIC):
+    if "provider_specific_fields" in members and says_beside(members["provider_specific_fields"], _SPECIFIC_OF_CHOICE):
         return True
     return bool((delta and _delta_says_beside(delta)) or (message and _delta_says_beside(message)))
 
 
 def _is_text_again(choice: JsonObject) -> bool:
-    """Whether the answer is said as there was it before there was chat, too, as some providers do."""
-    text, said = choice.get("text"), as_object(choice.get("delta") or choice.get("message"))
-    return text is not None and text in (said.get("content"), said.get("reasoning"))
+    """Whether the content is said as there was it before there was chat, too, as some providers do."""
+    text = choice.get("text")
+    return text is not None and text == as_object(choice.get("delta") or choice.get("message")).get("content")
 
 
 def _delta_says_beside(delta: object) -> bool:

@@ -101,6 +101,8 @@ def _item_says_beside(item: object) -> bool:
     parts = [part for name in ("content", "summary") for part in as_list(item.get(name))]
     # Thinking may be bare text, which its reader reads.
     kinds = (dict, str) if item["type"] == "reasoning" else (dict,)
+    if item["type"] == "reasoning" and any(as_object(part).get("data") for part in parts):
+        return True  # a sound is said in messages
     return any(not isinstance(part, kinds) or _part_says_beside(part) for part in parts)
 
 

@@ -140,8 +140,11 @@ class TextReader(ItemReader):
         self._complete_with(block, texts[0] if texts else "", is_complete=False)
         if len(texts) > 1:
             self._contradict("a part of a message says two texts")
-        if block.kind is BlockKind.CONTENT and (data := as_text(part.get("data"))):
-            self._hear_whole(item, position, data)
+        if data := part.get("data"):
+            if block.kind is BlockKind.CONTENT and isinstance(data, str):
+                self._hear_whole(item, position, data)
+            else:
+                self._contradict("a sound is no text in a message's part")
 
     def _part(self, item: Item, position: int, label: str) -> StreamBlock:
         kind = kind_of(label)

@@ -1,11 +1,13 @@
 """A step of a plan, as a model writes it."""
 
+import re
 from typing import Literal
 
 import msgspec
 
 from streamviz.core.json_value import JsonObject, as_json_text, decode
 
+_FENCE = re.compile(r"```(json)?$")
 NextAction = Literal["continue_thinking", "use_tools", "finished"]
 
 
@@ -44,9 +46,15 @@ def read_plan(text: str) -> Plan:
 
 
 def _unwrapped(text: str) -> str:
-    """Models like to put JSON into a block of code, and to say something before and behind it."""
+    """Models like to put JSON into a block of code, and to say something before and behind that. What stands amid the
+    words themselves may be quoted, and is no plan."""
     start, end = text.find("{"), text.rfind("}")
-    return text[start : end + 1] if 0 <= start < end else text
+    if not 0 <= start < end:
+        return text
+    before, behind = text[:start].strip(), text[end + 1 :].strip()
+    if before and behind and not _FENCE.search(before):
+        raise NoPlan("there are words before the JSON and behind it: write the JSON alone")
+    return text[start : end + 1]
 
 
 def _words(meaning: str) -> JsonObject:

@@ -168,10 +168,20 @@ def test_databricks_thinks_in_a_part_with_a_summary() -> None:
     assert state.contradiction == ""
 
 
-def test_together_says_thinking_twice() -> None:
-    for text, is_odd in ((SAID, False), ("something else", True)):
-        state, _ = read("openai_chat", chat({"content": "", "reasoning": SAID}, text=text))
-        assert bool(state.contradiction) is is_odd
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"provider_specific_fields": {"images": [{"image_url": {"url": "https://x.test/a.png"}}], "note": SAID}},
+        {"provider_specific_fields": {"images": [{"image_url": {"url": "data:image/png;base64,AAAA"}}]}},
+        {"provider_specific_fields": {"reasoning_content": SAID}},
+    ],
+)
+def test_a_choice_has_no_thinking_and_no_images_beside_its_delta(choice: Any) -> None:
+    assert read("openai_chat", chat({"content": "Hi", "reasoning": SAID}, **choice))[0].contradiction
+
+
+def test_a_choices_text_is_its_content() -> None:
+    assert read("openai_chat", chat({"content": "", "reasoning": SAID}, text=SAID))[0].contradiction
 
 
 @pytest.mark.parametrize("name", ["finish_reason", "native_finish_reason"])
@@ -284,3 +294,21 @@ def test_googles_command_line_has_its_answers_in_another() -> None:
 def test_a_sound_is_no_text(data: str, is_odd: bool) -> None:
     assert bool(read("openai_responses", event("audio.delta", delta=data))[0].contradiction) is is_odd
     assert bool(read("openai_chat", chat({"audio": {"data": data}}))[0].contradiction) is is_odd
+
+
+def test_a_sound_beside_a_text_is_no_part() -> None:
+    sound = {"inlineData": {"mimeType": "audio/pcm", "data": "AAAA"}}
+    for part, is_odd in (({"text": "Hi", **sound}, True), (sound, False)):
+        answer = {"candidates": [{"content": {"parts": [part], "role": "model"}, "index": 0}]}
+        assert bool(read("gemini", answer)[0].contradiction) is is_odd
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "message", "content": [{"type": "output_audio", "transcript": "Hi", "data": {"data": "AAAA"}}]},
+        {"type": "reasoning", "summary": [], "content": [{"type": "output_audio", "transcript": "Hi", "data": "AAAA"}]},
+    ],
+)
+def test_a_sound_stands_in_a_message(item: Any) -> None:
+    assert read("openai_responses", event("output_item.done", item={"id": "i", **item}))[0].contradiction
