@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.models import Policy, PolicyVersion, Verdict
-from streamviz.records.queries.policy_holds import Holds, holds
+from streamviz.records.queries.policy_holds import Holds, holds_of
 from streamviz.records.queries.rows import rows
 
 DAY = timedelta(days=1)
@@ -68,7 +68,7 @@ def done(policy: Policy, lasts: timedelta) -> Done:
         denied_by_hand=Count("pk", filter=~Q(by="") & NOT_ALLOWED),
     )
     people = found.exclude(by="").values_list("by").annotate(times=Count("pk")).order_by("-times", "by")[:_MOST_PEOPLE]
-    return Done(**counts, hold=holds(now - lasts, now).get(policy.name), people=list(people))
+    return Done(**counts, hold=holds_of(policy.name, now - lasts, now), people=list(people))
 
 
 def recent_verdicts(policy: Policy, only: str) -> list[Verdict]:

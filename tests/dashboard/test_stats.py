@@ -174,7 +174,7 @@ def test_a_choice_keeps_the_other(cast: Cast) -> None:
 def test_it_says_when_it_took_too_long(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     lately("one")
     monkeypatch.setattr(rows, "SECONDS", 0.1)
-    monkeypatch.setattr(policy_holds, "_HOLDS", "SELECT pg_sleep(5)::text, %(since)s, %(until)s, 0")
+    monkeypatch.setattr(policy_holds, "_HOLDS_OF_ALL", "SELECT pg_sleep(5)::text, %(since)s, %(until)s, 0")
     assert "These figures took too long." in page(cast)
 
 

@@ -65,16 +65,19 @@ FROM (
     WHERE held_at >= %(since)s AND held_at < %(until)s AND coalesce(released_at, completed_at) IS NOT NULL AND {of}
 ) AS held
 """
-_OF_ONE = _HELD.format(looks="true", of="holder = %(policy)s AND %(policy)s = ANY (held_by)")
-_OF_ALL = _HELD.format(looks="(cardinality(held_by) > 1 OR released_at IS NULL)", of="true")
+_BY_ONE = "holder = %(policy)s AND %(policy)s = ANY (held_by)"
+_NEEDED = "(cardinality(held_by) > 1 OR released_at IS NULL)"
 _FIGURES = """count(*),
     percentile_cont(0.5) WITHIN GROUP (ORDER BY wait),
     percentile_cont(0.95) WITHIN GROUP (ORDER BY wait)"""
 _WAITS = f"""
-SELECT date_bin(%(step)s, held_at, %(origin)s), decider, {_FIGURES} FROM ({_OF_ONE}) AS waited
+SELECT date_bin(%(step)s, held_at, %(origin)s), decider, {_FIGURES}
+FROM ({_HELD.format(looks="true", of=_BY_ONE)}) AS waited
 GROUP BY 1, 2 ORDER BY 1, 2
 """  # noqa: S608  all our own
-_HOLDS = f"SELECT holder, {_FIGURES} FROM ({_OF_ALL}) AS waited GROUP BY 1"  # noqa: S608  all our own
+_HOLDS = f"SELECT holder, {_FIGURES} FROM ({_HELD}) AS waited GROUP BY 1"  # noqa: S608  all our own
+_HOLDS_OF_ALL = _HOLDS.format(looks=_NEEDED, of="true")
+_HOLDS_OF_ONE = _HOLDS.format(looks=_NEEDED, of=_BY_ONE)
 
 
 def waits(policy: str, since: datetime, until: datetime, step: timedelta, *, origin: datetime = ORIGIN) -> list[Waits]:
@@ -86,4 +89,10 @@ def waits(policy: str, since: datetime, until: datetime, step: timedelta, *, ori
 
 def holds(since: datetime, until: datetime) -> dict[str, Holds]:
     """The holds that began between two moments and are over, by the policy that held."""
-    return {policy: Holds(*figures) for policy, *figures in rows(_HOLDS, {"since": since, "until": until})}
+    return {policy: Holds(*figures) for policy, *figures in rows(_HOLDS_OF_ALL, {"since": since, "until": until})}
+
+
+def holds_of(policy: str, since: datetime, until: datetime) -> Holds | None:
+    """The holds of a policy that began between two moments and are over; None: there are none."""
+    found = rows(_HOLDS_OF_ONE, {"policy": policy, "since": since, "until": until})
+    return Holds(*found[0][1:]) if found else None

@@ -15,7 +15,7 @@ from streamviz.records.models import Policy, Session, Stream
 from streamviz.records.queries import names, search, streams
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place, session_page, sorted_session_page, stream_page
-from streamviz.records.queries.policy_holds import holds, waits
+from streamviz.records.queries.policy_holds import holds, holds_of, waits
 from streamviz.records.queries.statistics import Grouping, by_time, largest, policies_by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
@@ -69,7 +69,8 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "names": lambda _: (names.models(), names.tools()),
     "the oldest": lambda _: queries.oldest_stream(),
     "holds": lambda _: holds(day(30), NOW),
-    "a policy's holds": lambda _: waits("guard", day(30), NOW, timedelta(days=1)),
+    "the holds of a policy": lambda _: holds_of("guard", day(30), NOW),
+    "a policy's holds by time": lambda _: waits("guard", day(30), NOW, timedelta(days=1)),
     "statistics of policies": lambda _: policies_by_time(day(30), NOW, timedelta(days=1)),
 }
 

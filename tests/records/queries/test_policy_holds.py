@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from streamviz.records.queries.policy_holds import Decider, Holds, holds, waits
+from streamviz.records.queries.policy_holds import Decider, Holds, holds, holds_of, waits
 from tests.records.conftest import Query
 from tests.records.history import NOW, make_policy, store, story
 
@@ -65,6 +65,8 @@ def test_a_policy_is_not_charged_with_what_another_took(query: Query) -> None:
     query("UPDATE records_verdict SET at = %s WHERE number = 1", NOW + timedelta(seconds=46))
     waited = {"quick": Holds(1, 1_001_000, 1_001_000), "slow": Holds(1, 46_000_000, 46_000_000)}
     assert holds(NOW, NOW + HOUR) == waited
+    assert {name: holds_of(name, NOW, NOW + HOUR) for name in waited} == waited
+    assert holds_of("slow", NOW + HOUR, NOW + 2 * HOUR) is None
     assert {name: waits(name, NOW, NOW + HOUR, HOUR)[0].p95 for name in waited} == {"quick": 1_001_000, "slow": 46e6}
 
 
