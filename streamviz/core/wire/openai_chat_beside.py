@@ -47,7 +47,8 @@ _SPECIFIC = _THINKING | member_names(
 )
 # Why it ended, and nothing that is a block of its delta's.
 _SPECIFIC_OF_CHOICE = member_names("stop_details stop_sequence")
-_OF_CALLS = ("name", "call_id", *CARRIERS)
+# In thinking without a text: what makes a call, or should be no text.
+_NOT_READ = ("name", "call_id", *CARRIERS, "redactedContent")
 _ABOUT_THOUGHTS = member_names("data signature id format encrypted_content")
 _LOGPROBS = member_names("content refusal reasoning_content")
 _LEGACY_LOGPROBS = member_names("tokens top_logprobs")
@@ -160,7 +161,7 @@ def _thoughts(delta: JsonObject) -> Iterator[Part]:
             # The first that has a text is read, or all where none has.
             names = _DETAILS if of == "reasoning_details" else _THOUGHTS
             read = next((name for name in names if value.get(name)), "")
-            if read or of == "reasoning_details" or any(value.get(name) for name in _OF_CALLS):
+            if read or of == "reasoning_details" or any(value.get(name) for name in _NOT_READ):
                 yield value, _ABOUT_THOUGHTS | {read}
             level += ((value[name], of) for name in ([read] if read else value))
 

@@ -146,6 +146,11 @@ def test_bedrocks_thinking_is_told_again_by_litellm(members: Any) -> None:
     assert (state.contradiction, SAID in told) == ("", False)
 
 
+def test_redacted_thinking_cannot_be_read() -> None:
+    plain = {**BEDROCK, "provider_specific_fields": {"reasoningContent": {"redactedContent": "this can be read"}}}
+    assert read("openai_chat", chat(plain))[0].contradiction
+
+
 def test_thinking_that_is_told_again_is_the_same() -> None:
     other = {**BEDROCK, "provider_specific_fields": {"reasoningContent": {"text": "something else"}}}
     assert read("openai_chat", chat(other))[0].contradiction
