@@ -48,8 +48,8 @@ _SPECIFIC = _THINKING | member_names(
 # Why it ended, and nothing that is a block of its delta's.
 _SPECIFIC_OF_CHOICE = member_names("stop_details stop_sequence")
 # In thinking without a text: what makes a call, or should be no text.
-_NOT_READ = ("name", "call_id", *CARRIERS, "redactedContent")
-_ABOUT_THOUGHTS = member_names("data signature id format encrypted_content")
+_NOT_READ = ("name", "call_id", *CARRIERS, "data", "redactedContent")
+_ABOUT_THOUGHTS = member_names("signature id format encrypted_content")
 _LOGPROBS = member_names("content refusal reasoning_content")
 _LEGACY_LOGPROBS = member_names("tokens top_logprobs")
 _PART = member_names("signature annotations citations image_url input_audio audio file url data reference_ids")

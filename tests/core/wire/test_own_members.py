@@ -146,9 +146,14 @@ def test_bedrocks_thinking_is_told_again_by_litellm(members: Any) -> None:
     assert (state.contradiction, SAID in told) == ("", False)
 
 
-def test_redacted_thinking_cannot_be_read() -> None:
-    plain = {**BEDROCK, "provider_specific_fields": {"reasoningContent": {"redactedContent": "this can be read"}}}
-    assert read("openai_chat", chat(plain))[0].contradiction
+@pytest.mark.parametrize(("data", "is_odd"), [("EqQB+/==", False), ("this can be read", True)])
+def test_redacted_thinking_cannot_be_read(data: str, is_odd: bool) -> None:
+    for members in (
+        {"provider_specific_fields": {"reasoningContent": {"redactedContent": data}}},
+        {"thinking_blocks": [{"type": "redacted_thinking", "data": data}]},
+        {"reasoning_details": [{"type": "reasoning.encrypted", "data": data}]},
+    ):
+        assert bool(read("openai_chat", chat({**BEDROCK, **members}))[0].contradiction) is is_odd
 
 
 def test_thinking_that_is_told_again_is_the_same() -> None:
