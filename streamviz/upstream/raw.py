@@ -16,6 +16,9 @@ from streamviz.upstream.targets import Target
 
 CONNECT_SECONDS = 10
 READ_BYTES = 256 * 1024
+# What the kernel holds of an answer that is not read. By itself it takes up to tens of megabytes a connection, and an
+# upstream whose client reads slowly would not notice.
+SOCKET_BYTES = 1024 * 1024
 
 _KINDS = ("text/event-stream", "application/json")
 # A refusal says why in a few lines; what is longer is not read.
@@ -32,7 +35,7 @@ def new_client(silence_seconds: float) -> aiohttp.ClientSession:
     An upstream that says nothing for `silence_seconds` is given up.
     """
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
-    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, socket_factory=_bounded_socket)
     return aiohttp.ClientSession(
         connector=connector,
         timeout=timeout,
@@ -41,6 +44,12 @@ def new_client(silence_seconds: float) -> aiohttp.ClientSession:
         # Not what else happens to be installed: these are unpacked no further than is read.
         headers={"accept-encoding": "gzip, deflate"},
     )
+
+
+def _bounded_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    made = socket.socket(*address[:3])
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
+    return made
 
 
 class RawAnswer:

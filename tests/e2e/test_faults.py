@@ -225,7 +225,7 @@ def test_upstream_is_closed_when_the_client_leaves(proxied: Proxied, session: st
 
 
 def test_a_client_that_does_not_read_slows_upstream_down(proxied: Proxied, session: str) -> None:
-    body = json.dumps(asked(RAW[0], "sim/content?chunks=80000&speed=inf")).encode()
+    body = json.dumps(asked(RAW[0], "sim/content?chunks=60000&speed=inf")).encode()
     with closing(slow_client(proxied, PATHS["openai_chat"], body, session)) as client:
         head = client.recv(4096)
         [upstream] = re.findall(r"x-simulator-request: (\S+)", head.decode(), re.IGNORECASE)
@@ -233,10 +233,11 @@ def test_a_client_that_does_not_read_slows_upstream_down(proxied: Proxied, sessi
         read_to_end(client)
     progress = proxied.simulator.get_json(f"/_ended/{upstream}")
     kept = proxied.recorded(session)
+    # The sockets of both connections hold up to ten megabytes by themselves.
     assert sent < progress["bytes_sent"] * 0.8
     assert progress["closed_early"] is False
     assert kept.outcome == "completed"
-    assert kept.chunk_count == kept.frame_count > 80_000
+    assert kept.chunk_count == kept.frame_count > 60_000
 
 
 def slow_client(proxied: Proxied, path: str, body: bytes, session: str) -> socket.socket:
