@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ class Turn(NamedTuple):
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelCall:
     """A request: its fields as they read, which are never changed in place. `size` is how many bytes it came as (0
     where that is not known).
@@ -58,9 +59,9 @@ class ModelCall:
         """How many messages, or items, it has; one may be more turns than one, or none."""
         return len(as_list(self._read()[1]))
 
-    @property
+    @cached_property
     def length(self) -> int:
-        """Characters of all that the model is to read."""
+        """Characters of all that the model is to read. A long request is gone through once for all who ask."""
         return sum(map(len, some_texts(self._read(), _NO_TEXTS))) - sum(map(len, self._roles()))
 
     @property
