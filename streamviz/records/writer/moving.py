@@ -31,6 +31,8 @@ class Moving:
         self._pending = Pending(self.worker)
         self._due: list[Batch] = []
         self.is_done = False
+        # Whether the last call of `advance` left something to do that there is an end of.
+        self.has_more = False
 
     @property
     def is_behind(self) -> bool:
@@ -42,12 +44,14 @@ class Moving:
 
         Raises psycopg.Error while Postgres takes nothing; what was read is stored by a later call.
         """
+        self.has_more = False
         self._write()
         is_abandoned = folder.is_abandoned(self.journal)
         entries = self._tail.read(is_abandoned)
         for entry in entries:
             self._pending.add(entry, self._tail.number)
         is_over = is_abandoned and not entries
+        self.has_more = self.is_behind or (is_abandoned and not is_over)
         self._due = self._pending.take_due(everything or is_over)
         self._write()
         self._tail.remove_before(self._pending.oldest_segment(self._tail.number))

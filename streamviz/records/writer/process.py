@@ -107,9 +107,10 @@ class Writer:
         return self._put_off.get(journal, 0.0) > time.monotonic()
 
     def finish(self) -> None:
-        """Store all that is in the journals, unless Postgres is away, and let go."""
+        """Store all that is in the journals by now, unless Postgres is away, and let go. What servers that go on record
+        meanwhile is the next writer's: there may be no end of it."""
         try:
-            while self.turn(everything=True):
+            while self.turn(everything=True) and any(moving.has_more for moving in self._moving.values()):
                 pass
         except psycopg.Error as error:
             log.warning("Postgres cannot be written to; the rest stays in the journal: %s", error)

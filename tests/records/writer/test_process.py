@@ -19,6 +19,7 @@ from streamviz.records.database import conninfo
 from streamviz.records.ids import uuid7
 from streamviz.records.journal import folder
 from streamviz.records.journal.encoding import records_in
+from streamviz.records.journal.journal import Journal
 from streamviz.records.models import DeletedStream, Policy
 from streamviz.records.queries import streams
 from streamviz.records.recorder import AnyEntry, ChunksReceived
@@ -389,6 +390,37 @@ def test_the_beginning_and_the_end_of_a_stream_are_stored_in_the_turn_that_reads
         assert set(query("SELECT id, outcome FROM records_stream")) == {(ended, "completed"), (running, "")}
     finally:
         writer.finish()
+
+
+class Beside(Writer):
+    """Before each of its turns a server that goes on records more."""
+
+    def __init__(self, root: Path, journal: Journal, stream_id: uuid.UUID) -> None:
+        super().__init__(root, conninfo)
+        self.journal, self.stream_id, self.turns = journal, stream_id, 0
+
+    def turn(self, everything: bool = False) -> int:
+        self.journal.append(received(self.stream_id, [b"more"], self.turns))
+        self.journal.flush()
+        self.turns += 1
+        assert self.turns < 20, "it stores on and on"
+        return super().turn(everything)
+
+
+def test_told_to_stop_it_does_not_wait_for_servers_that_go_on(
+    query: Query, tmp_path: Path, stream_id: uuid.UUID
+) -> None:
+    ended, left = [uuid.uuid4() for _ in range(2)], uuid.uuid4()
+    for each in ended:
+        journal_of(tmp_path, [opened(each), closed(each)]).close()
+    journal_of(tmp_path, [opened(left), received(left, [b"x"])]).close()
+    journal = journal_of(tmp_path, [opened(stream_id)])
+    Beside(tmp_path, journal, stream_id).finish()
+    assert chunks_of(query, stream_id)
+    # What servers left that have ended is stored to its end.
+    assert folder.journals(tmp_path) == [journal.path]
+    outcomes = dict(query("SELECT id, outcome FROM records_stream"))
+    assert outcomes == {**dict.fromkeys(ended, "completed"), left: "interrupted", stream_id: ""}
 
 
 @pytest.fixture
