@@ -1,8 +1,10 @@
 """Limits of sessions bind whoever asks at once, at whichever server; keys are for the models that they name."""
 
+import threading
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -14,6 +16,19 @@ from tests.e2e.test_policies import Guarded
 from tests.services import Serving, Streamviz
 
 AT_ONCE = 50
+# One server alone, and two that share a port.
+WORKERS = 3
+IN_FORCE = "SELECT id FROM records_worker WHERE policies ? %s"
+ASKED = """
+SELECT count(DISTINCT worker) FROM records_stream JOIN records_session AS session ON session.id = session_id
+WHERE session.name = %s
+"""
+TOKENS, DOLLARS = 900, 900 * 0.6 / 1_000_000  # of one answer, at gpt-4o-mini's price
+ROUTE = "INSERT INTO records_route (name, target, base_url, credential) VALUES ('priced', 'openai/gpt-4o-mini', %s, '')"
+PRICED = (
+    b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'
+    b'data: {"id":"c","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":%d}}\n\ndata: [DONE]\n\n' % TOKENS
+)
 OVER = "SELECT id FROM records_stream WHERE id = ANY(%s::uuid[]) AND outcome <> ''"
 OF_KEY = """
 SELECT count(*) FROM records_stream WHERE outcome <> '' AND key_id = (SELECT key_id FROM records_stream WHERE id = %s)
@@ -28,8 +43,9 @@ def server(serving: Serving) -> Iterator[Guarded]:
 
 @pytest.fixture(scope="module")
 def both(server: Guarded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """The addresses of two servers on one database."""
-    other = Streamviz(Path(tmp_path_factory.mktemp("var")), {"DATABASE_URL": server.server.environment["DATABASE_URL"]})
+    """The addresses of two machines on one database."""
+    settings = {"DATABASE_URL": server.server.environment["DATABASE_URL"], "WORKERS": str(WORKERS - 1)}
+    other = Streamviz(Path(tmp_path_factory.mktemp("var")), settings)
     try:
         yield [server.server.base_url, other.start().base_url]
     finally:
@@ -42,23 +58,61 @@ def guarded(server: Guarded) -> Iterator[Guarded]:
     server.remove()
 
 
-def status(guarded: Guarded, base_url: str, session: str) -> int:
-    body = {"model": "sim/content?chunks=20&speed=20", "messages": MESSAGES, "stream": True}
+class Priced(BaseHTTPRequestHandler):
+    """A provider that bills as much as it was asked for."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(PRICED)))
+        self.end_headers()
+        self.wfile.write(PRICED)
+
+
+@pytest.fixture(scope="module")
+def priced(server: Guarded) -> Iterator[str]:
+    """A model that has a price."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Priced) as provider:
+        threading.Thread(target=provider.serve_forever, daemon=True).start()
+        server.query(ROUTE, f"http://127.0.0.1:{provider.server_port}/v1")
+        yield "priced"
+        provider.shutdown()
+
+
+def status(guarded: Guarded, base_url: str, session: str, model: str = "sim/content?chunks=20&speed=20") -> int:
+    body = {"model": model, "messages": MESSAGES, "stream": True}
+    body |= {"max_tokens": TOKENS} if model == "priced" else {}
     headers = {"authorization": f"Bearer {guarded.server.api_key}", "x-session-id": session}
     return guarded.http.post(f"{base_url}/v1/chat/completions", json=body, headers=headers).status_code
 
 
-@pytest.mark.parametrize(("limits", "most"), [({"streams": 3}, 3), ({"output_tokens": 10}, 1)])
-def test_fifty_at_once_over_two_servers(guarded: Guarded, both: list[str], limits: dict[str, float], most: int) -> None:
-    name = guarded.add("limits", {"session": limits})
-    until(lambda: len(guarded.query("SELECT id FROM records_worker WHERE policies ? %s", name)) == len(both))
+def wait_until_all_have(guarded: Guarded, policy: str) -> None:
+    until(lambda: len(guarded.query(IN_FORCE, policy)) == WORKERS)
+
+
+@pytest.mark.parametrize(
+    ("limits", "most", "model"),
+    [
+        ({"streams": 3}, 3, "sim/content?chunks=20&speed=20"),
+        ({"output_tokens": 10}, 1, "sim/content?chunks=20&speed=20"),
+        ({"output_tokens": 3.5 * TOKENS}, 4, "priced"),
+        ({"cost": 3.5 * DOLLARS}, 4, "priced"),
+    ],
+)
+def test_fifty_at_once_over_three_servers(
+    guarded: Guarded, both: list[str], priced: str, limits: dict[str, float], most: int, model: str
+) -> None:
+    wait_until_all_have(guarded, guarded.add("limits", {"session": limits}))
+    until(lambda: {status(guarded, base_url, uuid.uuid4().hex, priced) for base_url in both} == {200})
     session = uuid.uuid4().hex
     with ThreadPoolExecutor(AT_ONCE) as clients:
-        codes = list(clients.map(lambda n: status(guarded, both[n % 2], session), range(AT_ONCE)))
+        codes = list(clients.map(lambda n: status(guarded, both[n % 2], session, model), range(AT_ONCE)))
     assert set(codes) == {200, 403}
     assert codes.count(200) <= most
     until(lambda: not guarded.query("SELECT stream_id FROM records_reservation"))
-    assert status(guarded, both[0], session) == 403
+    assert status(guarded, both[0], session, model) == 403
+    until(lambda: guarded.query(ASKED, session) == [(WORKERS,)])
 
 
 def test_after_a_restart_the_counts_are_those_of_before(guarded: Guarded) -> None:
@@ -119,7 +173,7 @@ def test_a_keys_limit_is_for_all_its_calls_read_or_not(guarded: Guarded, both: l
     # The simulator has no files, which it is asked for once the route is known.
     until(lambda: all("x-streamviz-stream" in files(base_url).headers for base_url in both))
     name = guarded.add("limits", {"key": {"streams": known() + 10}, "key_period": "month"})
-    until(lambda: len(guarded.query("SELECT id FROM records_worker WHERE policies ? %s", name)) == len(both))
+    wait_until_all_have(guarded, name)
     ask = [pass_through, lambda base_url: status(guarded, base_url, uuid.uuid4().hex)]
     codes = [ask[n // 2 % 2](both[n % 2]) for n in range(16)]
     allowed = codes[: codes.index(403)]
