@@ -419,7 +419,7 @@ def test_told_to_stop_it_does_not_wait_for_servers_that_go_on(
     assert chunks_of(query, stream_id)
     # What servers left that have ended is stored to its end.
     assert folder.journals(tmp_path) == [journal.path]
-    outcomes = dict(query("SELECT id, outcome FROM records_stream"))
+    outcomes: dict[uuid.UUID, str] = dict(query("SELECT id, outcome FROM records_stream"))
     assert outcomes == {**dict.fromkeys(ended, "completed"), left: "interrupted", stream_id: ""}
 
 
