@@ -127,16 +127,10 @@ class Driver:
                     await exchange.advance()
                 await self.carry_out()
         except UpstreamError as error:
-            self._end(error)
+            exchange.ended(error)
         else:
-            self._end()
+            exchange.ended()
         await self._advance_slowly()
-
-    def _end(self, error: UpstreamError | None = None) -> None:
-        """Nothing more comes, so that it is known what of the answer had no place in the client's format."""
-        if self._answer is not None:
-            self._stream.left_out = tuple(dict.fromkeys((*self._stream.left_out, *self._answer.left_out)))
-        self.exchange.ended(error)
 
     async def _advance_slowly(self) -> None:
         """Have the policies see what came, with keep-alives where one of them may wait; it is recorded before."""
@@ -220,6 +214,8 @@ class Driver:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
         if answer is not None:
+            # Whoever ends it: now it is known what of the answer had no place in the client's format.
+            self._stream.left_out = tuple(dict.fromkeys((*self._stream.left_out, *answer.left_out)))
             answer.close()
 
 

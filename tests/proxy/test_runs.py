@@ -283,6 +283,22 @@ async def test_what_has_no_place_in_the_clients_format_is_told_of_the_run(
     assert b"AAAA" not in client.data
 
 
+async def test_what_had_no_place_is_told_of_a_run_whose_client_leaves_too(
+    worker: Worker, answering: Callable[..., Model]
+) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    drawn, *_ = said("Done.")
+    drawn["choices"][0]["delta"]["images"] = [image]
+    answering(said(plan()), [drawn, asyncio.Event()])
+    client = Client(worker, wire_format=ANTHROPIC_MESSAGES, beside={"max_tokens": 9, "tools": [F]})
+    while b"Done." not in client.data:
+        await asyncio.sleep(0)
+    client.leave()
+    await over(client, worker)
+    [run] = [stream for stream in worker.observers.feed.finished.values() if stream.executor]
+    assert (run.outcome, run.left_out) == ("client_disconnected", ("tools", "images of the answer"))
+
+
 async def test_a_models_own_name_for_what_bounds_an_answer_is_used(
     worker: Worker, answering: Callable[..., Model]
 ) -> None:

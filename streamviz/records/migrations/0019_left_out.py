@@ -8,6 +8,8 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "stream",
             "left_out",
-            models.TextField(blank=True, default="", help_text="What its provider could not take of the request."),
+            models.TextField(
+                blank=True, default="", help_text="What of its request, or of its answer, had no place where that went."
+            ),
         ),
     ]

@@ -141,7 +141,9 @@ class Stream(models.Model):
     is_named = models.BooleanField(default=False, help_text="Whether its client named the session.")
     asked = ArrayField(models.BigIntegerField(), default=list, help_text="What its parent would be known by.")
     marks = ArrayField(models.BigIntegerField(), default=list, help_text="What streams that go on from it know it by.")
-    left_out = models.TextField(default="", blank=True, help_text="What its provider could not take of the request.")
+    left_out = models.TextField(
+        default="", blank=True, help_text="What of its request, or of its answer, had no place where that went."
+    )
     request_headers = models.JSONField(
         default=dict, blank=True, help_text="Those of its request's headers that are kept."
     )
