@@ -7,7 +7,7 @@ import msgspec
 
 from streamviz.simulator.asked import Asked
 from streamviz.simulator.prose import content_tokens, tokens
-from streamviz.simulator.reply import JsonObject
+from streamviz.simulator.shapes import Shape
 from streamviz.simulator.steps import (
     Content,
     Finish,
@@ -52,11 +52,9 @@ class Pacing:
 
 class Author:
     """Collects the steps of one answer. `rng` makes every choice of words, so that a seed says all at any speed.
-    `turn` is how many answers the request has already, `shape` the schema of the JSON that it wants, if any."""
+    `turn` is how many answers the request has already, `shape` that of the JSON that it wants, if any."""
 
-    def __init__(
-        self, asked: Asked, seed: int, server_speed: float, turn: int = 0, shape: JsonObject | None = None
-    ) -> None:
+    def __init__(self, asked: Asked, seed: int, server_speed: float, turn: int = 0, shape: Shape | None = None) -> None:
         self.turn = turn
         self.shape = shape
         self.seconds = asked.seconds

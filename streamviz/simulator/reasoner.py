@@ -1,9 +1,9 @@
-"""The scenario `reasoner`: where it is asked for a plan it answers with the next step of one, else with a text, or with
-whatever other JSON it is asked for."""
+"""The scenario `reasoner`: where it is asked for a plan, as its text or as the arguments of a tool, it answers with the
+next step of one, else with a text, or with whatever other JSON it is asked for."""
 
 from streamviz.simulator.author import Author, arguments_json
 from streamviz.simulator.reply import JsonObject
-from streamviz.simulator.shapes import example_of
+from streamviz.simulator.shapes import Shape, example_of
 
 DEFAULT_STEPS = 3
 _THOUGHTS = (
@@ -18,13 +18,19 @@ _ANSWER = "I counted the words twice, once by sentence and once as a whole, and 
 
 def write(author: Author) -> None:
     """A step of a plan: all but the last use two tools side by side."""
-    if author.shape is None:
+    shape = author.shape
+    if shape is None:
         author.say_text(_ANSWER)
-    elif _PLAN in arguments_json(author.shape):
-        author.say_text(arguments_json(_step(author)))
+    elif shape.tool:
+        author.call(0, shape.tool, _json_of(shape, author))
     else:
-        author.say_text(arguments_json(example_of(author.shape, _ANSWER)))
-    author.finish("stop")
+        author.say_text(arguments_json(_json_of(shape, author)))
+    author.finish("tool_calls" if shape and shape.tool else "stop")
+
+
+def _json_of(shape: Shape, author: Author) -> object:
+    is_plan = _PLAN in arguments_json(shape.schema)
+    return _step(author) if is_plan else example_of(shape.schema, _ANSWER)
 
 
 def _step(author: Author) -> JsonObject:

@@ -9,7 +9,7 @@ from streamviz.simulator.asked import Asked
 from streamviz.simulator.author import Author, arguments_json
 from streamviz.simulator.errors import ProviderError
 from streamviz.simulator.prose import REFUSALS, THOUGHTS, tokens
-from streamviz.simulator.reply import JsonObject
+from streamviz.simulator.shapes import Shape
 from streamviz.simulator.steps import Content, Cut, Fail, Garbage, Refusal, Script, WholeTools
 from streamviz.simulator.tools import dangerous_call, harmless_call, hostile_call, read_file_call
 
@@ -219,7 +219,7 @@ def listing() -> dict[str, str]:
 
 
 def write_script(
-    asked: Asked, seed: int, input_tokens: int, server_speed: float, turn: int = 0, shape: JsonObject | None = None
+    asked: Asked, seed: int, input_tokens: int, server_speed: float, turn: int = 0, shape: Shape | None = None
 ) -> Script:
     """The script of a scenario, for a request that has `turn` answers already, and wants JSON of a `shape` or text.
     Raises ProviderError: 404 for an unknown one, its own for an `error-…` one."""

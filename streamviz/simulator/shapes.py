@@ -1,4 +1,7 @@
-"""The JSON that a chat request asks for: of what shape it is to be, and an example of one."""
+"""The JSON that a request of any format asks for: of what shape it is to be, and an example of one."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -9,23 +12,69 @@ _DEEPEST = 20
 _SIMPLEST: JsonObject = {"integer": 1, "number": 1, "boolean": True, "null": None, "array": [], "object": {}}
 
 
-def shape_of(request: JsonObject) -> JsonObject | None:
-    """The schema of the JSON that a chat request wants; where any object will do, `description` has what the
-    model is told of that. None where it wants text."""
-    wanted = request.get("response_format")
-    match wanted:
-        case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
-            return schema
-        case {"type": "json_schema" | "json_object"}:
-            return {"type": "object", "description": _instructions(request.get("messages"))}
+class Shape(NamedTuple):
+    """The schema of the JSON that a request wants. `tool` names the tool whose arguments that is to be; it is empty
+    where it is to be the answer's text."""
+
+    schema: JsonObject
+    tool: str = ""
+
+
+def shape_of(request: JsonObject) -> Shape | None:
+    """What a request wants; where any object will do, the schema's `description` has what the model is told of that.
+    None where it wants text."""
+    match request:
+        case {"tool_choice": {"function": {"name": str(name)}} | {"name": str(name)}} | {
+            "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [str(name)]}}
+        }:
+            return Shape(_parameters(request, name), name)
+        case (
+            {"response_format": {"type": "json_schema", "json_schema": {"schema": dict(schema)}}}
+            | {"text": {"format": {"type": "json_schema", "schema": dict(schema)}}}
+            | {"output_config": {"format": {"type": "json_schema", "schema": dict(schema)}}}
+            | {"output_format": {"type": "json_schema", "schema": dict(schema)}}
+            | {"generationConfig": {"responseJsonSchema": dict(schema)}}
+            | {"generationConfig": {"responseSchema": dict(schema)}}
+        ):
+            return Shape(schema)
+        case (
+            {"response_format": {"type": "json_schema" | "json_object"}}
+            | {"text": {"format": {"type": "json_object"}}}
+            | {"generationConfig": {"responseMimeType": "application/json"}}
+        ):
+            return Shape({"type": "object", "description": _instructions(request)})
         case _:
             return None
 
 
-def _instructions(messages: object) -> str:
-    turns = messages if isinstance(messages, list) else []
-    told = [turn for turn in turns if isinstance(turn, dict) and turn.get("role") in ("system", "developer")]
-    return msgspec.json.encode(told).decode()
+def _parameters(request: JsonObject, name: str) -> JsonObject:
+    """The schema of the arguments of one of the request's tools."""
+    for tool in _declared(request.get("tools")):
+        match tool:
+            case (
+                {"function": {"name": found, "parameters": dict(schema)}}
+                | {"name": found, "parameters": dict(schema)}
+                | {"name": found, "input_schema": dict(schema)}
+            ) if found == name:
+                return schema
+    return {}
+
+
+def _declared(tools: object) -> Iterator[object]:
+    """Each tool; Gemini has some together."""
+    for tool in tools if isinstance(tools, list) else ():
+        match tool:
+            case {"functionDeclarations": list(declared)}:
+                yield from declared
+            case _:
+                yield tool
+
+
+def _instructions(request: JsonObject) -> str:
+    turns = request.get("messages", request.get("input"))
+    said = turns if isinstance(turns, list) else []
+    told = [turn for turn in said if isinstance(turn, dict) and turn.get("role") in ("system", "developer")]
+    return msgspec.json.encode([*told, request.get("instructions"), request.get("systemInstruction")]).decode()
 
 
 def example_of(schema: JsonObject, text: str) -> object:
@@ -48,7 +97,7 @@ def _example(schema: object, root: JsonObject, text: str, depth: int) -> object:
         case {"properties": dict(properties)}:
             return {name: _example(each, root, text, depth - 1) for name, each in properties.items()}
         case {"type": str(type)} | {"type": [str(type), *_]}:
-            return _SIMPLEST.get(type, text)
+            return _SIMPLEST.get(type.lower(), text)  # Gemini's are in capitals
         case _:
             return text
 
