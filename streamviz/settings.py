@@ -91,8 +91,10 @@ STORE_PASSED_THROUGH = environment.flag("STORE_PASSED_THROUGH", default=False)
 # Sites whose pages may call models from a browser, with a key of their own; `*` for all.
 CORS_ORIGINS = frozenset(environment.words("CORS_ORIGINS"))
 
-# How many streams' events one key, or one user, may read at once from one server.
+# How many streams' events one key, or one user, may read at once from one server, and all of them together: to read
+# one that runs takes about a hundredth of a core.
 EVENT_READERS = environment.count("EVENT_READERS", 16)
+EVENT_READERS_TOTAL = environment.count("EVENT_READERS_TOTAL", 64)
 
 # An upstream that says nothing for so long is given up.
 UPSTREAM_SILENCE_SECONDS = environment.seconds("UPSTREAM_SILENCE_SECONDS", 300.0)

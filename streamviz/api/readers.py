@@ -15,7 +15,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.http import parse_cookie
 
-from streamviz.core.errors import RequestError
+from streamviz.core.errors import RequestError, Unavailable
 from streamviz.live.access import VIEW_STREAMS, user_now
 from streamviz.proxy import http
 from streamviz.proxy.worker import Worker
@@ -108,10 +108,13 @@ def _is_new(stream_id: UUID) -> bool:
 
 @contextmanager
 def counted(reader: Reader) -> Iterator[None]:
-    """While this lasts they read one stream more. Raises RequestError (429) where they read enough."""
+    """While this lasts they read one stream more. Raises RequestError (429) where they read enough, and Unavailable
+    where all readers together do."""
     if _reading[reader.name] >= settings.EVENT_READERS:
         message = f"You read {settings.EVENT_READERS} streams already, and no more may be read at once."
         raise RequestError(429, message, kind="rate_limit_error", headers={"retry-after": "5"})
+    if _reading.total() >= settings.EVENT_READERS_TOTAL:
+        raise Unavailable("as many streams' events are read as one server may have readers")
     _reading[reader.name] += 1
     try:
         yield

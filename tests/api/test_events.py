@@ -271,6 +271,19 @@ async def test_a_reader_who_leaves_is_noticed_and_makes_room(recorder: Recorder,
     assert (await read(recorder).whole()).status == 200
 
 
+async def test_a_server_has_no_more_readers_than_it_bears_whoever_they_are(
+    recorder: Recorder, settings: LazySettings
+) -> None:
+    settings.EVENT_READERS_TOTAL = 1
+    path, session = f"/api/streams/{recorder.id}/events", await database_sync_to_async(cookie)("bob")
+    first = read(recorder)
+    await first.until(lambda: first.body)
+    assert (await Call(path, cookie=f"sessionid={session}").whole()).status == 503
+    await first.leave()
+    recorder.end()
+    assert (await Call(path, cookie=f"sessionid={session}").whole()).status == 200
+
+
 async def test_a_key_that_is_revoked_reads_no_further(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events_module, "RECHECK_SECONDS", 0.0)
     call = read(recorder)
