@@ -1,4 +1,4 @@
-"""Runs as their clients have them: through the vendors' SDKs, with tools, a hold, and clients that leave."""
+"""Runs as their clients have them: through the vendors' SDKs, with tools."""
 
 import json
 from collections.abc import Iterator
@@ -73,16 +73,6 @@ def test_both_sdks_read_runs_in_their_formats(proxied: Proxied) -> None:
         assert [block.type for block in message.content] == ["thinking", "text"]
         with sdk.messages.stream(model=model, max_tokens=900, messages=MESSAGES) as stream:
             assert stream.get_final_text() == SAID
-
-
-def test_a_client_that_leaves_ends_all_of_it(proxied: Proxied) -> None:
-    model, session = "sim/reasoner?speed=inf&seconds=3600", "left"
-    body = {"model": model, "messages": MESSAGES, "stream": True}
-    with proxied.posting(body, x_session_id=session, x_streamviz_executor="reasoning") as response:
-        assert next(response.iter_lines())
-    calls = calls_of(proxied, session, 2)
-    assert [call[0] for call in calls] == ["plan 1", "tools 1"]
-    assert not proxied.open_upstream()
 
 
 def test_a_key_that_may_not_choose_is_refused(proxied: Proxied) -> None:
