@@ -11,6 +11,7 @@ import aiohttp
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import as_json_text, as_object, as_text, decode, encode
+from streamviz.upstream.quoted_keys import QuotedKey
 from streamviz.upstream.refusals import told_headers, without
 from streamviz.upstream.targets import Target
 
@@ -54,7 +55,7 @@ def _bounded_socket(address: aiohttp.AddrInfoType) -> socket.socket:
 
 class RawAnswer:
     """A provider's answer as it is sent; it is given up where nothing comes for `silence_seconds`. `key` is the
-    credential of the call."""
+    credential of the call, which is masked where the answer quotes it."""
 
     left_out: tuple[str, ...] = ()
 
@@ -62,6 +63,7 @@ class RawAnswer:
         self._response = response
         self.status = response.status
         self.headers: Mapping[str, str] = passed_on(response.headers, key)
+        self._quoted = QuotedKey(key)
         self._loop = asyncio.get_running_loop()
         self._silence_seconds = silence_seconds
         self._waits_since: float | None = None
@@ -74,6 +76,15 @@ class RawAnswer:
         return self
 
     async def __anext__(self) -> bytes:
+        while data := await self._read():
+            if told := self._quoted.without(data):
+                return told
+        if rest := self._quoted.rest():
+            return rest
+        raise StopAsyncIteration
+
+    async def _read(self) -> bytes:
+        """The next bytes; empty at the end."""
         self._waits_since = self._loop.time()
         try:
             data = await self._response.content.readany()
@@ -82,8 +93,6 @@ class RawAnswer:
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamError(502, f"upstream cut off the response: {_words(error)}") from error
         self._waits_since = None
-        if not data:
-            raise StopAsyncIteration
         return data
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ from streamviz.upstream.chat_requests import as_chat_request, speaks_messages, s
 from streamviz.upstream.chat_stream import ChatChunk, ChatStream
 from streamviz.upstream.fitting import fit
 from streamviz.upstream.lite import litellm
+from streamviz.upstream.quoted_keys import QuotedKey
 from streamviz.upstream.refusals import as_upstream_error
 from streamviz.upstream.targets import Target
 
@@ -41,7 +42,7 @@ class Opened(NamedTuple):
 class TranslatedAnswer:
     """An answer whose bytes are written here: server-sent events for a stream, else one JSON body.
 
-    `key` is the credential of the call, which no error tells, and `fitted` what was left out of the request.
+    `key` is the credential of the call, which nothing of it tells, and `fitted` what was left out of the request.
     """
 
     status = 200
@@ -66,14 +67,15 @@ class TranslatedAnswer:
         return self._fitted if self._translator is None else self._fitted + self._translator.left_out
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        quoted = QuotedKey(self._key)
         try:
             while True:
                 async with asyncio.timeout(self._silence_seconds):
                     piece = await anext(self._pieces, None)
+                if told := quoted.rest() if piece is None else quoted.without(piece):
+                    yield told
                 if piece is None:
                     return
-                if piece:
-                    yield piece
                 # What LiteLLM has buffered comes without a pause: other streams must not wait for its end.
                 await asyncio.sleep(0)
         except TimeoutError as error:
