@@ -25,7 +25,7 @@ from streamviz.core.events import (
     StreamFinished,
     UsageUpdated,
 )
-from streamviz.core.sse import is_ambiguous
+from streamviz.core.sse import is_ambiguous, write_event
 
 ChunkT = TypeVar("ChunkT", bound="Chunk")
 MessageT = TypeVar("MessageT")
@@ -45,6 +45,8 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     raw: bytes
     data: bytes | None
     name: str = ""
+    is_cut: bool = False
+    """Whether it is less than upstream sent: what its format has no words for is left out."""
 
 
 class Beside(NamedTuple):
@@ -56,9 +58,9 @@ class Beside(NamedTuple):
 
 
 class _Prepared(NamedTuple):
-    """What is known of a chunk with this data before it is taken in; for a payload stands why it is not read."""
+    """What is known of a chunk before it is taken in; for a payload stands why it is not read."""
 
-    data: bytes
+    chunk: Chunk
     is_ambiguous: bool
     payload: object
     beside: Beside
@@ -119,9 +121,10 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         self._prepared: _Prepared | None = None
         self._started: Counter[tuple[BlockKind, int]] = Counter()
 
-    def prepare(self, chunk: ChunkT) -> None:
-        """Do what takes longest of `aggregate`, which is to be called with the same chunk next. The state is left
-        alone, so that another thread may do this."""
+    def prepare(self, chunk: ChunkT, *, leave_out: bool = False) -> None:
+        """Do what takes longest of `aggregate`, which is to be called with `prepared` of the same chunk next. The state
+        is left alone, so that another thread may do this. With `leave_out` that is without what its format has no
+        words for, where the rest can be told apart from it."""
         data = chunk.data
         if not data or data.startswith(DONE):
             return
@@ -134,7 +137,26 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
             payload = error
         except Exception:  # `aggregate` fails in the same way, and tells of it.
             return
-        self._prepared = _Prepared(data, self._may_be_another(chunk), payload, beside)
+        self._prepared = _Prepared(chunk, self._may_be_another(chunk), payload, beside)
+        if leave_out and beside.says:
+            self._prepared = self._left_of(self._prepared)
+
+    def prepared(self, chunk: ChunkT) -> Chunk:
+        """The chunk as it was prepared: itself, unless something is left out."""
+        return chunk if self._prepared is None else self._prepared.chunk
+
+    def _left_of(self, prepared: _Prepared) -> _Prepared:
+        """What of it goes on: all, where it stays suspect whatever is left out."""
+        chunk, is_ambiguous, payload, beside = prepared
+        if is_ambiguous or not isinstance(payload, dict):
+            return prepared
+        known = self._known_of(payload, chunk.name)
+        if self._says_beside(known, chunk.name):
+            return prepared
+        data = json_value.encode(known)
+        raw = data if _is_whole(chunk) else write_event(data, chunk.name)
+        cut = msgspec.structs.replace(chunk, raw=raw, data=data, is_cut=True)
+        return _Prepared(cut, False, known, Beside(False, beside.told))
 
     def aggregate(self, chunk: ChunkT) -> list[StreamEvent]:
         """Take a chunk in and give its events. Raises AlreadyComplete after close() or build(), UpstreamError for more
@@ -146,7 +168,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         state = self.state
         state.begin_chunk(chunk.seq, chunk.received_at)
         prepared, self._prepared = self._prepared, None
-        if prepared is not None and prepared.data is not chunk.data:
+        if prepared is not None and prepared.chunk.data is not chunk.data:
             prepared = None
         if self._may_be_another(chunk) if prepared is None else prepared.is_ambiguous:
             self._contradict("an event may be taken for another")
@@ -200,7 +222,20 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
 
     def _look_beside(self, payload: json_value.JsonObject, name: str) -> Beside:
         """Look where `_read` does not. The state is left alone."""
-        return Beside()
+        told = self._told_beside(payload, name)
+        return Beside(self._says_beside(payload, name), told)
+
+    def _told_beside(self, payload: json_value.JsonObject, name: str) -> Sequence[Told]:
+        """What it tells of the answer itself that was not told before."""
+        return ()
+
+    def _says_beside(self, payload: json_value.JsonObject, name: str) -> bool:
+        """Whether it has text, or a call, where `_read` does not look."""
+        return False
+
+    def _known_of(self, payload: json_value.JsonObject, name: str) -> json_value.JsonObject:
+        """The payload without members that its format does not have and that say something."""
+        return payload
 
     def _leave_off(self) -> None:
         """The input has ended: what came of open blocks, and is in none yet, is theirs."""

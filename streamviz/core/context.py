@@ -11,10 +11,14 @@ from streamviz.core.request import ModelCall
 from streamviz.core.tokens import Tokens
 
 UPSTREAM = "upstream"
+OURSELVES = "streamviz"
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """What goes to the client: a chunk of upstream's (`seq` is its number) or bytes that a policy made."""
+    """What goes to the client: a chunk of upstream's (`seq` is its number) or bytes that a policy made.
+
+    A chunk of which something is left out has its number too, and OURSELVES for its origin.
+    """
 
     raw: bytes
     seq: int | None
@@ -91,8 +95,8 @@ class StreamingContext:
         return (self.now() - self.began_at) / 1_000_000 if self.began_at else 0.0
 
     def send(self, chunk: Chunk) -> None:
-        """Let a chunk of upstream's through, untouched."""
-        self.outbox.append(Frame(chunk.raw, chunk.seq))
+        """Let a chunk of upstream's through, as it is."""
+        self.outbox.append(Frame(chunk.raw, chunk.seq, OURSELVES if chunk.is_cut else UPSTREAM))
 
     def send_made(self, raw: bytes, origin: str) -> None:
         """Send bytes that upstream did not; `origin` names the policy that made them."""

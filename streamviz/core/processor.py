@@ -34,8 +34,9 @@ class StreamProcessor:
     """Keeps a stream's state and calls `on_chunk(chunk, state, context)` for each chunk once the state has taken it in.
 
     At the end of input it calls back once more with None as the chunk: blocks that nothing else ended complete then.
-    With `is_enforcing`, where a policy acts on the stream, it ends before a chunk that contradicts what came before, or
-    at which streamviz itself fails. Long chunks are read `aside`, as far as that changes nothing that others see.
+    With `is_enforcing`, where a policy acts on the stream, members that its format does not have and that say something
+    are left out of chunks, and it ends before one that contradicts what came before, or at which streamviz itself
+    fails. Long chunks are read `aside`, as far as that changes nothing that others see.
     """
 
     def __init__(
@@ -83,7 +84,10 @@ class StreamProcessor:
             if context.is_terminated or (state.is_suspect and self.is_broken):
                 return
             if chunk.data is not None and len(chunk.data) > LONG_BYTES:
-                await self._aside(partial(self._aggregator.prepare, chunk))
+                await self._aside(partial(self._aggregator.prepare, chunk, leave_out=self._is_enforcing))
+            elif self._is_enforcing:
+                self._aggregator.prepare(chunk, leave_out=True)
+            chunk = self._aggregator.prepared(chunk)
             try:
                 self._aggregator.aggregate(chunk)
                 if not (state.is_suspect and self.is_broken):

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 
 from streamviz.core.chain import PolicyChain
-from streamviz.core.context import UPSTREAM, Frame
+from streamviz.core.context import OURSELVES, UPSTREAM, Frame
 from streamviz.core.errors import ClientFacingError, NotRecorded, UpstreamError
 from streamviz.core.events import PROCESSING_ERROR, StreamFailed
 from streamviz.core.judgements import Answer
@@ -18,7 +18,6 @@ from streamviz.exchange.commands import Begin, CloseUpstream, Command, CutOff, F
 from streamviz.exchange.life import Event, State
 from streamviz.exchange.progress import Progress
 from streamviz.exchange.reading import Reading
-from streamviz.records.recorder import OURSELVES
 
 # A client that takes so long to take what it was sent is not reading.
 _SLOW_US = 250_000

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.context import Frame
+from streamviz.core.context import OURSELVES, UPSTREAM, Frame
 from streamviz.core.sse import SSEEvent
 from streamviz.exchange.stream import LiveStream
-from streamviz.records.recorder import OURSELVES, AnyEntry, ChunksReceived, FramesSent, VerdictsGiven
+from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, VerdictsGiven
 
 
 class Tape:
@@ -36,7 +36,7 @@ class Tape:
         stream.frame_count += len(frames)
         stream.last_sent_at = now
         for frame in frames:
-            if frame.seq is not None:
+            if frame.seq is not None and frame.origin == UPSTREAM:
                 stream.passed_seqs.append(frame.seq)
                 stream.passed_at.append(now)
             else:

@@ -4,12 +4,11 @@ import logging
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.composer import Composer
-from streamviz.core.context import Frame
+from streamviz.core.context import OURSELVES, Frame
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.core.wire_format import WireFormat
-from streamviz.records.recorder import OURSELVES
 
 log = logging.getLogger(__name__)
 

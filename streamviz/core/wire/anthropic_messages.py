@@ -4,14 +4,15 @@ Format: https://docs.anthropic.com/en/api/messages-streaming. Blocks are numbere
 leave out starts and stops, and a message may come with its content, or its stop reason, in its very first event.
 """
 
+from collections.abc import Sequence
 from itertools import islice
 
-from streamviz.core.aggregator import Aggregator, Beside, Chunk
-from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.blocks import StreamBlock, Told, ToolCallStreamBlock
 from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text
-from streamviz.core.wire.anthropic_messages_beside import messages_say_beside
+from streamviz.core.wire.anthropic_messages_beside import messages_known_of, messages_say_beside
 from streamviz.core.wire.anthropic_messages_calls import arguments_of, is_call, says_twice, tool_name
 from streamviz.core.wire.anthropic_messages_message import build_message, parts_of
 from streamviz.core.wire.arguments import as_arguments
@@ -72,10 +73,15 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._placed: set[int] = set()
         self._with_input: set[int] = set()
 
-    def _look_beside(self, payload: JsonObject, name: str) -> Beside:
+    def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
         self._envelope.read_message(payload, as_text(payload.get("type")) or name)
-        says = self._envelope.is_odd or messages_say_beside(payload, name)
-        return Beside(says, self._envelope.take())
+        return self._envelope.take()
+
+    def _says_beside(self, payload: JsonObject, name: str) -> bool:
+        return self._envelope.is_odd or messages_say_beside(payload, name)
+
+    def _known_of(self, payload: JsonObject, name: str) -> JsonObject:
+        return messages_known_of(payload, name)
 
     def _read(self, payload: JsonObject, name: str) -> None:
         word = as_text(payload.get("type")) or name

@@ -1,7 +1,17 @@
 """What a message or its events say where their reader does not look (`beside.py`)."""
 
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
-from streamviz.core.wire.beside import WORDS, has_text, is_odd, known_says_beside, member_names, says_beside
+from streamviz.core.wire.beside import (
+    WORDS,
+    has_text,
+    is_odd,
+    known_says_beside,
+    left_of,
+    left_of_known,
+    member_names,
+    replaced,
+    says_beside,
+)
 
 _EVENTS = {
     "message_start": member_names("message"),
@@ -48,6 +58,27 @@ def messages_say_beside(payload: JsonObject, name: str) -> bool:
     message = as_object(payload.get("message"))
     block = payload.get("content_block")
     return _content_says_beside(message) or known_says_beside(block, BLOCKS) or _is_no_text(block)
+
+
+def messages_known_of(payload: JsonObject, name: str) -> JsonObject:
+    """The payload without members that the format does not have and that say anything."""
+    kind = as_text(payload.get("type")) or name
+    if kind == "content_block_delta":
+        return replaced(left_of(payload, _EVENTS[kind]), "delta", lambda delta: left_of_known(delta, DELTAS))
+    if "content" in payload:
+        return _known_message(payload)
+    known = left_of(payload, _EVENTS.get(kind, frozenset()))
+    if kind == "message_delta":
+        known = replaced(known, "delta", lambda delta: left_of(as_object(delta), _END))
+    return replaced(replaced(known, "message", _known_message), "content_block", _known_block)
+
+
+def _known_message(message: object) -> JsonObject:
+    return replaced(left_of(as_object(message), _MESSAGE), "content", _known_block)
+
+
+def _known_block(block: object) -> object:
+    return left_of_known(block, BLOCKS)
 
 
 def _content_says_beside(message: JsonObject) -> bool:

@@ -8,9 +8,10 @@ One without any type may say nothing, where its format has types.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 
+from streamviz.core.calls import CARRIERS
 from streamviz.core.json_value import JsonObject, as_object, as_text, levels
 
 # A reason that an answer ended, with the provider's own behind it.
@@ -32,6 +33,8 @@ _USUAL = frozenset(
 _NAMES = frozenset({"id", "name", "call_id", "server_name", "signature", "data"})
 _OPAQUE = frozenset({"encrypted_content"})
 _NAMES_AND_OPAQUE = _NAMES | _OPAQUE
+# What calls are made of is judged, or ends the stream.
+_OF_CALLS = frozenset({"name", "call_id", *CARRIERS})
 Part = tuple[object, frozenset[str]]
 
 
@@ -131,6 +134,29 @@ def has_words(part: object) -> bool:
         return True  # neither names a tool: some clients may take it for a call
     has_own = has_own_texts(kind) and not kind.endswith(("_result", "_output"))  # no vendor's have theirs there
     return not has_own and any(has_text(members[name]) for name in WORDS if name in members)
+
+
+def left_of(part: JsonObject, known: frozenset[str]) -> JsonObject:
+    """The object without members that are not `known` and that say anything, unless that may be a call."""
+    return {
+        name: value
+        for name, value in part.items()
+        if name in known or name in _OF_CALLS or not says_beside({name: value}, frozenset())
+    }
+
+
+def left_of_known(part: object, kinds: dict[str, frozenset[str]]) -> object:
+    """So much of an object whose known members depend on its type; all of one of unknown type."""
+    known = kinds.get(as_text(as_object(part).get("type")))
+    return part if known is None or not isinstance(part, dict) else left_of(part, known)
+
+
+def replaced(members: JsonObject, name: str, by: Callable[[object], object]) -> JsonObject:
+    """The object with what `by` makes of one of its members, or of each where that is a list."""
+    value = members.get(name)
+    if isinstance(value, list):
+        return {**members, name: [by(each) for each in value]}
+    return {**members, name: by(value)} if isinstance(value, dict) else members
 
 
 def known_says_beside(part: object, kinds: dict[str, frozenset[str]]) -> bool:

@@ -6,10 +6,11 @@ for each. A call comes whole, or in pieces that each say where in the arguments 
 they are kept apart from it and put together by `build()`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from streamviz.core.aggregator import Aggregator, Beside, Chunk
-from streamviz.core.blocks import StreamBlock
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.blocks import StreamBlock, Told
 from streamviz.core.calls import name_of
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
@@ -20,6 +21,7 @@ from streamviz.core.wire.gemini_beside import (
     DESCRIPTIONS,
     has_other_lines,
     is_out_of_place,
+    known_of,
     own_arguments,
     says_beside,
 )
@@ -99,10 +101,15 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
     def _is_ambiguous(self, chunk: Chunk) -> bool:
         return has_other_lines(chunk.raw) or super()._is_ambiguous(chunk)
 
-    def _look_beside(self, payload: JsonObject, name: str) -> Beside:
+    def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
         self._envelope.read_gemini(payload)
-        says = self._envelope.is_odd or says_beside(payload)
-        return Beside(says, self._envelope.take())
+        return self._envelope.take()
+
+    def _says_beside(self, payload: JsonObject, name: str) -> bool:
+        return self._envelope.is_odd or says_beside(payload)
+
+    def _known_of(self, payload: JsonObject, name: str) -> JsonObject:
+        return known_of(payload)
 
     def _read_part(self, candidate: _Candidate, part: JsonObject) -> None:
         is_text, call = isinstance(part.get("text"), str), part.get("functionCall")

@@ -7,7 +7,7 @@ and the first candidate of a chunk for the answer.
 import re
 
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object
-from streamviz.core.wire.beside import has_text, member_names
+from streamviz.core.wire.beside import has_text, left_of, member_names, replaced
 
 # What describes a part and is not its content.
 DESCRIPTIONS = ("thought", "thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution")
@@ -28,6 +28,8 @@ _OWN_CALLS = {"toolCall": _OWN_CALL, "executableCode": member_names("language co
 # Parts of other kinds whose content no policy for texts reads: media, and what came of tools.
 _MEDIA = member_names("inlineData fileData inline_data file_data")
 _OTHERS = member_names("inlineData fileData codeExecutionResult functionResponse toolResponse")
+# What a part may be, beside media in either spelling.
+_PART = _MEDIA | _OTHERS | _OWN_CALLS.keys() | frozenset(DESCRIPTIONS) | {"text", "functionCall", "function_call"}
 # What describes a part in words of its own, if it has any.
 _ABOUT = ("videoMetadata", "partMetadata", "mediaResolution")
 
@@ -43,6 +45,31 @@ def says_beside(payload: JsonObject) -> bool:
     if "candidates" not in payload and isinstance(inner, dict):
         return _beside(payload, _TOP | {"response", "metadata"}) or _answer_says_beside(inner)
     return _answer_says_beside(payload)
+
+
+def known_of(payload: JsonObject) -> JsonObject:
+    """The payload without members that the format does not have and that say anything."""
+    inner = payload.get("response")
+    if "candidates" not in payload and isinstance(inner, dict):
+        return {**left_of(payload, _TOP | {"response", "metadata"}), "response": known_of(inner)}
+    return replaced(left_of(payload, _TOP), "candidates", _known_candidate)
+
+
+def _known_candidate(candidate: object) -> object:
+    if not isinstance(candidate, dict):
+        return candidate
+    return replaced(left_of(candidate, _CANDIDATE), "content", _known_content)
+
+
+def _known_content(content: object) -> JsonObject:
+    return replaced(left_of(as_object(content), _CONTENT), "parts", _known_part)
+
+
+def _known_part(part: object) -> object:
+    """Of a text, or a call, all that is not known."""
+    if not isinstance(part, dict) or not ("text" in part or "functionCall" in part):
+        return part
+    return left_of(part, _PART)
 
 
 def is_out_of_place(candidate: JsonObject, position: int) -> bool:

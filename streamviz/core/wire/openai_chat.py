@@ -4,16 +4,17 @@ Format: https://platform.openai.com/docs/api-reference/chat-streaming. What prov
 taken from recorded streams: thinking in five different fields, calls without index or id, empty strings everywhere.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from streamviz.core.aggregator import Aggregator, Beside, Chunk
-from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.blocks import StreamBlock, Told, ToolCallStreamBlock
 from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
 from streamviz.core.media import CHAT_PARTS
 from streamviz.core.wire.envelope import Envelope
-from streamviz.core.wire.openai_chat_beside import chat_says_beside
+from streamviz.core.wire.openai_chat_beside import chat_known_of, chat_says_beside
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, Places, legacy_piece, piece_of
 from streamviz.core.wire.openai_chat_message import build_message
 from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, part_text, thinking_in
@@ -65,10 +66,15 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         # Calls whose arguments came as JSON rather than as text.
         self._as_objects: set[int] = set()
 
-    def _look_beside(self, payload: JsonObject, name: str) -> Beside:
+    def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
         self._envelope.read_chat(payload)
-        says = self._envelope.is_odd or chat_says_beside(payload)
-        return Beside(says, self._envelope.take())
+        return self._envelope.take()
+
+    def _says_beside(self, payload: JsonObject, name: str) -> bool:
+        return self._envelope.is_odd or chat_says_beside(payload)
+
+    def _known_of(self, payload: JsonObject, name: str) -> JsonObject:
+        return chat_known_of(payload)
 
     def _read(self, payload: JsonObject, name: str) -> None:
         if not self._has_id:

@@ -12,8 +12,10 @@ from streamviz.core.wire.beside import (
     has_text,
     is_odd,
     is_word,
+    left_of,
     member_names,
     names_a_speaker,
+    replaced,
     says_beside,
 )
 from streamviz.core.wire.openai_chat_thinking import THINKING_FIELDS
@@ -64,6 +66,23 @@ def chat_says_beside(payload: JsonObject) -> bool:
     """Whether a chunk, or a whole completion, says anything where nobody reads it."""
     choices = payload.get("choices")
     return any(map(_choice_says_beside, choices)) if isinstance(choices, list) else has_text(choices)
+
+
+def chat_known_of(payload: JsonObject) -> JsonObject:
+    """The payload without members of its choices and messages that the format does not have and that say anything."""
+    return replaced(payload, "choices", _known_choice)
+
+
+def _known_choice(choice: object) -> object:
+    if not isinstance(choice, dict):
+        return choice
+    known = left_of(choice, _CHOICE_AGAIN if _is_text_again(choice) else _CHOICE)
+    return replaced(replaced(known, "delta", _known_delta), "message", _known_delta)
+
+
+def _known_delta(delta: object) -> object:
+    known = left_of(as_object(delta), _DELTA)
+    return replaced(known, "provider_specific_fields", lambda specific: left_of(as_object(specific), _SPECIFIC))
 
 
 def _choice_says_beside(choice: object) -> bool:

@@ -6,11 +6,12 @@ the item's end and in the whole response): it counts once, from wherever it is f
 so that all have to say the same. What is spoken is a text, its transcript, and beside that a sound.
 """
 
-from streamviz.core.aggregator import Beside
-from streamviz.core.blocks import ToolCallStreamBlock
+from collections.abc import Sequence
+
+from streamviz.core.blocks import Told, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, objects
-from streamviz.core.wire.openai_responses_beside import responses_say_beside
+from streamviz.core.wire.openai_responses_beside import responses_known_of, responses_say_beside
 from streamviz.core.wire.openai_responses_calls import CALLS, is_call, preview_in
 from streamviz.core.wire.openai_responses_item_reader import Item
 from streamviz.core.wire.openai_responses_message import build_response, text_of
@@ -28,10 +29,15 @@ class OpenAIResponsesAggregator(TextReader):
     they have come; they stay the same objects for the whole stream.
     """
 
-    def _look_beside(self, payload: JsonObject, name: str) -> Beside:
+    def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
         self._envelope.read_response(payload, (as_text(payload.get("type")) or name).removeprefix("response."))
-        says = self._envelope.is_odd or responses_say_beside(payload, name)
-        return Beside(says, self._envelope.take())
+        return self._envelope.take()
+
+    def _says_beside(self, payload: JsonObject, name: str) -> bool:
+        return self._envelope.is_odd or responses_say_beside(payload, name)
+
+    def _known_of(self, payload: JsonObject, name: str) -> JsonObject:
+        return responses_known_of(payload, name)
 
     def _read(self, payload: JsonObject, name: str) -> None:
         kind = as_text(payload.get("type")) or name

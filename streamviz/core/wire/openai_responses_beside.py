@@ -2,7 +2,17 @@
 
 from streamviz.core.calls import CARRIERS, may_be_call
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
-from streamviz.core.wire.beside import any_token_beside, has_text, is_odd, known_says_beside, member_names, says_beside
+from streamviz.core.wire.beside import (
+    any_token_beside,
+    has_text,
+    is_odd,
+    known_says_beside,
+    left_of,
+    left_of_known,
+    member_names,
+    replaced,
+    says_beside,
+)
 
 DELTA_EVENT = member_names("delta obfuscation logprobs")
 _LIFECYCLE = member_names("response")
@@ -77,6 +87,29 @@ def responses_say_beside(payload: JsonObject, name: str) -> bool:
     if part := payload.get("part"):
         return _part_says_beside(part)
     return is_odd(payload, "response", dict) or _output_says_beside(as_object(payload.get("response")))
+
+
+def responses_known_of(payload: JsonObject, name: str) -> JsonObject:
+    """The payload without members that the format does not have and that say anything."""
+    kind = (as_text(payload.get("type")) or name).removeprefix("response.")
+    if kind.endswith(".delta"):
+        return left_of(payload, DELTA_EVENT)
+    if "output" in payload and "type" not in payload:
+        return replaced(payload, "output", _known_item)
+    known = left_of(payload, _EVENTS.get(kind, frozenset()))
+    known = replaced(replaced(known, "item", _known_item), "part", _known_part)
+    return replaced(known, "response", lambda response: replaced(as_object(response), "output", _known_item))
+
+
+def _known_item(item: object) -> object:
+    known = left_of_known(item, ITEMS)
+    if not isinstance(known, dict) or known.get("type") not in ("message", "reasoning"):
+        return known
+    return replaced(replaced(known, "content", _known_part), "summary", _known_part)
+
+
+def _known_part(part: object) -> object:
+    return left_of_known(part, TEXT_PARTS)
 
 
 def _output_says_beside(response: JsonObject) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log10
 from typing import NamedTuple
 
+from streamviz.core.context import OURSELVES
 from streamviz.core.differences import Part, difference
 from streamviz.core.events import BlockKind, StreamEvent, StreamFailed, StreamFinished, UsageUpdated
 from streamviz.core.lint import Note
@@ -14,7 +15,6 @@ from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.cutting import clipped
 from streamviz.live.presentation.text import UNKNOWN, one_line, plural, printable
 from streamviz.live.presentation.views import StreamView
-from streamviz.records.recorder import OURSELVES
 
 ROWS_A_PAGE = 200
 _MOST_TEXT = 4_000

@@ -10,13 +10,14 @@ from uuid import UUID
 import psycopg
 
 from streamviz.core.blocks import StreamBlock, StreamState
+from streamviz.core.context import OURSELVES
 from streamviz.core.json_value import JsonObject, as_object, decode, encode
 from streamviz.core.request import ModelCall
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.tokens import Tokens
 from streamviz.records.aggregation import aggregate, aggregate_tape
 from streamviz.records.models import Outcome
-from streamviz.records.recorder import CANCELLED, OURSELVES, BlockRecord, StreamClosed
+from streamviz.records.recorder import CANCELLED, BlockRecord, StreamClosed
 from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_in
 from streamviz.records.writer import statements as sql
 from streamviz.upstream.estimates import tokens_of

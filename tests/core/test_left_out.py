@@ -1,0 +1,126 @@
+"""Where a policy is in force, what a format has no words for is left out of a stream, and the rest of it goes on."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from streamviz.core.context import OURSELVES, UPSTREAM
+from streamviz.core.verdicts import Mode
+from streamviz.core.wire import AGGREGATORS, formats
+from streamviz.records.ids import uuid7
+from streamviz.records.recorder import FramesSent
+from tests.core.support import Run, active, deny_names, parse
+
+SAID = "nobody reads this"
+FORMATS = {
+    each.name: each
+    for each in (formats.OPENAI_CHAT, formats.ANTHROPIC_MESSAGES, formats.OPENAI_RESPONSES, formats.GEMINI)
+}
+
+
+def chat(delta: Any, **choice: Any) -> Any:
+    return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, **choice}]}
+
+
+def text_block(block: Any, delta: Any) -> list[Any]:
+    return [
+        {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": [], "model": "m"}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "", **block}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi", **delta}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}},
+        {"type": "message_stop"},
+    ]
+
+
+def message_item(**members: Any) -> list[Any]:
+    item = {"type": "message", "id": "i", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]}
+    return [{"type": "response.output_item.done", "output_index": 0, "item": {**item, **members}}]
+
+
+def answer(part: Any, **candidate: Any) -> list[Any]:
+    return [{"candidates": [{"content": {"parts": [{"text": "Hi", **part}], "role": "model"}, **candidate}]}]
+
+
+def run(format: str, payloads: list[Any], mode: Mode = Mode.ENFORCE) -> tuple[Run, bytes]:
+    events = (f"event: {each['type']}\n" if "type" in each else "" for each in payloads)
+    raw = "".join(f"{event}data: {json.dumps(each)}\n\n" for event, each in zip(events, payloads, strict=True)).encode()
+    aggregator = AGGREGATORS[format]()
+    made = Run([active(deny_names("never"), mode=mode)], FORMATS[format].composer(aggregator.head), aggregator)
+    asyncio.run(made.finish(parse(raw)))
+    return made, raw
+
+
+STREAMS = [
+    ("openai_chat", [chat({"content": "Hi"}, raw_output={"completion": SAID})]),  # Fireworks
+    ("openai_chat", [chat({"content": "Hi", "tool_plan": SAID})]),  # Cohere
+    (
+        "openai_chat",
+        [chat({"content": "Hi", "extra_content": {"google": {"grounding": [SAID]}}})],
+    ),
+    ("openai_chat", [chat({"content": "Hi", "graph_data": {"sources": [{"snippet": SAID}]}})]),  # Writer
+    ("openai_chat", [chat({"content": "Hi", "tool": {"name": "run_shell", "arguments": SAID}})]),
+    ("anthropic_messages", text_block({"note": SAID}, {})),
+    ("anthropic_messages", text_block({}, {"note": SAID})),
+    ("anthropic_messages", [*text_block({}, {})[:-1], {"type": "message_stop", "amazon-bedrock-trace": {"x": SAID}}]),
+    ("openai_responses", message_item(created_by={"agent": {"type": "agent_id", "name": SAID}})),  # Azure
+    ("openai_responses", [{"type": "response.new_thing", "note": SAID}, *message_item()]),
+    ("gemini", answer({}, newThing={"note": SAID})),
+    ("gemini", answer({"newThing": SAID})),
+]
+
+
+@pytest.mark.parametrize(("format", "payloads"), STREAMS)
+def test_it_goes_on_without_it(format: str, payloads: list[Any]) -> None:
+    made, raw = run(format, payloads)
+    assert (made.context.state.contradiction, made.context.state.failure) == ("", None)
+    assert SAID.encode() not in made.tape
+    assert b"run_shell" not in made.tape
+    again, _ = run(format, [json.loads(each.data) for each in parse(made.tape) if each.data])
+    assert [block.text for block in again.context.state.blocks] == ["Hi"]
+    assert again.tape.count(b"data:") == raw.count(b"data:")
+
+
+@pytest.mark.parametrize(("format", "payloads"), STREAMS)
+def test_the_record_has_what_was_sent(format: str, payloads: list[Any]) -> None:
+    frames = run(format, payloads)[0].context.outbox
+    sent = FramesSent.of(uuid7(), 0, 0, frames)
+    cut = [frame for frame in frames if frame.origin == OURSELVES]
+    assert cut
+    assert sent.made == [(OURSELVES, frame.raw) for frame in cut]
+    assert [seq is None for seq in sent.seqs] == [frame.origin != UPSTREAM for frame in frames]
+
+
+@pytest.mark.parametrize(("format", "payloads"), STREAMS)
+def test_a_shadow_changes_nothing(format: str, payloads: list[Any]) -> None:
+    made, raw = run(format, payloads, Mode.SHADOW)
+    assert made.tape == raw
+
+
+@pytest.mark.parametrize(
+    ("format", "payloads"),
+    [
+        ("openai_chat", [chat({"content": "Hi", "input": SAID})]),
+        ("openai_chat", [chat({"content": "Hi", "arguments": {"command": SAID}})]),
+        ("anthropic_messages", text_block({"name": SAID}, {})),
+        ("openai_responses", message_item(arguments=SAID)),
+        ("gemini", answer({"args": {"command": SAID}})),
+    ],
+)
+def test_what_may_be_a_call_ends_it(format: str, payloads: list[Any]) -> None:
+    made, _ = run(format, payloads)
+    assert made.context.state.contradiction
+    assert SAID.encode() not in made.tape
+
+
+def test_what_is_left_out_is_told_to_policies_all_the_same() -> None:
+    aggregator = AGGREGATORS["openai_chat"]()
+    data = json.dumps(chat({"content": "Hi", "tool_plan": SAID})).encode()
+    [chunk] = parse(b"data: " + data + b"\n\n")
+    aggregator.prepare(chunk, leave_out=True)
+    left = aggregator.prepared(chunk)
+    aggregator.aggregate(left)
+    assert left.is_cut
+    assert SAID in [told.text for told in aggregator.state.beside]
