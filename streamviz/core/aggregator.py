@@ -150,7 +150,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         chunk, is_ambiguous, payload, beside = prepared
         if is_ambiguous or not isinstance(payload, dict):
             return prepared
-        known = self._known_of(payload, chunk.name)
+        known = json_value.as_object(self._known_of(payload, chunk.name))
         if self._says_beside(known, chunk.name):
             return prepared
         data = json_value.encode(known)
@@ -233,7 +233,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         """Whether it has text, or a call, where `_read` does not look."""
         return False
 
-    def _known_of(self, payload: json_value.JsonObject, name: str) -> json_value.JsonObject:
+    def _known_of(self, payload: json_value.JsonObject, name: str) -> object:
         """The payload without members that its format does not have and that say something."""
         return payload
 

@@ -80,7 +80,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
     def _says_beside(self, payload: JsonObject, name: str) -> bool:
         return self._envelope.is_odd or messages_say_beside(payload, name)
 
-    def _known_of(self, payload: JsonObject, name: str) -> JsonObject:
+    def _known_of(self, payload: JsonObject, name: str) -> object:
         return messages_known_of(payload, name)
 
     def _read(self, payload: JsonObject, name: str) -> None:

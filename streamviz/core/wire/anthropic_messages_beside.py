@@ -57,10 +57,10 @@ def messages_say_beside(payload: JsonObject, name: str) -> bool:
         return True
     message = as_object(payload.get("message"))
     block = payload.get("content_block")
-    return _content_says_beside(message) or known_says_beside(block, BLOCKS) or _is_no_text(block)
+    return _content_says_beside(message) or known_says_beside(block, BLOCKS) or _is_odd_part(block)
 
 
-def messages_known_of(payload: JsonObject, name: str) -> JsonObject:
+def messages_known_of(payload: JsonObject, name: str) -> object:
     """The payload without members that the format does not have and that say anything."""
     kind = as_text(payload.get("type")) or name
     if kind == "content_block_delta":
@@ -69,12 +69,12 @@ def messages_known_of(payload: JsonObject, name: str) -> JsonObject:
         return _known_message(payload)
     known = left_of(payload, _EVENTS.get(kind, frozenset()))
     if kind == "message_delta":
-        known = replaced(known, "delta", lambda delta: left_of(as_object(delta), _END))
+        known = replaced(known, "delta", lambda delta: left_of(delta, _END))
     return replaced(replaced(known, "message", _known_message), "content_block", _known_block)
 
 
-def _known_message(message: object) -> JsonObject:
-    return replaced(left_of(as_object(message), _MESSAGE), "content", _known_block)
+def _known_message(message: object) -> object:
+    return replaced(left_of(message, _MESSAGE), "content", _known_block)
 
 
 def _known_block(block: object) -> object:
@@ -84,7 +84,7 @@ def _known_block(block: object) -> object:
 def _content_says_beside(message: JsonObject) -> bool:
     if is_odd(message, "content", list, str):
         return True
-    return any(known_says_beside(part, BLOCKS) or _is_no_text(part) for part in as_list(message.get("content")))
+    return any(known_says_beside(part, BLOCKS) or _is_odd_part(part) for part in as_list(message.get("content")))
 
 
 def _delta_of_block_says_beside(delta: object) -> bool:
@@ -93,9 +93,13 @@ def _delta_of_block_says_beside(delta: object) -> bool:
         return False
     is_known = as_text(members.get("type")) in DELTAS
     has_words = not is_known and any(has_text(members[name]) for name in WORDS if name in members)
-    return has_words or known_says_beside(delta, DELTAS) or _is_no_text(delta)
+    return has_words or known_says_beside(delta, DELTAS) or _is_odd_part(delta)
 
 
-def _is_no_text(part: object) -> bool:
+def _is_odd_part(part: object) -> bool:
+    """Whether its text is none, or what nobody is to read can be read."""
     members = as_object(part)
-    return any(is_odd(members, name, str) for name in ("text", "thinking", "partial_json"))
+    if any(is_odd(members, name, str) for name in ("text", "thinking", "partial_json")):
+        return True
+    is_redacted = members.get("type") == "redacted_thinking"
+    return has_text(members.get("encrypted_content")) or (is_redacted and has_text(members.get("data")))

@@ -136,8 +136,11 @@ def has_words(part: object) -> bool:
     return not has_own and any(has_text(members[name]) for name in WORDS if name in members)
 
 
-def left_of(part: JsonObject, known: frozenset[str]) -> JsonObject:
-    """The object without members that are not `known` and that say anything, unless that may be a call."""
+def left_of(part: object, known: frozenset[str]) -> object:
+    """An object without members that are not `known` and that say anything, unless that may be a call; whatever else it
+    is, all of it."""
+    if not isinstance(part, dict):
+        return part
     return {
         name: value
         for name, value in part.items()
@@ -148,15 +151,15 @@ def left_of(part: JsonObject, known: frozenset[str]) -> JsonObject:
 def left_of_known(part: object, kinds: dict[str, frozenset[str]]) -> object:
     """So much of an object whose known members depend on its type; all of one of unknown type."""
     known = kinds.get(as_text(as_object(part).get("type")))
-    return part if known is None or not isinstance(part, dict) else left_of(part, known)
+    return part if known is None else left_of(part, known)
 
 
-def replaced(members: JsonObject, name: str, by: Callable[[object], object]) -> JsonObject:
-    """The object with what `by` makes of one of its members, or of each where that is a list."""
-    value = members.get(name)
-    if isinstance(value, list):
-        return {**members, name: [by(each) for each in value]}
-    return {**members, name: by(value)} if isinstance(value, dict) else members
+def replaced(part: object, name: str, by: Callable[[object], object]) -> object:
+    """An object with what `by` makes of one of its members, or of each where that is a list."""
+    value = as_object(part).get(name)
+    if not isinstance(part, dict) or not isinstance(value, list | dict):
+        return part
+    return {**part, name: [by(each) for each in value] if isinstance(value, list) else by(value)}
 
 
 def known_says_beside(part: object, kinds: dict[str, frozenset[str]]) -> bool:

@@ -13,6 +13,7 @@ from streamviz.core.calls import may_be_call
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, levels
 from streamviz.core.wire import anthropic_messages_beside as messages
 from streamviz.core.wire import beside
+from streamviz.core.wire import gemini_beside as gemini
 from streamviz.core.wire import openai_responses_beside as responses
 from streamviz.core.wire.openai_chat_thinking import BEDROCKS
 
@@ -167,7 +168,7 @@ class Envelope:
 
     def _read_gemini_part(self, part: JsonObject) -> None:
         for label, said in part.items():
-            if label in _ABOUT_PART:
+            if label in _ABOUT_PART or not (label in gemini.PARTS or label.endswith("Call")):
                 self._member(label, said)
             elif isinstance(said, dict):
                 known = _ARGUMENTS if label == "functionCall" else said.keys() - _OF_OWN_CALL

@@ -108,7 +108,7 @@ class GeminiAggregator(Aggregator[Chunk, JsonObject]):
     def _says_beside(self, payload: JsonObject, name: str) -> bool:
         return self._envelope.is_odd or says_beside(payload)
 
-    def _known_of(self, payload: JsonObject, name: str) -> JsonObject:
+    def _known_of(self, payload: JsonObject, name: str) -> object:
         return known_of(payload)
 
     def _read_part(self, candidate: _Candidate, part: JsonObject) -> None:

@@ -29,9 +29,9 @@ _OWN_CALLS = {"toolCall": _OWN_CALL, "executableCode": member_names("language co
 _MEDIA = member_names("inlineData fileData inline_data file_data")
 _OTHERS = member_names("inlineData fileData codeExecutionResult functionResponse toolResponse")
 # What a part may be, beside media in either spelling.
-_PART = _MEDIA | _OTHERS | _OWN_CALLS.keys() | frozenset(DESCRIPTIONS) | {"text", "functionCall", "function_call"}
-# What describes a part in words of its own, if it has any.
-_ABOUT = ("videoMetadata", "partMetadata", "mediaResolution")
+PARTS = _MEDIA | _OTHERS | _OWN_CALLS.keys() | frozenset(DESCRIPTIONS) | {"text", "functionCall", "function_call"}
+# What describes a part in words of its own, if it has any, and what nobody is to read.
+_ABOUT = ("thoughtSignature", "videoMetadata", "partMetadata", "mediaResolution")
 
 
 def has_other_lines(raw: bytes) -> bool:
@@ -47,29 +47,26 @@ def says_beside(payload: JsonObject) -> bool:
     return _answer_says_beside(payload)
 
 
-def known_of(payload: JsonObject) -> JsonObject:
+def known_of(payload: JsonObject) -> object:
     """The payload without members that the format does not have and that say anything."""
     inner = payload.get("response")
     if "candidates" not in payload and isinstance(inner, dict):
-        return {**left_of(payload, _TOP | {"response", "metadata"}), "response": known_of(inner)}
+        return left_of({**payload, "response": known_of(inner)}, _TOP | {"response", "metadata"})
     return replaced(left_of(payload, _TOP), "candidates", _known_candidate)
 
 
 def _known_candidate(candidate: object) -> object:
-    if not isinstance(candidate, dict):
-        return candidate
     return replaced(left_of(candidate, _CANDIDATE), "content", _known_content)
 
 
-def _known_content(content: object) -> JsonObject:
-    return replaced(left_of(as_object(content), _CONTENT), "parts", _known_part)
+def _known_content(content: object) -> object:
+    return replaced(left_of(content, _CONTENT), "parts", _known_part)
 
 
 def _known_part(part: object) -> object:
     """Of a text, or a call, all that is not known."""
-    if not isinstance(part, dict) or not ("text" in part or "functionCall" in part):
-        return part
-    return left_of(part, _PART)
+    members = as_object(part)
+    return left_of(part, PARTS) if "text" in members or "functionCall" in members else part
 
 
 def is_out_of_place(candidate: JsonObject, position: int) -> bool:
@@ -104,7 +101,7 @@ def _part_says_beside(part: object) -> bool:
         return True  # its reader takes the text, or the call
     if len(labels) > 1 or any("_" in label for label in labels) or not isinstance(part.get("thought"), bool | None):
         return has_text(part)
-    if _is_odd(part.get("thoughtSignature"), str) or any(has_text(part.get(name)) for name in _ABOUT):
+    if any(has_text(part.get(name)) for name in _ABOUT):
         return True
     return any(_content_says_beside(label, part[label]) for label in labels)
 

@@ -73,7 +73,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     def _says_beside(self, payload: JsonObject, name: str) -> bool:
         return self._envelope.is_odd or chat_says_beside(payload)
 
-    def _known_of(self, payload: JsonObject, name: str) -> JsonObject:
+    def _known_of(self, payload: JsonObject, name: str) -> object:
         return chat_known_of(payload)
 
     def _read(self, payload: JsonObject, name: str) -> None:

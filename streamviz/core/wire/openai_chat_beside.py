@@ -68,21 +68,19 @@ def chat_says_beside(payload: JsonObject) -> bool:
     return any(map(_choice_says_beside, choices)) if isinstance(choices, list) else has_text(choices)
 
 
-def chat_known_of(payload: JsonObject) -> JsonObject:
+def chat_known_of(payload: JsonObject) -> object:
     """The payload without members of its choices and messages that the format does not have and that say anything."""
     return replaced(payload, "choices", _known_choice)
 
 
 def _known_choice(choice: object) -> object:
-    if not isinstance(choice, dict):
-        return choice
-    known = left_of(choice, _CHOICE_AGAIN if _is_text_again(choice) else _CHOICE)
+    known = left_of(choice, _CHOICE_AGAIN if _is_text_again(as_object(choice)) else _CHOICE)
     return replaced(replaced(known, "delta", _known_delta), "message", _known_delta)
 
 
 def _known_delta(delta: object) -> object:
-    known = left_of(as_object(delta), _DELTA)
-    return replaced(known, "provider_specific_fields", lambda specific: left_of(as_object(specific), _SPECIFIC))
+    known = left_of(delta, _DELTA)
+    return replaced(known, "provider_specific_fields", lambda specific: left_of(specific, _SPECIFIC))
 
 
 def _choice_says_beside(choice: object) -> bool:

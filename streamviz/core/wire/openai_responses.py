@@ -36,7 +36,7 @@ class OpenAIResponsesAggregator(TextReader):
     def _says_beside(self, payload: JsonObject, name: str) -> bool:
         return self._envelope.is_odd or responses_say_beside(payload, name)
 
-    def _known_of(self, payload: JsonObject, name: str) -> JsonObject:
+    def _known_of(self, payload: JsonObject, name: str) -> object:
         return responses_known_of(payload, name)
 
     def _read(self, payload: JsonObject, name: str) -> None:

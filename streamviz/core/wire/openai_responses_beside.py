@@ -89,7 +89,7 @@ def responses_say_beside(payload: JsonObject, name: str) -> bool:
     return is_odd(payload, "response", dict) or _output_says_beside(as_object(payload.get("response")))
 
 
-def responses_known_of(payload: JsonObject, name: str) -> JsonObject:
+def responses_known_of(payload: JsonObject, name: str) -> object:
     """The payload without members that the format does not have and that say anything."""
     kind = (as_text(payload.get("type")) or name).removeprefix("response.")
     if kind.endswith(".delta"):
@@ -98,12 +98,12 @@ def responses_known_of(payload: JsonObject, name: str) -> JsonObject:
         return replaced(payload, "output", _known_item)
     known = left_of(payload, _EVENTS.get(kind, frozenset()))
     known = replaced(replaced(known, "item", _known_item), "part", _known_part)
-    return replaced(known, "response", lambda response: replaced(as_object(response), "output", _known_item))
+    return replaced(known, "response", lambda response: replaced(response, "output", _known_item))
 
 
 def _known_item(item: object) -> object:
     known = left_of_known(item, ITEMS)
-    if not isinstance(known, dict) or known.get("type") not in ("message", "reasoning"):
+    if as_object(known).get("type") not in ("message", "reasoning"):
         return known
     return replaced(replaced(known, "content", _known_part), "summary", _known_part)
 
@@ -125,7 +125,7 @@ def _output_says_beside(response: JsonObject) -> bool:
 def _item_says_beside(item: object) -> bool:
     if not isinstance(item, dict):
         return has_text(item)
-    if known_says_beside(item, ITEMS) or _is_escaped_elsewhere(item):
+    if known_says_beside(item, ITEMS) or _is_escaped_elsewhere(item) or has_text(item.get("encrypted_content")):
         return True
     if item.get("type") not in ("message", "reasoning"):
         return False

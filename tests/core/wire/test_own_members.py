@@ -156,6 +156,22 @@ def test_redacted_thinking_cannot_be_read(data: str, is_odd: bool) -> None:
         assert bool(read("openai_chat", chat({**BEDROCK, **members}))[0].contradiction) is is_odd
 
 
+@pytest.mark.parametrize(("data", "is_odd"), [("EqQB+/==", False), ("this can be read", True)])
+def test_nor_can_anything_else_that_nobody_is_to_read(data: str, is_odd: bool) -> None:
+    part = {"text": "Hi", "thoughtSignature": data}
+    redacted = {"type": "redacted_thinking", "data": data}
+    compaction = {"type": "compaction", "encrypted_content": data}
+    for format, payload in (
+        ("anthropic_messages", {"type": "content_block_start", "index": 0, "content_block": redacted}),
+        ("anthropic_messages", {"type": "content_block_start", "index": 0, "content_block": compaction}),
+        ("anthropic_messages", {"type": "message", "role": "assistant", "content": [redacted]}),
+        ("openai_responses", event("output_item.done", item={"id": "i", "summary": [], **compaction})),
+        ("openai_responses", event("output_item.done", item={"id": "i", **compaction, "type": "reasoning"})),
+        ("gemini", {"candidates": [{"content": {"parts": [part], "role": "model"}, "index": 0}]}),
+    ):
+        assert bool(read(format, payload)[0].contradiction) is is_odd
+
+
 def test_thinking_that_is_told_again_is_the_same() -> None:
     other = {**BEDROCK, "provider_specific_fields": {"reasoningContent": {"text": "something else"}}}
     assert read("openai_chat", chat(other))[0].contradiction

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streamviz.core.context import Frame
+from streamviz.core.context import OURSELVES, Frame
 from streamviz.core.events import StreamFailed
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.records.database import conninfo
 from streamviz.records.journal import folder
 from streamviz.records.models import Policy
-from streamviz.records.recorder import CANCELLED, OURSELVES, AnyEntry, ChunksReceived
+from streamviz.records.recorder import CANCELLED, AnyEntry, ChunksReceived
 from streamviz.records.writer.recovery import WHY, end_of
 from tests.core.support import call, calls, delta, sse
 from tests.records.conftest import Query
