@@ -61,6 +61,20 @@ async def test_what_providers_put_beside_the_answer_is_kept() -> None:
     assert (chunk["id"], chunk["model"]) == ("run-1", "m")
 
 
+async def test_what_providers_put_beside_the_answer_is_kept_of_a_whole_one() -> None:
+    first, second, *rest = said("Do", "ne.", service_tier="flex", citations=["https://example.com"], obfuscation="xyz")
+    for n, chunk in enumerate((first, second)):
+        chunk["choices"][0]["logprobs"] = {"content": [{"token": n}]}
+        chunk["choices"][0]["delta"]["annotations"] = [{"number": n}]
+    call = Scripted(said(plan()), [first, second, *rest], is_streaming=False)
+    answer = json.loads(await bytes_of(await opened(call)))
+    assert (answer["service_tier"], answer["citations"]) == ("flex", ["https://example.com"])
+    assert "obfuscation" not in answer
+    [choice] = answer["choices"]
+    assert choice["logprobs"] == {"content": [{"token": 0}, {"token": 1}]}
+    assert (choice["message"]["content"], choice["message"]["annotations"]) == ("Done.", [{"number": 0}, {"number": 1}])
+
+
 async def test_events_come_where_they_are_asked_for() -> None:
     call = Scripted(said(plan("use_tools", use("count_words"))), said(plan()), said("Done."), wants_events=True)
     events = events_of(await chunks_of(call))

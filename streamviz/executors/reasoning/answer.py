@@ -7,12 +7,13 @@ from typing import Protocol
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Chunk
-from streamviz.core.json_value import JsonObject, encode
+from streamviz.core.json_value import JsonObject, as_object, decode, encode
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.core.wire.translator import Translator, collected
 from streamviz.executors.executor import Asked
 from streamviz.executors.reasoning.run import Run
 from streamviz.executors.reasoning.speaking import Speaker
+from streamviz.executors.reasoning.whole import Beside
 
 # A client that gets nothing for longer may take its connection for dead.
 KEEP_ALIVE_SECONDS = 5.0
@@ -54,8 +55,9 @@ class RunAnswer:
     def __init__(self, asked: Asked, run: Run) -> None:
         self._asked = asked
         self._run = run
-        is_chat = asked.wire_format == OPENAI_CHAT.name
-        self._writer: _Writer = _ChatWriter() if is_chat else Translator(OPENAI_CHAT.name, asked.wire_format)
+        self._is_chat = asked.wire_format == OPENAI_CHAT.name
+        self._writer: _Writer = _ChatWriter() if self._is_chat else Translator(OPENAI_CHAT.name, asked.wire_format)
+        self._beside = Beside()
         self._chunks: asyncio.Queue[JsonObject | None] = asyncio.Queue(_MOST_WAITING)
         self._first: JsonObject | None = None
         kind = "text/event-stream; charset=utf-8" if asked.is_streaming else "application/json"
@@ -85,7 +87,12 @@ class RunAnswer:
             async for piece in written:
                 yield piece
         else:
-            yield collected(b"".join([piece async for piece in written]), self._asked.wire_format)
+            yield self._whole(b"".join([piece async for piece in written]))
+
+    def _whole(self, stream: bytes) -> bytes:
+        """The one answer that a stream adds up to."""
+        answer = collected(stream, self._asked.wire_format)
+        return encode(self._beside.added_to(as_object(decode(answer)))) if self._is_chat else answer
 
     def close(self) -> None:
         """The run ends at once, with all its calls and tools."""
@@ -97,6 +104,8 @@ class RunAnswer:
         payload, writer = self._first, self._writer
         while payload is not None:
             data = encode(payload)
+            if self._is_chat and not self._asked.is_streaming:
+                self._beside.take(payload)
             if piece := writer.take(Chunk(0, 0, data, data)):
                 yield piece
             getting = asyncio.ensure_future(self._chunks.get())
