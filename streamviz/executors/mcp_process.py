@@ -30,8 +30,8 @@ _ID = re.compile(
 )
 
 
-class TooLong(NamedTuple):
-    """How a line begins and ends of which there is more than anybody reads."""
+class Ends(NamedTuple):
+    """How a line begins and ends, of which nobody can read the whole."""
 
     head: bytes
     tail: bytes
@@ -51,7 +51,7 @@ class Lines:
         self._line = bytearray()
         self._tail = b""
 
-    def feed(self, data: bytes) -> Iterator[bytes | TooLong]:
+    def feed(self, data: bytes) -> Iterator[bytes | Ends]:
         """The lines that end in these bytes."""
         *ending, begun = data.split(b"\n")
         for piece in ending:
@@ -64,12 +64,12 @@ class Lines:
         self._line += piece[:room]
         self._tail = (self._tail + piece[room:])[-_KEPT_BYTES:]
 
-    def _end(self) -> bytes | TooLong:
+    def _end(self) -> bytes | Ends:
         line, tail = bytes(self._line), self._tail
         self._line, self._tail = bytearray(), b""
         if not tail:
             return line
-        return TooLong(line[:_KEPT_BYTES], (line[-_KEPT_BYTES:] + tail)[-_KEPT_BYTES:])
+        return Ends(line[:_KEPT_BYTES], (line[-_KEPT_BYTES:] + tail)[-_KEPT_BYTES:])
 
 
 @asynccontextmanager
@@ -122,19 +122,27 @@ async def _read(process: Process, session: MemoryObjectSendStream[Any], most: in
                         await session.send(SessionMessage(message))
 
 
-def _message(line: bytes | TooLong, most: int) -> Any:
+def _message(line: bytes | Ends, most: int) -> Any:
     """What a line says; None where that is nothing that anybody waits for. Raises TooMuch for an answer that is too
     long where nobody can tell to what."""
-    from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+    from mcp_types import jsonrpc_message_adapter
 
-    if isinstance(line, bytes):
-        with suppress(ValueError):
-            return jsonrpc_message_adapter.validate_json(line, by_name=False)
-        return None
-    if line.id is None:
-        raise TooMuch
-    told = ErrorData(code=INTERNAL_ERROR, message=f"its answer has more than {most} bytes")
-    return JSONRPCError(jsonrpc="2.0", id=line.id, error=told)
+    if isinstance(line, Ends):
+        if line.id is None:
+            raise TooMuch
+        return _failed(line.id, f"its answer has more than {most} bytes")
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        answers = None if b'"method"' in line else Ends(line[:_KEPT_BYTES], line[-_KEPT_BYTES:]).id
+        return None if answers is None else _failed(answers, "its answer is no message")
+
+
+def _failed(id: int, why: str) -> Any:
+    """What a session is told instead of an answer."""
+    from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
+
+    return JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=INTERNAL_ERROR, message=why))
 
 
 async def _write(process: Process, session: MemoryObjectReceiveStream[Any]) -> None:

@@ -1,5 +1,6 @@
 """Tools of MCP servers: programs on this machine, or addresses, that an administrator named."""
 
+import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 from streamviz.core.base_urls import is_loopback
 from streamviz.core.json_value import JsonObject, as_object, encode
 from streamviz.executors import mcp_process
-from streamviz.executors.mcp_bounds import MESSAGE_BYTES
+from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Heard
 from streamviz.executors.tools import Tool, ToolFailed, shortened
 from streamviz.upstream.refusals import names_credential, without
 
@@ -55,9 +56,11 @@ class McpServer:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Sequence[Tool]]:
-        from mcp import ClientSession  # with all that it imports it is loaded where it is needed
+        # With all that it imports the package takes a second to load: other streams go on meanwhile.
+        await asyncio.to_thread(_load)
+        from mcp import ClientSession
 
-        async with self._transport() as (read, write), ClientSession(read, write) as session:
+        async with self._transport() as (read, write), ClientSession(Heard(read), write) as session:
             await session.initialize()
             yield [tool async for tool in self._listed(session)]
 
@@ -114,6 +117,11 @@ class McpTool:
         for secret in self._secrets:
             text = without(secret, text)
         return text
+
+
+def _load() -> None:
+    import mcp.client.stdio
+    import mcp.client.streamable_http  # noqa: F401
 
 
 def _told(result: Any) -> str:

@@ -23,6 +23,7 @@ DESCRIPTIONS = {
     "child": "Starts a program, and says its number.",
     "long_story": "x" * 5_000,
     "data": "Answers with data alone, or a link.",
+    "broken": "Answers what is no message.",
     "forget": "Has no tool that adds any more, and says so.",
 }
 PAGE = 5
@@ -80,7 +81,8 @@ def answer(message: dict[str, dict[str, Any]]) -> dict[str, object]:
             if params["name"] == "data":
                 given = params["arguments"]
                 return {"content": given.get("content", []), "structuredContent": given.get("structured")}
-            text = called(params["name"], dict(params.get("arguments") or {}))
+            is_broken = params["name"] == "broken"
+            text = "\ud800" if is_broken else called(params["name"], dict(params.get("arguments") or {}))
             return {"content": [{"type": "text", "text": text}]}
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamviz.executors import mcp_process
-from streamviz.executors.mcp_process import Lines, TooLong, spoken_to
+from streamviz.executors.mcp_process import Ends, Lines, spoken_to
 
 MOST = 300
 
@@ -22,7 +22,7 @@ MOST = 300
 @given(st.lists(st.binary(max_size=50).filter(lambda line: b"\n" not in line)), st.data())
 def test_lines_are_those_that_were_written(lines: list[bytes], data: st.DataObject) -> None:
     written, reader = b"".join(line + b"\n" for line in lines), Lines(MOST)
-    read: list[bytes | TooLong] = []
+    read: list[bytes | Ends] = []
     while written:
         count = data.draw(st.integers(1, len(written)))
         read += reader.feed(written[:count])
@@ -48,7 +48,7 @@ def test_a_long_line_says_what_it_answers(size: int, line: bytes, id: int | None
     reader = Lines(MOST)
     for piece in (line % (b"x" * size), b"\n", b"short\n"):
         for found in reader.feed(piece):
-            if isinstance(found, TooLong):
+            if isinstance(found, Ends):
                 assert found.id == id
                 assert len(found.head) + len(found.tail) < MOST + 200
             else:

@@ -8,11 +8,15 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
 import psutil
 import pytest
 import uvicorn
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCRequest, JSONRPCResponse
 
 from streamviz.executors.builtin_tools import BuiltIn
+from streamviz.executors.mcp_bounds import MOST_REQUESTS, Heard
 from streamviz.executors.mcp_tools import McpServer
 from streamviz.executors.tools import Result, Toolbox
 from tests.executors import mcp_server
@@ -129,6 +133,24 @@ async def test_what_is_no_message_is_passed_over(monkeypatch: pytest.MonkeyPatch
     async with opened() as toolbox:
         assert await toolbox.run("mcp__calc__garbage", "{}") == Result("done")
         assert await toolbox.run(*ADD) == Result("5")
+
+
+async def test_an_answer_that_is_no_message_is_an_error_of_its_call_at_once() -> None:
+    async with opened() as toolbox:
+        assert "its answer is no message" in (await toolbox.run("mcp__calc__broken", "{}")).text
+        assert await toolbox.run(*ADD) == Result("5")
+
+
+async def test_a_servers_own_requests_without_end_are_passed_over() -> None:
+    """Each of them would be a task, which waits where the server takes no answer."""
+    ping = SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=1, method="ping"))
+    answer = SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result={}))
+    said, from_server = anyio.create_memory_object_stream[SessionMessage](3_000)
+    for each in (*[ping] * 2_000, answer):
+        said.send_nowait(each)
+    said.close()
+    async with Heard(from_server) as heard:
+        assert [each async for each in heard] == [*[ping] * MOST_REQUESTS, answer]
 
 
 async def test_an_answer_without_end_is_an_error_of_its_call_alone() -> None:
