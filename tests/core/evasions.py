@@ -29,7 +29,9 @@ _CALLS = re.compile(
     r"[a-z0-9_]*_call|[a-z0-9_]*tool_use|function|custom|input_json_delta|mcp_approval_request"
     r"|response\.[a-z_]*(arguments|call_input|call_code|call_command)[a-z_.]*|tool_calls\.[a-z_.]*"
 )
-_TEXT_MEMBERS = frozenset({"content", "refusal", "reasoning_content", "reasoning", "thinking", "logprobs"})
+_TEXT_MEMBERS = frozenset(
+    "content refusal reasoning_content reasoning reasoning_details thinking thinking_blocks logprobs".split()
+)
 
 
 def _google(names: str) -> list[str]:
