@@ -56,7 +56,10 @@ def may_be_call(members: Mapping[str, object]) -> bool:
     word = type if isinstance(type, str) else ""
     if word.endswith(_RESULT_ENDINGS):
         return False
-    return word.endswith(_CALL_ENDINGS) or any(members.get(key) for key in ("call_id", "name", *CARRIERS))
+    if word.endswith(_CALL_ENDINGS) or any(members.get(key) for key in ("call_id", "name", *CARRIERS)):
+        return True
+    # As a chat call has its function.
+    return any(isinstance(value, dict) and bool(value.get("name")) for value in members.values())
 
 
 def said_beside(members: Mapping[str, object], carrier: str) -> bool:

@@ -3,6 +3,7 @@
 from streamviz.core.calls import CARRIERS, may_be_call
 from streamviz.core.json_value import JsonObject, as_list, as_object, as_text
 from streamviz.core.wire.beside import (
+    WORDS,
     any_token_beside,
     has_text,
     is_odd,
@@ -13,6 +14,7 @@ from streamviz.core.wire.beside import (
     replaced,
     says_beside,
 )
+from streamviz.core.wire.openai_responses_calls import CALLS
 
 DELTA_EVENT = member_names("delta obfuscation logprobs")
 _LIFECYCLE = member_names("response")
@@ -50,6 +52,9 @@ _ABOUT_EVENTS = {
     "reasoning.fetch_url_results": member_names("contents results thought"),
 }
 _EVENTS = RESPONSE_EVENTS | _ABOUT_EVENTS
+# What makes an event one about a response, an item or a part, whatever its name is.
+_SUBJECTS = member_names("response item part")
+_OWN = member_names("id type object output")
 # Where a call may say once more what its tool is given: its reader compares.
 _AGAIN = frozenset(CARRIERS) | member_names("payload body tool_input tool_args operations diff function query")
 ITEMS = {
@@ -58,6 +63,8 @@ ITEMS = {
     "function_call": member_names("name call_id caller") | _AGAIN,
     "custom_tool_call": member_names("name call_id caller") | _AGAIN,
 }
+# Where clients find the words of an item that is no call.
+_WORDS_OF_ITEMS = (*WORDS, "content")
 # What the response repeats of its request.
 _TEXT_FORMAT = member_names("format verbosity")
 TEXT_PARTS = {
@@ -71,6 +78,9 @@ TEXT_PARTS = {
 def responses_say_beside(payload: JsonObject, name: str) -> bool:
     """Whether an event, or a whole response, says anything where nobody reads it."""
     kind = (as_text(payload.get("type")) or name).removeprefix("response.")
+    known = _EVENTS.get(kind, frozenset() if "." in kind else _LIFECYCLE)
+    if any(name in payload and _is_of(payload[name]) for name in _SUBJECTS - known):
+        return True
     if kind.endswith(".delta"):
         return (
             says_beside(payload, DELTA_EVENT)
@@ -112,6 +122,11 @@ def _known_part(part: object) -> object:
     return left_of_known(part, TEXT_PARTS)
 
 
+def _is_of(value: object) -> bool:
+    """Whether a member makes its event one about something else than what the event's name says."""
+    return isinstance(value, dict) and not _OWN.isdisjoint(value)
+
+
 def _output_says_beside(response: JsonObject) -> bool:
     return (
         says_beside(response.get("text"), _TEXT_FORMAT)
@@ -128,7 +143,7 @@ def _item_says_beside(item: object) -> bool:
     if known_says_beside(item, ITEMS) or _is_escaped_elsewhere(item) or has_text(item.get("encrypted_content")):
         return True
     if item.get("type") not in ("message", "reasoning"):
-        return False
+        return item.get("type") in CALLS and any(has_text(item.get(name)) for name in _WORDS_OF_ITEMS)
     if is_odd(item, "content", list, str) or is_odd(item, "summary", list, str):
         return True
     parts = [part for name in ("content", "summary") for part in as_list(item.get(name))]

@@ -53,6 +53,8 @@ class TextReader(ItemReader):
         self._by_id: dict[str, Item] = {}
         self._latest: Item | None = None
         self._next_place = 0
+        # The places of items that upstream gave none, or one that was taken.
+        self._given: set[int] = set()
 
     # Items
 
@@ -72,7 +74,11 @@ class TextReader(ItemReader):
         return placed
 
     def _start_item(self, index: int | None, payload: JsonObject) -> Item:
+        if index in self._given:
+            self._contradict("an item is at the place of another")
         place = self._next_place if index is None or index in self.items else index
+        if place != index:
+            self._given.add(place)
         self._next_place = max(self._next_place, place + 1)
         item = Item(place, index, as_text(payload.get("type")), as_text(payload.get("id")))
         self._items[place if index is None else index] = self._latest = self._unsealed[place] = item

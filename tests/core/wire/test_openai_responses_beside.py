@@ -229,6 +229,7 @@ async def test_an_output_of_what_is_no_item_does_not_go_out(output: Any) -> None
     [
         {"type": "brand_new_call", "function": {"name": "run", "parameters": "ls"}},
         {"type": "brand_new", "name": "run"},
+        {"type": "brand_new", "custom": {"name": "run", "input": "ls"}},
         {"type": "mcp_tool_use", "input": {"command": "ls"}},
     ],
 )
@@ -237,6 +238,23 @@ def test_a_call_among_the_parts_of_a_message_is_a_contradiction(part: Any) -> No
     place = {"output_index": 0, "content_index": 0, "item_id": "m"}
     for said in (added(item), done(item), finish(item), {"type": "response.content_part.added", "part": part, **place}):
         assert "where its format has none" in take_in(CREATED, said).state.contradiction
+
+
+@pytest.mark.parametrize("word", ["content", "text", "refusal", "summary"])
+@pytest.mark.parametrize("type", ["mcp_approval_request", "code_interpreter_call", "web_search_call"])
+def test_a_call_has_no_words_where_a_message_has_them(type: str, word: str) -> None:
+    for words in ("jane@example.com", [{"type": "output_text", "text": "jane@example.com"}]):
+        item = {"type": type, "id": "m", word: words}
+        for said in (added(item), done(item), finish(item)):
+            assert "where its format has none" in take_in(CREATED, said).state.contradiction
+
+
+@pytest.mark.parametrize("member", ["response", "item", "part"])
+@pytest.mark.parametrize("type", ["response.output_text.delta", "response.output_text.done", "response.brand.new"])
+def test_an_event_is_about_what_its_name_says(type: str, member: str) -> None:
+    """Reader and writer would find another item by each."""
+    event = {"type": type, "output_index": 0, "content_index": 0, member: {"id": "m"}}
+    assert "where its format has none" in take_in(CREATED, event).state.contradiction
 
 
 def test_plain_text_that_may_be_read_as_json_is_a_contradiction() -> None:

@@ -198,6 +198,34 @@ async def test_what_is_allowed_of_an_answer_without_an_object_stays() -> None:
     assert [item["content"][0]["text"] for item in output] == ["hello", "[no]"]
 
 
+PART: Any = {"type": "output_text", "text": "", "annotations": []}
+UNTOLD: Any = {"type": "message", "id": "m_9", "content": [PART]}
+
+
+@pytest.mark.parametrize("is_more", [False, True], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        {"type": "response.content_part.added", "content_index": 0, "part": PART},
+        {"type": "response.content_part.added", "content_index": 0, "part": PART, "item_id": "m_0"},
+        {"type": "response.content_part.added", "output_index": 0, "content_index": 0, "part": PART},
+        {"type": "response.content_part.added", "response": CREATED["response"]},
+        {"type": "response.output_item.added", "item": UNTOLD},
+        {"type": "response.created", "response": {**CREATED["response"], "output": [UNTOLD]}},
+        {"type": "response.reasoning_text.delta", "delta": "a"},
+    ],
+)
+async def test_a_text_that_is_replaced_is_not_in_the_end_of_another_item(first: Any, is_more: bool) -> None:
+    def deny(block: StreamBlock) -> Verdict | None:
+        return Verdict(Decision.DENY, "", "[removed]") if POISON in block.text else None
+
+    announced = [added({**UNTOLD, "id": f"m_{place}", "content": []}, place) for place in range(1 + is_more)]
+    ends = [say("output_text.done", 0, item_id="m_0", content_index=0, text=POISON, logprobs=[])]
+    ends.append(say("content_part.done", 0, item_id="m_0", content_index=0, part={**PART, "text": POISON}))
+    tape = await through(chunks(first, *announced, *ends), policy=Opinion(deny, list(BlockKind)))
+    assert POISON not in tape.decode()
+
+
 def test_a_response_within_an_event_is_read_and_marked() -> None:
     aggregator = OpenAIResponsesAggregator()
     aggregator.aggregate(chunks({**ANSWER, "type": "response.created"})[0])
