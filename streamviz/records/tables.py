@@ -137,5 +137,7 @@ SESSION = Table(
 )
 OPENED = Table(Stream, columns_of(StreamOpened, "stream_id", "session_label", "session_name"), ("id", "worker"))
 CLOSED = Table(Stream, columns_of(StreamClosed, "stream_id"), ("id",))
+# Both at once; what both tell is as the end has it.
+WHOLE = Table(Stream, tuple({each.name: each for each in (*OPENED.columns, *CLOSED.columns)}.values()), OPENED.beside)
 BLOCK = Table(Block, columns_of(BlockRecord), ("stream_id",))
 VERDICT = Table(Verdict, columns_of(VerdictRecord), ("stream_id",))

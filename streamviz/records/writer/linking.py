@@ -21,7 +21,7 @@ from streamviz.records.columns import as_array
 from streamviz.records.ids import ALL, around, between, day_before, uuid7
 from streamviz.records.links import FAILED, Asker, Candidate, Chosen, are_strangers, choose, parted
 from streamviz.records.models.streams import Relation
-from streamviz.records.moments import as_microseconds
+from streamviz.records.moments import as_datetime, as_microseconds
 from streamviz.records.moves import CHANNEL, Move
 from streamviz.records.writer.pending import Batch
 from streamviz.records.writer.retries import link_retries
@@ -37,7 +37,6 @@ _FAILED = [str(each) for each in FAILED]
 
 # Until this is stored, others that store do not look: of two that belong together one would miss the other.
 _ALONE = "SELECT pg_advisory_xact_lock(%s)"
-_BEGAN = "SELECT min(requested_at) FROM records_stream WHERE id = ANY(%s)"
 # Nobody asks for an answer before its own request.
 _WAITING = """
 SELECT id FROM records_stream
@@ -184,7 +183,7 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
         for stream, old, new in cursor.execute(_ELSEWHERE, [list(following), list(following.values())]).fetchall():
             _move(cursor, stream, old, new)
     if left:
-        asking |= _waiting(cursor, left, [batch.stream_id for batch in batches if batch.closed])
+        asking |= _waiting(cursor, left, [batch for batch in batches if batch.closed])
     parents = set(following.values())
     if asking:
         parents |= _link_all(cursor, asking)
@@ -194,10 +193,11 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
         cursor.execute(FORKS, {"parents": list(parents), "since": since, "failed": _FAILED})
 
 
-def _waiting(cursor: psycopg.Cursor, left: Sequence[int], streams: Sequence[UUID]) -> set[UUID]:
+def _waiting(cursor: psycopg.Cursor, left: Sequence[int], ended: Sequence[Batch]) -> set[UUID]:
     """Those that were stored before what they ask for."""
-    [(since,)] = cursor.execute(_BEGAN, [as_array(streams)]).fetchall()
-    told = {"left": as_array(left), "since": since, "first": around(streams).first, "most": _MOST}
+    since = as_datetime(min(batch.began.requested_at for batch in ended if batch.began))
+    first = around([batch.stream_id for batch in ended]).first
+    told = {"left": as_array(left), "since": since, "first": first, "most": _MOST}
     return {row[0] for row in cursor.execute(_WAITING, told)}
 
 

@@ -1,8 +1,7 @@
 """Noting what upstream sent that its format does not allow, and what a stream waited for, once it is stored."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from uuid import UUID
 
 import psycopg
@@ -11,7 +10,7 @@ from streamviz.core.lint import LINTERS
 from streamviz.core.outcome import Outcome
 from streamviz.records.aggregation import lint
 from streamviz.records.columns import as_array
-from streamviz.records.moments import as_microseconds
+from streamviz.records.recorder import StreamClosed
 from streamviz.records.runs import RUN, StoredChunk, chunks_in
 from streamviz.records.writer.pending import Batch
 from streamviz.records.writer.stalling import INSERT as INSERT_STALL
@@ -19,10 +18,6 @@ from streamviz.records.writer.stalling import stall_rows
 
 # Of longer streams the beginning is read: storing waits meanwhile.
 MOST_CHUNKS = 20_000
-ENDED = """
-SELECT id, wire_format, outcome, chunk_count, requested_at FROM records_stream
-WHERE id = ANY(%s) AND outcome <> '' AND wire_format = ANY(%s)
-"""
 RUNS = """
 SELECT stream_id, first_seq, first_at, offsets, lengths, payload FROM records_upstreamrun
 WHERE stream_id = ANY(%s) ORDER BY stream_id, first_seq LIMIT %s
@@ -34,48 +29,50 @@ SELECT id, %s, %s, %s, requested_at, provider, requested_model FROM records_stre
 
 
 class _Ended(NamedTuple):
-    """A row of ENDED."""
+    """A stream that ended, with how many chunks in Postgres, and those of them that came with its end."""
 
-    id: UUID
+    batch: Batch
+    closed: StreamClosed
     wire_format: str
-    outcome: str
+    requested_at: int
     chunk_count: int
-    requested_at: datetime
+
+    @classmethod
+    def of(cls, batch: Batch) -> Self | None:
+        """None where nothing is noted: it goes on, or nobody has rules for its format."""
+        if batch.closed is None or batch.began is None or batch.began.wire_format not in LINTERS:
+            return None
+        stored = batch.stored.chunk_count if batch.stored else 0
+        count = max(batch.closed.chunk_count, batch.reached()[0], stored)
+        return cls(batch, batch.closed, batch.began.wire_format, batch.began.requested_at, count)
 
 
 def write_lint_notes(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     """Of the streams that ended, whose chunks are stored."""
-    closed = {batch.stream_id: batch.closed for batch in batches if batch.closed}
-    if not closed:
-        return
     rows, waits = [], []
-    ended = [_Ended(*row) for row in cursor.execute(ENDED, [as_array(closed), list(LINTERS)]).fetchall()]
-    for stream, chunks in _with_chunks(cursor, ended, batches):
-        is_whole = stream.outcome == Outcome.COMPLETED and stream.chunk_count <= MOST_CHUNKS
+    ended = [stream for batch in batches if (stream := _Ended.of(batch))]
+    for stream, chunks in _with_chunks(cursor, ended):
+        is_whole = stream.closed.outcome == Outcome.COMPLETED and stream.chunk_count <= MOST_CHUNKS
         notes = lint(stream.wire_format, chunks, is_whole)
-        rows += [(note.rule, note.seq, note.times, stream.id) for note in notes]
-        times = [chunk.received_at for chunk in chunks]
-        waits += stall_rows(closed[stream.id], as_microseconds(stream.requested_at), times)
+        rows += [(note.rule, note.seq, note.times, stream.closed.stream_id) for note in notes]
+        waits += stall_rows(stream.closed, stream.requested_at, [chunk.received_at for chunk in chunks])
     for statement, values in ((INSERT, rows), (INSERT_STALL, waits)):
         if values:
             cursor.executemany(statement, values)
 
 
-def _with_chunks(
-    cursor: psycopg.Cursor, ended: Sequence[_Ended], batches: Sequence[Batch]
-) -> Iterator[tuple[_Ended, Sequence[StoredChunk]]]:
+def _with_chunks(cursor: psycopg.Cursor, ended: Sequence[_Ended]) -> Iterator[tuple[_Ended, Sequence[StoredChunk]]]:
     """What was stored now is at hand; of a stream that has more than that, all is read again."""
-    new = {batch.stream_id: batch.chunks for batch in batches}
     others = []
     for stream in ended:
-        chunks = [chunk for piece in new[stream.id] for chunk in piece.stored()]
+        chunks = [chunk for piece in stream.batch.chunks for chunk in piece.stored()]
         if len(chunks) == stream.chunk_count <= MOST_CHUNKS:
             yield stream, chunks
         else:
             others.append(stream)
     for streams in _together(others):
         stored = _chunks(cursor, streams)
-        yield from ((stream, stored[stream.id]) for stream in streams)
+        yield from ((stream, stored[stream.closed.stream_id]) for stream in streams)
 
 
 def _together(ended: Sequence[_Ended]) -> Iterator[list[_Ended]]:
@@ -93,7 +90,7 @@ def _together(ended: Sequence[_Ended]) -> Iterator[list[_Ended]]:
 
 
 def _chunks(cursor: psycopg.Cursor, streams: Sequence[_Ended]) -> dict[UUID, list[StoredChunk]]:
-    chunks: dict[UUID, list[StoredChunk]] = {stream.id: [] for stream in streams}
+    chunks: dict[UUID, list[StoredChunk]] = {stream.closed.stream_id: [] for stream in streams}
     most = MOST_CHUNKS // RUN if len(streams) == 1 else MOST_CHUNKS
     for stream_id, *run in cursor.execute(RUNS, [as_array(chunks), most], binary=True).fetchall():
         chunks[stream_id] += chunks_in(*run)

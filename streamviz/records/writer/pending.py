@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 from uuid import UUID
 
 import msgspec
@@ -23,10 +24,21 @@ DUE_SECONDS = 5.0
 DUE_CHUNKS = 512
 
 
+class Stored(NamedTuple):
+    """What Postgres has of a stream: its session, where linking may have moved it, how many chunks and frames, and when
+    it began (µs since the epoch)."""
+
+    session_id: UUID
+    chunk_count: int
+    frame_count: int
+    wire_format: str
+    requested_at: int
+
+
 @dataclass(slots=True)
 class Batch:
     """What is to be stored of one stream. `segment` is the oldest that holds any of it, `since` when that was read;
-    `entries` is all of it as it came."""
+    `entries` is all of it as it came. `stored` is what is stored already; None where nothing is."""
 
     stream_id: UUID
     worker: UUID
@@ -39,6 +51,7 @@ class Batch:
     closed: StreamClosed | None = None
     chunk_count: int = 0
     entries: list[AnyEntry] = field(default_factory=list)
+    stored: Stored | None = None
 
     def add(self, entry: AnyEntry) -> None:
         """Take in the next of the stream's entries."""
@@ -61,13 +74,16 @@ class Batch:
                 self.closed = entry
 
     def is_due(self, now: float) -> bool:
-        """Whether it is to be stored without waiting for more. `now` is on the monotonic clock.
+        """Whether all of it is to be stored without waiting for more. `now` is on the monotonic clock."""
+        return self.closed is not None or self.chunk_count >= DUE_CHUNKS or now - self.since >= DUE_SECONDS
 
-        A stream's beginning does not wait: people find a stream in the record while it runs, from any worker.
-        """
-        if self.opened is not None or self.closed is not None:
-            return True
-        return self.chunk_count >= DUE_CHUNKS or now - self.since >= DUE_SECONDS
+    def take_beginning(self) -> Self:
+        """A stream's beginning alone, which does not wait: people find a stream in the record while it runs, from any
+        worker. What came since stays here."""
+        began, self.opened = self.opened, None
+        entries, self.entries = self.entries, [each for each in self.entries if not isinstance(each, StreamOpened)]
+        told: list[AnyEntry] = [each for each in entries if isinstance(each, StreamOpened)]
+        return type(self)(self.stream_id, self.worker, self.segment, self.since, began, entries=told)
 
     def reached(self) -> tuple[int, int]:
         """The numbers behind the last chunk and the last frame of it, 0 where it has none."""
@@ -80,13 +96,23 @@ class Batch:
         told = (0, 0) if self.closed is None else (self.closed.chunk_count, self.closed.frame_count)
         return any(own > others for own, others in zip(self.reached(), told, strict=True))
 
-    def go_on_from(self, session_id: UUID | None, chunks: int, frames: int) -> None:
-        """Drop the first `chunks` chunks and `frames` frames: they are stored. So is the stream, in that session, where
-        linking may have moved it, unless it is None."""
-        if self.opened is not None and session_id is not None:
-            self.opened = msgspec.structs.replace(self.opened, session_id=session_id)
-        self.chunks = [rest for rest in (piece.since(chunks) for piece in self.chunks) if rest]
-        self.frames = [rest for rest in (piece.since(frames) for piece in self.frames) if rest]
+    @property
+    def began(self) -> StreamOpened | Stored | None:
+        """What says how its stream began; None where neither this nor Postgres has that."""
+        return self.opened or self.stored
+
+    @property
+    def is_new_and_over(self) -> bool:
+        """Whether it is all that there is of its stream."""
+        return self.opened is not None and self.closed is not None and self.stored is None
+
+    def go_on_from(self, stored: Stored) -> None:
+        """Drop the chunks and frames that are stored."""
+        self.stored = stored
+        if self.opened is not None:
+            self.opened = msgspec.structs.replace(self.opened, session_id=stored.session_id)
+        self.chunks = [rest for rest in (piece.since(stored.chunk_count) for piece in self.chunks) if rest]
+        self.frames = [rest for rest in (piece.since(stored.frame_count) for piece in self.frames) if rest]
 
 
 class Pending:
@@ -112,6 +138,10 @@ class Pending:
         due = [batch for batch in self._batches.values() if everything or batch.is_due(now)]
         for batch in due:
             del self._batches[batch.stream_id]
+        for batch in [batch for batch in self._batches.values() if batch.opened]:
+            due.append(batch.take_beginning())
+            if not batch.entries:
+                del self._batches[batch.stream_id]
         return due
 
     def oldest_segment(self, otherwise: int) -> int:

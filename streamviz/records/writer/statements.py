@@ -1,11 +1,12 @@
 """The statements that move the journal into Postgres, but for COPY's. Run twice they change nothing more."""
 
-from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT
+from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT, WHOLE
 
-# How far each stream is stored, and in which session. The lock keeps a deletion waiting until what is being stored is
+# What there is of each stream (`pending.Stored`). The lock keeps a deletion waiting until what is being stored is
 # there to be deleted.
 MARKS = """
-SELECT id, session_id, chunk_count, frame_count FROM records_stream WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
+SELECT id, session_id, chunk_count, frame_count, wire_format, (extract(epoch FROM requested_at) * 1000000)::bigint
+FROM records_stream WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE
 """
 DELETED = "SELECT stream_id FROM records_deletedstream WHERE stream_id = ANY(%s)"
 
@@ -25,6 +26,9 @@ ON CONFLICT (id) DO UPDATE SET
     request = excluded.request, user_agent = excluded.user_agent, request_headers = excluded.request_headers
     WHERE records_stream.request = ''
 """
+
+# A stream that has begun and ended since the last look: half the work of storing first the one and then the other.
+INSERT_WHOLE_STREAM = WHOLE.insert()
 
 CLOSE_STREAM = CLOSED.update(greatest=("chunk_count", "frame_count"))
 

@@ -14,12 +14,12 @@ from streamviz.records.columns import as_array
 from streamviz.records.partitions import day_of, make_days
 from streamviz.records.recorder import StreamOpened
 from streamviz.records.request_index import StoredRequest, write_words
-from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT, Row, Table
+from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT, WHOLE, Row, Table
 from streamviz.records.writer import binary
 from streamviz.records.writer import statements as sql
 from streamviz.records.writer.linking import link
 from streamviz.records.writer.linting import write_lint_notes
-from streamviz.records.writer.pending import Batch
+from streamviz.records.writer.pending import Batch, Stored
 
 log = logging.getLogger(__name__)
 
@@ -51,18 +51,19 @@ class Store:
         ids = as_array(batch.stream_id for batch in batches)
         self._see_to_days({day for each in batches if (day := day_of(each.stream_id)) is not None} - self._days)
         with self.connection.transaction(), self.connection.cursor() as cursor:
-            marks = {row[0]: row[1:] for row in cursor.execute(sql.MARKS, [ids])}
+            stored = {row[0]: Stored(*row[1:]) for row in cursor.execute(sql.MARKS, [ids])}
             deleted = {row[0] for row in cursor.execute(sql.DELETED, [ids])}
             wanted = [batch for batch in batches if batch.stream_id not in deleted]
-            known = [batch for batch in wanted if batch.opened or batch.stream_id in marks]
-            for batch in known:
-                batch.go_on_from(*marks.get(batch.stream_id, (None, 0, 0)))
+            for batch in wanted:
+                if batch.stream_id in stored:
+                    batch.go_on_from(stored[batch.stream_id])
+            known = [batch for batch in wanted if batch.began]
             write_rows(cursor, known)
             write_request_words(cursor, known)
             copy_runs(cursor, known)
             write_lint_notes(cursor, known)
             link(cursor, known)
-        return [batch for batch in wanted if not (batch.opened or batch.stream_id in marks)]
+        return [batch for batch in wanted if not batch.began]
 
     def _see_to_days(self, missing: set[date]) -> None:
         """A day's partition is made before its first row. Where it cannot be, rows go to the default one, whence the
@@ -88,16 +89,18 @@ class Store:
 
 def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     """Everything but the runs."""
-    opened = [(batch.opened, batch.worker) for batch in batches if batch.opened]
+    whole = [batch for batch in batches if batch.is_new_and_over]
+    opened = [(batch.opened, batch.worker) for batch in batches if batch.opened and not batch.is_new_and_over]
     closed = [batch.closed for batch in batches if batch.closed]
     # In the order of their ids: a writer on another machine may have some of the same sessions.
-    by_id = sorted((entry for entry, _ in opened), key=attrgetter("session_id"))
+    by_id = sorted((batch.opened for batch in batches if batch.opened), key=attrgetter("session_id"))
     everything: list[tuple[str, Table, list[Row]]] = [
         *(
             (sql.UPSERT_SESSION, SESSION, [SESSION.row(entry) for entry in some])
             for some in _of_different_sessions(by_id)
         ),
         (sql.INSERT_STREAM, OPENED, [OPENED.row(entry, entry.stream_id, worker) for entry, worker in opened]),
+        (sql.INSERT_WHOLE_STREAM, WHOLE, [_whole_row(batch) for batch in whole]),
         (sql.INSERT_BLOCK, BLOCK, [BLOCK.row(block, entry.stream_id) for entry in closed for block in entry.blocks]),
         (
             sql.INSERT_VERDICT,
@@ -108,12 +111,17 @@ def write_rows(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     for statement, table, rows in everything:
         if rows:
             cursor.execute(statement, [table.told(rows)])
-    if closed:
-        ended = CLOSED.told(CLOSED.row(entry, entry.stream_id) for entry in closed)
-        cursor.execute(sql.CLOSE_STREAM, [ended, as_array(entry.stream_id for entry in closed)])
+    if ended := [batch.closed for batch in batches if batch.closed and not batch.is_new_and_over]:
+        told = CLOSED.told(CLOSED.row(entry, entry.stream_id) for entry in ended)
+        cursor.execute(sql.CLOSE_STREAM, [told, as_array(entry.stream_id for entry in ended)])
     reached = [(*batch.reached(), batch.stream_id) for batch in batches if batch.has_advanced]
     if reached:
         cursor.executemany(sql.ADVANCE_STREAM, reached)
+
+
+def _whole_row(batch: Batch) -> Row:
+    told = {"id": batch.stream_id, "worker": batch.worker} | OPENED.values(batch.opened) | CLOSED.values(batch.closed)
+    return tuple(told[name] for name in WHOLE.names)
 
 
 def _of_different_sessions(by_id: Sequence[StreamOpened]) -> Iterator[list[StreamOpened]]:
