@@ -423,6 +423,26 @@ def test_told_to_stop_it_does_not_wait_for_servers_that_go_on(
     assert outcomes == {**dict.fromkeys(ended, "completed"), left: "interrupted", stream_id: ""}
 
 
+def test_what_comes_with_the_beginning_is_stored_with_the_end(
+    query: Query, tmp_path: Path, stream_id: uuid.UUID
+) -> None:
+    journal = journal_of(tmp_path, [opened(stream_id), received(stream_id, [b"a"])])
+    writer = Writer(tmp_path, conninfo)
+    runs = "SELECT first_seq, cardinality(lengths) FROM records_upstreamrun WHERE stream_id = %s"
+    try:
+        writer.turn()
+        assert query("SELECT outcome, chunk_count FROM records_stream") == [("", 0)]
+        assert query(runs, stream_id) == []
+        journal.append(received(stream_id, [b"b"], first=1))
+        journal.append(closed(stream_id, chunk_count=2))
+        journal.flush()
+        writer.turn()
+        assert query("SELECT outcome, chunk_count FROM records_stream") == [("completed", 2)]
+        assert query(runs, stream_id) == [(0, 2)]
+    finally:
+        writer.finish()
+
+
 @pytest.fixture
 def named(query: Query) -> Iterator[str]:
     """A connection string whose connections the test can tell from all others, to end them."""
