@@ -134,6 +134,12 @@ def is_one_line(raw: bytes) -> bool:
     return raw.startswith(b"data: ") and raw.endswith(b"\n\n") and raw.count(b"\n") == 2 and b"\r" not in raw
 
 
+def is_named_line(raw: bytes, head: bytes) -> bool:
+    """Whether it is one event of `head`, a line with its name and `data: `, and one line of data, up to the last 2
+    bytes."""
+    return raw.startswith(head) and raw.endswith(b"\n\n") and raw.count(b"\n") == 3 and b"\r" not in raw
+
+
 def is_ambiguous(raw: bytes, data: bytes | None) -> bool:
     """Whether clients may find something else in an event than `data`, which is what was read here.
 

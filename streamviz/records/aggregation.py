@@ -7,7 +7,7 @@ from streamviz.core.blocks import StreamState
 from streamviz.core.events import MALFORMED_CHUNK
 from streamviz.core.json_value import JsonObject, decode
 from streamviz.core.lint import LINTERS, Note
-from streamviz.core.sse import SSEEvent, SSEParser, events_in, is_one_line
+from streamviz.core.sse import SSEEvent, SSEParser, events_in
 from streamviz.core.wire import AGGREGATORS
 from streamviz.records.runs import StoredChunk
 
@@ -51,7 +51,7 @@ def lint(wire_format: str, stored: Sequence[StoredChunk], is_whole: bool) -> lis
         return []
     linter = LINTERS[wire_format]()
     for chunk in stored:
-        if chunk.raw and is_one_line(chunk.raw) and linter.read_usual(chunk.raw[6:-2]):
+        if chunk.raw and linter.read_usual(chunk.raw):
             continue
         for event in events_of(chunk):
             linter.read(event)

@@ -1,7 +1,32 @@
 """The rules of Anthropic's message streams."""
 
+from typing import Literal
+
+import msgspec
+
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.lint.linter import EVERYWHERE, Linter, number_in
+from streamviz.core.sse import is_named_line
+
+_USUAL = b"event: content_block_delta\ndata: "
+
+
+class _UsualDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    type: str
+    text: str | None = None
+    thinking: str | None = None
+    partial_json: str | None = None
+
+
+class _UsualEvent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A piece of a block, with every member that it may have: what is passed over could be no JSON."""
+
+    type: Literal["content_block_delta"]
+    index: int
+    delta: _UsualDelta
+
+
+_usual = msgspec.json.Decoder(_UsualEvent).decode
 
 
 class AnthropicMessagesLinter(Linter):
@@ -30,6 +55,14 @@ class AnthropicMessagesLinter(Linter):
 
     def _may_follow(self, payload: JsonObject) -> bool:
         return payload.get("type") == "ping"
+
+    def read_usual(self, raw: bytes) -> bool:
+        if self._has_ended or not is_named_line(raw, _USUAL):
+            return False
+        try:
+            return _usual(raw[len(_USUAL) : -2]).index in self._open
+        except ValueError:
+            return False
 
     def _read(self, payload: JsonObject, name: str) -> None:
         kind = as_text(payload.get("type"))

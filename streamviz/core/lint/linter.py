@@ -64,9 +64,9 @@ class Linter(ABC):
         else:
             self._read(payload, chunk.name)
 
-    def read_usual(self, data: bytes) -> bool:
-        """Take in the data of a nameless event, quickly, where it is of the kind that most are of and breaks no rule.
-        False where it is left to `read`."""
+    def read_usual(self, raw: bytes) -> bool:
+        """Take in the bytes of a chunk, quickly, where it is of the kind that most are of and breaks no rule. False
+        where it is left to `read`."""
         return False
 
     def end(self, is_whole: bool = True) -> None:

@@ -6,6 +6,7 @@ import msgspec
 
 from streamviz.core.json_value import JsonObject, as_object, as_text
 from streamviz.core.lint.linter import EVERYWHERE, Linter, objects_in
+from streamviz.core.sse import is_one_line
 
 
 class _UsualDelta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -72,11 +73,11 @@ class OpenAIChatLinter(Linter):
         self._id = ""
         self._choices: defaultdict[int, _Choice] = defaultdict(_Choice)
 
-    def read_usual(self, data: bytes) -> bool:
-        if self._has_ended or not self._id:
+    def read_usual(self, raw: bytes) -> bool:
+        if self._has_ended or not self._id or not is_one_line(raw):
             return False
         try:
-            chunk = _usual(data)
+            chunk = _usual(raw[6:-2])
         except ValueError:
             return False
         [choice] = chunk.choices

@@ -68,7 +68,7 @@ def notes(format: str, tape: bytes, is_whole: bool = True) -> list[Note]:
     linter, quick = LINTERS[format](), LINTERS[format]()
     for chunk in parse(tape):
         linter.read(chunk)
-        if chunk.name or chunk.data is None or not quick.read_usual(chunk.data):
+        if not quick.read_usual(chunk.raw):
             quick.read(chunk)
     linter.end(is_whole)
     quick.end(is_whole)
