@@ -20,8 +20,12 @@ from streamviz.vitals import Vitals
 
 log = logging.getLogger(__name__)
 
-# A stream that ended is in Postgres about so long after.
+# A stream that ended is in Postgres about so long after;
 POLL_SECONDS = 0.05
+# or so long, where a round has read so many entries: a round's own cost is most of what few streams cost, so more of
+# them are to share it.
+BUSY_POLL_SECONDS = 0.2
+BUSY_ENTRIES = 16
 RETRY_SECONDS = 1.0
 # A journal of which something is not understood is read again from its beginning, so not as soon.
 ANEW_SECONDS = 60
@@ -125,7 +129,8 @@ class Writer:
         self._vitals.look()
         began = time.time()
         try:
-            metrics.moved(self.turn(), time.time() - began)
+            read = self.turn()
+            metrics.moved(read, time.time() - began)
         except (psycopg.Error, OSError) as error:
             metrics.failed()
             self._status.failed(str(error))
@@ -133,5 +138,7 @@ class Writer:
             return RETRY_SECONDS
         is_behind = any(moving.is_behind for moving in self._moving.values())
         self._status.moved(began, is_behind or bool(self._unreadable or self._put_off))
+        if is_behind:
+            return 0.0
         # What comes meanwhile waits for the next round: many small ones would cost more than all that they store.
-        return 0.0 if is_behind else POLL_SECONDS
+        return BUSY_POLL_SECONDS if read >= BUSY_ENTRIES else POLL_SECONDS
