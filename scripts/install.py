@@ -5,15 +5,20 @@ that was installed last.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 LEAST_PYTHON = (3, 11)
+# One keeps a core busy most of the time; beyond these the network and the disk do not keep up.
+MOST_PIPS = 4
 CHECK = f"import pip, sys; sys.exit(sys.version_info < {LEAST_PYTHON})"
 
 
@@ -49,18 +54,35 @@ def make_venv() -> None:
 
 
 def install(lock: Path) -> None:
-    """Run pip and say how far it is. The lock file is complete, so no dependencies are looked for."""
-    total = sum(line[:1].isalnum() for line in lock.read_text().splitlines())
-    print(f"streamviz: installing {total} packages, which takes a few minutes the first time", flush=True)
+    """Run pip, once for each core, and say how far it is. Raises SystemExit with what pip said went wrong."""
+    packages = read_packages(lock)
+    print(f"streamviz: installing {len(packages)} packages, which takes a few minutes the first time", flush=True)
+    count = min(os.cpu_count() or 1, MOST_PIPS, len(packages))
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(count) as pool:
+        parts = [Path(folder) / f"{number}.txt" for number in range(count)]
+        for number, part in enumerate(parts):
+            part.write_text("".join(packages[number::count]))
+        faults = [fault for found in pool.map(install_part, parts) for fault in found]
+    print(flush=True)
+    if faults:
+        sys.exit(f"streamviz: pip could not install {lock.relative_to(ROOT)}: {' '.join(faults)}")
+
+
+def read_packages(lock: Path) -> list[str]:
+    """What a lock file says of each package: a line that names it, and indented ones with its hashes."""
+    return re.findall(r"^\w.*\n(?:[ \t].*\n)*", lock.read_text(), re.MULTILINE)
+
+
+def install_part(part: Path) -> list[str]:
+    """Run pip on a part of a lock file: what went wrong. The whole is complete, so no dependencies are looked for."""
     command = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-color"]
-    command += ["--progress-bar", "off", "--no-compile", "--no-deps", "--require-hashes", "-r", lock]
+    command += ["--progress-bar", "off", "--no-compile", "--no-deps", "--require-hashes", "-r", part]
     faults = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:
         for line in pip.stdout or ():
             show_progress(line)
             faults += [line.strip()] if line.startswith("ERROR") else []
-    if pip.returncode != 0:
-        sys.exit(f"\nstreamviz: pip could not install {lock.relative_to(ROOT)}: {' '.join(faults)}")
+    return faults or [f"it ended with status {pip.returncode}."] if pip.returncode else []
 
 
 def compile_installed() -> None:
@@ -71,11 +93,9 @@ def compile_installed() -> None:
 
 
 def show_progress(line: str) -> None:
-    """Pass on those of pip's lines that tell a person how far it is."""
+    """Of pip's lines those with a package's name tell a person how far it is."""
     if line.startswith("Collecting "):
         print(f"  {line.split()[1].partition('==')[0]}", end="", flush=True)
-    elif line.startswith("Installing collected packages"):
-        print("\nstreamviz: unpacking them", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,44 @@
+"""How packages are installed: by several pips at once, each with its part of a lock file."""
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.services import ROOT
+
+UNKNOWN = f"nobody-has-made-this==1.0 \\\n    --hash=sha256:{'0' * 64}\n"
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """scripts/install.py, with the Python of the tests in place of the one that it would make."""
+    spec = spec_from_file_location("install", ROOT / "scripts" / "install.py")
+    assert spec
+    assert spec.loader
+    found = module_from_spec(spec)
+    spec.loader.exec_module(found)
+    monkeypatch.setattr(found, "PYTHON", Path(sys.executable))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["run", "dev"])
+def test_a_lock_files_packages_are_all_that_is_in_it_but_comments(script: ModuleType, kind: str) -> None:
+    lock = ROOT / "requirements" / f"{kind}.txt"
+    packages = script.read_packages(lock)
+    assert "".join(packages).splitlines() == [line for line in lock.read_text().splitlines() if line[:1] != "#"]
+    assert all("==" in package and "--hash=sha256:" in package for package in packages)
+
+
+def test_what_cannot_be_installed_is_named(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setattr(script, "ROOT", tmp_path)
+    lock = tmp_path / "some.txt"
+    lock.write_text(f"# a comment\n{UNKNOWN}")
+    with pytest.raises(SystemExit, match=r"pip could not install some\.txt: ERROR: .*nobody-has-made-this==1\.0"):
+        script.install(lock)
+    assert "installing 1 packages" in capsys.readouterr().out
