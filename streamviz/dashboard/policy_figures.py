@@ -1,6 +1,7 @@
 """What policies did in a stretch of time, drawn over it, and when they were changed."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
@@ -9,10 +10,10 @@ from django.urls import reverse
 from streamviz.dashboard import charts
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.timespans import Timespan, between
-from streamviz.live.presentation.text import exact, plural
+from streamviz.live.presentation.text import about, count, exact, plural
 from streamviz.records.models import PolicyVersion
-from streamviz.records.queries.policy_holds import Decider, Holds, Waits, holds, waits
-from streamviz.records.queries.statistics import PolicyBucket, policies_by_time
+from streamviz.records.queries.policy_holds import Decider, Holds, Waits, holds, holds_of
+from streamviz.records.queries.policy_verdicts import PolicyBucket, verdicts
 
 _MOST_CHANGES = 50
 
@@ -36,8 +37,12 @@ class Change(NamedTuple):
 
 def policy_charts(span: Timespan) -> dict[str, charts.Chart]:
     """What each policy that judged anything did, by its name, each on a scale of its own."""
+    return _drawn(verdicts(span.since, span.until, span.step).by_time, span)
+
+
+def _drawn(buckets: Iterable[PolicyBucket], span: Timespan) -> dict[str, charts.Chart]:
     columns: dict[str, dict[datetime, charts.Column]] = defaultdict(dict)
-    for bucket in policies_by_time(span.since, span.until, span.step):
+    for bucket in buckets:
         href = sessions_url(between(bucket.at, bucket.at + span.step), term("policy", bucket.policy))
         columns[bucket.policy][bucket.at] = charts.Column(
             bucket.at, _policy_words(bucket), href, _verdict_values(bucket)
@@ -47,9 +52,9 @@ def policy_charts(span: Timespan) -> dict[str, charts.Chart]:
 
 def policy_rows(span: Timespan) -> list[PolicyRow]:
     """Policies that judged or held anything, those that judged most first."""
-    drawn = policy_charts(span)
-    whole = policies_by_time(span.since, span.until, span.until - span.since, origin=span.since)
-    figures, held = {each.policy: each for each in whole}, holds(span.since, span.until)
+    by_time, figures = verdicts(span.since, span.until, span.step)
+    drawn = _drawn(by_time, span)
+    held = holds(span.since, span.until, span.until - span.since)[span.since]
     names = sorted({*figures, *held}, key=lambda name: (-figures[name].verdicts if name in figures else 0, name))
     return [
         PolicyRow(
@@ -69,7 +74,8 @@ def _verdict_values(bucket: PolicyBucket) -> list[tuple[str, float]]:
 
 
 def _policy_words(bucket: PolicyBucket) -> str:
-    return f"{bucket.verdicts:,} verdicts, {bucket.interventions:,} intervened"
+    judged, intervened = (about(count(each), bucket.is_estimated) for each in (bucket.verdicts, bucket.interventions))
+    return f"{judged} verdicts, {intervened} intervened"
 
 
 _DECIDERS = {
@@ -85,38 +91,41 @@ class WaitRow(NamedTuple):
 
     decided_by: str
     css: str
-    figures: Waits
+    holds: Holds
 
 
 class HoldTimes(NamedTuple):
-    """The holds of a policy over time and in sum, by who decided. Without rows it held nothing that is over."""
+    """The holds of a policy over time, by who decided, and in sum. `whole` is None where it held nothing that is
+    over."""
 
     chart: charts.Chart
     rows: list[WaitRow]
+    whole: Holds | None
 
 
 def hold_times(policy: str, span: Timespan) -> HoldTimes:
     """How long a policy kept blocks back."""
     columns: dict[datetime, list[Waits]] = defaultdict(list)
-    for each in waits(policy, span.since, span.until, span.step):
+    found = holds_of(policy, span.since, span.until, span.step)
+    for each in found.by_time:
         columns[each.at].append(each)
-    whole = waits(policy, span.since, span.until, span.until - span.since, origin=span.since)
     drawn = [_wait_column(policy, span, at, columns[at]) if at in columns else None for at in span.steps]
     chart = charts.ranges(drawn, lambda value: exact(round(value)), _SHORTEST_WAIT)
-    order = {decider: n for n, decider in enumerate(_DECIDERS)}
-    whole.sort(key=lambda each: order[each.decider])
-    return HoldTimes(chart, [WaitRow(*_DECIDERS[each.decider], each) for each in whole])
+    by = found.by_decider
+    rows = [WaitRow(*look, by[decider]) for decider, look in _DECIDERS.items() if decider in by]
+    return HoldTimes(chart, rows, found.whole)
 
 
 def _wait_column(policy: str, span: Timespan, at: datetime, found: list[Waits]) -> charts.Ranges:
     href = sessions_url(between(at, at + span.step), term("policy", policy))
-    words = "; ".join(
-        f"{plural(each.blocks, 'block')} by {_DECIDERS[each.decider][0]}, "
-        f"p50 {exact(round(each.p50))}, p95 {exact(round(each.p95))}"
-        for each in found
-    )
-    shown = [charts.Range(_DECIDERS[each.decider][1], each.p50, each.p95) for each in found]
+    words = "; ".join(_wait_words(each.holds, _DECIDERS[each.decider][0]) for each in found)
+    shown = [charts.Range(_DECIDERS[each.decider][1], each.holds.p50, each.holds.p95) for each in found]
     return charts.Ranges(at, words, href, shown)
+
+
+def _wait_words(found: Holds, decided_by: str) -> str:
+    blocks = about(plural(found.blocks, "block"), found.is_estimated)
+    return f"{blocks} by {decided_by}, p50 {exact(round(found.p50))}, p95 {exact(round(found.p95))}"
 
 
 def policy_changes(span: Timespan) -> list[Change]:

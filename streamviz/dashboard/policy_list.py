@@ -11,10 +11,10 @@ from django.utils import timezone
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.dashboard import charts, timespans
 from streamviz.dashboard.comparing import Figure, figure_of
-from streamviz.dashboard.policy_facts import DAY, NOT_ALLOWED
+from streamviz.dashboard.policy_facts import NOT_ALLOWED
 from streamviz.dashboard.policy_figures import policy_charts
 from streamviz.dashboard.sorting import Sorting
-from streamviz.live.presentation.text import exact
+from streamviz.live.presentation.text import estimates, exact
 from streamviz.records.models import Policy, PolicyVersion, Verdict
 from streamviz.records.queries.policy_holds import Holds, holds
 
@@ -58,6 +58,7 @@ class PolicyList(NamedTuple):
     groups: list[Group]
     figures: list[Figure]
     would: int
+    estimates: str
 
 
 _GROUPS = {
@@ -87,14 +88,16 @@ _COUNTED = {
 
 
 def policy_list(sorting: Sorting, asking: Mapping[str, int]) -> PolicyList:
-    """All policies with their last day, beside the day before; in seven queries. `asking` is for how many blocks each
-    waits for a person."""
-    now = timezone.now()
+    """All policies with their last day, beside the day before, as their own pages count them; in eight queries.
+    `asking` is for how many blocks each waits for a person."""
+    span = timespans.chosen({}, timezone.now(), None)
+    lasts = span.until - span.since
     versions = PolicyVersion.objects.select_related("changed_by")
     policies = Policy.objects.prefetch_related(Prefetch("versions", versions))
-    counts, before = _counts(now - DAY, now), _counts(now - 2 * DAY, now - DAY)
-    waits, waited = holds(now - DAY, now), holds(now - 2 * DAY, now - DAY)
-    drawn = policy_charts(timespans.chosen({}, now, None))
+    counts, before = _counts(span.since, span.until), _counts(span.since - lasts, span.since)
+    held = holds(span.since - lasts, span.until, lasts)
+    waits, waited = held[span.since], held[span.since - lasts]
+    drawn = policy_charts(span)
     rows = [
         PolicyRow(
             policy=each,
@@ -108,7 +111,10 @@ def policy_list(sorting: Sorting, asking: Mapping[str, int]) -> PolicyList:
     ]
     total = _sum(counts.values())
     return PolicyList(
-        _grouped(sorting.of(rows, SORTED)), _figures(total, _sum(before.values()), waits, waited), total.would
+        groups=_grouped(sorting.of(rows, SORTED)),
+        figures=_figures(total, _sum(before.values()), waits, waited),
+        would=total.would,
+        estimates=estimates({"holds": max((each.one_in for each in waits.values()), default=1)}),
     )
 
 

@@ -12,7 +12,7 @@ from streamviz.dashboard.histogram import failed_of, outcome_values, outcome_wor
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.policy_figures import Change, PolicyRow, policy_changes, policy_rows
 from streamviz.dashboard.timespans import Timespan, between
-from streamviz.live.presentation.text import about, count, exact, money, one_line
+from streamviz.live.presentation.text import about, count, estimates, exact, money, one_line
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.latencies import BANDS, ToolFigures, latencies, tools
 from streamviz.records.queries.names import session_titles
@@ -78,6 +78,15 @@ class Stats(NamedTuple):
     changes: list[Change]
     tools: list[ToolFigures]
     headline: list[Figure]
+
+    @property
+    def estimates(self) -> str:
+        """What of all this is estimated."""
+        rows = self.policies
+        verdicts = max((row.figures.one_in for row in rows if row.figures), default=1)
+        holds = max((row.holds.one_in for row in rows if row.holds), default=1)
+        times = "times and tools" if self.tools else "times"
+        return estimates({times: self.one_in, "verdicts": verdicts, "holds": holds})
 
     @property
     def marks(self) -> list[charts.Mark]:

@@ -38,16 +38,15 @@ def judged(guard: Policy) -> Policy:
 
 
 def test_the_last_day_is_added_up(judged: Policy) -> None:
-    found = done(judged, DAY)
+    found = done(judged, timezone.now() - DAY, timezone.now())
     assert (found.judged, found.streams) == (8, 1)
     assert (found.denied, found.halted, found.replaced, found.would) == (3, 1, 1, 1)
     assert (found.failures, found.by_hand, found.by_itself) == (1, 3, 3)
     assert found.people == [("alice", 2), ("bob", 1)]
-    assert found.hold is None
 
 
 def test_a_week_has_more(judged: Policy) -> None:
-    found = done(judged, 7 * DAY)
+    found = done(judged, timezone.now() - 7 * DAY, timezone.now())
     assert (found.judged, found.denied) == (9, 4)
 
 

@@ -77,7 +77,7 @@ def test_cached_tokens_stand_apart_and_estimates_are_marked(cast: Cast) -> None:
 def test_very_many_say_that_times_are_estimated(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "SAMPLE", 0)
     lately("one")
-    assert "Times are estimated from one stream in 256" in page(cast)
+    assert "Estimated from some streams: times from one in 256; everything else is exact." in page(cast)
 
 
 def test_every_bar_and_row_leads_to_its_streams(cast: Cast) -> None:
@@ -174,7 +174,7 @@ def test_a_choice_keeps_the_other(cast: Cast) -> None:
 def test_it_says_when_it_took_too_long(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     lately("one")
     monkeypatch.setattr(rows, "SECONDS", 0.1)
-    monkeypatch.setattr(policy_holds, "_HOLDS_OF_ALL", "SELECT pg_sleep(5)::text, %(since)s, %(until)s, 0")
+    monkeypatch.setattr(policy_holds, "_OF_ALL", "SELECT pg_sleep(5)::text")
     assert "These figures took too long." in page(cast)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
 from uuid import UUID
 
 import psycopg
@@ -15,6 +16,7 @@ from streamviz.records import ids
 from streamviz.records.database import conninfo
 from streamviz.records.exporting import export
 from streamviz.records.links import Kind, numbered
+from streamviz.records.migrations import _indexes
 from streamviz.records.models import Session
 from streamviz.records.moments import as_microseconds
 from streamviz.records.partitions import make_days
@@ -107,3 +109,24 @@ def test_what_was_requested_in_a_time_is_in_its_span() -> None:
     assert span.first > id_at(day(5))
     assert span.last < id_at(NOW + timedelta(days=2))
     assert ids.between(datetime(1970, 1, 1, tzinfo=UTC), NOW).first == UUID(int=0)
+
+
+INDEX = """
+SELECT bool_and(indisvalid), count(*), count(*) FILTER (WHERE pg_get_indexdef(indexrelid) LIKE '%%(at)')
+FROM pg_index WHERE indexrelid::regclass::text LIKE '%%of_test'
+"""
+
+
+def test_an_index_is_made_a_partition_at_a_time_and_a_try_that_was_given_up_is_gone_on_with(query: Query) -> None:
+    """Of the first try there are the whole, which has no parts, and a part that is of no use."""
+    query("CREATE INDEX of_test ON ONLY records_stall (at)")
+    query("CREATE INDEX records_stall_default_of_test ON records_stall_default (cause)")
+    partitions = query("SELECT count(*) FROM pg_inherits WHERE inhparent = 'records_stall'::regclass")[0][0]
+    editor = SimpleNamespace(connection=connection, execute=query)
+    try:
+        for _ in range(2):
+            _indexes.add("of_test", "records_stall", "(at)")(None, editor)
+            assert query(INDEX) == [(True, partitions + 1, partitions + 1)]
+    finally:
+        _indexes.drop("of_test")(None, editor)
+    assert query("SELECT to_regclass('of_test')") == [(None,)]

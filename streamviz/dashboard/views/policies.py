@@ -18,6 +18,7 @@ from streamviz.dashboard.policy_list import SMALLEST_FIRST, SORTED, policy_list
 from streamviz.dashboard.policy_verdicts import verdict_rows
 from streamviz.dashboard.rule_words import KINDS, rule_of
 from streamviz.dashboard.sorting import Sorting
+from streamviz.live.presentation.text import estimates
 from streamviz.live.publisher import publisher
 from streamviz.policies.registry import REGISTRY, kinds, words_for
 from streamviz.records import policy_changes
@@ -102,18 +103,20 @@ def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str,
     over = request.GET.get("over", "")
     over = over if over in policy_facts.SPANS else "24h"
     span = timespans.chosen({"range": over}, timezone.now(), None)
+    done, held = policy_facts.done(found, span.since, span.until), hold_times(found.name, span)
     return {
         "page": "policies",
         "policy": found,
         "about": REGISTRY[found.kind].about if found.kind in REGISTRY else "",
         "rule": rule_of(found),
         "over": over,
-        "spans": [(name, words) for name, (words, _) in policy_facts.SPANS.items()],
+        "spans": [(name, timespans.RANGES[name][0]) for name in policy_facts.SPANS],
         "chart": policy_charts(span).get(found.name),
-        "hold_times": hold_times(found.name, span),
+        "hold_times": held,
         "axis": charts.axis(span),
         "changes": [each.mark for each in policy_changes_in(span) if each.version.policy_id == found.pk],
-        "done": policy_facts.done(found, policy_facts.SPANS[over][1]),
+        "done": done,
+        "estimates": estimates({"verdicts": done.one_in, "holds": held.whole.one_in if held.whole else 1}),
         "form": form,
         "may_run": may_build(found.kind, signed_in_user(request)),
         "spread": spread_of(found.name, found.version),

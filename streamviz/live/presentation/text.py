@@ -1,6 +1,7 @@
 """Text from models and clients, and figures, as people can read them."""
 
 import re
+from collections.abc import Mapping
 
 # Controls would be dropped or act; bidirectional overrides can make text read as another; half a surrogate pair
 # cannot be sent at all. Each is shown for what it is.
@@ -90,6 +91,12 @@ def money(dollars: float | None) -> str:
 def about(figure: str, is_estimated: object) -> str:
     """An estimated figure is marked."""
     return f"≈ {figure}" if is_estimated and figure != UNKNOWN else figure
+
+
+def estimates(one_in: Mapping[str, int]) -> str:
+    """A sentence that says which figures are estimated, each from one stream in how many; empty where none is."""
+    told = [f"{name} from one in {number}" for name, number in one_in.items() if number > 1]
+    return f"Estimated from some streams: {', '.join(told)}; everything else is exact." if told else ""
 
 
 def byte_size(size: int) -> str:

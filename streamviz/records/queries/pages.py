@@ -47,12 +47,20 @@ ORDER BY s.requested_at DESC, s.id DESC LIMIT %(most)s
 # A session stands where the newest of its streams does that is asked for. Indexes stream_newest and stream_in_session.
 _SESSIONS = """
 SELECT s.session_id, s.requested_at, s.id FROM records_stream AS s
-WHERE {conditions} AND {before} AND NOT EXISTS (
-    SELECT FROM records_stream AS later
-    WHERE later.session_id = s.session_id AND (later.requested_at, later.id) > (s.requested_at, s.id) AND {later}
-)
+WHERE {conditions} AND {before} AND {is_newest}
 ORDER BY s.requested_at DESC, s.id DESC LIMIT %(most)s
 """
+_NO_LATER = """NOT EXISTS (
+    SELECT FROM records_stream AS later
+    WHERE later.session_id = s.session_id AND (later.requested_at, later.id) > (s.requested_at, s.id) AND {later}
+)"""
+# The same, asked stream by stream. What is costly to find out about all would be found out about all otherwise, where
+# there are many partitions.
+_NO_LATER_OF_EACH = """(
+    SELECT true FROM records_stream AS later
+    WHERE later.session_id = s.session_id AND (later.requested_at, later.id) > (s.requested_at, s.id) AND {later}
+    LIMIT 1
+) IS NULL"""
 # What a session's streams come to, all of them: figures that pages show beside it.
 SORTED = {
     "streams": "count(*)",
@@ -110,7 +118,9 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
     values: dict[str, Any] = {**wanted.values, "most": size + 1}
     if before:
         values |= {"before_at": before.at, "before_id": before.id}
-    sql = statement.format(conditions=wanted.of("s"), later=wanted.of("later"), before=_BEFORE if before else "true")
+    is_newest = (_NO_LATER_OF_EACH if wanted.is_costly else _NO_LATER).format(later=wanted.of("later"))
+    before_it = _BEFORE if before else "true"
+    sql = statement.format(conditions=wanted.of("s"), is_newest=is_newest, before=before_it)
     with limited("enable_seqscan = off", "jit = off"):
         found = rows(sql, values)
     following = Place(*found[size - 1][1:]) if len(found) > size else None

@@ -1,10 +1,12 @@
 """How long blocks waited for one policy, and for whom: for its own verdict, for a person, or for neither in time."""
 
+from collections import defaultdict
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from streamviz.records.queries.rows import rows
+from streamviz.records.queries.policy_samples import one_in_of_holds, sampled
+from streamviz.records.queries.rows import planned, rows
 from streamviz.records.queries.sources import ORIGIN
 
 
@@ -17,31 +19,42 @@ class Decider(StrEnum):
     """The policy failed, or who was asked did not answer in time."""
 
 
+class Holds(NamedTuple):
+    """How many blocks a policy held, and for how many µs; told from one stream in `one_in`."""
+
+    blocks: int
+    p50: float
+    p95: float
+    one_in: int = 1
+
+    @property
+    def is_estimated(self) -> bool:
+        return self.one_in > 1
+
+
 class Waits(NamedTuple):
-    """How many blocks a policy held in a stretch of time, and for how many µs."""
+    """The holds of a policy that the same ended. `at` is when their stretch of time begins."""
 
     at: datetime
     decider: Decider
-    blocks: int
-    p50: float
-    p95: float
+    holds: Holds
 
 
-class Holds(NamedTuple):
-    """How many blocks a policy held, and for how many µs."""
+class PolicyHolds(NamedTuple):
+    """All holds of a policy, by who ended them, and in stretches of time. `whole` is None where there are none."""
 
-    blocks: int
-    p50: float
-    p95: float
+    whole: Holds | None
+    by_decider: dict[Decider, Holds]
+    by_time: list[Waits]
 
 
-# Index block_held. What a block waited for one of the policies that held it: until the block was whole, which all of
-# them need, and then what that policy took to decide. Without a verdict it waited to the end of the hold: until it went
-# out, or else the last enforced verdict on it. Verdicts are looked up only where one policy alone does not explain it.
+# Index block_held, or held_sample. What a block waited for one of the policies that held it: until the block was whole,
+# which all of them need, and then what that policy took to decide. Where there are no verdicts it waited to the end of
+# the hold: until it went out, or else the last enforced verdict on it. So it did where one policy alone held it.
 _HELD = """
-SELECT held_at, holder, decider, least(whole, until_whole + took) AS wait
+SELECT held_at, holder, decider, CASE WHEN {is_shared} THEN least(whole, until_whole + took) ELSE whole END AS wait
 FROM (
-    SELECT held_at, holder,
+    SELECT held_at, held_by, released_at, holder,
         extract(epoch FROM coalesce(released_at, last_verdict, completed_at) - held_at)::float * 1000000 AS whole,
         CASE WHEN first_begun < held_at THEN 0 ELSE extract(epoch FROM first_begun - held_at)::float * 1000000 END
             AS until_whole,
@@ -62,37 +75,52 @@ FROM (
         FROM records_verdict AS verdict
         WHERE verdict.stream_id = block.stream_id AND verdict.ordinal = block.ordinal AND mode = 'enforce' AND {looks}
     ) AS verdicts
-    WHERE held_at >= %(since)s AND held_at < %(until)s AND coalesce(released_at, completed_at) IS NOT NULL AND {of}
+    WHERE held_at >= %(since)s AND held_at < %(until)s AND coalesce(released_at, completed_at) IS NOT NULL
+        AND {sampled} AND {of}
 ) AS held
 """
-_BY_ONE = "holder = %(policy)s AND %(policy)s = ANY (held_by)"
-_NEEDED = "(cardinality(held_by) > 1 OR released_at IS NULL)"
+_IS_SHARED = "(cardinality(held_by) > 1 OR released_at IS NULL)"
+_OF_ONE = "holder = %(policy)s AND %(policy)s = ANY (held_by)"
 _FIGURES = """count(*),
     percentile_cont(0.5) WITHIN GROUP (ORDER BY wait),
     percentile_cont(0.95) WITHIN GROUP (ORDER BY wait)"""
-_WAITS = f"""
-SELECT date_bin(%(step)s, held_at, %(origin)s), decider, {_FIGURES}
-FROM ({_HELD.format(looks="true", of=_BY_ONE)}) AS waited
-GROUP BY 1, 2 ORDER BY 1, 2
-"""  # noqa: S608  all our own
-_HOLDS = f"SELECT holder, {_FIGURES} FROM ({_HELD}) AS waited GROUP BY 1"  # noqa: S608  all our own
-_HOLDS_OF_ALL = _HOLDS.format(looks=_NEEDED, of="true")
-_HOLDS_OF_ONE = _HOLDS.format(looks=_NEEDED, of=_BY_ONE)
+_OF_POLICY = """
+SELECT date_bin(%(step)s, held_at, %(origin)s) AS began, decider, {figures}
+FROM ({held}) AS waited
+GROUP BY GROUPING SETS ((began, decider), (decider), ()) HAVING count(*) > 0 ORDER BY 1, 2
+"""
+# Verdicts are looked up only where one policy alone does not explain a hold.
+_OF_ALL = """
+SELECT date_bin(%(step)s, held_at, %(since)s), holder, {figures}
+FROM ({held}) AS waited
+GROUP BY 1, 2
+"""
 
 
-def waits(policy: str, since: datetime, until: datetime, step: timedelta, *, origin: datetime = ORIGIN) -> list[Waits]:
-    """The holds of a policy that began between two moments and are over, in buckets of `step`, of which one begins at
-    `origin`."""
-    values = {"policy": policy, "since": since, "until": until, "step": step, "origin": origin}
-    return [Waits(at, Decider(decider), *figures) for at, decider, *figures in rows(_WAITS, values)]
+def holds_of(policy: str, since: datetime, until: datetime, step: timedelta) -> PolicyHolds:
+    """The holds of a policy that began between two moments and are over, in all and in stretches of `step`."""
+    found = _found(_OF_POLICY, since, until, step, looks="true", of=_OF_ONE, policy=policy)
+    return PolicyHolds(
+        next((held for _, decider, held in found if decider is None), None),
+        {Decider(decider): held for at, decider, held in found if at is None and decider is not None},
+        [Waits(at, Decider(decider), held) for at, decider, held in found if at is not None],
+    )
 
 
-def holds(since: datetime, until: datetime) -> dict[str, Holds]:
-    """The holds that began between two moments and are over, by the policy that held."""
-    return {policy: Holds(*figures) for policy, *figures in rows(_HOLDS_OF_ALL, {"since": since, "until": until})}
+def holds(since: datetime, until: datetime, step: timedelta) -> dict[datetime, dict[str, Holds]]:
+    """The holds that began between two moments and are over, by policy, in each stretch of `step` from `since` on."""
+    by_time: dict[datetime, dict[str, Holds]] = defaultdict(dict)
+    for at, policy, found in _found(_OF_ALL, since, until, step, looks=_IS_SHARED, of="true"):
+        by_time[at][policy] = found
+    return by_time
 
 
-def holds_of(policy: str, since: datetime, until: datetime) -> Holds | None:
-    """The holds of a policy that began between two moments and are over; None: there are none."""
-    found = rows(_HOLDS_OF_ONE, {"policy": policy, "since": since, "until": until})
-    return Holds(*found[0][1:]) if found else None
+def _found(
+    statement: str, since: datetime, until: datetime, step: timedelta, *, looks: str, of: str, policy: str = ""
+) -> list[tuple[Any, Any, Holds]]:
+    one_in = one_in_of_holds(since, until)
+    held = _HELD.format(is_shared=_IS_SHARED, looks=looks, of=of, sampled=sampled("block.stream_id", one_in))
+    values = {"policy": policy, "since": since, "until": until, "step": step, "origin": ORIGIN}
+    with planned("jit = off"):
+        found = rows(statement.format(figures=_FIGURES, held=held), values)
+    return [(at, by, Holds(blocks * one_in, p50, p95, one_in)) for at, by, blocks, p50, p95 in found]

@@ -87,20 +87,6 @@ class Statistics(NamedTuple):
     counted: int
 
 
-class PolicyBucket(NamedTuple):
-    """What a policy did in a stretch of time: verdicts, those that intervened, those in shadow that would have,
-    failures, and µs that they took."""
-
-    at: datetime
-    policy: str
-    verdicts: int
-    interventions: int
-    would: int
-    failures: int
-    took_p50: float | None
-    took_p95: float | None
-
-
 # What a group is called is looked up once for all of its streams.
 _COUNTS = """
 SELECT at, {group}, sum(streams)::bigint, {outcomes},
@@ -162,24 +148,6 @@ GROUP BY GROUPING SETS ({together})
 _NO_TIMES = (None,) * 8
 _TOGETHER = (None, None)
 _MICROSECOND = timedelta(microseconds=1)
-# Index verdict_at.
-_POLICIES = """
-SELECT
-    date_bin(%(step)s, verdict.at, %(origin)s) AS at,
-    policy.name,
-    count(*),
-    count(*) FILTER (WHERE verdict.mode = 'enforce' AND verdict.decision <> 'allow'),
-    count(*) FILTER (WHERE verdict.mode = 'shadow' AND verdict.decision <> 'allow'),
-    count(*) FILTER (WHERE verdict.failure <> ''),
-    -- How long a person took is not how long the policy took.
-    percentile_cont(0.5) WITHIN GROUP (ORDER BY verdict.took_us::float) FILTER (WHERE verdict.by = ''),
-    percentile_cont(0.95) WITHIN GROUP (ORDER BY verdict.took_us::float) FILTER (WHERE verdict.by = '')
-FROM records_verdict AS verdict
-JOIN records_policyversion AS version ON version.id = verdict.policy_version_id
-JOIN records_policy AS policy ON policy.id = version.policy_id
-WHERE verdict.at >= %(since)s AND verdict.at < %(until)s
-GROUP BY 1, 2 ORDER BY 1, 2
-"""
 # So many of a sample tell how many there are in all, give or take a tenth.
 ENOUGH = 500
 # Looking at what a stream is made of takes as long as so many others do.
@@ -283,11 +251,3 @@ def _flat(percentiles: tuple[list[timedelta] | None, ...]) -> tuple[float | None
     """One after another, in µs; two that are not known where there is nothing to order."""
     known = (each for pair in percentiles for each in pair or (None, None))
     return tuple(None if each is None else each / _MICROSECOND for each in known)
-
-
-def policies_by_time(
-    since: datetime, until: datetime, step: timedelta, *, origin: datetime = ORIGIN
-) -> list[PolicyBucket]:
-    """What each policy did between two moments, in buckets of `step`, of which one begins at `origin`."""
-    values = {"since": since, "until": until, "step": step, "origin": origin}
-    return [PolicyBucket(*row) for row in rows(_POLICIES, values)]

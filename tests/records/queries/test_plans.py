@@ -12,11 +12,12 @@ from django.utils import timezone
 
 from streamviz.dashboard import policy_facts, queries
 from streamviz.records.models import Policy, Session, Stream
-from streamviz.records.queries import names, search, streams
+from streamviz.records.queries import names, policy_samples, search, streams
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Place, session_page, sorted_session_page, stream_page
-from streamviz.records.queries.policy_holds import holds, holds_of, waits
-from streamviz.records.queries.statistics import Grouping, by_time, largest, policies_by_time
+from streamviz.records.queries.policy_holds import holds, holds_of
+from streamviz.records.queries.policy_verdicts import verdicts
+from streamviz.records.queries.statistics import Grouping, by_time, largest
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
 
@@ -68,22 +69,23 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "a policy's verdicts": lambda _: policy_facts.recent_verdicts(Policy.objects.get(name="guard"), ""),
     "names": lambda _: (names.models(), names.tools()),
     "the oldest": lambda _: queries.oldest_stream(),
-    "holds": lambda _: holds(day(30), NOW),
-    "the holds of a policy": lambda _: holds_of("guard", day(30), NOW),
-    "a policy's holds by time": lambda _: waits("guard", day(30), NOW, timedelta(days=1)),
-    "statistics of policies": lambda _: policies_by_time(day(30), NOW, timedelta(days=1)),
+    "holds": lambda _: holds(day(30), NOW, timedelta(days=30)),
+    "the holds of a policy": lambda _: holds_of("guard", day(30), NOW, timedelta(days=1)),
+    "statistics of policies": lambda _: verdicts(day(30), NOW, timedelta(days=1)),
+    "what a policy did": lambda _: policy_facts.done(Policy.objects.get(name="guard"), day(30), NOW),
 }
 
 
-def scanned(run: Callable[[], object]) -> set[str]:
-    """The big tables that the statements of `run` read from end to end, where there is another way."""
+def scanned(run: Callable[[], object], pattern: re.Pattern[str] = SCAN) -> set[str]:
+    """The big tables that the statements of `run` read from end to end, where there is another way; or what else the
+    pattern finds in their plans."""
     found: set[str] = set()
 
     def explained(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         if sql.lstrip().upper().startswith(("SELECT", "WITH")):
             with connection.cursor().cursor as cursor:
                 cursor.execute(f"EXPLAIN {sql}", params)
-                found.update(name for row in cursor.fetchall() for name in SCAN.findall(row[0]))
+                found.update(name for row in cursor.fetchall() for name in pattern.findall(row[0]))
         return execute(sql, params, many, context)
 
     with connection.cursor() as cursor, connection.execute_wrapper(explained):
@@ -106,9 +108,23 @@ def test_it_goes_along_an_index(stream: Stream, run: Callable[[Stream], object])
     assert scanned(lambda: run(stream)) == set()
 
 
+@pytest.mark.parametrize("name", ["holds", "the holds of a policy", "statistics of policies", "what a policy did"])
+def test_some_of_many_are_looked_for_along_indexes_too(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(policy_samples, "_one_in", lambda *_: 64)
+    assert scanned(lambda: QUERIES[name](stream)) == set()
+
+
 def test_a_common_word_is_looked_for_along_indexes_too(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "COMMON", 0)
     assert scanned(lambda: session_page(Filters(text="look"), None, 50)) == set()
+
+
+def test_no_session_waits_until_a_common_word_is_found_in_all(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To join streams with later ones that match, all that match are found first where there are many partitions."""
+    monkeypatch.setattr(search, "COMMON", 0)
+    assert scanned(lambda: session_page(Filters(text="look"), None, 50), re.compile("Anti Join")) == set()
 
 
 def test_it_tells_why_a_policy_did_not_run(stream: Stream) -> None:

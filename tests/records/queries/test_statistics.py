@@ -9,9 +9,9 @@ from streamviz.records.moments import as_microseconds
 from streamviz.records.queries import search, sources, statistics
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.sizes import table_sizes
-from streamviz.records.queries.statistics import Grouping, by_time, largest, policies_by_time
+from streamviz.records.queries.statistics import Grouping, by_time, largest
 from tests.records.conftest import Query
-from tests.records.history import NOW, day, make_policy, store, story
+from tests.records.history import NOW, day, store, story
 
 HOUR = timedelta(hours=1)
 
@@ -172,18 +172,6 @@ def test_filters_and_searches_apply(query: Query) -> None:
     assert [bucket.streams for bucket in by_time(Filters(models=("a",)), HOUR).buckets] == [1]
     assert [bucket.streams for bucket in by_time(Filters(text="app.py"), HOUR).buckets] == [2]
     assert by_time(Filters(models=("c",)), HOUR).buckets == []
-
-
-def test_policies_have_theirs(query: Query) -> None:
-    store(story(day(1), denied=make_policy("guard")), story(day(1), number=1, denied=make_policy("other")))
-    query("UPDATE records_verdict SET mode = 'shadow', failure = 'time' WHERE stream_id = %s", story(day(1))[0])
-    query("UPDATE records_verdict SET at = %s", day(1))
-    found = policies_by_time(day(2), NOW, timedelta(days=1))
-    figures = [(each.verdicts, each.interventions, each.would, each.failures) for each in found]
-    assert [each.policy for each in found] == ["guard", "other"]
-    assert figures == [(1, 0, 1, 1), (1, 1, 0, 0)]
-    assert {(each.took_p50, each.took_p95) for each in found} == {(12.0, 12.0)}
-    assert policies_by_time(day(9), day(8), HOUR) == []
 
 
 def test_a_stretch_can_begin_anywhere_and_times_be_left_out(query: Query) -> None:

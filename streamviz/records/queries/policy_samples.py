@@ -1,0 +1,40 @@
+"""Which streams the figures of policies are told from: all of them, or some where there is very much to look at."""
+
+from datetime import datetime
+
+from streamviz.records.queries.rows import rows
+
+# About so many at most are looked at. A hold takes as long as many verdicts.
+MOST_VERDICTS, MOST_HOLDS = 40_000, 2_500
+_VALUES, _SAMPLED = 256, 64
+_VERDICTS = "SELECT count(*) FROM records_verdict WHERE at >= %(since)s AND at < %(until)s AND {sampled}"
+_HOLDS = "SELECT count(*) FROM records_block WHERE held_at >= %(since)s AND held_at < %(until)s AND {sampled}"
+
+
+def one_in_of_verdicts(since: datetime, until: datetime) -> int:
+    """One stream in how many is looked at for the verdicts between two moments."""
+    return _one_in(_VERDICTS, since, until, MOST_VERDICTS)
+
+
+def one_in_of_holds(since: datetime, until: datetime) -> int:
+    """One stream in how many is looked at for the holds that began between two moments."""
+    return _one_in(_HOLDS, since, until, MOST_HOLDS)
+
+
+def sampled(column: str, one_in: int) -> str:
+    """The condition for what belongs to one stream in so many, always the same ones: the last byte of an id is random.
+    `column` has the ids. Indexes verdict_sample and held_sample, which have each of these bytes by time."""
+    if one_in == 1:
+        return "true"
+    byte = f"get_byte(uuid_send({column}), 15)"
+    return f"{byte} < {_SAMPLED} AND {byte} = ANY ('{{{','.join(map(str, range(_VALUES // one_in)))}}}')"
+
+
+def _one_in(statement: str, since: datetime, until: datetime, most: int) -> int:
+    # How many there are is told from the smallest sample.
+    sql = statement.format(sampled=sampled("stream_id", _VALUES))
+    [(some,)] = rows(sql, {"since": since, "until": until})
+    found = 1
+    while found < _VALUES and some * _VALUES > most * found:
+        found = max(found * 2, _VALUES // _SAMPLED)
+    return found
