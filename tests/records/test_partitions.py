@@ -113,14 +113,14 @@ def test_what_was_requested_in_a_time_is_in_its_span() -> None:
 
 INDEX = """
 SELECT bool_and(indisvalid), count(*), count(*) FILTER (WHERE pg_get_indexdef(indexrelid) LIKE '%%(at)')
-FROM pg_index WHERE indexrelid::regclass::text LIKE '%%of_test'
+FROM pg_index WHERE indexrelid::regclass::text LIKE 'of_test%%'
 """
 
 
 def test_an_index_is_made_a_partition_at_a_time_and_a_try_that_was_given_up_is_gone_on_with(query: Query) -> None:
     """Of the first try there are the whole, which has no parts, and a part that is of no use."""
     query("CREATE INDEX of_test ON ONLY records_stall (at)")
-    query("CREATE INDEX records_stall_default_of_test ON records_stall_default (cause)")
+    query("CREATE INDEX of_test_records_stall_default ON records_stall_default (cause)")
     partitions = query("SELECT count(*) FROM pg_inherits WHERE inhparent = 'records_stall'::regclass")[0][0]
     editor = SimpleNamespace(connection=connection, execute=query)
     try:

@@ -36,7 +36,7 @@ def drop(name: str) -> Callable[[Any, Any], None]:
 
 
 def _add_part(cursor: Any, name: str, partition: str, definition: str) -> None:
-    part = f"{partition}_{name}"
+    part = f"{name}_{partition}"
     # One that was given up is there, and of no use.
     cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {part}")
     cursor.execute(f"CREATE INDEX CONCURRENTLY {part} ON {partition} {definition}")
