@@ -22,8 +22,9 @@ class Judgement:
     """A verdict as it is recorded: by whom, on what, when (µs since the epoch), and how long it took (µs).
 
     `ordinal` is the block's, None where it is about a request or a stream. `failure` says what went wrong where the
-    policy failed and the decision is its fail mode's. `by` names the person who decided by hand. `client_had` is how
-    much of the block the client already had (characters), 0 where it was held.
+    policy failed and the decision is its fail mode's, or where a person was asked and nobody answered in time
+    (`is_unanswered`). `by` names the person who decided by hand. `client_had` is how much of the block the client
+    already had (characters), 0 where it was held.
     """
 
     policy: ActivePolicy
@@ -35,6 +36,7 @@ class Judgement:
     subject: Subject = Subject.BLOCK
     by: str = ""
     client_had: int = 0
+    is_unanswered: bool = False
 
 
 @dataclass(slots=True)

@@ -41,6 +41,7 @@ class _Opinion:
     """When it had a verdict without asking."""
     at: int = 0
     is_by_hand: bool = False
+    is_unanswered: bool = False
 
 
 class Judging(Generic[SubjectT]):
@@ -205,10 +206,8 @@ class Judging(Generic[SubjectT]):
         at = opinion.at or context.now()
         took = (opinion.at or opinion.formed_at or at) - opinion.began
         subject = Subject.REQUEST if self.ordinal is None else Subject.BLOCK
-        had = self.client_had
-        context.judgements.append(
-            Judgement(active, self.ordinal, opinion.verdict, at, took, opinion.failure, subject, opinion.by, had)
-        )
+        said = (opinion.verdict, at, took, opinion.failure, subject, opinion.by)
+        context.judgements.append(Judgement(active, self.ordinal, *said, self.client_had, opinion.is_unanswered))
 
 
 def _answer(opinion: _Opinion, active: ActivePolicy, question: Question, answer: Answer) -> None:
@@ -219,6 +218,7 @@ def _answer(opinion: _Opinion, active: ActivePolicy, question: Question, answer:
             opinion.verdict = _by_hand(question.verdict, answer.decision, answer.by)
         else:
             opinion.failure = answer.why if isinstance(answer, Unanswered) else ""
+            opinion.is_unanswered = True
             opinion.verdict = _by_hand(question.verdict, active.by_hand.otherwise, "")
         return
     if isinstance(answer, Judged):

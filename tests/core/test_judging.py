@@ -300,6 +300,7 @@ async def test_where_nobody_answers_it_is_as_the_policy_says(otherwise: Decision
     tape = it.answer(1, Unanswered("no answer within 60 s"))
     last = it.context.judgements[-1]
     assert (last.by, last.verdict.decision, last.failure) == ("", otherwise, "no answer within 60 s")
+    assert last.is_unanswered
     assert (tape == BYTES) is (otherwise is Decision.ALLOW)
 
 

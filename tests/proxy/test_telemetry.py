@@ -2,6 +2,8 @@
 
 import json
 import uuid
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import (
@@ -9,6 +11,8 @@ from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import (
     GenAiProviderNameValues,
 )
 
+from streamviz.core.judgements import ChainContext, Judgement
+from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.proxy.telemetry import conventions
 from streamviz.proxy.telemetry.contents import Contents
@@ -16,6 +20,7 @@ from streamviz.records.privacy import PrivateRecorder
 from streamviz.records.recorder import AnyEntry
 from streamviz.records.rules import Privacy
 from streamviz.traces import Parent, new_span, parent_in
+from tests.core.support import active, deny_names
 from tests.records.support import closed, opened
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -63,6 +68,20 @@ def test_a_span_goes_on_from_its_parent() -> None:
     assert below.trace == TRACE
     assert parent_in(alone.header) == Parent(alone.trace, alone.span, False)
     assert len({TRACE, alone.trace}) == len({SPAN, below.span, alone.span}) - 1 == 2
+
+
+@pytest.mark.parametrize(
+    ("failure", "is_unanswered", "error"),
+    [("", False, ""), ("RuntimeError: no", False, "policy_failed"), ("no answer within 60 s", True, "nobody_answered")],
+)
+def test_a_person_who_does_not_answer_is_no_failure_of_the_policy(
+    failure: str, is_unanswered: bool, error: str
+) -> None:
+    policy, verdict = active(deny_names("rm")), Verdict(Decision.DENY, "no")
+    context = ChainContext("run-1", lambda: 0)
+    context.judgements.append(Judgement(policy, 0, verdict, 9_000, 9_000, failure, is_unanswered=is_unanswered))
+    stream: Any = SimpleNamespace(context=context)
+    assert [step.error for step in conventions.steps_in(stream)] == [error]
 
 
 class Kept:

@@ -145,7 +145,7 @@ def _verdicts(stream: LiveStream) -> Iterator[Step]:
         }
         if judgement.ordinal is not None:
             told["streamviz.block"] = judgement.ordinal
-        error = "policy_failed" if judgement.failure else ""
+        error = "nobody_answered" if judgement.is_unanswered else "policy_failed" if judgement.failure else ""
         yield Step(f"judge {name}", judgement.at - judgement.took, judgement.at, told, error)
 
 
