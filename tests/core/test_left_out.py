@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from streamviz.core.aggregator import Chunk
 from streamviz.core.context import OURSELVES, UPSTREAM
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire import AGGREGATORS, formats
@@ -124,3 +125,15 @@ def test_what_is_left_out_is_told_to_policies_all_the_same() -> None:
     aggregator.aggregate(left)
     assert left.is_cut
     assert SAID in [told.text for told in aggregator.state.beside]
+
+
+def test_a_whole_answer_goes_on_without_it_too() -> None:
+    message = {"role": "assistant", "content": "Hi", "tool_plan": SAID}
+    body = {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    raw = json.dumps(body).encode()
+    aggregator = AGGREGATORS["openai_chat"]()
+    made = Run([active(deny_names("never"))], formats.OPENAI_CHAT.body_composer(aggregator.body), aggregator)
+    asyncio.run(made.finish([Chunk(0, 0, raw, raw)]))
+    del message["tool_plan"]
+    assert json.loads(made.tape) == body
+    assert aggregator.body == body
