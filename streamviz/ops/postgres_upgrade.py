@@ -68,6 +68,8 @@ def _copy(old: Path, new: Path) -> None:
         "custom",
         "--compress",
         "none",
+        # The old one may have had lz4, which this one has not.
+        "--no-toast-compression",
     ]
     restore: list[str | Path] = [
         programs / "pg_restore",
