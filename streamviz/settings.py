@@ -206,7 +206,9 @@ if _REPLICA := environment.postgres("DATABASE_REPLICA_URL", *_ANSWERING):
     if EMBEDDED_POSTGRES:
         raise ImproperlyConfigured("DATABASE_REPLICA_URL needs a DATABASE_URL: the embedded Postgres has no replicas.")
     _REPLICA["TEST"] = {"MIRROR": "default"}
-    DATABASES["replica"] = environment.pooled(_REPLICA, _POOL, environment.REPLICA_TIMEOUT_SECONDS)
+    # A connection is not tried first, which has no end at a server that hangs: what fails there the primary is asked.
+    _POOLED = environment.pooled(_REPLICA, _POOL, environment.REPLICA_TIMEOUT_SECONDS)
+    DATABASES["replica"] = {**_POOLED, "CONN_HEALTH_CHECKS": False}
     DATABASE_ROUTERS = ["streamviz.records.replica.Router"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

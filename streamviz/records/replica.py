@@ -4,11 +4,14 @@ Within `reading()` Django's models and `queries.rows` ask the replica; everythin
 """
 
 import logging
+import os
+import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from threading import Lock
+from functools import partial
+from threading import Lock, Timer
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -25,6 +28,9 @@ MOST_LAG_SECONDS = 30
 # How long what was found is believed: a replica that keeps up is asked anew sooner than one that does not answer.
 FRESH_SECONDS = 2
 AWAY_SECONDS = 10
+# After which a statement is given up by us: what takes long there Postgres ends sooner (`queries.rows.SECONDS`), but
+# not one that hangs.
+ASKING_SECONDS, READING_SECONDS = 2.0, 8.0
 _SAID_EACH_SECONDS = 60
 # With nothing received that is not replayed a replica is up to date, however long ago the last transaction was, as
 # long as it still receives.
@@ -58,6 +64,31 @@ def reading() -> Iterator[None]:
 def is_set() -> bool:
     """Whether there is a replica to read from."""
     return ALIAS in settings.DATABASES
+
+
+@contextmanager
+def answering_within(seconds: float) -> Iterator[None]:
+    """The replica's connection is broken off where a statement takes longer, which is an error then."""
+    with connections[ALIAS].execute_wrapper(partial(_watched, seconds)):
+        yield
+
+
+def _watched(
+    seconds: float, execute: Callable[..., Any], sql: str, values: Any, many: bool, context: dict[str, Any]
+) -> Any:
+    timer = Timer(seconds, _break_off, [context["connection"].connection])
+    timer.daemon = True
+    timer.start()
+    try:
+        return execute(sql, values, many, context)
+    finally:
+        timer.cancel()
+
+
+def _break_off(connection: Any) -> None:
+    """The driver waits for its socket without an end, and sees that this one has come to it."""
+    with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as held:
+        held.shutdown(socket.SHUT_RDWR)
 
 
 class Router:
@@ -106,10 +137,11 @@ class Health:
 
     def _ask(self) -> None:
         try:
-            with connections[ALIAS].cursor() as cursor:
-                cursor.execute(_LAG)
-                is_replica, lag = cursor.fetchone()
-            is_ours = self._is_ours()
+            with answering_within(ASKING_SECONDS):
+                with connections[ALIAS].cursor() as cursor:
+                    cursor.execute(_LAG)
+                    is_replica, lag = cursor.fetchone()
+                is_ours = self._is_ours()
         except (DatabaseError, InterfaceError) as error:
             connections[ALIAS].close()
             self._found(None, _first_line(error))
@@ -166,7 +198,7 @@ def read(ask: Callable[[], T]) -> T:
     event loop."""
     if is_set() and health.is_usable():
         try:
-            with reading():
+            with reading(), answering_within(READING_SECONDS):
                 return ask()
         except (DatabaseError, InterfaceError) as error:  # away, ended by what it replays, or behind a migration
             health.failed(error)

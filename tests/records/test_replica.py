@@ -1,5 +1,8 @@
 """Which database is asked, where there is a replica."""
 
+import os
+import signal
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,12 +24,21 @@ def test_only_what_is_read_there_goes_to_the_replica() -> None:
     assert router.allow_migrate("default", "records")
 
 
-def test_what_fails_there_is_asked_of_the_primary(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def usable(db: None, postgres: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[replica.Health]:
+    """What is known of a replica that nobody asks again; it is the same Postgres."""
     health = replica.Health()
     health.trouble = ""
+    found = ConnectionHandler({"default": postgres, replica.ALIAS: {**postgres, "NAME": "postgres"}})
+    monkeypatch.setattr(replica, "connections", found)
     monkeypatch.setattr(replica, "health", health)
     monkeypatch.setattr(replica, "is_set", lambda: True)
     monkeypatch.setattr(health, "_ask_after", float("inf"))
+    yield health
+    found.close_all()
+
+
+def test_what_fails_there_is_asked_of_the_primary(usable: replica.Health, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def ask() -> str:
@@ -37,10 +49,29 @@ def test_what_fails_there_is_asked_of_the_primary(monkeypatch: pytest.MonkeyPatc
 
     assert replica.read(ask) == "rows"
     assert asked == [replica.ALIAS, "default"]
-    assert health.trouble == "canceling statement due to conflict with recovery"
-    monkeypatch.setattr(health, "_ask_after", float("inf"))
+    assert usable.trouble == "canceling statement due to conflict with recovery"
+    monkeypatch.setattr(usable, "_ask_after", float("inf"))
     assert replica.read(ask) == "rows"
     assert asked == [replica.ALIAS, "default", "default"]
+
+
+def test_one_that_hangs_is_waited_for_briefly(usable: replica.Health, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica, "READING_SECONDS", 0.05)
+    stopped: list[int] = []
+
+    def ask() -> str:
+        if replica.alias() == replica.ALIAS:
+            with replica.connections[replica.ALIAS].cursor() as cursor:
+                stopped.append(cursor.connection.info.backend_pid)
+                os.kill(stopped[0], signal.SIGSTOP)
+                cursor.execute("SELECT 1")
+        return replica.alias()
+
+    try:
+        assert replica.read(ask) == "default"
+    finally:
+        os.kill(stopped[0], signal.SIGCONT)
+    assert usable.trouble
 
 
 @pytest.mark.parametrize(
