@@ -4,11 +4,17 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.templatetags.static import static
+from django.urls import reverse
 
 
 def icon(request: HttpRequest) -> str:
     """The URL of streamviz's icon."""
     return static("icon.svg")
+
+
+def site(request: HttpRequest) -> str:
+    """Where its pages begin, which may be below a path."""
+    return reverse("live")
 
 
 # From the ground in light (50) to the ground in dark (950), over lines and text.
@@ -44,7 +50,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "streamviz admin",
     "SITE_HEADER": "streamviz",
     "SITE_SUBHEADER": "Administration",
-    "SITE_URL": "/",
+    "SITE_URL": site,
     "SITE_ICON": icon,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": icon}],
     "SHOW_HISTORY": False,

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.messages import get_messages
 from django.test import Client
+from django.test.utils import override_script_prefix
 
 from streamviz.dashboard.roles import OPERATOR, VIEWER
 from streamviz.records.models import ApiKey, McpServer, Policy, PolicyVersion, Route
@@ -312,3 +313,9 @@ def test_an_empty_list_says_whether_there_is_any(alice: Client) -> None:
     found = alice.get(f"{ROUTES}?q=nowhere").content.decode()
     assert "No routes match" in found
     assert "yielded" not in found
+
+
+def test_below_a_path_it_leads_to_the_pages_there(alice: Client) -> None:
+    with override_script_prefix("/team/viz/"):
+        page = alice.get("/admin/").content.decode()
+    assert set(re.findall(r'href="(/|/team/viz/)"', page)) == {"/team/viz/"}
