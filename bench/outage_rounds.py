@@ -94,9 +94,11 @@ def _measure(fleet: Fleet, outages: dict[str, Outage], number: int) -> None:
     print(_row(HEADER), _row(["---"] * len(HEADER)), sep="\n")
     for name, outage in outages.items():
         clients = Clients(fleet.url, fleet.machines[0].key, number).start()
-        clients.wait_until_answered()
-        meanwhile = outage(clients)
-        tapes = clients.finish()
+        try:
+            clients.wait_until_answered()
+            meanwhile = outage(clients)
+        finally:
+            tapes = clients.finish()
         everything += tapes
         print(_row([name, *_figures(tapes), meanwhile]), flush=True)
         for tape in tapes:
