@@ -125,6 +125,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         """Do what takes longest of `aggregate`, which is to be called with `prepared` of the same chunk next. The state
         is left alone, so that another thread may do this. With `leave_out` that is without what its format has no
         words for, where the rest can be told apart from it."""
+        self._prepared = None
         data = chunk.data
         if not data or data.startswith(DONE):
             return
