@@ -160,13 +160,13 @@ def highest(columns: Sequence[Column | None]) -> float:
 
 def spreads(columns: Sequence[Spread | None], shown: Callable[[float], str] = _unsaid) -> Chart:
     """From each median to its 95th percentile; what is unknown is a gap. `shown` says a value."""
-    known = {n: each for n, each in enumerate(columns) if each and each.p95}
+    known = {n: each for n, each in enumerate(columns) if each and each.p95 is not None}
     full = height([each.p95 or 0 for each in known.values()])
     bars = []
     for n, each in known.items():
         high = each.p95 or 0
         bars.append(_bar(n, len(columns), each, _spread(each, full), shown(high) if high > full else ""))
-    return Chart(bars, shown(full) if bars else "")
+    return Chart(bars, shown(full) if full else "")
 
 
 def ranges(columns: Sequence[Ranges | None], shown: Callable[[float], str], least: float) -> Chart:
@@ -238,8 +238,9 @@ def _segments(column: Column, full: float) -> list[Segment]:
 
 
 def _spread(column: Spread, full: float) -> list[Segment]:
-    high = max(0.0, 100 - (column.p95 or 0) / full * 100)
-    middle = min(100 - _LEAST, max(0.0, 100 - (column.p50 or 0) / full * 100))
+    scale = 100 / full if full else 0.0
+    high = min(100 - _LEAST, max(0.0, 100 - (column.p95 or 0) * scale))
+    middle = min(100 - _LEAST, max(0.0, 100 - (column.p50 or 0) * scale))
     return [
         Segment("spread", percent(high), percent(max(_LEAST, middle - high))),
         Segment("median", percent(middle), percent(_LEAST)),

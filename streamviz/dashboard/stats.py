@@ -12,7 +12,7 @@ from streamviz.dashboard.histogram import failed_of, outcome_values, outcome_wor
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.policy_figures import Change, PolicyRow, policy_changes, policy_rows
 from streamviz.dashboard.timespans import Timespan, between
-from streamviz.live.presentation.text import about, count, estimates, exact, money, one_line
+from streamviz.live.presentation.text import about, count, estimates, exact, money, one_line, plural
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.latencies import BANDS, ToolFigures, latencies, tools
 from streamviz.records.queries.names import session_titles
@@ -228,7 +228,7 @@ def _latencies(wanted: Filters, span: Timespan, timed: Statistics, written: str)
         found[cell.at][cell.band] = cell.streams
     columns = [_latency_column(at, found[at], span, written) if at in found else None for at in span.steps]
     number = sum(number for bands in found.values() for number in bands.values())
-    return Drawn("TTFT client, all", f"{count(number)} streams", "", charts.heat(columns, _band_words))
+    return Drawn("TTFT client, all", plural(number, "stream"), "", charts.heat(columns, _band_words))
 
 
 def _stalled(models: tuple[str, ...], span: Timespan, written: str) -> Drawn:

@@ -41,6 +41,12 @@ def test_a_spread_goes_from_the_median_to_the_95th() -> None:
     assert bar.segments == [Segment("spread", "0.00%", "50.00%"), Segment("median", "50.00%", "2.00%")]
 
 
+def test_a_time_of_nothing_is_drawn_as_one_that_is_known() -> None:
+    chart = charts.spreads([Spread(NOW, "a", "", 0.0, 0.0), Spread(NOW, "b", "", 0.0, 0.0)], str)
+    assert [bar.segments[1] for bar in chart.bars] == [Segment("median", "98.00%", "2.00%")] * 2
+    assert chart.top == ""
+
+
 def test_ranges_stand_on_a_log_scale_of_whole_powers_of_ten() -> None:
     column = Ranges(NOW, "", "", [Range("mine", 1_000, 10_000), Range("theirs", 500_000, 1_000_000)])
     chart = charts.ranges([column, None], str, 1_000)

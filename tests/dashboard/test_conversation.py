@@ -227,3 +227,12 @@ def test_the_head_of_a_session_in_which_nothing_happened_says_so(cast: Cast) -> 
     shown = page(cast, turn(None, 0, RAN[:2]).session)
     assert "called no tools" in shown
     assert "nothing failed, and no policy changed anything" in shown
+
+
+def test_the_head_quotes_no_words_that_nobody_sees(cast: Cast) -> None:
+    stream = turn(None, 0, RAN[:2])
+    answer(stream, RAN[4])
+    Block.objects.filter(stream=stream, kind="content").update(text="\u200b\u2060 \ufeff")
+    story = page(cast, stream.session).split('<dl class="story">')[1].split("</dl>")[0]
+    assert "<q>" not in story
+    assert "completed" in story

@@ -74,6 +74,8 @@ def last_of(turns: Sequence[Turn]) -> Turn:
 
 def _beginning(text: str) -> str:
     shown = one_line(text, _LAST_WORDS)
+    if not any(each.isprintable() for each in shown if each != " "):
+        return ""
     return f"{shown}…" if len(text) > len(shown) else shown
 
 

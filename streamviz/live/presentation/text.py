@@ -7,6 +7,7 @@ from collections.abc import Mapping
 # cannot be sent at all. Each is shown for what it is.
 _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 UNKNOWN = "–"
+_LEAST_MONEY = 0.0001
 _PERIODS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -85,7 +86,9 @@ def money(dollars: float | None) -> str:
     """A cost in US dollars: small ones need more places to be more than nothing."""
     if dollars is None:
         return UNKNOWN
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
+    if 0 < dollars < _LEAST_MONEY:
+        return f"< ${_LEAST_MONEY}"
+    return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
 def about(figure: str, is_estimated: object) -> str:

@@ -43,7 +43,21 @@ def test_it_tells_times_as_precisely_as_they_matter(microseconds: int | None, ag
 def test_it_never_shows_unknown_as_nothing() -> None:
     assert text.count(None) == text.money(None) == "–"
     assert text.count(0) == "0"
-    assert text.money(0.0004) == "$0.0004"
+
+
+@pytest.mark.parametrize(
+    ("dollars", "words"),
+    [
+        (0, "$0.0000"),
+        (0.0004, "$0.0004"),
+        (0.00004, "< $0.0001"),
+        (0.000001, "< $0.0001"),
+        (0.999, "$0.9990"),
+        (12_345.678, "$12,345.68"),
+    ],
+)
+def test_a_small_cost_is_not_nothing_and_a_large_one_has_its_thousands_apart(dollars: float, words: str) -> None:
+    assert text.money(dollars) == words
 
 
 def test_it_cuts_long_text_to_one_line() -> None:
