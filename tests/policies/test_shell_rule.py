@@ -781,6 +781,8 @@ CALLS: list[tuple[str, JsonObject]] = [
     ("run_script", {"script": "rm -rf /"}),
     ("execute_code", {"language": "bash", "code": "rm -rf /"}),
     ("execute_code", {"language": "python", "code": "import os; os.system('rm -rf /')"}),
+    ("bash", {"summary": "rm -rf /"}),
+    ("bash", {"id": "a", "comment": "rm -rf /"}),
 ]
 
 

@@ -67,8 +67,10 @@ def lines_in(value: JsonObject, *, of_shell: bool) -> list[Line]:
     members = [member for own in objects for member in own]
     folder = next((as_text(item) for key, item in members if key in _FOLDERS and isinstance(item, str)), "")
     steps = [steps for own in objects for steps in (*_with_arguments(own), *_in_language(own))]
+    # A tool that runs commands and has nothing but what is usually beside them has them there.
+    beside = _BESIDE if any(key not in _BESIDE for key, _ in members) else frozenset[str]()
     for key, item in members:
-        if key in _COMMANDS or (of_shell and key not in _BESIDE):
+        if key in _COMMANDS or (of_shell and key not in beside):
             steps += _read(item, are_several=key in _SEVERAL)
     return [Line(each, folder) for each in dict.fromkeys(steps)]
 
