@@ -7,6 +7,7 @@ itself; policies for texts read the rest, each text of it once, however many chu
 import re
 from collections.abc import Collection
 from itertools import chain
+from types import NoneType
 
 from streamviz.core.blocks import Told
 from streamviz.core.calls import may_be_call
@@ -53,11 +54,14 @@ _CHUNK = _names("choices citations search_results")
 # Some servers tell here which of the request's stop sequences it was, which may be any text.
 _STOP = "stop_reason"
 _CHOICE = _names("delta message logprobs text") | {_STOP}
+_PLAIN_CHOICE = _names("index delta finish_reason logprobs")
 _SAID = frozenset(BEDROCKS) | _names(
     "content refusal reasoning_content reasoning reasoning_text thinking audio images annotations citations"
     " thinking_blocks provider_metadata reasoning_details tool_calls function_call provider_specific_fields"
 )
 _TEXTS = _names("content refusal reasoning_content reasoning reasoning_text thinking")
+_PLAIN_DELTA = _TEXTS | {"role"}
+_TEXT_TYPES = frozenset((str, NoneType))
 _SPECIFIC = _SAID | _names("signature")
 _CALL = _names("function custom arguments")
 _GIVEN = _names("arguments input")
@@ -99,6 +103,7 @@ class Envelope:
         self._joined: dict[tuple[object, ...], str] = {}
         self._new: list[Told] = []
         self._before: JsonObject = {}
+        self._choice_before: JsonObject | None = None
         self._model = ""
         self.is_odd = False
 
@@ -106,6 +111,14 @@ class Envelope:
         """What the last chunk told that was not told before."""
         new, self._new = self._new, []
         return new
+
+    def only_adds_text(self, payload: JsonObject) -> bool:
+        """Whether a chat chunk says nothing of itself but what was read before, as nearly all do."""
+        choices = payload.get("choices")
+        if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choice := choices[0], dict):
+            return False
+        is_known = {**choice, "delta": None} == self._choice_before and {**payload, "choices": None} == self._before
+        return is_known and _is_text_alone(choice.get("delta"))
 
     def read_chat(self, payload: JsonObject) -> None:
         choices = payload.get("choices")
@@ -122,6 +135,7 @@ class Envelope:
                 for name in ("delta", "message"):
                     if said := choice.get(name):
                         self._read_delta(as_object(said), number)
+                self._choice_before = {**choice, "delta": None} if _is_plain(choice) else None
 
     def read_message(self, payload: JsonObject, kind: str) -> None:
         if kind == "content_block_delta":
@@ -319,6 +333,19 @@ class Envelope:
             joined = self._joined[place] = (before + value)[-_JOINED:]
             if before:
                 self._new.append(Told(joined, beside.is_word(joined)))
+
+
+def _is_plain(choice: JsonObject) -> bool:
+    """Whether a chat choice has, beside its delta, nothing but a number."""
+    others = (value for name, value in choice.items() if name != "delta")
+    return _PLAIN_CHOICE.issuperset(choice) and all(value is None or _is_small(value) for value in others)
+
+
+def _is_text_alone(delta: object) -> bool:
+    """Whether a chat delta has nothing but texts that are a block's."""
+    if not isinstance(delta, dict) or delta.get("role", "assistant") != "assistant":
+        return False
+    return _PLAIN_DELTA.issuperset(delta) and _TEXT_TYPES.issuperset(map(type, delta.values()))
 
 
 def _is_small(value: object) -> bool:

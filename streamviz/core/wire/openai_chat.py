@@ -7,7 +7,7 @@ taken from recorded streams: thinking in five different fields, calls without in
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.aggregator import Aggregator, Beside, Chunk
 from streamviz.core.blocks import StreamBlock, Told, ToolCallStreamBlock
 from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockDelta, BlockKind
@@ -65,6 +65,11 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._object: object = None
         # Calls whose arguments came as JSON rather than as text.
         self._as_objects: set[int] = set()
+
+    def _look_beside(self, payload: JsonObject, name: str) -> Beside:
+        if self._envelope.only_adds_text(payload):
+            return Beside(self._envelope.is_odd)
+        return super()._look_beside(payload, name)
 
     def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
         self._envelope.read_chat(payload)

@@ -11,6 +11,7 @@ from streamviz.core.request import ModelCall
 from streamviz.core.rerun import Recording, Rerun, chunks_of, rerun
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import AGGREGATORS
+from streamviz.core.wire.envelope import Envelope
 from streamviz.policies import build
 from tests.core.support import active
 from tests.recordings import telling
@@ -296,3 +297,33 @@ async def test_no_recorded_stream_says_anything_that_is_masked(format: str) -> N
         made = await rerun(recording, [active(redact()), active(text_rule(), name="text")])
         assert "forbids" not in made.state.contradiction, file.name
         assert "where its format has none" not in made.state.contradiction, file.name
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        chat("warning", TEXT),
+        choice("note", TEXT),
+        choice("finish_reason", TEXT),
+        chat_delta("role", TEXT),
+        chat_delta("name", TEXT),
+        chat_delta("note", TEXT),
+        chat_delta("content", [{"type": "text", "text": "All is well.", "note": TEXT}]),
+        {**CHAT, "choices": [{"index": 0, "delta": {"content": "All is well."}}] * 2, "note": TEXT},
+        {**CHAT, "choices": [{"index": 0, "delta": {"content": "All"}}, {"index": 0, "delta": {"note": TEXT}}]},
+    ],
+)
+def test_what_differs_from_chunks_that_only_add_text_is_read(other: Any) -> None:
+    plain = chat("choices", [{"index": 0, "delta": {"content": "All is well."}}])
+    envelope = Envelope()
+    envelope.read_chat(plain)
+    assert envelope.only_adds_text(plain)
+    assert not envelope.only_adds_text(other)
+
+
+@pytest.mark.parametrize("said", [{"index": TEXT}, {"finish_reason": TEXT}, {"logprobs": TEXT}, {"text": TEXT}])
+def test_nor_does_a_chunk_only_add_text_whose_choice_says_something_each_time(said: Any) -> None:
+    payload = chat("choices", [{"index": 0, "delta": {"content": "All is well."}, **said}])
+    envelope = Envelope()
+    envelope.read_chat(payload)
+    assert not envelope.only_adds_text(payload)
