@@ -125,7 +125,8 @@ class Following:
         ]
 
     def _read_journal(self) -> News:
-        entries, self._waiting = self._waiting or self._new_entries(), []
+        waiting, self._waiting = self._waiting, []
+        entries = waiting or self._new_entries()  # which may have them wait
         news = News(is_all=not self._waiting and (self._tail is None or not self._tail.is_behind))
         passed: set[int] = set()
         for entry in entries:

@@ -69,9 +69,25 @@ def test_what_the_journal_has_no_more_is_read_from_postgres(
     move(tmp_path)
     add(journal, received(STREAM, [b"3"], 3))
     found: list[bytes | None] = []
-    for _ in range(3):
+    for _ in range(4):
         found += raws(reader.read())
     assert found == [b"2", b"3"]
+
+
+def test_what_is_read_with_the_first_look_into_a_journal_that_goes_on_is_not_lost(
+    journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first segments are gone, and nobody knows whether something of the stream was in them."""
+    monkeypatch.setattr("streamviz.records.journal.journal.SEGMENT_BYTES", 1)
+    for _ in range(2):
+        add(journal, received(uuid.uuid4(), [b"another's"]))
+        move(tmp_path)
+    reader = following(tmp_path)
+    add(journal, received(STREAM, [b"2"], 2))
+    found: list[bytes | None] = []
+    for _ in range(4):
+        found += raws(reader.read())
+    assert found == [b"0", b"1", b"2"]
 
 
 def test_the_end_does_not_come_before_what_the_journal_has_no_more(
