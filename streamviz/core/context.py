@@ -11,6 +11,7 @@ from streamviz.core.request import ModelCall
 from streamviz.core.tokens import Tokens
 
 UPSTREAM = "upstream"
+# The origin of frames that neither upstream nor a policy made.
 OURSELVES = "streamviz"
 
 

@@ -37,7 +37,6 @@ from streamviz.records.columns import (
 )
 from streamviz.records.ids import DAY_MILLISECONDS, milliseconds_of
 
-# The origin of frames that neither upstream nor a policy made.
 # The client's error message for a stream that an operator stopped.
 CANCELLED = "The stream was cancelled by an operator."
 
