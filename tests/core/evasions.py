@@ -178,7 +178,7 @@ def given(found: Iterable[Leaf], mark: str) -> list[Leaf]:
 
 def said(found: Iterable[Leaf], mark: str) -> list[Leaf]:
     """Where a client has the mark, but within a call."""
-    return [leaf for leaf in anywhere(found, mark) if not _is_call(leaf) and mark in leaf.text]
+    return [leaf for leaf in anywhere(found, mark) if not _may_be_call(leaf) and mark in leaf.text]
 
 
 def anywhere(found: Iterable[Leaf], mark: str) -> list[Leaf]:
@@ -223,6 +223,11 @@ def _is_text(leaf: Leaf) -> bool:
 def _is_call(leaf: Leaf) -> bool:
     nearest = leaf.types[-1] if leaf.types else ""
     return bool(_CALLS.fullmatch(nearest)) or bool(_CALL_MEMBERS.intersection(leaf.path))
+
+
+def _may_be_call(leaf: Leaf) -> bool:
+    """Whether it is within a call, or what something that no document calls a text gives to a tool."""
+    return _is_call(leaf) or (bool(leaf.types) and not _is_text(leaf) and bool(_GIVEN.intersection(leaf.path)))
 
 
 def may_have(data: bytes, mark: str) -> bool:

@@ -17,7 +17,7 @@ from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_object, decode
+from streamviz.core.json_value import JsonObject
 from streamviz.core.judgements import Answer, ChainContext, ModelSaid
 from streamviz.core.policy import Policy
 from streamviz.core.processor import StreamProcessor
@@ -127,7 +127,7 @@ async def client_of(made: Evasion, policies: list[Policy], chance: random.Random
     aggregator = AGGREGATORS[format]()
     tools: JsonObject = {"model": "m", "tools": _tools(format)}
     context = ChainContext("run", lambda: 0, ModelCall(format, tools), state=aggregator.state)
-    composer: Composer = BODY_COMPOSERS[format](_head(made.data)) if is_body else COMPOSERS[format](aggregator.head)
+    composer: Composer = BODY_COMPOSERS[format](aggregator.body) if is_body else COMPOSERS[format](aggregator.head)
     chain = PolicyChain([active(policy, name=policy.kind) for policy in policies], composer)
     processor = StreamProcessor(chain.on_chunk, aggregator, is_enforcing=chain.is_enforcing)
     stream = [Chunk(0, 0, made.data, made.data)] if is_body else parse(made.data, chance.choice([None, 1, 7, 50]))
@@ -144,13 +144,6 @@ async def client_of(made: Evasion, policies: list[Policy], chance: random.Random
     if processor.broken_by is not None:
         return b"".join(frame.raw for frame in context.outbox) + composer.fail(processor.broken_by)
     return b"".join(frame.raw for frame in context.outbox)
-
-
-def _head(data: bytes) -> JsonObject:
-    try:
-        return as_object(decode(data))
-    except ValueError:
-        return {}
 
 
 def _tools(format: str) -> list[object]:
