@@ -9,7 +9,7 @@ import msgspec
 
 from streamviz.core import json_value
 from streamviz.core.blocks import StreamBlock, StreamState, Told
-from streamviz.core.bounds import too_many_blocks, too_many_values
+from streamviz.core.bounds import BlockLimit, too_many_values
 from streamviz.core.errors import AlreadyComplete, NothingAggregated, UpstreamError
 from streamviz.core.events import (
     CONTRADICTION,
@@ -32,8 +32,6 @@ MessageT = TypeVar("MessageT")
 T = TypeVar("T")
 DONE = b"[DONE]"
 _NOTHING = object()
-# Of what one event tells, where blocks are limited at all: to take in so many takes some 100 ms.
-MOST_AT_ONCE = 2_000
 OnEvent = Callable[[StreamEvent], None]
 
 
@@ -76,7 +74,7 @@ def processing_error(what: str, error: Exception) -> StreamFailed:
     return StreamFailed(f"streamviz failed: {what} ({type(error).__name__}: {error})", kind=PROCESSING_ERROR)
 
 
-class Aggregator(ABC, Generic[ChunkT, MessageT]):
+class Aggregator(BlockLimit, ABC, Generic[ChunkT, MessageT]):
     """Turns the chunks of one response into events and blocks.
 
     `on_event` is called with each event, in order, once `state` has taken it in. `run_id` names the stream in
@@ -88,9 +86,9 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     `answers_asked`, to be set where that is known, says how many answers the request asks for: many clients take
     whatever choice comes first for the only one.
 
-    Where a stream has more than `most_blocks` blocks or choices, or one event tells of more new things than that or
-    MOST_AT_ONCE, or has more than `most_values` JSON values, `aggregate` raises UpstreamError as soon as that is seen,
-    with as much in the state as was taken in. None is no limit.
+    Where a stream has more than `most_blocks` blocks or choices, or one event tells of more new things than `BlockLimit`
+    allows, or has more than `most_values` JSON values, `aggregate` raises UpstreamError as soon as that is seen, with as
+    much in the state as was taken in. None is no limit.
     """
 
     def __init__(
@@ -102,7 +100,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
     ) -> None:
         self._on_event = on_event
         self.run_id = run_id
-        self.most_blocks = most_blocks
+        super().__init__(most_blocks)
         self.most_values = most_values
         self.answers_asked: int | None = None
         self.clear()
@@ -117,7 +115,6 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         # What the latest chunk changed in it was this before.
         self._head_before: json_value.JsonObject = {}
         self._seen = False
-        self._told = 0
         self._prepared: _Prepared | None = None
         self._started: Counter[tuple[BlockKind, int]] = Counter()
 
@@ -165,7 +162,7 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
         if self.is_complete:
             raise AlreadyComplete(f"stream {self.run_id or '?'} is complete: it takes no more chunks")
         self._seen = True
-        self._told = 0
+        self._begin_event()
         state = self.state
         state.begin_chunk(chunk.seq, chunk.received_at)
         prepared, self._prepared = self._prepared, None
@@ -283,28 +280,9 @@ class Aggregator(ABC, Generic[ChunkT, MessageT]):
             self._head_before.setdefault(name, self.head.get(name, _NOTHING))
         self.head.update(members)
 
-    def _few(self, things: list[T]) -> list[T]:
-        """What an event tells of, so far as one may tell of so many: to read each takes its time, even where it makes
-        no block of its own. Raises UpstreamError."""
-        if len(things) > 1:
-            self._count(len(things) - 1)
-        return things
-
-    def _count(self, things: int) -> None:
-        """So many things more are told in this event. Raises UpstreamError where that makes too many."""
-        self._told += things
-        if self.most_blocks is not None and self._told >= min(self.most_blocks, MOST_AT_ONCE):
-            raise too_many_blocks(min(self.most_blocks, MOST_AT_ONCE))
-
     def _require_asked(self, answer: int) -> None:
         if self.answers_asked is not None and answer >= self.answers_asked:
             self._contradict("there are more answers than were asked for")
-
-    def _require_room(self, known: int) -> None:
-        """Another block, or choice, is about to begin beside those that are `known`. Raises UpstreamError where there
-        may be no more."""
-        if self.most_blocks is not None and known >= self.most_blocks:
-            raise too_many_blocks(self.most_blocks)
 
     def _emit(self, event: StreamEvent) -> None:
         self.state.apply(event)

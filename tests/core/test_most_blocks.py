@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from streamviz.core.aggregator import MOST_AT_ONCE, Chunk
+from streamviz.core.aggregator import Chunk
+from streamviz.core.bounds import MOST_AT_ONCE
 from streamviz.core.errors import UpstreamError
 from streamviz.core.wire import AGGREGATORS
 from streamviz.core.wire.translator import Translator
