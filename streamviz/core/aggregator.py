@@ -86,9 +86,9 @@ class Aggregator(BlockLimit, ABC, Generic[ChunkT, MessageT]):
     `answers_asked`, to be set where that is known, says how many answers the request asks for: many clients take
     whatever choice comes first for the only one.
 
-    Where a stream has more than `most_blocks` blocks or choices, or one event tells of more new things than `BlockLimit`
-    allows, or has more than `most_values` JSON values, `aggregate` raises UpstreamError as soon as that is seen, with as
-    much in the state as was taken in. None is no limit.
+    Where a stream has more than `most_blocks` blocks or choices, or one event tells of more new things than that
+    allows (`BlockLimit`), or has more than `most_values` JSON values, `aggregate` raises UpstreamError as soon as that
+    is seen, with as much in the state as was taken in. None is no limit.
     """
 
     def __init__(
