@@ -90,7 +90,7 @@ def responses_say_beside(payload: JsonObject, name: str) -> bool:
         )
     if "output" in payload and "type" not in payload:
         return _output_says_beside(payload)
-    if says_beside(payload, _EVENTS.get(kind, frozenset())) or _odd_tokens(payload):
+    if says_beside(payload, _EVENTS.get(kind, frozenset())) or _odd_tokens(payload) or _has_odd_text(payload):
         return True
     if item := payload.get("item"):
         return _item_says_beside(item)
@@ -158,7 +158,12 @@ def _part_says_beside(part: object) -> bool:
     """No part is a call: one that looks like it would be judged by nobody."""
     details = as_object(part)
     is_call = as_text(details.get("type")) not in TEXT_PARTS and may_be_call(details)
-    return is_call or known_says_beside(part, TEXT_PARTS)
+    return is_call or _has_odd_text(details) or known_says_beside(part, TEXT_PARTS)
+
+
+def _has_odd_text(members: JsonObject) -> bool:
+    """Whether there is something in the place of a text, which may be a call."""
+    return any(is_odd(members, name, str) for name in ("text", "refusal", "transcript"))
 
 
 def _is_escaped_elsewhere(item: JsonObject) -> bool:

@@ -156,16 +156,12 @@ def test_googles_client_raises_what_broke_a_stream(failure: StreamFailed, code: 
 
 EVASIONS = {
     "a member in snake_case": said({"function_call": {"name": "rm", "args": {}}}),
-    "another member beside a text": said({"text": "a", "other": "some words"}),
     "a call beside a text": said({"text": "a", **KEPT}),
-    "words in the envelope": {**said({"text": "a"}), "words": "some words"},
-    "words in a candidate": said({"text": "a"}, words="some words"),
     "a text that is none": said({"text": ["some words"]}),
     "arguments that are none": said({"functionCall": {"name": "ls", "args": "some words"}}),
     "arguments in pieces": said({"functionCall": {"name": "ls", "partialArgs": [{"jsonPath": "$.a"}]}}),
     "a thought that is perhaps one": said({"text": "a", "thought": "some words"}),
     "a candidate out of its place": said({"text": "a"}, index=1),
-    "candidates that are no list": {"candidates": {"text": "some words"}},
     "parts that are no list": {"candidates": [{"content": {"parts": {"other": "some words"}}}]},
     "a part that is named by words": said({"some words": 1}),
     "a part of an unknown kind": said({"other": {"text": "some words"}}),
@@ -176,12 +172,27 @@ EVASIONS = {
     "a call in one of Gemini's own": said({"toolCall": {"text": {"name": "ls", "args": {}}}}),
     "what is no piece of arguments": said({"functionCall": {"partialArgs": [["some words"]]}}),
     "a call whose id is none": said({"functionCall": {"name": "ls", "id": {"of": "some words"}}}),
-    "an answer beside an answer": {"candidates": [], "response": said({"text": "some words"})},
-    "words in an answer that is wrapped": {"response": {**said({"text": "a"}), "words": "some words"}},
     "an answer that is wrapped twice": {"response": {"response": said({"text": "some words"})}},
     "data of its own": 'x\n{"candidates": [{"content": {"parts": [{"text": "some words"}]}}]}',
     "a comment": '{"candidates": []}\n: comment',
 }
+
+
+LEFT_OUT = {
+    "another member beside a text": said({"text": "a", "other": "some words"}),
+    "words in the envelope": {**said({"text": "a"}), "words": "some words"},
+    "words in a candidate": said({"text": "a"}, words="some words"),
+    "candidates that are no list": {"candidates": {"text": "some words"}},
+    "an answer beside an answer": {"candidates": [], "response": said({"text": "some words"})},
+    "words in an answer that is wrapped": {"response": {**said({"text": "a"}), "words": "some words"}},
+}
+
+
+@pytest.mark.parametrize("payload", LEFT_OUT.values(), ids=LEFT_OUT)
+async def test_what_the_format_has_no_words_for_is_left_out(payload: Any) -> None:
+    run = await streamed(deny_names("rm"), payload, said({"text": "b"}))
+    assert b"some words" not in run.tape
+    assert payloads(run.tape)[-1] == said({"text": "b"})
 
 
 @pytest.mark.parametrize("payload", EVASIONS.values(), ids=EVASIONS)

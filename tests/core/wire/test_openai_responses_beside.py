@@ -249,6 +249,20 @@ def test_a_call_has_no_words_where_a_message_has_them(type: str, word: str) -> N
             assert "where its format has none" in take_in(CREATED, said).state.contradiction
 
 
+@pytest.mark.parametrize("text", [CUSTOM, [CUSTOM], [[CUSTOM]]])
+def test_a_call_in_the_place_of_a_text_is_a_contradiction(text: Any) -> None:
+    place = {"output_index": 0, "content_index": 0, "item_id": "m"}
+    for type, member in (("output_text", "text"), ("refusal", "refusal"), ("reasoning_text", "text")):
+        part = {"type": type, member: text}
+        for said in (
+            {"type": f"response.{type}.done", member: text, **place},
+            {"type": "response.content_part.done", "part": part, **place},
+            done({"type": "message", "id": "m", "content": [part]}),
+            done({"type": "reasoning", "id": "m", "summary": [part]}),
+        ):
+            assert "where its format has none" in take_in(CREATED, said).state.contradiction
+
+
 @pytest.mark.parametrize("member", ["response", "item", "part"])
 @pytest.mark.parametrize("type", ["response.output_text.delta", "response.output_text.done", "response.brand.new"])
 def test_an_event_is_about_what_its_name_says(type: str, member: str) -> None:
