@@ -1,13 +1,15 @@
 """What hostile input of a megabyte does to a stream beside it: `python -m bench.hostile`. Prints a table in markdown.
 
-A provider sends one chunk each 20 ms to one client, and to another the worst that is known for a kind of policy, again
-and again. The longest gap between two chunks of the first is what counts. It is one machine: the provider, the clients
-and the processes that judge are in it too, so the rows without a policy are what all others are to be compared with.
+A provider sends one chunk each 20 ms to one client, and to another, a process of its own, the worst that is known for a
+kind of policy, again and again. The longest gap between two chunks of the first is what counts. It is one machine: the
+provider, the clients and the processes that judge are in it too, so the rows without a policy are what all others are
+to be compared with.
 """
 
 import argparse
 import asyncio
 import json
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -225,18 +227,22 @@ async def _paced(client: httpx.AsyncClient, headers: dict[str, str]) -> AsyncIte
                 yield time.monotonic(), int(left[1:], 16) / 1e9
 
 
-async def _attack(
-    client: httpx.AsyncClient, headers: dict[str, str], number: int, case: Case, until: float
-) -> list[float]:
-    """How long each of the hostile calls took."""
+async def attack(port: int, key: str, number: int, seconds: float) -> None:
+    """Make a case's hostile calls for so long, once a line on standard input says so; print how long each took (s)."""
+    case = list(CASES.values())[number]
     body = {"model": f"openai/hostile-{number}", "stream": not case.is_whole, "messages": [], **case.fields}
     data = json.dumps(body).encode()
+    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
     took: list[float] = []
-    while not took or time.monotonic() < until:
-        began = time.monotonic()
-        await client.post(case.path, content=data, headers={**headers, "content-type": "application/json"})
-        took.append(time.monotonic() - began)
-    return took
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        until = time.monotonic() + seconds
+        while not took or time.monotonic() < until:
+            began = time.monotonic()
+            await client.post(case.path, content=data, headers=headers)
+            took.append(time.monotonic() - began)
+    print(json.dumps(took), flush=True)
 
 
 class Seen(NamedTuple):
@@ -252,27 +258,34 @@ class Seen(NamedTuple):
         return f"{worst[0]} | {worst[1]} | {len(self.took)} | {worst[2]}"
 
 
-async def _measure(gateway: gateways.Gateway, number: int, case: Case, seconds: float) -> Seen:
-    headers, arrivals, delays = {"authorization": f"Bearer {gateway.key}"}, [], []
+async def _measure(gateway: gateways.Gateway, number: int, seconds: float) -> Seen:
+    asked = ["attack", str(gateway.port), gateway.key, str(number), str(seconds)]
+    attacker = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bench.hostile", *asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, limit=2**24
+    )
+    assert attacker.stdin
+    assert attacker.stdout
+    await attacker.stdout.readline()
+    attacked = asyncio.ensure_future(attacker.stdout.readline())
+    headers, arrivals, delays = {"authorization": f"Bearer {gateway.key}"}, list[float](), list[float]()
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{gateway.port}", timeout=120) as client:
-        attack: asyncio.Task[list[float]] | None = None
         async for came, left in _paced(client, headers):
             arrivals.append(came)
             delays.append(came - left)
             if len(arrivals) == _CALM_CHUNKS:
-                attack = asyncio.create_task(_attack(client, headers, number, case, came + seconds))
-            if attack is not None and attack.done():
+                attacker.stdin.write(b"begin\n")
+            if attacked.done():
                 break
-        assert attack is not None
-        return Seen([later - before for before, later in pairwise(arrivals)], delays, attack.result())
+    await attacker.wait()
+    return Seen([later - before for before, later in pairwise(arrivals)], delays, json.loads(attacked.result()))
 
 
 def _run(gateway: gateways.Gateway, operator: Operator, number: int, case: Case, seconds: float) -> Seen:
     if not case.kind:
-        return asyncio.run(_measure(gateway, number, case, seconds))
+        return asyncio.run(_measure(gateway, number, seconds))
     operator.make(case.kind, f"hostile-{number}", case.parameters, "*hostile-*")
     operator.set_mode(f"hostile-{number}", "enforce")
-    seen = asyncio.run(_measure(gateway, number, case, seconds))
+    seen = asyncio.run(_measure(gateway, number, seconds))
     operator.set_mode(f"hostile-{number}", "off")
     return seen
 
@@ -298,5 +311,7 @@ def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:
         asyncio.run(serve(int(sys.argv[2])))
+    elif sys.argv[1:2] == ["attack"]:
+        asyncio.run(attack(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), float(sys.argv[5])))
     else:
         main()
