@@ -14,11 +14,13 @@ T = TypeVar("T")
 
 MAX_DEPTH = 200
 _LONGEST_INTEGER = 20
-# So much is looked at before it is asked whether that is enough.
-_SLICE = 2**18
+# So much is looked at at once: other threads wait meanwhile.
+_SLICE = 2**16
 # What opens a list or an object is 1, what closes one -1, and nothing else is left.
 _STEPS = bytes(1 if byte in b"[{" else 0xFF for byte in range(256))
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+# Requests of real clients are hardly nested deeper.
+_ROUNDS = 8
 
 _decode = msgspec.json.Decoder(object).decode
 _encode = msgspec.json.Encoder().encode
@@ -57,12 +59,8 @@ def has_more_values(data: bytes, most: int) -> bool:
     """Whether JSON has more than `most` values, by its commas and brackets, before time is spent on reading it."""
     if len(data) <= most or sum(map(data.count, (b",", b"[", b"{"))) <= most:  # those in texts too
         return False
-    bare = _without_escapes(data)
-    quotes, marks = 0, 0
-    for at in range(0, len(bare), _SLICE):
-        pieces = bare[at : at + _SLICE].split(b'"')
-        outside = b"".join(pieces[quotes % 2 :: 2])
-        quotes += len(pieces) - 1
+    marks = 0
+    for outside, quotes in _outside_texts(data):
         marks += sum(map(outside.count, (b",", b"[", b"{")))
         if marks > most or quotes > 4 * most:  # names and texts
             return True
@@ -134,18 +132,34 @@ def require_shallow(data: bytes) -> None:
     longer than reading them did."""
     if data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
         return
-    steps = memoryview(_outside_texts(_without_escapes(data)).translate(_STEPS, _NO_BRACKETS)).cast("b")
+    brackets = b"".join(outside.translate(None, _NO_BRACKETS) for outside, _ in _outside_texts(data))
+    if _is_soon_flat(brackets):
+        return
+    steps = memoryview(brackets.translate(_STEPS)).cast("b")
     if max(accumulate(steps), default=0) > MAX_DEPTH:
         raise ValueError("nested too deeply")
 
 
-def _without_escapes(data: bytes) -> bytes:
-    """JSON of whose quotes each begins a text or ends it."""
-    return data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
+def _is_soon_flat(brackets: bytes) -> bool:
+    """Whether what is left of a value's brackets, without the innermost again and again, is too few to be nested too
+    deeply: most values are wide, and each look at all of them holds up every other thread."""
+    for removed in range(2, 2 * _ROUNDS + 1, 2):
+        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")  # each takes away one level at most
+        if removed + len(brackets) // 2 <= MAX_DEPTH:
+            return True
+    return False
 
 
-def _outside_texts(bare: bytes) -> bytes:
-    return b"".join(bare.split(b'"')[::2])
+def _outside_texts(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """JSON without its texts and names, slice by slice, each with the number of quotes up to its end."""
+    # Of what is left each quote begins a text or ends it.
+    bare = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
+    quotes = 0
+    for at in range(0, len(bare), _SLICE):
+        pieces = bare[at : at + _SLICE].split(b'"')
+        outside = b"".join(pieces[quotes % 2 :: 2])
+        quotes += len(pieces) - 1
+        yield outside, quotes
 
 
 def encode(value: object) -> bytes:

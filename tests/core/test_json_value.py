@@ -73,6 +73,15 @@ def test_it_takes_nesting_up_to_its_limit_and_any_width() -> None:
     assert json_value.encode(json_value.decode(wide)) == wide
 
 
+@pytest.mark.parametrize("beside", [b'{"a":[{}]}', b"[[]]", nested(20), b'"[{\\"["', b'"' + b"[" * 70_000 + b'"'])
+@pytest.mark.parametrize("count", [1, 500, 9000])
+def test_depth_is_told_whatever_stands_beside_it(beside: bytes, count: int) -> None:
+    wide = b",".join([beside] * min(count, 2_000_000 // len(beside)))
+    json_value.decode(b"[%b,%b]" % (wide, nested(json_value.MAX_DEPTH - 1)))
+    with pytest.raises(ValueError, match="nested"):
+        json_value.decode(b"[%b,%b,%b]" % (wide, nested(json_value.MAX_DEPTH), wide))
+
+
 def values_in(value: object) -> int:
     children = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
     return 1 + sum(map(values_in, children))

@@ -135,7 +135,7 @@ class Leaving:
         if phase in ("plan", "answer"):
             assert self.model.is_left.wait(SECONDS)
         assert not psutil.wait_procs(tools, SECONDS)[1]
-        until(lambda: all(outcome for _, _, outcome in self._streams()))
+        until(lambda: (found := self._streams()) and all(outcome for _, _, outcome in found))
         streams = self._streams()
         assert streams[0][1:] == ("", "client_disconnected")
         assert streams[-1][1:] == PHASES[phase]
