@@ -1,15 +1,30 @@
-"""How many cores this process may use: what the machine has, less what its affinity and its control groups leave it."""
+"""How many cores this process may use: what the machine has, less what its affinity and its control groups leave it.
+And who comes first where there are too few."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 _OWN_GROUPS = Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
+_SESSION = Path("/proc/self/autogroup")
 
 
 def usable(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int:
     """At least one. Of a quota of 2.5 cores two are counted: the rest is for what runs beside the servers."""
     return max(1, int(min([_allowed(), *_quotas(own_groups, groups)])))
+
+
+def give_way(niceness: int) -> None:
+    """Be so much nicer to whoever wants the same core.
+
+    Linux may share cores among sessions first (sched(7): autogroups). Then being nice only counts within a session, so
+    a process that leads one makes that as nice.
+    """
+    os.nice(niceness)
+    if os.getsid(0) == os.getpid():
+        with suppress(OSError):  # another system, or another kernel
+            _SESSION.write_text(str(niceness))
 
 
 def _allowed() -> int:

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,21 @@ def test_a_quota_of_version_1_counts(tmp_path: Path) -> None:
 def test_in_version_1_less_than_nothing_is_no_quota(tmp_path: Path) -> None:
     files = {"cpu__cpu_of_cfs_quota_us": "-1\n", "cpu__cpu_of_cfs_period_us": "100000\n"}
     assert usable(tmp_path, "4:cpu,cpuacct:/\n", **files) == 8
+
+
+SAYS = """
+import os
+from streamviz.cores import give_way
+give_way(7)
+print(os.nice(0), open("/proc/self/autogroup").read())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="only Linux shares cores among sessions")
+@pytest.mark.parametrize(("has_own_session", "of_session"), [(True, 7), (False, 0)])
+def test_who_gives_way_does_so_to_other_sessions_where_it_has_its_own(has_own_session: bool, of_session: int) -> None:
+    command = [sys.executable, "-c", SAYS]
+    if not has_own_session:  # of a session that somebody else began, as from a terminal
+        command = [sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:], check=True)", *command]
+    said = subprocess.run(command, start_new_session=True, capture_output=True, text=True, check=True).stdout.split()
+    assert (said[0], said[-1]) == ("7", str(of_session))

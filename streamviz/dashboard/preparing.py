@@ -5,7 +5,6 @@ That process has no settings, no database and no credentials: it gets the rows o
 """
 
 import asyncio
-import os
 import pickle
 import sys
 from array import array
@@ -19,6 +18,7 @@ from streamviz.core.tapes import Held, Row, Sent, Tapes, align
 from streamviz.core.timeline import NOBODY, Timeline
 from streamviz.core.unasked_usage import UnaskedUsage
 from streamviz.core.wire import AGGREGATORS
+from streamviz.cores import give_way
 from streamviz.evaluation.pool import ROOT, bare_environment
 from streamviz.live.presentation.tape_rows import Bare
 from streamviz.records.aggregation import events_of, lint
@@ -144,7 +144,7 @@ async def _without_rest() -> None:
 
 def main() -> None:
     """Answer what is asked on standard input."""
-    os.nice(_NICENESS)
+    give_way(_NICENESS)
     recorded: Recorded = pickle.load(sys.stdin.buffer)  # noqa: S301 - the server wrote it
     made = asyncio.run(prepared(recorded, _without_rest))
     notes = lint(recorded.wire_format, recorded.chunks(), recorded.is_whole)

@@ -2,7 +2,6 @@
 and no credentials; it reads a task, answers it, and reads the next, until nobody sends any."""
 
 import math
-import os
 import resource
 import signal
 import socket
@@ -10,6 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from streamviz.cores import give_way
 from streamviz.evaluation.tasks import carry_out, task_in
 
 SIZE_BYTES = 8
@@ -23,7 +23,7 @@ _GRACE_SECONDS = 5
 
 def main() -> None:
     end = socket.socket(fileno=int(sys.argv[1]))
-    os.nice(_NICENESS)
+    give_way(_NICENESS)
     _limit_memory(int(sys.argv[2]) * 2**20)
     with suppress(ConnectionError):  # who started it may be gone by now
         end.sendall(READY)

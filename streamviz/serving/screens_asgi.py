@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import os
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -12,6 +11,7 @@ from channels.routing import ProtocolTypeRouter
 from django.conf import settings
 
 from streamviz.asgi_types import Application, Message, Receive, Send
+from streamviz.cores import give_way
 from streamviz.live.link import Link
 from streamviz.live.peers import Peers
 from streamviz.live.publisher import SHARE_ALONE, publisher
@@ -42,7 +42,7 @@ def application_for(end: socket.socket, stop: Callable[[], None]) -> Application
         gc.collect()
         gc.freeze()  # what is loaded by now stays
         link.say_ready()
-        os.nice(NICENESS)  # not sooner: people wait for this process to be there
+        give_way(NICENESS)  # not sooner: people wait for this process to be there
         await send({"type": "lifespan.startup.complete"})
         await receive()
         for task in tasks:

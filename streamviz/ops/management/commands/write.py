@@ -1,6 +1,5 @@
 """`python manage.py write`: the writer alone, which moves what servers recorded into Postgres."""
 
-import os
 import signal
 import sys
 from threading import Event
@@ -10,6 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from streamviz import descriptors, figures
+from streamviz.cores import give_way
 from streamviz.faults import Fault
 from streamviz.ops import checks
 from streamviz.ops.stopping import stopped_by
@@ -27,7 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         descriptors.raise_limit()
-        os.nice(NICENESS)
+        give_way(NICENESS)
         try:
             checks.require_folder(settings.VAR_DIR)
             _write(stopped_by(signal.SIGINT, signal.SIGTERM))
