@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import resource
+import signal
 import sys
 from contextlib import suppress
 from ipaddress import ip_network
@@ -266,6 +267,7 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored where a shell runs the tests behind it
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     try:
         server = Listening(
