@@ -48,7 +48,7 @@ TRUSTED_PROXIES = environment.networks("TRUSTED_PROXIES")
 # Below which path a proxy serves all this; cookies are of that path alone.
 BASE_PATH = environment.base_path("BASE_PATH")
 FORCE_SCRIPT_NAME = BASE_PATH or None
-SESSION_ENGINE = "streamviz.dashboard.sign_in_sessions"
+SESSION_ENGINE = "streamviz.dashboard.cookies"
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = f"{BASE_PATH}/"
 
 # Browsers come by https alone, which a proxy before the server speaks.
@@ -231,7 +231,7 @@ else:
 CHANNEL_LAYERS = {"default": _LAYER}
 
 UNFOLD = admin_look.UNFOLD
-MESSAGE_STORAGE = "streamviz.dashboard.message_cookies.MessageCookies"
+MESSAGE_STORAGE = "streamviz.dashboard.cookies.MessageCookies"
 
 CSRF_FAILURE_VIEW = "streamviz.dashboard.views.errors.stale_form"
 LOGIN_URL = "sign_in"

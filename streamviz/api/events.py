@@ -16,8 +16,7 @@ from streamviz.api.facts import LARGE_BYTES, Facts
 from streamviz.api.readers import Reader
 from streamviz.core.errors import RequestError
 from streamviz.core.events import BlockDelta, BlockSealed
-from streamviz.events.facts import Closed, Fact
-from streamviz.events.lines import line
+from streamviz.events.facts import Closed, Fact, line
 from streamviz.events.numbering import EventId
 from streamviz.live.pace import Pace
 from streamviz.proxy import http

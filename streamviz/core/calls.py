@@ -2,11 +2,15 @@
 
 A call is a `ToolCallStreamBlock` whatever its wire calls it. Its `label` is the wire's own word (`shell_call`,
 `server_tool_use`), empty for the format's ordinary function call; its name is the tool's, or where the wire names none
-what the label names (`shell`); its arguments are JSON text, or for the tools of FREE_TEXT whatever the tool takes.
+what the label names (`shell`); its arguments are JSON text, also where they came as an object, or for the tools of
+FREE_TEXT whatever the tool takes.
 """
 
+import json
 from collections.abc import Mapping
 from enum import StrEnum
+
+from streamviz.core.json_value import JsonObject, as_object, decode
 
 
 class Runner(StrEnum):
@@ -80,3 +84,18 @@ def runner_of(label: str) -> Runner:
 def name_of(label: str) -> str:
     """The name of a tool whose call has none on the wire: `shell` for a `shell_call`."""
     return label.removesuffix("_call")
+
+
+def as_arguments(value: object) -> str:
+    """Text as it is; an object as JSON with a space after each comma and colon, as models write it themselves."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def as_input(arguments: str) -> JsonObject:
+    """The object that `arguments` says; an empty one where it is cut off or says something else."""
+    try:
+        return as_object(decode(arguments))
+    except ValueError:
+        return {}

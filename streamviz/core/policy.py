@@ -10,6 +10,7 @@ import msgspec
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
+from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
 from streamviz.core.request import ModelCall
@@ -259,3 +260,20 @@ async def at_once(work: Callable[[], None]) -> None:
 
 async def no_rest() -> None:
     """Between two steps of long work, where nobody else waits."""
+
+
+class CannotRun(Policy):
+    """Fails on each request, so that a policy which cannot be made denies or allows as it would by any other failure.
+
+    `why` is what kept it from being made.
+    """
+
+    kind = "cannot_run"
+    parameters_schema: ClassVar[JsonObject] = {}
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def on_request(self, request: ModelCall, context: StreamingContext) -> Verdict | None:
+        """Raises PolicyParametersError."""
+        raise PolicyParametersError(self._why)

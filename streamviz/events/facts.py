@@ -5,6 +5,7 @@ from uuid import UUID
 import msgspec
 
 from streamviz.core.events import StreamEvent
+from streamviz.core.json_value import encode
 
 # No event has a longer text: whoever reads may be one of many, and writing it takes the loop's time.
 PIECE = 16_384
@@ -80,3 +81,8 @@ class Closed(msgspec.Struct, frozen=True, tag="closed"):
 
 
 Fact = Opened | Asked | StreamEvent | Judged | Held | Closed
+
+
+def line(event_id: str, at: int, fact: Fact) -> bytes:
+    """One line; `at` is when it happened, in µs since the epoch."""
+    return encode({"event_id": event_id, "at": at, **msgspec.to_builtins(fact)}) + b"\n"

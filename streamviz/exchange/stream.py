@@ -120,7 +120,7 @@ class LiveStream:
         """How it ended; empty while it runs."""
         return self.life.outcome or ""
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """It is closed. What stays of its request as it read, and of its answer's own words, are the few that it is
         described by: pages keep the stream for a while, and either can be a hundred thousand objects."""
         context = self.context

@@ -19,7 +19,6 @@ from streamviz.executors.executor import Executor, ExecutorError
 from streamviz.executors.registry import PASSTHROUGH, build
 from streamviz.logs import about_stream
 from streamviz.proxy import http
-from streamviz.proxy.clock import Clock
 from streamviz.proxy.replays import is_replay, replay_target
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.said import Said, said_of
@@ -27,6 +26,7 @@ from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.ids import uuid7
 from streamviz.records.models.streams import Relation
+from streamviz.records.moments import Clock
 from streamviz.traces import HEADER
 from streamviz.upstream.other_models import require_one_model
 from streamviz.upstream.targets import Lane, Target

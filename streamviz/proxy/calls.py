@@ -24,7 +24,6 @@ from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import http, limiting
 from streamviz.proxy.answers import asks_for_usage, helpers, open_counted
 from streamviz.proxy.beginning import Caller, new_stream
-from streamviz.proxy.clock import Clock
 from streamviz.proxy.driver import Driver
 from streamviz.proxy.leaving import until_over
 from streamviz.proxy.passing import end_to_end
@@ -35,6 +34,7 @@ from streamviz.proxy.spending import add_up, most_of, spent_by
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.masked import Masked
+from streamviz.records.moments import Clock
 from streamviz.traces import HEADER
 from streamviz.upstream.answer import Answer
 from streamviz.upstream.prices import price
@@ -275,7 +275,7 @@ def _close(call: _Call) -> None:
         _count(call.worker, stream)
         call.driver.record(recording.closed(stream))
         call.worker.observers.closed(stream)
-        stream.let_go()
+        stream.release()
 
 
 def _count(worker: Worker, stream: LiveStream) -> None:

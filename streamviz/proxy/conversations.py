@@ -114,7 +114,7 @@ class Conversations:
         here.append(one)
         del here[:-_MOST_IN_SESSION]
         self._leave(one, one.marks.requests)
-        one.marks.let_go()
+        one.marks.release()
         self._count(one, 1)
         if len(self._known) > self._most:
             self._drop(next(iter(self._known)))

@@ -19,11 +19,11 @@ from streamviz.proxy import http
 from streamviz.proxy.answers import helpers
 from streamviz.proxy.asking import asked as answer_to
 from streamviz.proxy.beginning import FindTarget, target_of
-from streamviz.proxy.clock import Clock
 from streamviz.proxy.passing import end_to_end
 from streamviz.proxy.requests import ModelRequest, gemini_path, read_aside, read_request
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
+from streamviz.records.moments import Clock
 from streamviz.upstream.answer import BoundedAnswer
 from streamviz.upstream.raw import open_raw
 from streamviz.upstream.targets import Lane, Target

@@ -113,7 +113,7 @@ class Marks:
             self._requests = self._mark(Kind.REQUEST, of_one, *told), self._mark(Kind.REQUEST, of_any, *told)
         return self._requests
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Keep no more of the request than what its answer's marks are made of."""
         self._has(_LAST_STEP)
         _ = self._voice

@@ -22,7 +22,6 @@ from streamviz.exchange.life import Event
 from streamviz.exchange.stream import LiveStream
 from streamviz.logs import about_stream
 from streamviz.proxy import http, limiting
-from streamviz.proxy.clock import Clock
 from streamviz.proxy.leaving import Race
 from streamviz.proxy.passage import Place, place_of, require_unjudged
 from streamviz.proxy.passing import end_to_end, kept_headers
@@ -30,6 +29,7 @@ from streamviz.proxy.session_names import name_of
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey
 from streamviz.records.ids import uuid7
+from streamviz.records.moments import Clock
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent
 from streamviz.records.tallies import Amounts
 from streamviz.upstream.answer import BoundedAnswer

@@ -22,9 +22,9 @@ from streamviz.executors.tools import Source, Toolbox
 from streamviz.proxy import http
 from streamviz.proxy.beginning import Caller, Part
 from streamviz.proxy.child_call import ChildCall
-from streamviz.proxy.clock import Clock
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.said import Said
+from streamviz.records.moments import Clock
 from streamviz.upstream.answer import Answer
 from streamviz.upstream.loading import load
 from streamviz.upstream.structured import Structure, structure_of

@@ -20,11 +20,10 @@ from django.db.models import F
 from psycopg.types.json import Jsonb
 
 from streamviz import policies
-from streamviz.core.cannot_run import CannotRun
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import NotRun
 from streamviz.core.model_names import REPLAY_PREFIX, matching
-from streamviz.core.policy import ActivePolicy, BlockScope, ByHand
+from streamviz.core.policy import ActivePolicy, BlockScope, ByHand, CannotRun
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.executors.executor import Executor, ExecutorError
 from streamviz.executors.mcp_tools import McpServer as KnownMcpServer

@@ -1,10 +1,16 @@
-"""Connections to Postgres: those that psycopg makes without Django, and when a thread gives back Django's."""
+"""Connections to Postgres: those that psycopg makes without Django, when a thread gives back Django's, and what a page
+does while Postgres is away, or keeps it waiting."""
+
+from typing import Any
 
 from django.conf import settings
-from django.db import connections
+from django.db import DatabaseError, InterfaceError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.conninfo import make_conninfo
 
 _NAMES = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
+# Somebody who waits for a page reloads it sooner.
+LOCK_SECONDS = 5
 
 
 def conninfo() -> str:
@@ -21,3 +27,14 @@ def give_back() -> None:
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close_if_unusable_or_obsolete()
+
+
+def wait_briefly(connection: BaseDatabaseWrapper, **signal: Any) -> None:
+    """For Django's signal `connection_created`: a page fails where it would wait for a lock for longer."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
+
+
+def is_away(error: BaseException | None) -> bool:
+    """Whether a page failed because Postgres could not answer."""
+    return isinstance(error, DatabaseError | InterfaceError)

@@ -1,4 +1,4 @@
-"""Times of the core, in µs since the epoch, as Django and Postgres have them."""
+"""Times in µs since the epoch: a clock that never goes back, and how Django and Postgres have them."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -21,3 +21,17 @@ def as_microseconds(moment: datetime) -> int:
 def since_boot() -> int:
     """ns on a clock that nobody sets and that goes on while the machine sleeps, where there is one."""
     return time.clock_gettime_ns(_CLOCK)
+
+
+class Clock:
+    """µs since the epoch, anchored to the wall clock once, when the object is made, and not set by anybody since.
+
+    Each stream has its own: its times are in order and as far apart as they were, and the next stream has what the wall
+    clock says by then.
+    """
+
+    def __init__(self) -> None:
+        self._offset = time.time_ns() - since_boot()
+
+    def now(self) -> int:
+        return (self._offset + since_boot()) // 1000

@@ -12,7 +12,7 @@ from uuid import UUID
 import psycopg
 from django.db import DatabaseError, connections
 
-from streamviz.records.archive import metrics
+from streamviz.records import metrics
 from streamviz.records.archive.bucket import ChunksAway, bucket_of
 from streamviz.records.archive.moving import Archiving, first_kept
 from streamviz.records.archive.statements import STALE
@@ -148,8 +148,8 @@ def _archive(archiving: Archiving, before: date) -> None:
     try:
         archiving.round(before)
     except Exception:
-        metrics.failed()
+        metrics.archiving_failed()
         raise
     finally:
         with suppress(psycopg.Error):
-            metrics.look(archiving.behind(before))
+            metrics.look_behind(archiving.behind(before))

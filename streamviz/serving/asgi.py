@@ -23,7 +23,6 @@ django_application = get_asgi_application()
 
 from streamviz.api.asgi import PREFIX as API
 from streamviz.api.asgi import application as api_application
-from streamviz.dashboard.database import wait_briefly
 from streamviz.live import answering
 from streamviz.live.peers import Peers
 from streamviz.live.publisher import publisher
@@ -34,6 +33,7 @@ from streamviz.proxy.asking import asked
 from streamviz.proxy.http import credentials
 from streamviz.proxy.paths import canonical, is_ours
 from streamviz.proxy.worker import worker
+from streamviz.records.database import wait_briefly
 from streamviz.serving import health, members, metrics
 from streamviz.serving.screens import Screens
 from streamviz.vitals import Vitals

@@ -102,7 +102,7 @@ class Connection(tcp.Server):
         if option := getattr(socket, "TCP_NOTSENT_LOWAT", None):  # not every system has it
             self.socket.setsockopt(socket.IPPROTO_TCP, option, UNSENT_BYTES)
 
-    def let_go(self) -> None:
+    def detach(self) -> None:
         """Close it here alone: it goes on in another process."""
         self._shouldShutdown = False
         self.loseConnection()

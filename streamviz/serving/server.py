@@ -72,7 +72,7 @@ class Request(GatedRequest):
         if hand_over is not None and self._asks_for_websocket():
             transport = self.channel.transport
             if not transport.has_unsent and hand_over(transport.fileno(), self._as_it_came()):
-                transport.let_go()
+                transport.detach()
                 return None
         return super().process()
 

@@ -17,9 +17,9 @@ from streamviz.core.wire_format import WireFormat
 from streamviz.executors.registry import build as build_executor
 from streamviz.policies import build
 from streamviz.proxy import calls, runs
-from streamviz.proxy.clock import Clock
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownRoute, ScopedPolicy
+from streamviz.records.moments import Clock
 from streamviz.upstream.prices import price
 from tests.executors.support import USAGE, payloads, plan, said
 from tests.proxy.running import USES, Model, decide, guard, held

@@ -9,13 +9,12 @@ from itertools import islice
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, Told, ToolCallStreamBlock
-from streamviz.core.calls import may_be_call
+from streamviz.core.calls import as_arguments, may_be_call
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text
 from streamviz.core.wire.anthropic_messages_beside import messages_known_of, messages_say_beside
 from streamviz.core.wire.anthropic_messages_calls import arguments_of, is_call, says_twice, tool_name
 from streamviz.core.wire.anthropic_messages_message import build_message, parts_of
-from streamviz.core.wire.arguments import as_arguments
 from streamviz.core.wire.envelope import Envelope
 
 KINDS = {

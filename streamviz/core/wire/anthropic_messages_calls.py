@@ -1,8 +1,7 @@
 """Tool calls as the content blocks of Anthropic's messages word them: what of a block its tool is given, and back."""
 
-from streamviz.core.calls import CARRIERS, may_be_call, name_of, said_beside
+from streamviz.core.calls import CARRIERS, as_arguments, as_input, may_be_call, name_of, said_beside
 from streamviz.core.json_value import JsonObject, as_text, levels
-from streamviz.core.wire.arguments import as_arguments, as_input
 
 # Of a block of unknown type: what describes it. All else is what its tool is given.
 _ABOUT = frozenset({"type", "id", "call_id", "name", "server_name", "caller", "cache_control", "status"})

@@ -6,9 +6,9 @@ Format: https://docs.anthropic.com/en/api/messages.
 from collections.abc import Mapping
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import as_input
 from streamviz.core.json_value import JsonObject, as_text, objects
 from streamviz.core.wire.anthropic_messages_calls import call_part
-from streamviz.core.wire.arguments import as_input
 
 
 def build_message(state: StreamState, head: JsonObject, parts: Mapping[int, JsonObject]) -> JsonObject:

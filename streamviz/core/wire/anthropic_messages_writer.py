@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from streamviz.core import sse
 from streamviz.core.aggregator import Chunk
-from streamviz.core.calls import Runner, runner_of
+from streamviz.core.calls import Runner, as_input, runner_of
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
     CONTRADICTION,
@@ -23,7 +23,6 @@ from streamviz.core.events import (
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire.anthropic_messages_calls import call_part, has_input
 from streamviz.core.wire.anthropic_messages_message import other_part, owner_of
-from streamviz.core.wire.arguments import as_input
 from streamviz.core.wire.translation import (
     ANTHROPIC_MESSAGES,
     has_no_place_elsewhere,

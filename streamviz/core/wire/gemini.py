@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, Told
-from streamviz.core.calls import name_of
+from streamviz.core.calls import as_arguments, name_of
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
 from streamviz.core.media import GEMINI_PARTS, is_sound, type_of_part
-from streamviz.core.wire.arguments import as_arguments
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.gemini_beside import (
     DESCRIPTIONS,

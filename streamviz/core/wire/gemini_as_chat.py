@@ -3,9 +3,9 @@
 What the answer does not depend on is left out; what would change it, and cannot be said there, is refused.
 """
 
+from streamviz.core.calls import as_arguments
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_json_text, as_list, as_object, as_text, objects
-from streamviz.core.wire.arguments import as_arguments
 from streamviz.core.wire.gemini_requests import as_json_schema, declared
 
 _CONFIG = {

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from streamviz.core.blocks import MediaStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import as_input
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_text
-from streamviz.core.wire.arguments import as_input
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d+)\]|\[["']([^"']+)["']\]""")
 _VALUES = ("stringValue", "numberValue", "boolValue")

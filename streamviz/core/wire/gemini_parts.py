@@ -7,10 +7,9 @@ known to repeat none.
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from streamviz.core.calls import name_of
+from streamviz.core.calls import as_arguments, as_input, name_of
 from streamviz.core.events import BlockDelta, StreamEvent
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
-from streamviz.core.wire.arguments import as_arguments, as_input
 from streamviz.core.wire.gemini import is_own_call
 from streamviz.core.wire.gemini_beside import DESCRIPTIONS, own_arguments
 

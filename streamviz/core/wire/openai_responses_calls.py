@@ -6,10 +6,9 @@ Types that are not known are taken for calls where they may be one: a client may
 from typing import NamedTuple
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.calls import Runner, name_of, runner_of
+from streamviz.core.calls import Runner, as_arguments, as_input, name_of, runner_of
 from streamviz.core.json_value import JsonObject, as_json_text, as_object, as_text, decode, objects
 from streamviz.core.media import PREVIEW
-from streamviz.core.wire.arguments import as_arguments, as_input
 from streamviz.core.wire.openai_responses_arguments import is_empty, is_same
 
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
-from streamviz.core.calls import PROVIDER_RUN, Runner
+from streamviz.core.calls import PROVIDER_RUN, Runner, as_arguments, as_input
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text
-from streamviz.core.wire.arguments import as_arguments, as_input
 from streamviz.core.wire.openai_responses_arguments import ArgumentsWriter, goes_on, is_empty, is_same
 from streamviz.core.wire.openai_responses_calls import (
     CALLS,

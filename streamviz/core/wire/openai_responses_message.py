@@ -6,9 +6,9 @@ Format: https://platform.openai.com/docs/api-reference/responses/object.
 from collections.abc import Mapping, Sequence
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
+from streamviz.core.calls import as_input
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
-from streamviz.core.wire.arguments import as_input
 from streamviz.core.wire.openai_responses_calls import call_item
 from streamviz.core.wire.openai_responses_words import SPEECH, said_in
 

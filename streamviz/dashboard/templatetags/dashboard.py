@@ -1,13 +1,14 @@
-"""What the frame of every page shows, and drawings."""
+"""What the frame of every page shows, drawings, and texts as people read them."""
 
+import re
 import uuid
 
 from django import template
 from django.conf import settings
 from django.template import Context
 from django.templatetags.static import static
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.html import escape, format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
 from streamviz.dashboard import chart_markup, themes
 from streamviz.dashboard.exports import FORMS, Form
@@ -18,6 +19,8 @@ from streamviz.live.publisher import publisher
 from streamviz.records.models import Annotation, SavedView
 
 register = template.Library()
+
+_CODE = re.compile(r"`([^`]+)`")
 
 register.simple_tag(chart_markup.bars, name="bars")
 register.simple_tag(chart_markup.small_bars, name="small_bars")
@@ -89,3 +92,22 @@ def theme_attribute(context: Context) -> SafeString:
     """For the html element: the theme that this browser's user chose; nothing where the system's is to be used."""
     theme = themes.chosen(context["request"])
     return format_html(' data-theme="{}"', theme) if theme else SafeString("")
+
+
+@register.filter
+def offset(microseconds: int) -> str:
+    """A time after the request, to the millisecond."""
+    return f"{microseconds / 1_000_000:.3f} s"
+
+
+@register.filter
+def prose(text: str) -> SafeString:
+    """Paragraphs and lists, with names set as code; everything is escaped."""
+    return format_html_join("", "<p>{}</p>", ((_marked(each),) for each in text.split("\n\n")))
+
+
+def _marked(paragraph: str) -> SafeString:
+    # A line that begins with a dash is an item; any other line goes on from the one before.
+    joined = re.sub(r"\n(?!- )\s*", " ", paragraph)
+    lines = (_CODE.sub(r"<code>\1</code>", escape(line)) for line in joined.split("\n"))
+    return mark_safe("<br>".join(re.sub("^- ", "• ", line) for line in lines))  # noqa: S308  escaped line by line

@@ -7,9 +7,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from streamviz.dashboard import roles
-from streamviz.dashboard.database import is_away
 from streamviz.dashboard.pages import NotFoundHere
 from streamviz.records.archive.bucket import ChunksAway
+from streamviz.records.database import is_away
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -15,8 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from streamviz.dashboard import conversations, roles
-from streamviz.dashboard.change_log import note_change
-from streamviz.dashboard.pages import needs, signed_in_user
+from streamviz.dashboard.pages import needs, note_change, signed_in_user
 from streamviz.live.presentation.conversation import TurnView, calls_of, conversation_of
 from streamviz.records.models import PublicLink, Session, Stream
 from streamviz.records.queries.pages import Place

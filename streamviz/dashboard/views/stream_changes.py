@@ -10,9 +10,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
 from streamviz.dashboard import roles
-from streamviz.dashboard.change_log import note_change
 from streamviz.dashboard.forms import StreamNoteForm, wrong_with
-from streamviz.dashboard.pages import needs
+from streamviz.dashboard.pages import needs, note_change
 from streamviz.records.models import Annotation, Stream
 
 

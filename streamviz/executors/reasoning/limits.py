@@ -1,13 +1,12 @@
-"""What a run may come to before it writes its answer, and what it has come to."""
+"""What a run may come to before it writes its answer, and what it has come to: several calls, added up."""
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from streamviz.core.json_value import JsonObject
 from streamviz.core.tokens import tokens_of
 from streamviz.executors.executor import Spent
-from streamviz.executors.reasoning.usage import added
 
 
 class Limits(NamedTuple):
@@ -66,3 +65,20 @@ class Budget:
             self.tokens += tokens.input + tokens.output
         self.dollars = None if self.dollars is None or spent.cost is None else self.dollars + spent.cost
         self.usage = None if self.usage is None or spent.usage is None else added(self.usage, spent.usage)
+
+
+def added(one: JsonObject, other: JsonObject) -> JsonObject:
+    """The sum of two usage objects: of all numbers, also those of parts. Of what is no number the later word stays."""
+    return {name: _sum(one.get(name), other.get(name)) for name in (*one, *(other.keys() - one.keys()))}
+
+
+def _sum(one: object, other: object) -> object:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return added(one, other)
+    if _is_number(one) and _is_number(other):
+        return one + other
+    return one if other is None else other
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 
-from streamviz.records.archive import metrics
+from streamviz.records import metrics
 from streamviz.records.archive import statements as sql
 from streamviz.records.archive.bucket import Bucket, ObjectGone
 from streamviz.records.archive.packing import ClientRow, Outline, Runs, UpstreamRow, packed, parts
@@ -140,7 +140,7 @@ class Archiving:
             self._bucket.put(key, data)
         finally:
             self._connection.execute(sql.ARRIVED, [len(data), object_id])
-        metrics.written(len(data))
+        metrics.archived(len(data))
         return object_id
 
     def _enter(self, object_id: UUID, pieces: Sequence[_Piece], ids: list[UUID]) -> None:

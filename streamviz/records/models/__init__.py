@@ -1,12 +1,11 @@
 """The tables of the record, and of what an operator sets up: keys, routes and policies."""
 
 from streamviz.records.models.access import ApiKey, SignInAttempt
-from streamviz.records.models.annotations import Annotation
-from streamviz.records.models.archive import ArchivedPart, ArchiveObject
+from streamviz.records.models.archive import ArchivedPart, ArchiveObject, RetentionRun
 from streamviz.records.models.backtests import Backtest, BacktestState
-from streamviz.records.models.exports import Download
 from streamviz.records.models.half_hours import HalfHour
 from streamviz.records.models.mcp_servers import McpServer
+from streamviz.records.models.people import Annotation, Download, SavedView
 from streamviz.records.models.policies import Policy, PolicyVersion
 from streamviz.records.models.routes import Route, RouteVersion
 from streamviz.records.models.sharing import PublicLink
@@ -23,8 +22,6 @@ from streamviz.records.models.streams import (
 )
 from streamviz.records.models.tallies import Reservation, SessionTally
 from streamviz.records.models.tapes import ClientRun, UpstreamRun
-from streamviz.records.models.upkeep import RetentionRun
-from streamviz.records.models.views import SavedView
 from streamviz.records.models.workers import Spread, Worker, spread_of
 
 __all__ = [

@@ -1,4 +1,5 @@
-"""The index of the archive: which bytes of which object are the runs of a stream."""
+"""What became of what is old: the index of the archive, which bytes of which object are the runs of a stream, and what
+retention freed."""
 
 from typing import ClassVar
 
@@ -44,3 +45,14 @@ class ArchivedPart(models.Model):
     chunks = models.PositiveIntegerField()
     payload_bytes = models.BigIntegerField()
     is_whole = models.BooleanField()
+
+
+class RetentionRun(models.Model):
+    """A time at which retention was applied, and what each rule freed: rule, what it counts, how many, bytes."""
+
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    freed = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ["-started_at"]

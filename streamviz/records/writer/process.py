@@ -10,9 +10,9 @@ from pathlib import Path
 import psycopg
 
 from streamviz.faults import Fault
+from streamviz.records import metrics
 from streamviz.records.journal import folder
 from streamviz.records.upkeep import Upkeep
-from streamviz.records.writer import metrics
 from streamviz.records.writer.moving import Moving
 from streamviz.records.writer.status import Status
 from streamviz.records.writer.store import Store

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from streamviz.dashboard.sign_in_sessions import SessionStore
+from streamviz.dashboard.cookies import SessionStore
 
 
 @pytest.mark.parametrize("key", ["\x00" * 32, "../" * 20, "A" * 32, "a" * 31, "\ud800" * 32])

@@ -1,11 +1,15 @@
-"""What pages say once, after a form was sent."""
+"""Cookies of people: what pages say once, after a form was sent, and who is signed in."""
 
+import re
 from typing import Any
 
 from django.conf import settings
 from django.contrib.messages.storage.cookie import CookieStorage
 from django.contrib.messages.storage.fallback import FallbackStorage
+from django.contrib.sessions.backends import db
 from django.http import HttpResponseBase
+
+_KEY = re.compile(r"[0-9a-z]{32}")
 
 
 class MessageCookies(FallbackStorage):
@@ -17,3 +21,14 @@ class MessageCookies(FallbackStorage):
         if (cookie := response.cookies.get(CookieStorage.cookie_name)) is not None:
             cookie["path"] = settings.SESSION_COOKIE_PATH
         return unstored
+
+
+class SessionStore(db.SessionStore):
+    """Django's store of sign-ins, which is asked for nothing but keys that it could have made.
+
+    A cookie is a stranger's text. Postgres takes none with a NUL, and each such request would fail with a traceback.
+    """
+
+    def _validate_session_key(self, key: str | None) -> bool:
+        """Called by Django with what a cookie says; without a key it looks nothing up."""
+        return bool(key and _KEY.fullmatch(key))

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from streamviz.proxy.clock import Clock
+from streamviz.records.moments import Clock
 
 DAY = 86_400 * 10**6
 

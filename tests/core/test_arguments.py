@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamviz.core.wire.arguments import as_arguments, as_input
+from streamviz.core.calls import as_arguments, as_input
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,41 @@
+"""Figures of the writer, and of the archive that it sees to, for Prometheus."""
+
+from streamviz.figures import counter, histogram, worst
+
+_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+
+_entries = counter("writer_entries", "Entries of journals that were moved into Postgres")
+_rounds = histogram("writer_round_seconds", "How long a round over the journals took that moved something", _SECONDS)
+_failures = counter("writer_failures", "Rounds in which Postgres or a journal failed")
+_objects = counter("archive_objects", "Objects that were written into the archive")
+_bytes = counter("archive_bytes", "Bytes of the objects that were written into the archive")
+_archive_failures = counter("archive_failures", "Rounds in which the archive could not be seen to")
+_behind = worst("archive_behind_seconds", "For how long chunks have been due for the archive that are not in it")
+
+
+def moved(entries: int, seconds: float) -> None:
+    """A round over the journals is done."""
+    if entries:
+        _entries.inc(entries)
+        _rounds.observe(seconds)
+
+
+def failed() -> None:
+    """A round over the journals failed."""
+    _failures.inc()
+
+
+def archived(size: int) -> None:
+    """An object of so many bytes is stored."""
+    _objects.inc()
+    _bytes.inc(size)
+
+
+def archiving_failed() -> None:
+    """A round over what is due for the archive failed."""
+    _archive_failures.inc()
+
+
+def look_behind(behind: float) -> None:
+    """For how many seconds the oldest chunks have been due for the archive."""
+    _behind.set(behind)
