@@ -14,7 +14,6 @@ from streamviz.core.errors import AlreadyComplete, NothingAggregated, UpstreamEr
 from streamviz.core.events import (
     CONTRADICTION,
     MALFORMED_CHUNK,
-    PROCESSING_ERROR,
     BlockCompleted,
     BlockDelta,
     BlockKind,
@@ -24,6 +23,7 @@ from streamviz.core.events import (
     StreamFailed,
     StreamFinished,
     UsageUpdated,
+    processing_error,
 )
 from streamviz.core.sse import is_ambiguous, write_event
 
@@ -67,11 +67,6 @@ class _Prepared(NamedTuple):
 def _is_whole(chunk: Chunk) -> bool:
     """Whether it is a whole answer, which is all data."""
     return chunk.raw == chunk.data
-
-
-def processing_error(what: str, error: Exception) -> StreamFailed:
-    """The failure of a stream at which streamviz itself failed."""
-    return StreamFailed(f"streamviz failed: {what} ({type(error).__name__}: {error})", kind=PROCESSING_ERROR)
 
 
 class Aggregator(BlockLimit, ABC, Generic[ChunkT, MessageT]):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from streamviz.core.aggregator import Chunk, processing_error
+from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.bounding import Bounding
 from streamviz.core.chunk_gate import ChunkGate
@@ -19,6 +19,7 @@ from streamviz.core.events import (
     BlockStarted,
     StreamEvent,
     StreamFailed,
+    processing_error,
 )
 from streamviz.core.hooks import Failed, called, verdict_of
 from streamviz.core.judgements import Answer, ChainContext, Hold, Judgement, Subject

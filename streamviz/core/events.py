@@ -94,4 +94,9 @@ class StreamFailed(msgspec.Struct, frozen=True, gc=False, tag="stream_failed"):
     code: str = ""
 
 
+def processing_error(what: str, error: Exception) -> StreamFailed:
+    """The failure of a stream at which streamviz itself failed."""
+    return StreamFailed(f"streamviz failed: {what} ({type(error).__name__}: {error})", kind=PROCESSING_ERROR)
+
+
 StreamEvent = BlockStarted | BlockDelta | BlockCompleted | BlockSealed | UsageUpdated | StreamFinished | StreamFailed

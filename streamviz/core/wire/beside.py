@@ -35,12 +35,20 @@ _OPAQUE = frozenset({"encrypted_content"})
 _NAMES_AND_OPAQUE = _NAMES | _OPAQUE
 # What calls are made of is judged, or ends the stream.
 _OF_CALLS = frozenset({"name", "call_id", *CARRIERS})
+# In fewer digits there is nothing that anybody looks for.
+LARGE = 10**11
+_NUMBERS = (int, float)
 Part = tuple[object, frozenset[str]]
 
 
 def member_names(names: str) -> frozenset[str]:
     """Names of members, from one text with spaces between them."""
     return frozenset(names.split())
+
+
+def is_small(value: object) -> bool:
+    """Whether it is a number in whose digits there is nothing."""
+    return isinstance(value, _NUMBERS) and -LARGE < value < LARGE
 
 
 def is_word(text: str) -> bool:

@@ -7,7 +7,6 @@ itself; policies for texts read the rest, each text of it once, however many chu
 import re
 from collections.abc import Collection
 from itertools import chain
-from types import NoneType
 
 from streamviz.core.blocks import Told
 from streamviz.core.calls import may_be_call
@@ -16,17 +15,14 @@ from streamviz.core.wire import anthropic_messages_beside as messages
 from streamviz.core.wire import beside
 from streamviz.core.wire import gemini_beside as gemini
 from streamviz.core.wire import openai_responses_beside as responses
+from streamviz.core.wire.beside import LARGE, is_small, member_names
+from streamviz.core.wire.openai_chat_beside import BLOCK_TEXTS, is_plain, is_text_alone
 from streamviz.core.wire.openai_chat_thinking import BEDROCKS
 
 _NOTHING: frozenset[str] = frozenset()
 
-
-def _names(names: str) -> frozenset[str]:
-    return frozenset(names.split())
-
-
 # What is no text whatever it holds: a name or a count.
-_NAMED = _names(
+_NAMED = member_names(
     "id object type role status model provider created created_at completed_at finish_reason native_finish_reason"
     " stop_reason system_fingerprint service_tier usage incomplete_details container item_id call_id tool_use_id"
     " previous_response_id reasoning usageMetadata finishReason modelVersion responseId createTime"
@@ -40,56 +36,49 @@ _FORMS = {
     **dict.fromkeys(("model", "modelVersion"), _LINE),
     **dict.fromkeys(beside.REASONS, beside.REASON),
 }
-_OPAQUE = _names("signature thought_signature encrypted_content")
-# In fewer digits there is nothing that anybody looks for.
-_LARGE = 10**11
-_NUMBERS = (int, float)
+_OPAQUE = member_names("signature thought_signature encrypted_content")
 _FEW = 20
 # How much is remembered of what a stream has told (characters, and some for each text), and of texts in pieces.
 _ROOM = 500_000
 _JOINED = 1_000
 _MOST_JOINED = 100
 
-_CHUNK = _names("choices citations search_results")
+_CHUNK = member_names("choices citations search_results")
 # Some servers tell here which of the request's stop sequences it was, which may be any text.
 _STOP = "stop_reason"
-_CHOICE = _names("delta message logprobs text") | {_STOP}
-_PLAIN_CHOICE = _names("index delta finish_reason logprobs")
-_SAID = frozenset(BEDROCKS) | _names(
+_CHOICE = member_names("delta message logprobs text") | {_STOP}
+_SAID = frozenset(BEDROCKS) | member_names(
     "content refusal reasoning_content reasoning reasoning_text thinking audio images annotations citations"
     " thinking_blocks provider_metadata reasoning_details tool_calls function_call provider_specific_fields"
 )
-_TEXTS = _names("content refusal reasoning_content reasoning reasoning_text thinking")
-_PLAIN_DELTA = _TEXTS | {"role"}
-_TEXT_TYPES = frozenset((str, NoneType))
-_SPECIFIC = _SAID | _names("signature")
-_CALL = _names("function custom arguments")
-_GIVEN = _names("arguments input")
+_SPECIFIC = _SAID | member_names("signature")
+_CALL = member_names("function custom arguments")
+_GIVEN = member_names("arguments input")
 # Of a call no two pieces may differ in these.
-_TOLD_APART = _names("id index type name")
+_TOLD_APART = member_names("id index type name")
 _PIECES = {
-    "audio": _names("transcript data"),
-    "reasoning_details": _names("text summary data"),
-    "content": _names("text refusal thinking annotations image_url input_audio audio file url data"),
+    "audio": member_names("transcript data"),
+    "reasoning_details": member_names("text summary data"),
+    "content": member_names("text refusal thinking annotations image_url input_audio audio file url data"),
 }
 # Of what is of no known type: what names it, and what it belongs to.
 _OF_UNKNOWN = ("id", "type", "role", "status", "name", "call_id", "tool_use_id", "server_name", "server_label")
-_BLOCKS = {kind: known - _names("id name server_name caller") for kind, known in messages.BLOCKS.items()}
-_ITEMS = {kind: known - _names("name call_id caller") for kind, known in responses.ITEMS.items()}
-_MESSAGE = _names("content")
-_DELTA = _names("delta")
-_EVENT = _names("message content_block content delta")
+_BLOCKS = {kind: known - member_names("id name server_name caller") for kind, known in messages.BLOCKS.items()}
+_ITEMS = {kind: known - member_names("name call_id caller") for kind, known in responses.ITEMS.items()}
+_MESSAGE = member_names("content")
+_DELTA = member_names("delta")
+_EVENT = member_names("message content_block content delta")
 _DELTA_EVENT = responses.DELTA_EVENT - {"obfuscation"}
-_RESPONSE = _names("output output_text")
-_GEMINI = _names("candidates response")
-_CANDIDATE = _names(
+_RESPONSE = member_names("output output_text")
+_GEMINI = member_names("candidates response")
+_CANDIDATE = member_names(
     "content citationMetadata groundingMetadata groundingAttributions urlContextMetadata logprobsResult"
 )
-_PARTS = _names("parts")
-_ENCRYPTED = _OPAQUE | _names("data")
-_ARGUMENTS = _names("args partialArgs")
-_OF_OWN_CALL = _names("id name toolType")
-_ABOUT_PART = _names("thought videoMetadata partMetadata mediaResolution")
+_PARTS = member_names("parts")
+_ENCRYPTED = _OPAQUE | member_names("data")
+_ARGUMENTS = member_names("args partialArgs")
+_OF_OWN_CALL = member_names("id name toolType")
+_ABOUT_PART = member_names("thought videoMetadata partMetadata mediaResolution")
 
 
 class Envelope:
@@ -118,7 +107,7 @@ class Envelope:
         if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choice := choices[0], dict):
             return False
         is_known = {**choice, "delta": None} == self._choice_before and {**payload, "choices": None} == self._before
-        return is_known and _is_text_alone(choice.get("delta"))
+        return is_known and is_text_alone(choice.get("delta"))
 
     def read_chat(self, payload: JsonObject) -> None:
         choices = payload.get("choices")
@@ -135,7 +124,7 @@ class Envelope:
                 for name in ("delta", "message"):
                     if said := choice.get(name):
                         self._read_delta(as_object(said), number)
-                self._choice_before = {**choice, "delta": None} if _is_plain(choice) else None
+                self._choice_before = {**choice, "delta": None} if is_plain(choice) else None
 
     def read_message(self, payload: JsonObject, kind: str) -> None:
         if kind == "content_block_delta":
@@ -193,7 +182,7 @@ class Envelope:
             if name in _SAID:
                 if isinstance(value, list | dict):
                     self._read_said(name, value, choice)
-                elif name not in _TEXTS and value:
+                elif name not in BLOCK_TEXTS and value:
                     self._member(name, value)
             elif value is not None and not (value == "assistant" and name in ("role", "name")):
                 self._beside({name: value}, _NOTHING, choice)
@@ -251,7 +240,7 @@ class Envelope:
                 if isinstance(value, str):
                     if value in words:
                         continue  # as in nearly every chunk
-                elif value is None or _is_small(value):
+                elif value is None or is_small(value):
                     continue
             self._member(name, value)
 
@@ -263,18 +252,18 @@ class Envelope:
             form = _FORMS.get(name, _NAME) if isinstance(value, str) else _NAME
         if isinstance(value, str):
             self._tell_one(value, form)
-        elif value is not None and not _is_small(value):
+        elif value is not None and not is_small(value):
             self._tell_all_of(value, form)
 
     def _tell_all_of(self, value: object, form: re.Pattern[str] | None) -> None:
-        if isinstance(value, dict) and len(value) <= _FEW and all(map(_is_small, value.values())):
+        if isinstance(value, dict) and len(value) <= _FEW and all(map(is_small, value.values())):
             self._tell(value, form)  # counts, as usage often is
             return
         for level in levels(value, _OPAQUE):
             self._tell(dict.fromkeys((*level.texts, *chain.from_iterable(level.objects))), form)
             numbers = level.numbers
-            if numbers and not -_LARGE < min(numbers) <= max(numbers) < _LARGE:
-                large = (number for number in numbers if not -_LARGE < number < _LARGE)
+            if numbers and not -LARGE < min(numbers) <= max(numbers) < LARGE:
+                large = (number for number in numbers if not -LARGE < number < LARGE)
                 self._tell(dict.fromkeys(str(abs(int(number))) for number in large), None)
 
     def _tell_one(self, text: str, form: re.Pattern[str] | None) -> None:
@@ -333,24 +322,6 @@ class Envelope:
             joined = self._joined[place] = (before + value)[-_JOINED:]
             if before:
                 self._new.append(Told(joined, beside.is_word(joined)))
-
-
-def _is_plain(choice: JsonObject) -> bool:
-    """Whether a chat choice has, beside its delta, nothing but a number."""
-    others = (value for name, value in choice.items() if name != "delta")
-    return _PLAIN_CHOICE.issuperset(choice) and all(value is None or _is_small(value) for value in others)
-
-
-def _is_text_alone(delta: object) -> bool:
-    """Whether a chat delta has nothing but texts that are a block's."""
-    if not isinstance(delta, dict) or delta.get("role", "assistant") != "assistant":
-        return False
-    return _PLAIN_DELTA.issuperset(delta) and _TEXT_TYPES.issuperset(map(type, delta.values()))
-
-
-def _is_small(value: object) -> bool:
-    """Whether it is a number in whose digits there is nothing."""
-    return isinstance(value, _NUMBERS) and -_LARGE < value < _LARGE
 
 
 def _is_opaque(name: str, value: object) -> bool:

@@ -12,16 +12,12 @@ from streamviz.core.blocks import StreamBlock, Told, ToolCallStreamBlock
 from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
-from streamviz.core.media import CHAT_PARTS
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.openai_chat_beside import chat_known_of, chat_says_beside
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, Places, legacy_piece, piece_of
-from streamviz.core.wire.openai_chat_message import build_message
+from streamviz.core.wire.openai_chat_message import MEDIA, build_message, says_else
 from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, part_text, thinking_in
 
-MEDIA_FIELDS = ("audio", "images")
-_MEDIA = CHAT_PARTS.union(MEDIA_FIELDS)
-_SAYING = ("content", "refusal", "tool_calls", "function_call", *THINKING_FIELDS, SPECIFIC, *MEDIA_FIELDS)
 _THINKING = frozenset((*THINKING_FIELDS, SPECIFIC))
 # Of a name in pieces, each of which makes a new one.
 _LONGEST_NAME = 1_000
@@ -135,7 +131,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     def _read_words(self, choice: _Choice, payload: JsonObject) -> None:
         delta = payload.get("delta")
         if isinstance(delta, dict):
-            if not choice.has_delta and _says_else(as_object(payload.get("message")), delta):
+            if not choice.has_delta and says_else(as_object(payload.get("message")), delta):
                 self._contradict("a message says something else than the delta beside it")
             choice.has_delta = True
             self._read_delta(choice, delta)
@@ -243,7 +239,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
 
     def _media(self, choice: _Choice, label: str, payload: object) -> None:
         self._close_open(choice)
-        kind = BlockKind.MEDIA if label in _MEDIA else BlockKind.OTHER
+        kind = BlockKind.MEDIA if label in MEDIA else BlockKind.OTHER
         block = self._start(kind, choice=choice.number, label=label)
         self._grow(block, as_json_text(payload))
         choice.open = [block]
@@ -345,8 +341,3 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
 
     def _build(self) -> JsonObject:
         return build_message(self.state, self.head)
-
-
-def _says_else(message: JsonObject, delta: JsonObject) -> bool:
-    """Whether a client that reads the one gets something else than one that reads the other."""
-    return any(message.get(key) and message[key] != delta.get(key) for key in _SAYING)

@@ -11,6 +11,7 @@ from streamviz.core.wire.beside import (
     any_token_beside,
     has_text,
     is_odd,
+    is_small,
     is_word,
     left_of,
     member_names,
@@ -23,6 +24,9 @@ from streamviz.core.wire.openai_chat_thinking import THINKING_FIELDS
 # Of what nearly every delta is made.
 _TEXTS = member_names("role content refusal reasoning_content reasoning reasoning_text")
 _TEXT_TYPES = frozenset((str, NoneType))
+BLOCK_TEXTS = member_names("content refusal reasoning_content reasoning reasoning_text thinking")
+_PLAIN_DELTA = BLOCK_TEXTS | {"role"}
+_PLAIN_CHOICE = member_names("index delta finish_reason logprobs")
 _CHOICE = member_names(
     "delta message logprobs error content_filter_results content_filter_result content_filter_offsets stop_reason"
     " matched_stop provider_specific_fields"
@@ -204,3 +208,16 @@ def _legacy_tokens_say_beside(logprobs: JsonObject, words: JsonObject) -> bool:
     if spelt != as_text(words.get("content")) or says_beside(logprobs, _LEGACY_LOGPROBS):
         return True
     return any(has_text(list(each.values()) if isinstance(each, dict) else each) for each in likely)
+
+
+def is_plain(choice: JsonObject) -> bool:
+    """Whether a choice has, beside its delta, nothing but a number."""
+    others = (value for name, value in choice.items() if name != "delta")
+    return _PLAIN_CHOICE.issuperset(choice) and all(value is None or is_small(value) for value in others)
+
+
+def is_text_alone(delta: object) -> bool:
+    """Whether a delta has nothing but texts that are a block's."""
+    if not isinstance(delta, dict) or delta.get("role", "assistant") != "assistant":
+        return False
+    return _PLAIN_DELTA.issuperset(delta) and _TEXT_TYPES.issuperset(map(type, delta.values()))

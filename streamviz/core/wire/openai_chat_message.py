@@ -9,13 +9,18 @@ from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.calls import LEGACY_CALL
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
+from streamviz.core.media import CHAT_PARTS
 from streamviz.core.wire.openai_chat_calls import CUSTOM
+from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS
 
 _FIELDS = {
     BlockKind.CONTENT: "content",
     BlockKind.THINKING: "reasoning_content",
     BlockKind.REFUSAL: "refusal",
 }
+_MEDIA_FIELDS = ("audio", "images")
+MEDIA = CHAT_PARTS.union(_MEDIA_FIELDS)
+_SAYING = ("content", "refusal", "tool_calls", "function_call", *THINKING_FIELDS, SPECIFIC, *_MEDIA_FIELDS)
 
 
 def build_message(state: StreamState, head: JsonObject) -> JsonObject:
@@ -63,3 +68,8 @@ def call_of(block: ToolCallStreamBlock) -> JsonObject:
         return {"id": block.id, "type": CUSTOM, CUSTOM: {"name": block.name, "input": block.text}}
     function = {"name": block.name, "arguments": block.arguments}
     return {"id": block.id, "type": block.label or "function", "function": function}
+
+
+def says_else(message: JsonObject, delta: JsonObject) -> bool:
+    """Whether a client that reads the one gets something else than one that reads the other."""
+    return any(message.get(key) and message[key] != delta.get(key) for key in _SAYING)
