@@ -162,6 +162,15 @@ def test_policies_have_verdicts_holds_and_changes(cast: Cast, guard: Policy) -> 
     assert labels(cast, unescape(re.findall(_GROUP, raw.split('id="by-policy"')[1])[0][0])) == ["judged"]
 
 
+def test_a_policy_that_held_nothing_has_a_row(cast: Cast, guard: Policy) -> None:
+    stream = lately("judged")
+    verdict = {"policy_version": guard.versions.all()[0], "mode": "shadow", "decision": "allow", "took_us": 40_000}
+    stream.verdicts.create(number=0, at=timezone.now() - MINUTE, **verdict)
+    told = cast["bob"].get("/stats/").content.decode().split('id="by-policy"')[1]
+    found = dict(re.findall(r'data-label="(\w[\w ]*)">\s*([^<]*?)\s*<', told))
+    assert (found["verdicts"], found["held"], found["hold"]) == ("1", "0", "–")
+
+
 def test_a_choice_keeps_the_other(cast: Cast) -> None:
     lately("one")
     shown = page(cast, "?range=7d&by=key")
