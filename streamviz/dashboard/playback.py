@@ -135,7 +135,7 @@ async def playback_of(stream_id: UUID) -> Playback | None:
             if made is None:
                 return None
             _kept[stream_id] = made
-            _let_go()
+            _drop_oldest()
         _kept.move_to_end(stream_id)
         return _kept[stream_id]
 
@@ -164,7 +164,7 @@ def _lock(what: UUID) -> asyncio.Lock:
     return _locks.setdefault(what, asyncio.Lock())
 
 
-def _let_go() -> None:
+def _drop_oldest() -> None:
     """Of the streams that were longest not asked for."""
     while len(_kept) > 1 and sum(each.size for each in _kept.values()) > _MOST_KEPT:
         _kept.popitem(last=False)

@@ -62,14 +62,14 @@ class Feed:
             oldest = next(iter(self.finished.values()))
             if len(self.finished) <= MOST_RECENT and (oldest.ended_at or 0) >= limit:
                 return
-            self._let_go(oldest)
+            self._drop(oldest)
 
     def forget_session(self, session_id: uuid.UUID) -> None:
         """Let go of its streams that are over, as it was deleted."""
         for stream in [each for each in self.finished.values() if each.session_id == session_id]:
-            self._let_go(stream)
+            self._drop(stream)
 
-    def _let_go(self, stream: LiveStream) -> None:
+    def _drop(self, stream: LiveStream) -> None:
         del self.finished[stream.id]
         # Nobody takes them while nobody watches.
         self._changed.discard(stream)

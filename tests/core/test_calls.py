@@ -1,8 +1,8 @@
-"""What may be a call, whatever its wire calls it."""
+"""What may be a call, whatever its wire calls it; and arguments that came as a JSON object."""
 
 import pytest
 
-from streamviz.core.calls import may_be_call, said_beside
+from streamviz.core.calls import as_arguments, as_input, may_be_call, said_beside
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,20 @@ def test_all_else_is_none_and_neither_is_a_result(members: dict[str, object]) ->
 def test_a_call_may_say_beside_its_carrier_what_its_tool_is_given() -> None:
     assert said_beside({"input": {}, "arguments": "{}"}, "input")
     assert not said_beside({"input": {"a": 1}, "arguments": "", "caller": {"type": "direct"}}, "input")
+
+
+@pytest.mark.parametrize(
+    ("value", "want"),
+    [('{"a":1}', '{"a":1}'), ({"a": [1, "ü"]}, '{"a": [1, "ü"]}'), ({}, "{}"), (None, ""), ("", "")],
+)
+def test_arguments_are_text(value: object, want: str) -> None:
+    assert as_arguments(value) == want
+
+
+@pytest.mark.parametrize("text", ["", '{"a":', "[1]", "null", "x"])
+def test_what_says_no_object_is_an_empty_input(text: str) -> None:
+    assert as_input(text) == {}
+
+
+def test_an_input_is_what_the_text_says() -> None:
+    assert as_input('{"a": 1}') == {"a": 1}

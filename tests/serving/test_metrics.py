@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamviz import vitals
-from streamviz.records import metrics as of_the_writer
+from streamviz.records import metrics as of_the_record
 from streamviz.serving.metrics import exposition, may_read
 
 HERE = {"host": "127.0.0.1:8000"}
@@ -51,7 +51,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def exported(settings: Any, tmp_path: Path) -> dict[str, str]:
     """Names of figures, and what kind each is."""
-    assert all((vitals, of_the_writer))  # what has figures of its own is loaded
+    assert all((vitals, of_the_record))  # what has figures of its own is loaded
     settings.JOURNAL_DIR = tmp_path
     families = text_string_to_metric_families(exposition().decode())
     totals = {family.name + "_total" * (family.type == "counter"): family.type for family in families}

@@ -59,7 +59,7 @@ class Tail:
         """Remove the segments before this one: all that they hold is stored. Those that are damaged are kept."""
         for older in folder.segments(self.journal):
             if older < number:
-                self._let_go(older)
+                self._remove(older)
 
     def close(self) -> None:
         """Let go of the open segment."""
@@ -67,7 +67,7 @@ class Tail:
             os.close(self._file)
             self._file = -1
 
-    def _let_go(self, number: int) -> None:
+    def _remove(self, number: int) -> None:
         if number in self._damaged:
             log.error("the damaged segment is kept in %s", folder.keep_damaged(self.journal, number))
         else:
