@@ -4,6 +4,7 @@ Python's are pinned by a complete list, Node's by exact versions: a lock file of
 registry that it was made with.
 """
 
+import fcntl
 import json
 import shutil
 import subprocess
@@ -25,11 +26,14 @@ def prepare(name: str) -> Path:
     pins = HERE / (f"{name}.txt" if is_python else f"{name}.json")
     folder = FOLDER / name
     made_from = folder / "made-from"
-    if not made_from.exists() or made_from.read_bytes() != pins.read_bytes():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        (_with_uv if is_python else _with_npm)(name, folder, pins)
-        shutil.copyfile(pins, made_from)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process of this run may want it too
+        if not made_from.exists() or made_from.read_bytes() != pins.read_bytes():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            (_with_uv if is_python else _with_npm)(name, folder, pins)
+            shutil.copyfile(pins, made_from)
     return folder / ("bin" if is_python else "node_modules/.bin")
 
 
