@@ -15,13 +15,15 @@ FEW = 2000
 # The same goes for what so many of the newest streams have: its matches need not even be looked up.
 NEWEST, COMMON = 500, 25
 
-# Indexes stream_newest and block_ordinal.
+# Indexes stream_newest and block_ordinal, and the primary key of requests' words. Asked stream by stream, as subqueries
+# of one value are: for EXISTS or EXISTS Postgres would look up all matches of the record first.
 _NEWEST = """
 SELECT count(*) FROM (SELECT id FROM records_stream ORDER BY requested_at DESC, id DESC LIMIT %(newest)s) AS s
-WHERE EXISTS (
-    SELECT FROM records_block AS block WHERE block.stream_id = s.id AND block.search @@ streamviz_query(%(text)s)
-) OR EXISTS (
-    SELECT FROM records_requestwords AS asked WHERE asked.stream_id = s.id AND asked.search @@ streamviz_query(%(text)s)
+WHERE coalesce(
+    (SELECT true FROM records_block AS block
+    WHERE block.stream_id = s.id AND block.search @@ streamviz_query(%(text)s) LIMIT 1),
+    (SELECT true FROM records_requestwords AS asked
+    WHERE asked.stream_id = s.id AND asked.search @@ streamviz_query(%(text)s))
 )
 """
 # Indexes block_search and request_words_search.

@@ -127,6 +127,11 @@ def test_no_session_waits_until_a_common_word_is_found_in_all(stream: Stream, mo
     assert scanned(lambda: session_page(Filters(text="look"), None, 50), re.compile("Anti Join")) == set()
 
 
+def test_whether_a_word_is_common_is_told_by_the_newest_alone(stream: Stream) -> None:
+    """What Postgres hashes for that it finds first: all matches of the record."""
+    assert scanned(lambda: session_page(Filters(text="look"), None, 50), re.compile("hashed SubPlan")) == set()
+
+
 def test_it_tells_why_a_policy_did_not_run(stream: Stream) -> None:
     not_run = [{"policy": name, "version": 1, "mode": "enforce", "why": "images"} for name in ("guard", "other")]
     Stream.objects.update(not_run=not_run, requested_at=timezone.now())
