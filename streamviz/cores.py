@@ -2,12 +2,14 @@
 And who comes first where there are too few."""
 
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
 _OWN_GROUPS = Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
 _SESSION = Path("/proc/self/autogroup")
+_TRIES, _TRY_SECONDS = 10, 0.1
 
 
 def usable(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int:
@@ -24,7 +26,18 @@ def give_way(niceness: int) -> None:
     os.nice(niceness)
     if os.getsid(0) == os.getpid():
         with suppress(OSError):  # another system, or another kernel
-            _SESSION.write_text(str(niceness))
+            _set_session(str(niceness))
+
+
+def _set_session(niceness: str) -> None:
+    """Raises OSError where that cannot be. Of all processes that are not root's one in 0.1 s may set its own."""
+    for _ in range(_TRIES):
+        try:
+            _SESSION.write_text(niceness)
+        except BlockingIOError:
+            time.sleep(_TRY_SECONDS)
+        else:
+            return
 
 
 def _allowed() -> int:
