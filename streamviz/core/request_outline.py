@@ -23,6 +23,7 @@ class RequestOutline(NamedTuple):
     """A request's turns, the words over them and the tools it offers: JSON as it is, b"" where it has none.
 
     `is_odd`: it is no request of its format. `goes_on`: it names what it goes on from instead of repeating it.
+    `standing`: how many turns in front are words over the conversation.
     """
 
     wire_format: WireFormat
@@ -32,11 +33,7 @@ class RequestOutline(NamedTuple):
     size: int = 0
     is_odd: bool = False
     goes_on: bool = False
-
-    @property
-    def standing(self) -> int:
-        """How many turns in front are words over the conversation."""
-        return sum(1 for _ in takewhile(_is_standing, self.turns))
+    standing: int = 0
 
 
 class New(NamedTuple):
@@ -58,7 +55,8 @@ def outline_of(body: bytes, wire_format: WireFormat) -> RequestOutline:
     items = [msgspec.json.encode(turns)] if isinstance(turns, str) else [bytes(each) for each in turns or ()]
     goes_on = any(_is_given(each) for each in (found.previous_response_id, found.conversation))
     told = (bytes(found.system or found.system_instruction), bytes(found.tools or found.functions))
-    return RequestOutline(wire_format, items, *told, len(body), goes_on=goes_on)
+    standing = sum(1 for _ in takewhile(_is_standing, items))
+    return RequestOutline(wire_format, items, *told, len(body), goes_on=goes_on, standing=standing)
 
 
 class _Fields(Protocol):
