@@ -7,7 +7,7 @@ from functools import partial
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 
 from streamviz.core.errors import ClientFacingError, InternalError, RequestError
-from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, OPENAI_CHAT, OPENAI_RESPONSES
+from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, WIRE_FORMATS
 from streamviz.proxy import cors, count_tokens, http, model_list
 from streamviz.proxy.calls import model_call
 from streamviz.proxy.embeddings import embeddings
@@ -23,13 +23,11 @@ log = logging.getLogger(__name__)
 Endpoint = Callable[[Worker, HTTPScope, ASGIReceiveCallable, ASGISendCallable], Awaitable[None]]
 
 ENDPOINTS: dict[str, tuple[str, Endpoint]] = {
+    **{known.path: ("POST", partial(model_call, known)) for known in WIRE_FORMATS.values() if known.providers},
+    # Of Gemini's calls the path goes on.
     **dict.fromkeys(model_list.PATHS, ("GET", model_list.model_list)),
     EMBEDDINGS.path: ("POST", embeddings),
     count_tokens.PATH: ("POST", partial(count_tokens.token_count, ANTHROPIC_MESSAGES)),
-    **{
-        known.path: ("POST", partial(model_call, known))
-        for known in (OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_RESPONSES)
-    },
 }
 GEMINI_CALL: tuple[str, Endpoint] = ("POST", gemini_call)
 ONE_MODEL: tuple[str, Endpoint] = ("GET", model_list.one_model)
