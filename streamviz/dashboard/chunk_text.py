@@ -32,4 +32,4 @@ def shown(rows: Sequence[ChunkRow]) -> list[ShownChunk]:
 
 def decoded(raw: bytes) -> str:
     """A chunk's bytes as text; its line ends are shown, so that what ends an event is seen."""
-    return raw.decode("utf-8", "replace").replace("\r", "␍").replace("\n", "␊")
+    return raw.decode("utf-8", "replace").replace("\r", "␍").replace("\n", "↵")

@@ -70,6 +70,15 @@ def test_what_the_format_does_not_allow_is_noted_at_its_chunk(cast: Cast, transa
     assert "content_not_text" in shown(cast, "/stats/?range=all")
 
 
+def test_the_beginning_of_a_run_is_shown_without_a_wrong_length(cast: Cast, transactional_db: None) -> None:
+    raws = [sse(delta(content=f"{number:04} {'word ' * 5}")) for number in range(40)]
+    stream_id, entries = story(NOW, [*raws, *RAWS[-2:]], session="long", number=5)
+    write(entries)
+    page = shown(cast, f"/streams/{stream_id}/tapes/")
+    assert re.search(r"0000 word [^<]{100,200}…</span>", page)
+    assert "characters in total" not in page
+
+
 def test_words_lead_to_their_chunks(cast: Cast, stream: uuid.UUID) -> None:
     answer = cast["bob"].get(f"/streams/{stream}/tapes/?block=0&start=5&end=9")
     assert (answer.status_code, answer["location"]) == (302, f"/streams/{stream}/tapes/?row=0#r0")

@@ -12,7 +12,6 @@ from streamviz.core.tapes import Fate, Row, Tapes
 from streamviz.core.timeline import NOBODY, Piece, Timeline
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.block_views import BlockView
-from streamviz.live.presentation.cutting import clipped
 from streamviz.live.presentation.text import UNKNOWN, one_line, plural, printable
 from streamviz.live.presentation.views import StreamView
 
@@ -184,7 +183,7 @@ class Rows:
 
 
 def _words(timeline: Timeline, numbers: range, bare: Mapping[int, bytes], most: int) -> str:
-    """What chunks, or frames, say: of blocks their text, else what they tell of the answer."""
+    """The beginning of what chunks, or frames, say: of blocks their text, else what they tell of the answer."""
     words: list[str] = []
     length = 0
     for number in numbers:
@@ -192,7 +191,8 @@ def _words(timeline: Timeline, numbers: range, bare: Mapping[int, bytes], most: 
             break
         words.append(_said(timeline, number, bare))
         length += len(words[-1])
-    return clipped(printable("".join(words)), most)
+    said = printable("".join(words))
+    return said if len(said) <= most else f"{said[:most]}…"
 
 
 def _said(timeline: Timeline, number: int, bare: Mapping[int, bytes]) -> str:
