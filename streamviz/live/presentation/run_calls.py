@@ -10,10 +10,13 @@ from streamviz.live.presentation.waterfall import Span, end_of
 
 _FILLS = {"plan": "thinking", "tools": "tool", "answer": "content"}
 _LEAST = 0.3
+# Of calls that were denied.
+_NAMED = 5
 
 
 class CallLane(NamedTuple):
-    """A call of a run; `css` says what it was for, `words` is all of it for those who do not see the drawing."""
+    """A call of a run; `css` says what it was for, `words` is all of it for those who do not see the drawing. `denied`
+    names what policies kept from it, the first of them at `denied_x`."""
 
     stream: StreamView
     part: str
@@ -22,6 +25,8 @@ class CallLane(NamedTuple):
     state: str
     words: str
     sum: str
+    denied: str
+    denied_x: str
 
 
 class RunCalls(NamedTuple):
@@ -46,14 +51,21 @@ def tools_run(call: StreamView) -> bool:
 
 def _lane(call: StreamView, start: int, length: int, now: int, until: int) -> CallLane:
     end = until if tools_run(call) else end_of(call, now)
-    left, right = (min(100.0, max(0.0, (at - start) * 100 / length)) for at in (call.requested_at, end))
+    denied = [block for block in call.blocks if block.is_denied]
+    denied_at = (denied[0].hold_ended_at or end) if denied else end
+    left, right, mark = (
+        min(100.0, max(0.0, (at - start) * 100 / length)) for at in (call.requested_at, end, denied_at)
+    )
     width = max(_LEAST, right - left)
     part = one_line(call.part, 60)
     state = call.settled_state(now).word
     took = age(end - call.requested_at)
-    words = f"{part}: {state}, {took}, from {age(call.requested_at - start)} on"
+    said = f"{', '.join(block.title for block in denied[:_NAMED])} denied" if denied else ""
+    words = f"{part}: {state}, {took}, from {age(call.requested_at - start)} on" + (f", {said}" if said else "")
     span = Span(f"{left:.2f}%", f"{width:.2f}%", f"{left + width:.2f}%")
-    return CallLane(call, part, _FILLS.get(part.split(" ")[0], "other"), span, state, words, took)
+    fill = _FILLS.get(part.split(" ")[0], "other")
+    denied_x = f"{mark:.2f}%" if denied else ""
+    return CallLane(call, part, fill, span, state, words, took, said, denied_x)
 
 
 def _spent(calls: Sequence[StreamView]) -> list[str]:

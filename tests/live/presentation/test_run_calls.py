@@ -21,3 +21,18 @@ async def test_tools_run_until_their_run_goes_on() -> None:
     assert [(lane.span.x, lane.span.width) for lane in lanes] == [
         ("0.00%", "10.00%"), ("10.00%", "50.00%"), ("60.00%", "40.00%")
     ]  # fmt: skip
+
+
+async def test_a_call_that_was_denied_is_marked_where_it_was() -> None:
+    running = Running()
+    await running.call("{}", name="wait")
+    call = view_of_running(running.stream)
+    at = call.requested_at
+    denied = replace(call.blocks[0], state="never sent", held_at=at + 20, released_at=at + 30)
+    run = replace(call, blocks=[], outcome="completed", ended_at=at + 100)
+    tools = replace(call, part="tools 1", blocks=[denied], outcome="completed", ended_at=at + 40)
+    plan = replace(tools, part="plan 1", blocks=[])
+    marked, unmarked = run_calls(run, [tools, plan], at + 500).lanes
+    assert (marked.denied, marked.denied_x) == ("wait denied", "30.00%")
+    assert "wait denied" in marked.words
+    assert (unmarked.denied, unmarked.denied_x) == ("", "")
