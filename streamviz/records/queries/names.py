@@ -14,8 +14,8 @@ _NAMES = """
 WITH RECURSIVE known(name) AS (
     (SELECT {column} FROM {table} WHERE {only} ORDER BY {column} LIMIT 1)
     UNION ALL
-    SELECT (SELECT {column} FROM {table} WHERE {only} AND {column} > name ORDER BY {column} LIMIT 1)
-    FROM known WHERE name IS NOT NULL
+    SELECT (SELECT {column} FROM {table} WHERE {only} AND {column} > known.name ORDER BY {column} LIMIT 1)
+    FROM known WHERE known.name IS NOT NULL
 )
 SELECT name FROM known WHERE name IS NOT NULL LIMIT %(most)s
 """
