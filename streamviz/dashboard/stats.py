@@ -21,6 +21,7 @@ from streamviz.records.queries.statistics import (
     LARGEST,
     Bucket,
     Grouping,
+    Largest,
     Statistics,
     by_time,
     largest,
@@ -74,6 +75,7 @@ class Stats(NamedTuple):
     rows: list[Row]
     groups: list[GroupRow]
     more_groups: int
+    chosen_from: int
     policies: list[PolicyRow]
     changes: list[Change]
     tools: list[ToolFigures]
@@ -86,7 +88,8 @@ class Stats(NamedTuple):
         verdicts = max((row.figures.one_in for row in rows if row.figures), default=1)
         holds = max((row.holds.one_in for row in rows if row.holds), default=1)
         times = "times and tools" if self.tools else "times"
-        return estimates({times: self.one_in, "verdicts": verdicts, "holds": holds})
+        chosen = {"which sessions are the largest": self.chosen_from}
+        return estimates({times: self.one_in, "verdicts": verdicts, "holds": holds, **chosen})
 
     @property
     def marks(self) -> list[charts.Mark]:
@@ -102,7 +105,7 @@ def stats_of(span: Timespan, group: str, compared: Compared = Compared(), by: st
     written = term("model", compared.model) if compared.model else ""
     rows = [_row(bucket, span, written) for bucket in timed.buckets]
     by = by if by in LARGEST else "streams"
-    names, groups = ([], 0) if group == TOOL else largest(wanted, GROUPINGS[group], MOST_GROUPS, by)
+    found = Largest([], 0) if group == TOOL else largest(wanted, GROUPINGS[group], MOST_GROUPS, by)
     return Stats(
         total=timed.total,
         one_in=timed.timed,
@@ -114,8 +117,9 @@ def stats_of(span: Timespan, group: str, compared: Compared = Compared(), by: st
         if timed.total
         else [],
         rows=rows,
-        groups=_group_rows(wanted, span, group, names, written) if names else [],
-        more_groups=max(0, groups - MOST_GROUPS),
+        groups=_group_rows(wanted, span, group, found.names, written) if found.names else [],
+        more_groups=max(0, (found.groups or 0) - MOST_GROUPS),
+        chosen_from=found.one_in,
         policies=policy_rows(span),
         changes=policy_changes(span),
         tools=tools(wanted, MOST_GROUPS, timed.timed) if group == TOOL else [],

@@ -5,6 +5,8 @@ import re
 from html import unescape
 
 from streamviz.records.models import ApiKey
+from streamviz.records.queries.errors import error_groups
+from streamviz.records.queries.filters import Filters
 from tests.dashboard.conftest import Cast, recorded
 
 
@@ -53,6 +55,18 @@ def test_filters_and_time_are_those_of_sessions(cast: Cast) -> None:
     assert "broken" in shown(cast, "range=all&q=model:a")
     assert "No errors" in shown(cast, "range=all&q=model:coder-large")
     assert "No errors" in shown(cast, "since=2026-09-22T00:00:00Z&until=2026-09-23T00:00:00Z")
+
+
+def test_of_very_many_the_newest_are_counted_and_from_when_on_is_said(cast: Cast) -> None:
+    for minutes in range(1, 6):
+        failed("broken", minutes, requested_model="a" if minutes == 1 else "b")
+    recorded("fine", minutes=9)
+    groups, since = error_groups(Filters(), newest=3)
+    assert [(group.says, group.streams) for group in groups] == [("broken", 3)]
+    assert since == groups[0].first
+    assert error_groups(Filters(models=("a",)), newest=3) == ([], since)
+    assert error_groups(Filters(), newest=9).since is None
+    assert "Counted are the newest" not in shown(cast)
 
 
 def test_the_table_is_csv(cast: Cast) -> None:

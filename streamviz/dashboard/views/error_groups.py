@@ -15,7 +15,7 @@ from streamviz.dashboard.sorting import Sorting
 from streamviz.dashboard.stats_csv import csv_of
 from streamviz.dashboard.views.sessions import asked_of, choices
 from streamviz.live.presentation.text import UNKNOWN
-from streamviz.records.queries.errors import SORTED, ErrorGroup, error_groups
+from streamviz.records.queries.errors import NEWEST, SORTED, ErrorGroup, error_groups
 from streamviz.records.queries.rows import SearchTooBroad
 
 
@@ -30,7 +30,7 @@ def errors(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = choices(asked.written, asked.span, "errors", sorting.written)
     context |= {"problems": asked.problems, "sorting": sorting}
     try:
-        groups = error_groups(
+        groups, since = error_groups(
             asked.filters, sorting.by or "streams", is_descending=sorting.is_descending or not sorting.by
         )
     except SearchTooBroad:
@@ -39,6 +39,7 @@ def errors(request: HttpRequest) -> HttpResponse:
         headers = {"Content-Disposition": 'attachment; filename="errors.csv"'}
         return HttpResponse(csv_of(_lines(groups)), content_type="text/csv; charset=utf-8", headers=headers)
     written = asked.written.text
+    context |= {"since": since, "newest": NEWEST}
     context["groups"] = [
         (each, sessions_url(asked.span.query, f"{written} {term('error', each.says)}".strip())) for each in groups
     ]

@@ -174,6 +174,7 @@ class Stream(models.Model):
                 name="stream_that_failed",
             ),
             models.Index(fields=["requested_at"], condition=~models.Q(not_run=[]), name="stream_not_run"),
+            models.Index(fields=["cost", "requested_at"], condition=models.Q(cost__gte=0.05), name="stream_costly"),
             models.Index(fields=["parent"], condition=models.Q(parent__isnull=False), name="stream_of_parent"),
             GinIndex(fields=["marks"], fastupdate=False, condition=~models.Q(marks=[]), name="stream_by_mark"),
             GinIndex(fields=["asked"], fastupdate=False, condition=~models.Q(asked=[]), name="stream_asking"),

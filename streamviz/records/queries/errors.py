@@ -1,17 +1,24 @@
 """Errors by what they say, so that a thousand of one sort are one line."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.filters import Filters, conditions
 from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import limited, rows
 
 MOST = 100
+# Of the streams that failed in the time so many are looked at, the newest.
+NEWEST = 10_000
 _NAMES = 5
 SORTED = {"says": "says", "streams": "count(*)", "last": "max(requested_at)", "first": "min(requested_at)"}
-# Index stream_with_error.
+# Index stream_with_error, as below.
+_FIRST = """
+SELECT s.requested_at FROM records_stream AS s WHERE s.error <> '' AND {conditions}
+ORDER BY s.requested_at DESC, s.id DESC OFFSET %(newest)s - 1 LIMIT 1
+"""
 _GROUPS = """
 SELECT says, count(*), min(requested_at), max(requested_at), (array_agg(id ORDER BY requested_at DESC))[1],
     (array_agg(DISTINCT requested_model))[1:%(names)s], count(DISTINCT requested_model),
@@ -40,16 +47,33 @@ class ErrorGroup(NamedTuple):
     more_keys: int
 
 
-def error_groups(filters: Filters, by: str = "streams", *, is_descending: bool = True) -> list[ErrorGroup]:
-    """The errors of the streams that are asked for, by one of SORTED: of very many those that come first in this order.
-    Raises SearchTooBroad."""
-    wanted = wanted_streams(filters)
+class Errors(NamedTuple):
+    """Groups of errors. `since` is None where all of the time was looked at, else it was looked at from then on."""
+
+    groups: list[ErrorGroup]
+    since: datetime | None
+
+
+def error_groups(filters: Filters, by: str = "streams", *, is_descending: bool = True, newest: int = NEWEST) -> Errors:
+    """The errors of the streams that are asked for, by one of SORTED: of very many those that come first in this order,
+    and only the `newest` of those that failed in this time. Raises SearchTooBroad."""
     order = f"{SORTED[by]} {'DESC' if is_descending else 'ASC'}"
     with limited("enable_seqscan = off", "jit = off"):
+        since = _looked_at_since(filters, newest)
+        wanted = wanted_streams(filters if since is None else replace(filters, since=since))
         found = rows(
-            _GROUPS.format(conditions=wanted.of("s"), order=order), {**wanted.values, "most": MOST, "names": _NAMES}
+            _GROUPS.format(conditions=wanted.of_each("s"), order=order),
+            {**wanted.values, "most": MOST, "names": _NAMES},
         )
-    return [
+    groups = [
         ErrorGroup(says, streams, first, last, newest, models, of_models - len(models), keys, of_keys - len(keys))
         for says, streams, first, last, newest, models, of_models, keys, of_keys in found
     ]
+    return Errors(groups, since)
+
+
+def _looked_at_since(filters: Filters, newest: int) -> datetime | None:
+    """When the last of the `newest` failed streams of the time was requested; None where there are not so many."""
+    in_time = conditions(Filters(since=filters.since, until=filters.until))
+    found = rows(_FIRST.format(conditions=in_time.of("s")), {**in_time.values, "newest": newest})
+    return found[0][0] if found else None

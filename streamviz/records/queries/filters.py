@@ -1,9 +1,10 @@
 """What a page shows of the streams there are, as conditions in SQL."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
+from uuid import UUID
 
 Values = dict[str, Any]
 
@@ -43,16 +44,22 @@ class Filters:
 class Conditions(NamedTuple):
     """SQL that holds for the streams that are asked for, and its values. {s} is the stream's alias.
 
-    Where it `is_costly`, what a stream is made of has to be looked at to tell.
+    `each` is the same for streams that are asked one by one, in whatever order they come, where that is said
+    otherwise; such may be found soon. Where it `is_costly`, what a stream is made of has to be looked at to tell.
     """
 
     sql: str
     values: Values
     is_costly: bool = False
+    each: str = ""
 
     def of(self, alias: str) -> str:
         """The conditions for the stream of this alias."""
         return self.sql.replace("{s}", alias)
+
+    def of_each(self, alias: str) -> str:
+        """The same, one stream at a time."""
+        return (self.each or self.sql).replace("{s}", alias)
 
 
 # Each filter's condition, by its field; the value has the field's name.
@@ -72,10 +79,10 @@ _CONDITIONS = {
     "outcomes": "{s}.outcome = ANY(%(outcomes)s)",  # index stream_that_failed
     "finish_reasons": "{s}.finish_reason = ANY(%(finish_reasons)s)",
     # index block_of_tool
-    "tools": "EXISTS (SELECT FROM records_block AS tool WHERE tool.stream_id = {s}.id AND tool.kind = 'tool_call'"
+    "tools": "EXISTS (SELECT true FROM records_block AS tool WHERE tool.stream_id = {s}.id AND tool.kind = 'tool_call'"
     " AND tool.name = ANY(%(tools)s))",
     # index verdict_number
-    "policies": "EXISTS (SELECT FROM records_verdict AS verdict"
+    "policies": "EXISTS (SELECT true FROM records_verdict AS verdict"
     " JOIN records_policyversion AS version ON version.id = verdict.policy_version_id"
     " JOIN records_policy AS policy ON policy.id = version.policy_id"
     " WHERE verdict.stream_id = {s}.id AND policy.name = ANY(%(policies)s))",
@@ -83,7 +90,7 @@ _CONDITIONS = {
     " WHERE verdict.stream_id = {s}.id"
     " AND CASE verdict.mode WHEN 'shadow' THEN 'would ' ELSE '' END || verdict.decision = ANY(%(decisions)s))",
     # index verdict_that_intervened
-    "intervened": "EXISTS (SELECT FROM records_verdict AS verdict"
+    "intervened": "EXISTS (SELECT true FROM records_verdict AS verdict"
     " WHERE verdict.stream_id = {s}.id AND verdict.mode = 'enforce' AND verdict.decision <> 'allow')",
     # index stream_with_error
     "errors": "{s}.error <> '' AND streamviz_error({s}.error) ILIKE ANY(%(errors)s)",
@@ -99,17 +106,32 @@ _CONDITIONS = {
 }
 
 
-def conditions(filters: Filters) -> Conditions:
-    """All but the text's, which search.py sees to."""
+# What many streams have, or few (members.py).
+EXISTING = ("tools", "policies", "intervened")
+
+
+def conditions(filters: Filters, few: Mapping[str, list[UUID]] | None = None) -> Conditions:
+    """All but the text's, which search.py sees to. `few` has the streams that fulfil a field's condition, where they
+    are known."""
+    known = few or {}
     wanted = dict(_parts(filters))
     values = {name: _value(filters, name) for name in wanted}
-    parts = ["true", *wanted.values()]
-    if filters.without is not None:
-        for name, condition in _parts(filters.without):
-            # What is unknown of a stream is not what is to be left out.
-            parts.append(f"({condition.replace(f'%({name})s', f'%(not_{name})s')}) IS NOT TRUE")
-            values[f"not_{name}"] = _value(filters.without, name)
-    return Conditions(" AND ".join(parts), values)
+    for name, ids in known.items():
+        wanted[name] = f"{{s}}.id = ANY(%({name})s)"
+        values[name] = ids
+    without, left_out = [], filters.without or Filters()
+    for name, condition in _parts(left_out):
+        # What is unknown of a stream is not what is to be left out.
+        without.append(f"({condition.replace(f'%({name})s', f'%(not_{name})s')}) IS NOT TRUE")
+        values[f"not_{name}"] = _value(left_out, name)
+    asked = {name: _of_one(wanted[name]) for name in EXISTING if getattr(filters, name) and name not in known}
+    sql, each = (" AND ".join(["true", *parts.values(), *without]) for parts in (wanted, wanted | asked))
+    return Conditions(sql, values, bool(asked), each)
+
+
+def _of_one(condition: str) -> str:
+    """EXISTS as a subquery of one value, which Postgres asks stream by stream."""
+    return f"coalesce(({condition.removeprefix('EXISTS (').removesuffix(')')} LIMIT 1), false)"
 
 
 def _parts(filters: Filters) -> Iterator[tuple[str, str]]:

@@ -39,12 +39,14 @@ FROM records_stream AS s
 WHERE {conditions} AND s.client_first_at IS NOT NULL
 GROUP BY 1, 2 ORDER BY 1, 2
 """
-# Index block_of_tool, or block_ordinal from the streams on. Of a long time some streams stand for all: index
-# stream_sample.
+# Of a long time some streams stand for all: indexes stream_sampled and stream_sampled_less. Their blocks are looked up
+# one by one, which OFFSET 0 makes Postgres do: index block_ordinal.
 _TOOLS = """
 SELECT name, sum(calls)::bigint, count(*), sum(output_tokens)::bigint, sum(cost)::float FROM (
     SELECT block.name, s.id, count(*) AS calls, max(s.output_tokens) AS output_tokens, max(s.cost) AS cost
-    FROM records_stream AS s JOIN records_block AS block ON block.stream_id = s.id AND block.kind = 'tool_call'
+    FROM records_stream AS s CROSS JOIN LATERAL (
+        SELECT name FROM records_block WHERE stream_id = s.id AND kind = 'tool_call' OFFSET 0
+    ) AS block
     WHERE {conditions}
     GROUP BY 1, 2
 ) AS called

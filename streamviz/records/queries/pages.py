@@ -6,6 +6,7 @@ from uuid import UUID
 
 from streamviz.records.moments import as_datetime, as_microseconds
 from streamviz.records.queries.filters import Conditions, Filters, conditions
+from streamviz.records.queries.members import few_of
 from streamviz.records.queries.rows import limited, rows
 from streamviz.records.queries.search import text_conditions
 
@@ -55,12 +56,12 @@ _NO_LATER = """NOT EXISTS (
     WHERE later.session_id = s.session_id AND (later.requested_at, later.id) > (s.requested_at, s.id) AND {later}
 )"""
 # The same, asked stream by stream. What is costly to find out about all would be found out about all otherwise, where
-# there are many partitions.
-_NO_LATER_OF_EACH = """(
-    SELECT true FROM records_stream AS later
+# there are many partitions; or with IS NULL, of which Postgres expects hardly any.
+_NO_LATER_OF_EACH = """coalesce((
+    SELECT false FROM records_stream AS later
     WHERE later.session_id = s.session_id AND (later.requested_at, later.id) > (s.requested_at, s.id) AND {later}
     LIMIT 1
-) IS NULL"""
+), true)"""
 # What a session's streams come to, all of them: figures that pages show beside it.
 SORTED = {
     "streams": "count(*)",
@@ -118,9 +119,9 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
     values: dict[str, Any] = {**wanted.values, "most": size + 1}
     if before:
         values |= {"before_at": before.at, "before_id": before.id}
-    is_newest = (_NO_LATER_OF_EACH if wanted.is_costly else _NO_LATER).format(later=wanted.of("later"))
+    is_newest = (_NO_LATER_OF_EACH if wanted.is_costly else _NO_LATER).format(later=wanted.of_each("later"))
     before_it = _BEFORE if before else "true"
-    sql = statement.format(conditions=wanted.of("s"), is_newest=is_newest, before=before_it)
+    sql = statement.format(conditions=wanted.of_each("s"), is_newest=is_newest, before=before_it)
     with limited("enable_seqscan = off", "jit = off"):
         found = rows(sql, values)
     following = Place(*found[size - 1][1:]) if len(found) > size else None
@@ -129,8 +130,9 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
 
 def wanted_streams(filters: Filters) -> Conditions:
     """The conditions of all filters."""
-    plain = conditions(filters)
+    plain = conditions(filters, few_of(filters))
     if not filters.text.strip():
         return plain
     text = text_conditions(filters.text)
-    return Conditions(f"{plain.sql} AND {text.sql}", plain.values | text.values, text.is_costly)
+    sql, each = (f"{one} AND {text.sql}" for one in (plain.sql, plain.each))
+    return Conditions(sql, plain.values | text.values, plain.is_costly or text.is_costly, each)

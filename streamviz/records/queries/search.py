@@ -12,13 +12,21 @@ from streamviz.records.queries.rows import limited, rows
 # Up to so many streams that match are looked for first and sorted then. Where there are more, the newest streams are
 # looked through instead: a page of matches is then found soon.
 FEW = 2000
-# The same goes for what so many of the newest streams have: its matches need not even be looked up.
-NEWEST, COMMON = 500, 25
+# The same goes for what so many have of some streams of all times: its matches need not even be looked up. The newest
+# alone would not tell: what somebody works on just now is in them all, and hardly anywhere else.
+SOME, COMMON = 200, 10
 
-# Indexes stream_newest and block_ordinal, and the primary key of requests' words. Asked stream by stream, as subqueries
-# of one value are: for EXISTS or EXISTS Postgres would look up all matches of the record first.
-_NEWEST = """
-SELECT count(*) FROM (SELECT id FROM records_stream ORDER BY requested_at DESC, id DESC LIMIT %(newest)s) AS s
+_ENDS = """
+SELECT (SELECT id FROM records_stream ORDER BY id LIMIT 1), (SELECT id FROM records_stream ORDER BY id DESC LIMIT 1)
+"""
+# The primary keys of streams and of requests' words, index block_ordinal. Asked stream by stream, as subqueries of one
+# value are: for EXISTS or EXISTS Postgres would look up all matches of the record first.
+_IN_SOME = """
+SELECT count(*) FROM (
+    SELECT DISTINCT near.id FROM unnest(%(points)s::uuid[]) AS point (id) CROSS JOIN LATERAL (
+        SELECT id FROM records_stream WHERE id >= point.id ORDER BY id LIMIT 1
+    ) AS near
+) AS s
 WHERE coalesce(
     (SELECT true FROM records_block AS block
     WHERE block.stream_id = s.id AND block.search @@ streamviz_query(%(text)s) LIMIT 1),
@@ -79,16 +87,24 @@ def text_conditions(text: str) -> Conditions:
     if (wanted := as_id(text)) is not None:
         called = [row[0] for row in rows(_CALLED, {"name": text.strip()})]
         return Conditions(_ID, {"id": wanted, "sessions": [wanted, *called]})
-    values = {"text": text.replace("\x00", " "), "most": FEW + 1, "newest": NEWEST}
+    values: Values = {"text": text.replace("\x00", " "), "most": FEW + 1}
     if not rows("SELECT streamviz_query(%(text)s) <> ''::tsquery", values)[0][0]:
         return Conditions("true", {})
     sessions = _found(_MATCHING_SESSIONS, values)
     found = {"found_sessions": sessions, "found_models": _found(_MATCHING_MODELS, values)}
-    is_common = len(sessions) > FEW or _found(_NEWEST, values)[0] >= COMMON
+    is_common = len(sessions) > FEW or _found(_IN_SOME, {**values, "points": _points()})[0] >= COMMON
     streams = [] if is_common else _found(_MATCHING_STREAMS, values)
     if is_common or len(streams) > FEW:
         return Conditions(_MANY, {"text": values["text"], **found}, is_costly=True)
     return Conditions(_FEW, {"found_streams": streams, **found})
+
+
+def _points() -> list[UUID]:
+    """Ids from the first stream's to the last one's, at equal distances of time."""
+    [(first, last)] = rows(_ENDS)
+    if first is None:
+        return []
+    return [UUID(int=first.int + (last.int - first.int) * n // (SOME - 1)) for n in range(SOME)]
 
 
 def _found(statement: str, values: Values) -> list[Any]:

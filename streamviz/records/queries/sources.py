@@ -47,15 +47,19 @@ def one_in(streams: int) -> int:
     if streams <= SAMPLE:
         return 1
     found = _VALUES // _SAMPLED
-    while found < _VALUES and streams > SAMPLE * found:
+    while found < _VALUES**2 and streams > SAMPLE * found:
         found *= 2
     return found
 
 
 def sampled(one_in: int) -> str:
-    """The condition for one stream in so many, always the same ones: the last byte of an id is random.
+    """The condition for one stream in so many, always the same ones: the last two bytes of an id are random.
 
-    Index stream_sample.
+    Indexes stream_sampled, and stream_sampled_less from one in 256 on.
     """
-    byte = "get_byte(uuid_send(s.id), 15)"
-    return "true" if one_in == 1 else f"{byte} < {_SAMPLED} AND {byte} < {_VALUES // one_in}"
+    if one_in == 1:
+        return "true"
+    last, before = (f"get_byte(uuid_send(s.id), {place})" for place in (15, 14))
+    if one_in < _VALUES:
+        return f"{last} < {_SAMPLED} AND {last} < {_VALUES // one_in}"
+    return f"{last} < 1" if one_in == _VALUES else f"{last} < 1 AND {before} < {_VALUES**2 // one_in}"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from streamviz.records.models import Outcome
 from streamviz.records.queries.filters import Conditions, Filters, Values, conditions
 from streamviz.records.queries.pages import wanted_streams
-from streamviz.records.queries.rows import planned, rows
+from streamviz.records.queries.rows import SearchTooBroad, briefly, planned, rows
 from streamviz.records.queries.sources import HALF_HOUR, HALF_HOURS, ORIGIN, STREAMS, has_half_hours, one_in, sampled
 
 
@@ -125,7 +125,7 @@ GROUP BY 1 HAVING sum(streams) > 0 ORDER BY sum({by}) DESC NULLS LAST, 1 LIMIT %
 # What groups may be the largest by, and its column.
 LARGEST = {"streams": "streams", "tokens": "tokens", "cost": "cost"}
 _STREAMS = "SELECT coalesce(sum(streams), 0) FROM {source} AS s WHERE {conditions}"
-# Index stream_sample, or stream_newest.
+# Index stream_sampled, or stream_newest.
 _TIMES = """
 SELECT at, group_name,
     percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY upstream),
@@ -150,6 +150,9 @@ _TOGETHER = (None, None)
 _MICROSECOND = timedelta(microseconds=1)
 # So many of a sample tell how many there are in all, give or take a tenth.
 ENOUGH = 500
+# Of more streams than that not all are added up to tell which sessions are the largest: only those of the sessions, so
+# many, that seem to be by a sample so many times as large as others.
+MOST_ADDED_UP, CANDIDATES, LARGER = 500_000, 300, 16
 # Looking at what a stream is made of takes as long as so many others do.
 COSTLY = 2
 # Postgres takes each time for a group of its own, and would sort all streams rather than add them up at once.
@@ -178,8 +181,9 @@ def by_time(
         "source": _source(filters, grouping, origin, origin + step),
     }
     with planned(*_PLANNED):
-        found, counted = _estimated(filters, wanted, parts, values) if may_estimate else (None, 1)
-        counts = _counts(wanted, parts, values) if found is None else found
+        counts, counted = (
+            _about(filters, wanted, parts, values) if may_estimate else (_counts(wanted, parts, values), 1)
+        )
         timed = one_in(sum(row[2] for row in counts))
         times = _times(wanted, parts, values, timed) if has_times else {}
     buckets = [Bucket(row[0], str(row[1]), *row[2:], *times.get(row[:2], _NO_TIMES)) for row in counts]
@@ -188,14 +192,44 @@ def by_time(
     return Statistics(buckets, total, timed, counted)
 
 
-def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams") -> tuple[list[str], int]:
-    """The groups that have most of one of LARGEST, the largest first, and how many groups there are."""
+class Largest(NamedTuple):
+    """The names of groups, the largest first, and how many groups there are: None where only the streams of a sample
+    were looked at for which they may be, one in `one_in`."""
+
+    names: list[str]
+    groups: int | None
+    one_in: int = 1
+
+
+def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams") -> Largest:
+    """The groups that have most of one of LARGEST."""
     wanted = wanted_streams(filters)
-    source = _source(filters, grouping)
-    parts = {"name": grouping.value, "column": _COLUMNS[grouping], "source": source, "by": LARGEST[by]}
     with planned(*_PLANNED):
-        found = rows(_LARGEST.format(**parts, conditions=wanted.of("s")), {**wanted.values, "most": most})
-    return [str(name) for name, _, _ in found], found[0][2] if found else 0
+        source = _source(filters, grouping)
+        streams = _streams_in(filters) if grouping is Grouping.SESSION else 0
+        if streams <= MOST_ADDED_UP:
+            found = _largest(wanted, grouping, source, by, most)
+            return Largest([str(name) for name, _, _ in found], found[0][2] if found else 0)
+        few = one_in(streams // LARGER)
+        chosen = _largest(wanted, grouping, source, by, CANDIDATES, sampled(few))
+        # Of those all streams are added up.
+        own = {"candidates": [name for name, _, _ in chosen]}
+        found = _largest(wanted, grouping, source, by, most, "s.session_id = ANY(%(candidates)s)", own)
+        return Largest([str(name) for name, _, _ in found], None, few)
+
+
+def _largest(
+    wanted: Conditions,
+    grouping: Grouping,
+    source: str,
+    by: str,
+    most: int,
+    only: str = "true",
+    own: Values | None = None,
+) -> list[tuple[Any, ...]]:
+    parts = {"name": grouping.value, "column": _COLUMNS[grouping], "source": source, "by": LARGEST[by]}
+    sql = _LARGEST.format(**parts, conditions=f"{wanted.of('s')} AND {only}")
+    return rows(sql, {**wanted.values, **(own or {}), "most": most})
 
 
 def _source(filters: Filters, grouping: Grouping, *moments: datetime) -> str:
@@ -203,17 +237,19 @@ def _source(filters: Filters, grouping: Grouping, *moments: datetime) -> str:
     return HALF_HOURS if is_added_up else STREAMS
 
 
-def _estimated(
-    filters: Filters, wanted: Conditions, parts: dict[str, str], values: Values
-) -> tuple[_Counts | None, int]:
-    """Counts from one stream in so many, where there are very many to look at and what is asked for is common."""
+def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: Values) -> tuple[_Counts, int]:
+    """Counts from one stream in so many, where there are very many to look at: of what is common, and of what is rarer
+    where counting it all would take too long."""
     looked_at = COSTLY if wanted.is_costly else 1
     few = 1 if parts["source"] == HALF_HOURS else one_in(looked_at * _streams_in(filters))
-    if few > 1:
-        found = _counts(wanted, parts, values, few)
-        if sum(row[2] for row in found) >= ENOUGH * few:
-            return found, few
-    return None, 1
+    found = _counts(wanted, parts, values, few)
+    if few == 1 or sum(row[2] for row in found) >= ENOUGH * few:
+        return found, few
+    try:
+        with briefly():
+            return _counts(wanted, parts, values), 1
+    except SearchTooBroad:
+        return found, few
 
 
 def _streams_in(filters: Filters) -> int:
@@ -226,7 +262,7 @@ def _streams_in(filters: Filters) -> int:
 
 def _counts(wanted: Conditions, parts: dict[str, str], values: Values, few: int = 1) -> _Counts:
     """The beginnings of buckets, in their order, from one stream in `few`, which stands for all of them."""
-    where = f"{wanted.of('s')} AND {sampled(few)}"
+    where = wanted.of("s") if few == 1 else f"{sampled(few)} AND {wanted.of_each('s')}"
     found = rows(_COUNTS.format(**parts, outcomes=_BY_OUTCOME, conditions=where), values)
     return found if few == 1 else [(*row[:2], *(each and each * few for each in row[2:])) for row in found]
 

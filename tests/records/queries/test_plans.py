@@ -127,7 +127,7 @@ def test_no_session_waits_until_a_common_word_is_found_in_all(stream: Stream, mo
     assert scanned(lambda: session_page(Filters(text="look"), None, 50), re.compile("Anti Join")) == set()
 
 
-def test_whether_a_word_is_common_is_told_by_the_newest_alone(stream: Stream) -> None:
+def test_whether_a_word_is_common_is_told_by_some_streams_alone(stream: Stream) -> None:
     """What Postgres hashes for that it finds first: all matches of the record."""
     assert scanned(lambda: session_page(Filters(text="look"), None, 50), re.compile("hashed SubPlan")) == set()
 

@@ -8,9 +8,10 @@ from streamviz.records.queries import rows, search
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import stream_page
 from streamviz.records.queries.rows import SearchTooBroad
+from streamviz.records.queries.search import text_conditions
 from tests.core.support import delta, sse
 from tests.records.conftest import Query
-from tests.records.history import day, store, story, tool_stream
+from tests.records.history import NOW, day, store, story, tool_stream
 
 TEXT = "Let me look into /srv/data/Über_uns/main.test.py before I call the naïve_parser."
 ARGUMENTS = '{"path":"src/app/settings.py","text":"DEBUG = False"}'
@@ -74,6 +75,17 @@ def test_it_finds(wanted: uuid.UUID, way: None, text: str) -> None:
 @WAYS
 def test_it_does_not_find(wanted: uuid.UUID, way: None, text: str) -> None:
     assert found(text) == []
+
+
+def test_what_is_in_streams_of_all_times_is_common_and_what_is_only_in_the_newest_is_not(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "SOME", 10)
+    monkeypatch.setattr(search, "COMMON", 3)
+    assert not text_conditions("nothing").is_costly  # there is no stream yet
+    store(*(story(day(n), tool_stream("usual words"), number=n) for n in range(1, 11)))
+    store(*(story(NOW, tool_stream("latest words"), number=n) for n in range(20, 60)))
+    assert [text_conditions(text).is_costly for text in ("usual", "latest", "words")] == [True, False, True]
 
 
 def test_an_id_is_that_of_a_stream_or_of_its_session(wanted: uuid.UUID, query: Query) -> None:

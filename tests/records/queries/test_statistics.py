@@ -137,9 +137,23 @@ def test_the_largest_groups_come_first(query: Query) -> None:
     labels = ["one", "two", "two", "three", "three", "three"]
     store(*(story(NOW, number=n, session=label) for n, label in enumerate(labels)))
     ids = {session.label: str(session.pk) for session in Session.objects.all()}
-    assert largest(Filters(since=NOW), Grouping.SESSION, 2) == ([ids["three"], ids["two"]], 3)
-    assert largest(Filters(since=NOW), Grouping.KEY, 2) == ([""], 1)
-    assert largest(Filters(since=NOW + HOUR), Grouping.SESSION, 2) == ([], 0)
+    assert largest(Filters(since=NOW), Grouping.SESSION, 2) == ([ids["three"], ids["two"]], 3, 1)
+    assert largest(Filters(since=NOW), Grouping.KEY, 2) == ([""], 1, 1)
+    assert largest(Filters(since=NOW + HOUR), Grouping.SESSION, 2) == ([], 0, 1)
+
+
+def test_of_very_many_streams_a_sample_tells_which_sessions_may_be_the_largest(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The ids end in their numbers: one in 16 has a last byte below 16.
+    store(*(story(NOW, number=n, session="large" if n % 4 else "small") for n in range(64)))
+    store(*(story(NOW, number=n, session="never chosen") for n in range(64, 256)))
+    ids = {session.label: str(session.pk) for session in Session.objects.all()}
+    monkeypatch.setattr(sources, "SAMPLE", 1)
+    monkeypatch.setattr(statistics, "MOST_ADDED_UP", 255)
+    assert largest(Filters(since=NOW), Grouping.SESSION, 9) == ([ids["large"], ids["small"]], None, 16)
+    monkeypatch.setattr(statistics, "MOST_ADDED_UP", 256)
+    assert largest(Filters(since=NOW), Grouping.SESSION, 9).names[0] == ids["never chosen"]
 
 
 GROUPS = {

@@ -1,0 +1,59 @@
+"""What few streams have is looked up first, what many have is asked of each: the pages are the same."""
+
+import uuid
+from datetime import timedelta
+
+import pytest
+
+from streamviz.records.queries import members
+from streamviz.records.queries.errors import error_groups
+from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.members import few_of
+from streamviz.records.queries.pages import stream_page
+from streamviz.records.queries.statistics import by_time
+from tests.records.conftest import Query
+from tests.records.history import NOW, make_policy, store, story, tool_stream
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def ids(query: Query) -> list[uuid.UUID]:
+    guard = make_policy()
+    return store(
+        story(NOW, tool_stream(name="run_shell"), number=1, denied=guard, error="broken"),
+        story(NOW - DAY * 3, tool_stream(name="run_shell"), number=2),
+        story(NOW - DAY * 3, tool_stream(name="edit"), number=3, denied=guard),
+    )
+
+
+@pytest.mark.parametrize("few", [0, 1, 1_000])
+def test_pages_and_figures_are_the_same(ids: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(members, "FEW", few)
+    shell, second, edit = ids
+    for filters, expected in (
+        (Filters(tools=("run_shell",)), {shell, second}),
+        (Filters(tools=("run_shell", "edit"), since=NOW - DAY), {shell}),
+        (Filters(tools=("nothing",)), set()),
+        (Filters(policies=("guard",), until=NOW - DAY), {edit}),
+        (Filters(policies=("guard",), tools=("run_shell",)), {shell}),
+        (Filters(intervened=True), {shell, edit}),
+        (Filters(intervened=False), {second}),
+        (Filters(intervened=True, without=Filters(tools=("edit",))), {shell}),
+    ):
+        assert set(stream_page(filters, None, 50).ids) == expected
+        assert sum(bucket.streams for bucket in by_time(filters, DAY).buckets) == len(expected)
+        assert sum(group.streams for group in error_groups(filters).groups) == len(expected & {shell})
+
+
+def test_only_what_is_few_is_looked_up(ids: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch) -> None:
+    shell, second, edit = ids
+    wanted = Filters(tools=("run_shell",), policies=("guard",), intervened=True)
+    assert few_of(wanted) == {
+        "tools": sorted([shell, second]),
+        "policies": sorted([shell, edit]),
+        "intervened": sorted([shell, edit]),
+    }
+    monkeypatch.setattr(members, "FEW", 1)
+    assert few_of(wanted) == {}
+    assert few_of(Filters(tools=("edit",), models=("a",))) == {"tools": [edit]}
