@@ -45,13 +45,15 @@ class Conditions(NamedTuple):
     """SQL that holds for the streams that are asked for, and its values. {s} is the stream's alias.
 
     `each` is the same for streams that are asked one by one, in whatever order they come, where that is said
-    otherwise; such may be found soon. Where it `is_costly`, what a stream is made of has to be looked at to tell.
+    otherwise; such may be found soon. Where it `is_costly`, what a stream is made of has to be looked at to tell; where
+    it `is_few`, hardly any stream is asked for.
     """
 
     sql: str
     values: Values
     is_costly: bool = False
     each: str = ""
+    is_few: bool = False
 
     def of(self, alias: str) -> str:
         """The conditions for the stream of this alias."""
@@ -126,7 +128,7 @@ def conditions(filters: Filters, few: Mapping[str, list[UUID]] | None = None) ->
         values[f"not_{name}"] = _value(left_out, name)
     asked = {name: _of_one(wanted[name]) for name in EXISTING if getattr(filters, name) and name not in known}
     sql, each = (" AND ".join(["true", *parts.values(), *without]) for parts in (wanted, wanted | asked))
-    return Conditions(sql, values, bool(asked), each)
+    return Conditions(sql, values, bool(asked), each, bool(known))
 
 
 def _of_one(condition: str) -> str:

@@ -40,15 +40,14 @@ class Page(NamedTuple):
 
 
 # Index stream_newest, or that of a filter where it is rarer.
+_FOUND = "SELECT s.id, s.session_id, s.requested_at FROM records_stream AS s WHERE {conditions} AND {before}"
 _STREAMS = """
-SELECT s.id, s.requested_at, s.id FROM records_stream AS s
-WHERE {conditions} AND {before}
+SELECT s.id, s.requested_at, s.id FROM ({found}) AS s
 ORDER BY s.requested_at DESC, s.id DESC LIMIT %(most)s
 """
 # A session stands where the newest of its streams does that is asked for. Indexes stream_newest and stream_in_session.
 _SESSIONS = """
-SELECT s.session_id, s.requested_at, s.id FROM records_stream AS s
-WHERE {conditions} AND {before} AND {is_newest}
+SELECT s.session_id, s.requested_at, s.id FROM ({found}) AS s WHERE {is_newest}
 ORDER BY s.requested_at DESC, s.id DESC LIMIT %(most)s
 """
 _NO_LATER = """NOT EXISTS (
@@ -120,8 +119,11 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
     if before:
         values |= {"before_at": before.at, "before_id": before.id}
     is_newest = (_NO_LATER_OF_EACH if wanted.is_costly else _NO_LATER).format(later=wanted.of_each("later"))
-    before_it = _BEFORE if before else "true"
-    sql = statement.format(conditions=wanted.of_each("s"), is_newest=is_newest, before=before_it)
+    found_by = _FOUND.format(conditions=wanted.of_each("s"), before=_BEFORE if before else "true")
+    if wanted.is_few:
+        # All of them, and the newest of those: Postgres would look for the newest among all that there is.
+        found_by += " OFFSET 0"
+    sql = statement.format(found=found_by, is_newest=is_newest)
     with limited("enable_seqscan = off", "jit = off"):
         found = rows(sql, values)
     following = Place(*found[size - 1][1:]) if len(found) > size else None
@@ -135,4 +137,5 @@ def wanted_streams(filters: Filters) -> Conditions:
         return plain
     text = text_conditions(filters.text)
     sql, each = (f"{one} AND {text.sql}" for one in (plain.sql, plain.each))
-    return Conditions(sql, plain.values | text.values, plain.is_costly or text.is_costly, each)
+    is_costly, is_few = plain.is_costly or text.is_costly, plain.is_few or text.is_few
+    return Conditions(sql, plain.values | text.values, is_costly, each, is_few)

@@ -12,6 +12,8 @@ from streamviz.records.queries.rows import limited, rows
 # Up to so many streams that match are looked for first and sorted then. Where there are more, the newest streams are
 # looked through instead: a page of matches is then found soon.
 FEW = 2000
+# The streams of so many sessions are few, too.
+FEW_SESSIONS = 200
 # The same goes for what so many have of some streams of all times: its matches need not even be looked up. The newest
 # alone would not tell: what somebody works on just now is in them all, and hardly anywhere else.
 SOME, COMMON = 200, 10
@@ -86,7 +88,7 @@ def text_conditions(text: str) -> Conditions:
     Raises SearchTooBroad."""
     if (wanted := as_id(text)) is not None:
         called = [row[0] for row in rows(_CALLED, {"name": text.strip()})]
-        return Conditions(_ID, {"id": wanted, "sessions": [wanted, *called]})
+        return Conditions(_ID, {"id": wanted, "sessions": [wanted, *called]}, is_few=True)
     values: Values = {"text": text.replace("\x00", " "), "most": FEW + 1}
     if not rows("SELECT streamviz_query(%(text)s) <> ''::tsquery", values)[0][0]:
         return Conditions("true", {})
@@ -96,7 +98,8 @@ def text_conditions(text: str) -> Conditions:
     streams = [] if is_common else _found(_MATCHING_STREAMS, values)
     if is_common or len(streams) > FEW:
         return Conditions(_MANY, {"text": values["text"], **found}, is_costly=True)
-    return Conditions(_FEW, {"found_streams": streams, **found})
+    is_few = not found["found_models"] and len(sessions) <= FEW_SESSIONS
+    return Conditions(_FEW, {"found_streams": streams, **found}, is_few=is_few)
 
 
 def _points() -> list[UUID]:
