@@ -5,9 +5,10 @@ kept to the byte (requests, chunks, frames) is bytea.
 """
 
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex, HashIndex
+from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
+from django.db.models.functions import Left
 from django.utils import timezone
 
 from streamviz.core.events import BlockKind
@@ -55,8 +56,10 @@ class Session(models.Model):
         ordering = ["-last_at", "-id"]
         indexes = [
             models.Index(fields=["-last_at", "-id"], name="session_newest"),
-            HashIndex(fields=["label"], name="session_label"),  # it may be longer than other indexes can take
-            HashIndex(fields=["name"], name="session_name"),
+            # Either may be longer than an index can take, and be the same, or none, with very many: a hash index would
+            # go through all of those to add one more.
+            models.Index(Left("label", 100), condition=~models.Q(label=""), name="session_of_label"),
+            models.Index(Left("name", 100), condition=~models.Q(name=""), name="session_of_name"),
             models.Index(fields=["id"], condition=models.Q(is_starred=True), name="session_starred"),
         ]
 

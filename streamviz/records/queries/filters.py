@@ -73,9 +73,12 @@ _CONDITIONS = {
     # index stream_of_key
     "keys": "({s}.key_id = ANY(ARRAY(SELECT id FROM records_apikey WHERE name = ANY(%(keys)s)))"
     " OR ({s}.key_id IS NULL AND '' = ANY(%(keys)s)))",
-    # By label, by name or by our own id: indexes session_label, session_name.
-    "sessions": "{s}.session_id IN (SELECT id FROM records_session"
-    " WHERE label = ANY(%(sessions)s) AND (label <> '' OR name = '') OR name = ANY(%(sessions)s) AND name <> ''"
+    # By label, by name or by our own id: indexes session_of_label, session_of_name.
+    "sessions": "{s}.session_id IN (SELECT id FROM records_session WHERE label <> '' AND label = ANY(%(sessions)s)"
+    " AND left(label, 100) = ANY(ARRAY(SELECT left(each, 100) FROM unnest(%(sessions)s::text[]) AS each))"
+    " UNION ALL SELECT id FROM records_session WHERE name <> '' AND name = ANY(%(sessions)s)"
+    " AND left(name, 100) = ANY(ARRAY(SELECT left(each, 100) FROM unnest(%(sessions)s::text[]) AS each))"
+    " UNION ALL SELECT id FROM records_session WHERE '' = ANY(%(sessions)s) AND label = '' AND name = ''"
     " UNION ALL SELECT asked.id::uuid FROM unnest(%(sessions)s::text[]) AS asked (id)"
     " WHERE asked.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",
     "outcomes": "{s}.outcome = ANY(%(outcomes)s)",  # index stream_that_failed

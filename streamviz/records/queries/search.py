@@ -65,7 +65,10 @@ SELECT name FROM (SELECT name FROM model LIMIT %(most)s) AS each
 WHERE to_tsvector('simple'::regconfig, streamviz_words(name)) @@ streamviz_query(%(text)s)
 """
 _ID = "({s}.id = %(id)s OR {s}.session_id = ANY(%(sessions)s))"
-_CALLED = "SELECT id FROM records_session WHERE name = %(name)s"  # index session_name
+# Index session_of_name.
+_CALLED = """
+SELECT id FROM records_session WHERE name <> '' AND name = %(name)s AND left(name, 100) = left(%(name)s, 100)
+"""
 # Indexes of the primary key, stream_in_session and stream_of_model.
 _FEW = (
     "({s}.id = ANY(%(found_streams)s) OR {s}.session_id = ANY(%(found_sessions)s)"
