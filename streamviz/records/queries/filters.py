@@ -115,23 +115,36 @@ _CONDITIONS = {
 EXISTING = ("tools", "policies", "intervened")
 
 
-def conditions(filters: Filters, few: Mapping[str, list[UUID]] | None = None) -> Conditions:
-    """All but the text's, which search.py sees to. `few` has the streams that fulfil a field's condition, where they
-    are known."""
-    known = few or {}
+class Found(NamedTuple):
+    """The ids of the streams that have what a field of EXISTING asks for; where there are many, None, and until when
+    the last of them was requested."""
+
+    ids: list[UUID] | None
+    last: datetime | None = None
+
+
+def conditions(filters: Filters, found: Mapping[str, Found] | None = None) -> Conditions:
+    """All but the text's, which search.py sees to. `found` has what is known of the streams that fulfil a field's
+    condition."""
+    known = found or {}
     wanted = dict(_parts(filters))
     values = {name: _value(filters, name) for name in wanted}
-    for name, ids in known.items():
-        wanted[name] = f"{{s}}.id = ANY(%({name})s)"
-        values[name] = ids
+    asked = {}
+    for name, streams in known.items():
+        if streams.ids is not None:
+            wanted[name] = f"{{s}}.id = ANY(%({name})s)"
+            values[name] = streams.ids
+        else:
+            last = f"{{s}}.requested_at <= coalesce(%(last_{name})s, 'infinity'::timestamptz)"
+            asked[name] = f"{last} AND {_of_one(wanted[name])}"
+            values[f"last_{name}"] = streams.last
     without, left_out = [], filters.without or Filters()
     for name, condition in _parts(left_out):
         # What is unknown of a stream is not what is to be left out.
         without.append(f"({condition.replace(f'%({name})s', f'%(not_{name})s')}) IS NOT TRUE")
         values[f"not_{name}"] = _value(left_out, name)
-    asked = {name: _of_one(wanted[name]) for name in EXISTING if getattr(filters, name) and name not in known}
     sql, each = (" AND ".join(["true", *parts.values(), *without]) for parts in (wanted, wanted | asked))
-    return Conditions(sql, values, bool(asked), each, bool(known))
+    return Conditions(sql, values, bool(asked), each, any(streams.ids is not None for streams in known.values()))
 
 
 def _of_one(condition: str) -> str:

@@ -4,57 +4,67 @@ Where few streams have it, they are looked up first. Where many have, a page of 
 one by one, and Postgres, left to itself, would look up all that have it.
 """
 
-from uuid import UUID
-
 from streamviz.records.ids import ALL, Span, between
 from streamviz.records.moments import as_datetime
-from streamviz.records.queries.filters import EXISTING, Filters
+from streamviz.records.queries.filters import EXISTING, Filters, Found, Values
 from streamviz.records.queries.rows import rows
 
 # Up to so many are looked up.
 FEW = 1_000
 
+# Of tools and interventions the newest first.
 _MATCHING = {
     # Index block_of_tool.
-    "tools": "SELECT stream_id FROM records_block WHERE kind = 'tool_call' AND name = ANY(%(wanted)s)"
-    " AND stream_id BETWEEN %(first)s AND %(last)s LIMIT %(most)s",
+    "tools": """
+        SELECT called.stream_id FROM unnest(%(wanted)s::text[]) AS tool (name) CROSS JOIN LATERAL (
+            SELECT stream_id FROM records_block
+            WHERE kind = 'tool_call' AND name = tool.name AND stream_id BETWEEN %(first)s AND %(last)s
+            ORDER BY stream_id DESC LIMIT %(most)s
+        ) AS called ORDER BY 1 DESC LIMIT %(most)s""",
     # Index verdict_newest.
     "policies": """
         SELECT verdict.stream_id FROM records_policy AS policy
         JOIN records_policyversion AS version ON version.policy_id = policy.id
         CROSS JOIN LATERAL (
             SELECT stream_id FROM records_verdict
-            WHERE policy_version_id = version.id AND stream_id BETWEEN %(first)s AND %(last)s LIMIT %(most)s
+            WHERE policy_version_id = version.id AND stream_id BETWEEN %(first)s AND %(last)s
+            ORDER BY at DESC LIMIT %(most)s
         ) AS verdict
         WHERE policy.name = ANY(%(wanted)s) LIMIT %(most)s""",
     # Index verdict_that_intervened.
-    "intervened": "SELECT stream_id FROM records_verdict WHERE mode = 'enforce' AND decision <> 'allow'"
-    " AND stream_id BETWEEN %(first)s AND %(last)s LIMIT %(most)s",
+    "intervened": """
+        SELECT stream_id FROM records_verdict
+        WHERE mode = 'enforce' AND decision <> 'allow' AND stream_id BETWEEN %(first)s AND %(last)s
+        ORDER BY stream_id DESC LIMIT %(most)s""",
 }
 
 
-def few_of(filters: Filters) -> dict[str, list[UUID]]:
-    """By the field that asks for it: the streams that have what is asked for, where they are few."""
+# Ids are made as streams are requested, so none with a lower id was requested much later.
+_LAST = "SELECT requested_at + interval '10 minutes' FROM records_stream WHERE id = %(id)s"
+# A stream may be judged long after it was requested, but not before. Index verdict_newest.
+_LAST_JUDGED = """
+SELECT max(newest.at) FROM records_policy AS policy
+JOIN records_policyversion AS version ON version.policy_id = policy.id
+CROSS JOIN LATERAL (
+    SELECT at FROM records_verdict WHERE policy_version_id = version.id ORDER BY at DESC LIMIT 1
+) AS newest WHERE policy.name = ANY(%(wanted)s)
+"""
+
+
+def streams_with(filters: Filters) -> dict[str, Found]:
+    """By the field that asks for it: what is known of the streams that have what is asked for."""
     span = _span(filters)
-    found = {}
-    for name in EXISTING:
-        wanted = getattr(filters, name)
-        if wanted:
-            ids = _matching(name, wanted, span)
-            if ids is not None:
-                found[name] = ids
-    return found
+    values = {"first": span.first, "last": span.last, "most": FEW + 1}
+    return {name: _found(name, wanted, values) for name in EXISTING if (wanted := getattr(filters, name))}
 
 
-def _matching(name: str, wanted: object, span: Span) -> list[UUID] | None:
-    values = {
-        "wanted": list(wanted) if isinstance(wanted, tuple) else None,
-        "first": span.first,
-        "last": span.last,
-        "most": FEW + 1,
-    }
-    found = [row[0] for row in rows(_MATCHING[name], values)]
-    return sorted(set(found)) if len(found) <= FEW else None
+def _found(name: str, wanted: object, values: Values) -> Found:
+    asked = {**values, "wanted": list(wanted)} if isinstance(wanted, tuple) else values
+    ids = [row[0] for row in rows(_MATCHING[name], asked)]
+    if len(ids) <= FEW:
+        return Found(sorted(set(ids)))
+    last = rows(_LAST_JUDGED, asked) if name == "policies" else rows(_LAST, {"id": max(ids)})
+    return Found(None, last[0][0] if last else None)  # it may have gone meanwhile
 
 
 def _span(filters: Filters) -> Span:

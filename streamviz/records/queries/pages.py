@@ -6,7 +6,7 @@ from uuid import UUID
 
 from streamviz.records.moments import as_datetime, as_microseconds
 from streamviz.records.queries.filters import Conditions, Filters, conditions
-from streamviz.records.queries.members import few_of
+from streamviz.records.queries.members import streams_with
 from streamviz.records.queries.rows import limited, rows
 from streamviz.records.queries.search import text_conditions
 
@@ -132,7 +132,7 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
 
 def wanted_streams(filters: Filters) -> Conditions:
     """The conditions of all filters."""
-    plain = conditions(filters, few_of(filters))
+    plain = conditions(filters, streams_with(filters))
     if not filters.text.strip():
         return plain
     text = text_conditions(filters.text)

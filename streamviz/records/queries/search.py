@@ -14,8 +14,9 @@ from streamviz.records.queries.rows import limited, rows
 FEW = 2000
 # The streams of so many sessions are few, too.
 FEW_SESSIONS = 200
-# The same goes for what so many have of some streams of all times: its matches need not even be looked up. The newest
-# alone would not tell: what somebody works on just now is in them all, and hardly anywhere else.
+# The same goes for what so many of some streams of all times have, and one of the last twentieth of the time: its matches
+# need not even be looked up. The newest alone would not tell: what somebody works on just now is in them all, and
+# hardly anywhere else.
 SOME, COMMON = 200, 10
 
 _ENDS = """
@@ -24,7 +25,7 @@ SELECT (SELECT id FROM records_stream ORDER BY id LIMIT 1), (SELECT id FROM reco
 # The primary keys of streams and of requests' words, index block_ordinal. Asked stream by stream, as subqueries of one
 # value are: for EXISTS or EXISTS Postgres would look up all matches of the record first.
 _IN_SOME = """
-SELECT count(*) FROM (
+SELECT id FROM (
     SELECT DISTINCT near.id FROM unnest(%(points)s::uuid[]) AS point (id) CROSS JOIN LATERAL (
         SELECT id FROM records_stream WHERE id >= point.id ORDER BY id LIMIT 1
     ) AS near
@@ -97,12 +98,18 @@ def text_conditions(text: str) -> Conditions:
         return Conditions("true", {})
     sessions = _found(_MATCHING_SESSIONS, values)
     found = {"found_sessions": sessions, "found_models": _found(_MATCHING_MODELS, values)}
-    is_common = len(sessions) > FEW or _found(_IN_SOME, {**values, "points": _points()})[0] >= COMMON
+    is_common = len(sessions) > FEW or _is_common(values)
     streams = [] if is_common else _found(_MATCHING_STREAMS, values)
     if is_common or len(streams) > FEW:
         return Conditions(_MANY, {"text": values["text"], **found}, is_costly=True)
     is_few = not found["found_models"] and len(sessions) <= FEW_SESSIONS
     return Conditions(_FEW, {"found_streams": streams, **found}, is_few=is_few)
+
+
+def _is_common(values: Values) -> bool:
+    points = _points()
+    found = _found(_IN_SOME, {**values, "points": points})
+    return len(found) >= COMMON and (not found or max(found) >= points[-1 - SOME // 20])
 
 
 def _points() -> list[UUID]:

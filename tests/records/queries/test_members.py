@@ -7,8 +7,8 @@ import pytest
 
 from streamviz.records.queries import members
 from streamviz.records.queries.errors import error_groups
-from streamviz.records.queries.filters import Filters
-from streamviz.records.queries.members import few_of
+from streamviz.records.queries.filters import Filters, Found
+from streamviz.records.queries.members import streams_with
 from streamviz.records.queries.pages import stream_page
 from streamviz.records.queries.statistics import by_time
 from tests.records.conftest import Query
@@ -46,14 +46,24 @@ def test_pages_and_figures_are_the_same(ids: list[uuid.UUID], monkeypatch: pytes
         assert sum(group.streams for group in error_groups(filters).groups) == len(expected & {shell})
 
 
-def test_only_what_is_few_is_looked_up(ids: list[uuid.UUID], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_is_few_is_looked_up_and_of_the_rest_when_the_last_was_requested(
+    ids: list[uuid.UUID], query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shell, second, edit = ids
     wanted = Filters(tools=("run_shell",), policies=("guard",), intervened=True)
-    assert few_of(wanted) == {
-        "tools": sorted([shell, second]),
-        "policies": sorted([shell, edit]),
-        "intervened": sorted([shell, edit]),
+    assert streams_with(wanted) == {
+        "tools": Found([second, shell]),
+        "policies": Found([edit, shell]),
+        "intervened": Found([edit, shell]),
     }
     monkeypatch.setattr(members, "FEW", 1)
-    assert few_of(wanted) == {}
-    assert few_of(Filters(tools=("edit",), models=("a",))) == {"tools": [edit]}
+    last = NOW + timedelta(minutes=10)
+    found = streams_with(wanted)
+    assert (found["tools"], found["intervened"]) == (Found(None, last), Found(None, last))
+    assert streams_with(Filters(tools=("edit",), models=("a",))) == {"tools": Found([edit])}
+    monkeypatch.setattr(members, "FEW", 0)
+    [(judged,)] = query("SELECT max(at) FROM records_verdict")
+    assert streams_with(Filters(tools=("edit",), policies=("guard", "other"))) == {
+        "tools": Found(None, NOW - DAY * 3 + timedelta(minutes=10)),
+        "policies": Found(None, judged),
+    }

@@ -83,9 +83,11 @@ def test_what_is_in_streams_of_all_times_is_common_and_what_is_only_in_the_newes
     monkeypatch.setattr(search, "SOME", 10)
     monkeypatch.setattr(search, "COMMON", 3)
     assert not text_conditions("nothing").is_costly  # there is no stream yet
-    store(*(story(day(n), tool_stream("usual words"), number=n) for n in range(1, 11)))
+    store(*(story(day(n), tool_stream("usual words, old words"), number=n) for n in range(1, 11)))
     store(*(story(NOW, tool_stream("latest words"), number=n) for n in range(20, 60)))
-    assert [text_conditions(text).is_costly for text in ("usual", "latest", "words")] == [True, False, True]
+    store(story(NOW, tool_stream("usual words"), number=60))
+    told = {text: text_conditions(text).is_costly for text in ("usual", "old", "latest", "words")}
+    assert told == {"usual": True, "old": False, "latest": False, "words": True}
 
 
 def test_an_id_is_that_of_a_stream_or_of_its_session(wanted: uuid.UUID, query: Query) -> None:
