@@ -14,10 +14,10 @@ from streamviz.records.queries.rows import limited, rows
 FEW = 2000
 # The streams of so many sessions are few, too.
 FEW_SESSIONS = 200
-# The same goes for what so many of some streams of all times have, and one of the last twentieth of the time: its matches
-# need not even be looked up. The newest alone would not tell: what somebody works on just now is in them all, and
-# hardly anywhere else.
-SOME, COMMON = 200, 10
+# The same goes for what so many of some streams of all times have, and one of the last twentieth of the time: its
+# matches need not even be looked up. The newest alone would not tell: what somebody works on just now is in them all,
+# and hardly anywhere else.
+SOME, COMMON = 200, 4
 
 _ENDS = """
 SELECT (SELECT id FROM records_stream ORDER BY id LIMIT 1), (SELECT id FROM records_stream ORDER BY id DESC LIMIT 1)
