@@ -52,10 +52,11 @@ def around(ids: Collection[uuid.UUID], days: int = 1) -> Span:
 
 def between(since: datetime, until: datetime) -> Span:
     """The ids of streams that were requested from `since` to `until`, whoever's clock said so."""
-    return Span(_first_of(since - _LEEWAY), _first_of(until + _LEEWAY))
+    return Span(first_id(since - _LEEWAY), first_id(until + _LEEWAY))
 
 
-def _first_of(at: datetime) -> uuid.UUID:
+def first_id(at: datetime) -> uuid.UUID:
+    """The lowest id that can be made at a time."""
     return uuid.UUID(int=max((at - _EPOCH) // timedelta(milliseconds=1), 0) << _TIMELESS_BITS)
 
 

@@ -77,7 +77,7 @@ def test_cached_tokens_stand_apart_and_estimates_are_marked(cast: Cast) -> None:
 def test_very_many_say_that_times_are_estimated(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "SAMPLE", 0)
     lately("one")
-    assert "Estimated from some streams: times from one in 256; everything else is exact." in page(cast)
+    assert "Estimated from some streams: times from one in 65,536; everything else is exact." in page(cast)
 
 
 def test_every_bar_and_row_leads_to_its_streams(cast: Cast) -> None:

@@ -1,6 +1,7 @@
 """Errors by what they say."""
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -37,7 +38,7 @@ def errors(request: HttpRequest) -> HttpResponse:
         return render(request, "dashboard/errors.html", context | {"is_too_broad": True})
     if "csv" in request.GET:
         headers = {"Content-Disposition": 'attachment; filename="errors.csv"'}
-        return HttpResponse(csv_of(_lines(groups)), content_type="text/csv; charset=utf-8", headers=headers)
+        return HttpResponse(csv_of(_lines(groups, since)), content_type="text/csv; charset=utf-8", headers=headers)
     written = asked.written.text
     context |= {"since": since, "newest": NEWEST}
     context["groups"] = [
@@ -46,12 +47,21 @@ def errors(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboard/errors.html", context)
 
 
-def _lines(groups: Iterable[ErrorGroup]) -> Iterator[list[object]]:
-    """Times in UTC; of models and keys the first few."""
-    yield ["error", "streams", "first", "last", "newest_stream", "models", "keys"]
+def _lines(groups: Iterable[ErrorGroup], since: datetime | None) -> Iterator[list[object]]:
+    """Times in UTC; of models and keys the first few. Of very many failures those from `since` on are counted."""
+    yield ["error", "streams", "first", "last", "newest_stream", "models", "keys", "counted_since"]
+    counted = since.isoformat() if since else ""
     for each in groups:
         names = (", ".join(_named(*told)) for told in ((each.models, each.more_models), (each.keys, each.more_keys)))
-        yield [each.says, each.streams, each.first.isoformat(), each.last.isoformat(), str(each.newest), *names]
+        yield [
+            each.says,
+            each.streams,
+            each.first.isoformat(),
+            each.last.isoformat(),
+            str(each.newest),
+            *names,
+            counted,
+        ]
 
 
 def _named(names: Iterable[str], more: int) -> list[str]:

@@ -7,8 +7,8 @@ from django.db import migrations
 from streamviz.records.migrations import _indexes
 
 _ALL = """(requested_at) INCLUDE (
-    id, requested_model, provider, key_id, session_id, outcome, finish_reason, input_tokens, output_tokens,
-    cache_read_tokens, cost, is_estimated, upstream_first_at, client_first_at, ended_at, itl_p50_us
+    id, requested_model, provider, key_id, session_id, outcome, input_tokens, output_tokens, cache_read_tokens,
+    cost, is_estimated, upstream_first_at, client_first_at, ended_at, itl_p50_us
 )"""
 _SAMPLED = f"{_ALL} WHERE get_byte(uuid_send(id), 15) < 16"
 _LESS = f"{_ALL} WHERE get_byte(uuid_send(id), 15) < 1"

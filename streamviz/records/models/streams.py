@@ -61,6 +61,7 @@ class Session(models.Model):
             models.Index(Left("label", 100), condition=~models.Q(label=""), name="session_of_label"),
             models.Index(Left("name", 100), condition=~models.Q(name=""), name="session_of_name"),
             models.Index(fields=["id"], condition=models.Q(is_starred=True), name="session_starred"),
+            models.Index(fields=["id"], condition=models.Q(is_dated=False), name="session_undated"),
         ]
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ SORTED = {"says": "says", "streams": "count(*)", "last": "max(requested_at)", "f
 # Index stream_with_error, as below.
 _FIRST = """
 SELECT s.requested_at FROM records_stream AS s WHERE s.error <> '' AND {conditions}
-ORDER BY s.requested_at DESC, s.id DESC OFFSET %(newest)s - 1 LIMIT 1
+ORDER BY s.requested_at DESC, s.id DESC OFFSET %(newest)s - 1 LIMIT 2
 """
 _GROUPS = """
 SELECT says, count(*), min(requested_at), max(requested_at), (array_agg(id ORDER BY requested_at DESC))[1],
@@ -76,4 +76,4 @@ def _looked_at_since(filters: Filters, newest: int) -> datetime | None:
     """When the last of the `newest` failed streams of the time was requested; None where there are not so many."""
     in_time = conditions(Filters(since=filters.since, until=filters.until))
     found = rows(_FIRST.format(conditions=in_time.of("s")), {**in_time.values, "newest": newest})
-    return found[0][0] if found else None
+    return found[0][0] if len(found) > 1 else None

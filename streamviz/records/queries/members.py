@@ -4,7 +4,9 @@ Where few streams have it, they are looked up first. Where many have, a page of 
 one by one, and Postgres, left to itself, would look up all that have it.
 """
 
-from streamviz.records.ids import ALL, Span, between
+from datetime import timedelta
+
+from streamviz.records.ids import ALL, Span, between, milliseconds_of
 from streamviz.records.moments import as_datetime
 from streamviz.records.queries.filters import EXISTING, Filters, Found, Values
 from streamviz.records.queries.rows import rows
@@ -27,8 +29,7 @@ _MATCHING = {
         JOIN records_policyversion AS version ON version.policy_id = policy.id
         CROSS JOIN LATERAL (
             SELECT stream_id FROM records_verdict
-            WHERE policy_version_id = version.id AND stream_id BETWEEN %(first)s AND %(last)s
-            ORDER BY at DESC LIMIT %(most)s
+            WHERE policy_version_id = version.id AND stream_id BETWEEN %(first)s AND %(last)s LIMIT %(most)s
         ) AS verdict
         WHERE policy.name = ANY(%(wanted)s) LIMIT %(most)s""",
     # Index verdict_that_intervened.
@@ -39,8 +40,10 @@ _MATCHING = {
 }
 
 
-# Ids are made as streams are requested, so none with a lower id was requested much later.
-_LAST = "SELECT requested_at + interval '10 minutes' FROM records_stream WHERE id = %(id)s"
+# Index session_undated. Ids of imported streams need not tell when these were requested.
+_HAS_UNDATED = "SELECT EXISTS (SELECT FROM records_session WHERE NOT is_dated)"
+# Ids are made once a request is read: what has a lower one was not requested later, as far as clocks are right.
+_LEEWAY = timedelta(minutes=10)
 # A stream may be judged long after it was requested, but not before. Index verdict_newest.
 _LAST_JUDGED = """
 SELECT max(newest.at) FROM records_policy AS policy
@@ -53,18 +56,23 @@ CROSS JOIN LATERAL (
 
 def streams_with(filters: Filters) -> dict[str, Found]:
     """By the field that asks for it: what is known of the streams that have what is asked for."""
-    span = _span(filters)
+    asked = [(name, wanted) for name in EXISTING if (wanted := getattr(filters, name))]
+    if not asked:
+        return {}
+    are_dated = not rows(_HAS_UNDATED)[0][0]
+    span = _span(filters) if are_dated else ALL
     values = {"first": span.first, "last": span.last, "most": FEW + 1}
-    return {name: _found(name, wanted, values) for name in EXISTING if (wanted := getattr(filters, name))}
+    return {name: _found(name, wanted, values, are_dated=are_dated) for name, wanted in asked}
 
 
-def _found(name: str, wanted: object, values: Values) -> Found:
+def _found(name: str, wanted: object, values: Values, *, are_dated: bool) -> Found:
     asked = {**values, "wanted": list(wanted)} if isinstance(wanted, tuple) else values
     ids = [row[0] for row in rows(_MATCHING[name], asked)]
     if len(ids) <= FEW:
         return Found(sorted(set(ids)))
-    last = rows(_LAST_JUDGED, asked) if name == "policies" else rows(_LAST, {"id": max(ids)})
-    return Found(None, last[0][0] if last else None)  # it may have gone meanwhile
+    if name == "policies":
+        return Found(None, rows(_LAST_JUDGED, asked)[0][0])
+    return Found(None, as_datetime(milliseconds_of(max(ids)) * 1000) + _LEEWAY if are_dated else None)
 
 
 def _span(filters: Filters) -> Span:

@@ -102,10 +102,10 @@ def sorted_session_page(
 ) -> tuple[list[UUID], list[UUID], bool]:
     """The sessions of the streams that are asked for, from the place `start` on, by one of SORTED; of each the newest
     stream that was asked for; and whether there are more. Raises SearchTooBroad."""
-    wanted = wanted_streams(filters)
     direction = "DESC" if is_descending else "ASC"
-    sql = _SORTED_SESSIONS.format(conditions=wanted.of("s"), value=SORTED[by], direction=direction)
     with limited("enable_seqscan = off", "jit = off", "work_mem = '64MB'"):
+        wanted = wanted_streams(filters)
+        sql = _SORTED_SESSIONS.format(conditions=wanted.of("s"), value=SORTED[by], direction=direction)
         ids = [row[0] for row in rows(sql, {**wanted.values, "most": size + 1, "start": start})]
         of_sessions = dict(rows(_FOUND_IN.format(conditions=wanted.of("s")), {**wanted.values, "ids": ids[:size]}))
     # Between the two a stream may have ended, or gone.
@@ -114,18 +114,17 @@ def sorted_session_page(
 
 
 def _page(statement: str, filters: Filters, before: Place | None, size: int) -> Page:
-    wanted = wanted_streams(filters)
-    values: dict[str, Any] = {**wanted.values, "most": size + 1}
+    values: dict[str, Any] = {"most": size + 1}
     if before:
         values |= {"before_at": before.at, "before_id": before.id}
-    is_newest = (_NO_LATER_OF_EACH if wanted.is_costly else _NO_LATER).format(later=wanted.of_each("later"))
-    found_by = _FOUND.format(conditions=wanted.of_each("s"), before=_BEFORE if before else "true")
-    if wanted.is_few:
-        # All of them, and the newest of those: Postgres would look for the newest among all that there is.
-        found_by += " OFFSET 0"
-    sql = statement.format(found=found_by, is_newest=is_newest)
     with limited("enable_seqscan = off", "jit = off"):
-        found = rows(sql, values)
+        wanted = wanted_streams(filters)
+        is_newest = (_NO_LATER_OF_EACH if wanted.is_costly else _NO_LATER).format(later=wanted.of_each("later"))
+        found_by = _FOUND.format(conditions=wanted.of_each("s"), before=_BEFORE if before else "true")
+        if wanted.is_few:
+            # All of them, and the newest of those: Postgres would look for the newest among all that there is.
+            found_by += " OFFSET 0"
+        found = rows(statement.format(found=found_by, is_newest=is_newest), {**wanted.values, **values})
     following = Place(*found[size - 1][1:]) if len(found) > size else None
     return Page([row[0] for row in found[:size]], following, [row[2] for row in found[:size]])
 

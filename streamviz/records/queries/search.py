@@ -6,6 +6,7 @@ Words are found whole, and the last of each term by its beginning; a path or a n
 from typing import Any
 from uuid import UUID
 
+from streamviz.records.ids import first_id
 from streamviz.records.queries.filters import Conditions, Values
 from streamviz.records.queries.rows import limited, rows
 
@@ -19,9 +20,7 @@ FEW_SESSIONS = 200
 # and hardly anywhere else.
 SOME, COMMON = 200, 4
 
-_ENDS = """
-SELECT (SELECT id FROM records_stream ORDER BY id LIMIT 1), (SELECT id FROM records_stream ORDER BY id DESC LIMIT 1)
-"""
+_ENDS = "SELECT min(requested_at), max(requested_at) FROM records_stream"  # index stream_newest
 # The primary keys of streams and of requests' words, index block_ordinal. Asked stream by stream, as subqueries of one
 # value are: for EXISTS or EXISTS Postgres would look up all matches of the record first.
 _IN_SOME = """
@@ -42,7 +41,7 @@ _MATCHING_STREAMS = """
 SELECT stream_id FROM (
     SELECT stream_id FROM records_block WHERE search @@ streamviz_query(%(text)s) LIMIT %(most)s
 ) AS block
-UNION
+UNION ALL
 SELECT stream_id FROM (
     SELECT stream_id FROM records_requestwords WHERE search @@ streamviz_query(%(text)s) LIMIT %(most)s
 ) AS asked
@@ -82,8 +81,12 @@ _MANY = """coalesce(
     WHERE found.stream_id = {s}.id AND found.search @@ streamviz_query(%(text)s) LIMIT 1),
     (SELECT true FROM records_requestwords AS asked
     WHERE asked.stream_id = {s}.id AND asked.search @@ streamviz_query(%(text)s)),
-    {s}.session_id = ANY(%(found_sessions)s) OR {s}.requested_model = ANY(%(found_models)s)
+    {session} OR {s}.requested_model = ANY(%(found_models)s)
 )"""
+_SESSION_FOUND = "{s}.session_id = ANY(%(found_sessions)s)"
+# Of more sessions than are looked up.
+_SESSION_MATCHES = """(SELECT to_tsvector('simple'::regconfig, streamviz_words(label || ' ' || name))
+    @@ streamviz_query(%(text)s) FROM records_session WHERE id = {s}.session_id)"""
 
 
 def text_conditions(text: str) -> Conditions:
@@ -101,7 +104,8 @@ def text_conditions(text: str) -> Conditions:
     is_common = len(sessions) > FEW or _is_common(values)
     streams = [] if is_common else _found(_MATCHING_STREAMS, values)
     if is_common or len(streams) > FEW:
-        return Conditions(_MANY, {"text": values["text"], **found}, is_costly=True)
+        session = _SESSION_FOUND if len(sessions) <= FEW else _SESSION_MATCHES
+        return Conditions(_MANY.replace("{session}", session), {"text": values["text"], **found}, is_costly=True)
     is_few = not found["found_models"] and len(sessions) <= FEW_SESSIONS
     return Conditions(_FEW, {"found_streams": streams, **found}, is_few=is_few)
 
@@ -113,11 +117,9 @@ def _is_common(values: Values) -> bool:
 
 
 def _points() -> list[UUID]:
-    """Ids from the first stream's to the last one's, at equal distances of time."""
+    """Ids of the time from the first stream to the last one, at equal distances."""
     [(first, last)] = rows(_ENDS)
-    if first is None:
-        return []
-    return [UUID(int=first.int + (last.int - first.int) * n // (SOME - 1)) for n in range(SOME)]
+    return [] if first is None else [first_id(first + (last - first) * n / (SOME - 1)) for n in range(SOME)]
 
 
 def _found(statement: str, values: Values) -> list[Any]:

@@ -150,6 +150,8 @@ _TOGETHER = (None, None)
 _MICROSECOND = timedelta(microseconds=1)
 # So many of a sample tell how many there are in all, give or take a tenth.
 ENOUGH = 500
+# Fewer of a sample say nothing.
+LEAST = 20
 # Of more streams than that not all are added up to tell which sessions are the largest: only those of the sessions, so
 # many, that seem to be by a sample so many times as large as others.
 MOST_ADDED_UP, CANDIDATES, LARGER = 500_000, 300, 16
@@ -173,14 +175,14 @@ def by_time(
     is left out. Without `has_times` they are only counted, and if it `may_estimate` not all of very many.
 
     Raises SearchTooBroad."""
-    wanted = wanted_streams(filters)
-    values = {**wanted.values, "step": step, "origin": origin}
     parts = {
         "group": grouping.value,
         "column": _COLUMNS[grouping],
         "source": _source(filters, grouping, origin, origin + step),
     }
     with planned(*_PLANNED):
+        wanted = wanted_streams(filters)
+        values = {**wanted.values, "step": step, "origin": origin}
         counts, counted = (
             _about(filters, wanted, parts, values) if may_estimate else (_counts(wanted, parts, values), 1)
         )
@@ -203,8 +205,8 @@ class Largest(NamedTuple):
 
 def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams") -> Largest:
     """The groups that have most of one of LARGEST."""
-    wanted = wanted_streams(filters)
     with planned(*_PLANNED):
+        wanted = wanted_streams(filters)
         source = _source(filters, grouping)
         streams = _streams_in(filters) if grouping is Grouping.SESSION else 0
         if streams <= MOST_ADDED_UP:
@@ -212,6 +214,9 @@ def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams"
             return Largest([str(name) for name, _, _ in found], found[0][2] if found else 0)
         few = one_in(streams // LARGER)
         chosen = _largest(wanted, grouping, source, by, CANDIDATES, sampled(few))
+        if len(chosen) < CANDIDATES:  # of what is rare a sample has not all that may be
+            found = _largest(wanted, grouping, source, by, most)
+            return Largest([str(name) for name, _, _ in found], found[0][2] if found else 0)
         # Of those all streams are added up.
         own = {"candidates": [name for name, _, _ in chosen]}
         found = _largest(wanted, grouping, source, by, most, "s.session_id = ANY(%(candidates)s)", own)
@@ -249,7 +254,9 @@ def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: 
         with briefly():
             return _counts(wanted, parts, values), 1
     except SearchTooBroad:
-        return found, few
+        if sum(row[2] for row in found) >= LEAST * few:
+            return found, few
+    return _counts(wanted, parts, values), 1
 
 
 def _streams_in(filters: Filters) -> int:

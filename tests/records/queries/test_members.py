@@ -4,6 +4,7 @@ import uuid
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from streamviz.records.queries import members
 from streamviz.records.queries.errors import error_groups
@@ -13,8 +14,10 @@ from streamviz.records.queries.pages import stream_page
 from streamviz.records.queries.statistics import by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, make_policy, store, story, tool_stream
+from tests.records.support import write
 
 DAY = timedelta(days=1)
+MINUTES = timedelta(minutes=10)
 
 
 @pytest.fixture
@@ -57,13 +60,27 @@ def test_only_what_is_few_is_looked_up_and_of_the_rest_when_the_last_was_request
         "intervened": Found([edit, shell]),
     }
     monkeypatch.setattr(members, "FEW", 1)
-    last = NOW + timedelta(minutes=10)
+    last = NOW + MINUTES
     found = streams_with(wanted)
     assert (found["tools"], found["intervened"]) == (Found(None, last), Found(None, last))
     assert streams_with(Filters(tools=("edit",), models=("a",))) == {"tools": Found([edit])}
     monkeypatch.setattr(members, "FEW", 0)
     [(judged,)] = query("SELECT max(at) FROM records_verdict")
     assert streams_with(Filters(tools=("edit",), policies=("guard", "other"))) == {
-        "tools": Found(None, NOW - DAY * 3 + timedelta(minutes=10)),
+        "tools": Found(None, NOW - DAY * 3 + MINUTES),
         "policies": Found(None, judged),
     }
+
+
+@pytest.mark.parametrize("few", [0, 1_000])
+def test_a_stream_whose_id_tells_no_time_is_found(
+    ids: list[uuid.UUID], query: Query, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """As imported ones may be."""
+    monkeypatch.setattr(members, "FEW", few)
+    stream_id = uuid.UUID("00000000-0000-4000-8000-000000000001")
+    _, entries = story(NOW, tool_stream(name="edit"), number=9)
+    write([replace(each, stream_id=stream_id) for each in entries])
+    assert query("SELECT count(*) FROM records_session WHERE NOT is_dated") == [(1,)]
+    wanted = Filters(tools=("edit",), since=NOW - DAY, until=NOW + DAY)
+    assert stream_page(wanted, None, 9).ids == [stream_id]

@@ -85,9 +85,24 @@ def test_what_is_in_streams_of_all_times_is_common_and_what_is_only_in_the_newes
     assert not text_conditions("nothing").is_costly  # there is no stream yet
     store(*(story(day(n), tool_stream("usual words, old words"), number=n) for n in range(1, 11)))
     store(*(story(NOW, tool_stream("latest words"), number=n) for n in range(20, 60)))
-    store(story(NOW, tool_stream("usual words"), number=60))
+    store(story(NOW, tool_stream("usual words"), number=15))
     told = {text: text_conditions(text).is_costly for text in ("usual", "old", "latest", "words")}
     assert told == {"usual": True, "old": False, "latest": False, "words": True}
+
+
+def test_of_more_sessions_than_are_looked_up_none_is_missed(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "FEW", 2)
+    ids = store(*(story(day(n), session=f"nightly build {n}", number=n) for n in range(1, 6)))
+    assert sorted(found("nightly")) == sorted(ids)
+
+
+def test_a_stream_with_many_blocks_that_match_does_not_hide_others(
+    query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "FEW", 2)
+    thoughts = [sse(delta(reasoning_content="zebra")), sse(delta(content="zebra")), sse(delta(refusal="zebra"))]
+    ids = store(*(story(day(n), [*thoughts, *tool_stream("zebra")], number=n) for n in range(1, 3)))
+    assert sorted(found("zebra")) == sorted(ids)
 
 
 def test_an_id_is_that_of_a_stream_or_of_its_session(wanted: uuid.UUID, query: Query) -> None:

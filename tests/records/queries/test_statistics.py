@@ -151,7 +151,10 @@ def test_of_very_many_streams_a_sample_tells_which_sessions_may_be_the_largest(
     ids = {session.label: str(session.pk) for session in Session.objects.all()}
     monkeypatch.setattr(sources, "SAMPLE", 1)
     monkeypatch.setattr(statistics, "MOST_ADDED_UP", 255)
+    monkeypatch.setattr(statistics, "CANDIDATES", 2)
     assert largest(Filters(since=NOW), Grouping.SESSION, 9) == ([ids["large"], ids["small"]], None, 16)
+    monkeypatch.setattr(statistics, "CANDIDATES", 3)  # the sample has not so many
+    assert largest(Filters(since=NOW), Grouping.SESSION, 9).groups == 3
     monkeypatch.setattr(statistics, "MOST_ADDED_UP", 256)
     assert largest(Filters(since=NOW), Grouping.SESSION, 9).names[0] == ids["never chosen"]
 
