@@ -98,7 +98,7 @@ def about(figure: str, is_estimated: object) -> str:
 
 def estimates(one_in: Mapping[str, int]) -> str:
     """A sentence that says which figures are estimated, each from one stream in how many; empty where none is."""
-    told = [f"{name} from one in {number}" for name, number in one_in.items() if number > 1]
+    told = [f"{name} from one in {number:,}" for name, number in one_in.items() if number > 1]
     return f"Estimated from some streams: {', '.join(told)}; everything else is exact." if told else ""
 
 
