@@ -154,9 +154,9 @@ def test_an_estimate_says_that_it_is_one(cast: Cast, monkeypatch: pytest.MonkeyP
     recorded("sampled", id=UUID(int=7 << 76), cost=1)
     recorded("not sampled", id=UUID(int=(7 << 76) + 255), cost=1)
     shown = brought(cast, "/sessions/?range=all&q=cost:0.5")
-    assert "<b>About 256 streams</b>" in shown
-    assert "estimated from one in 256" in shown
-    assert "about 256 streams: 256 completed</title>" in shown
+    assert "<b>About 65,536 streams</b>" in shown
+    assert "estimated from one in 65,536" in shown
+    assert "about 65,536 streams: 65,536 completed</title>" in shown
     assert "<b>2 streams</b>" in brought(cast, "/sessions/?range=all")
 
 
