@@ -64,7 +64,10 @@ def test_of_very_many_the_newest_are_counted_and_from_when_on_is_said(cast: Cast
     groups, since = error_groups(Filters(), newest=3)
     assert [(group.says, group.streams) for group in groups] == [("broken", 3)]
     assert since == groups[0].first
-    assert error_groups(Filters(models=("a",)), newest=3) == ([], since)
+    assert error_groups(Filters(outcomes=("halted",)), newest=3) == ([], since)
+    assert [(each.streams, each.models) for each in error_groups(Filters(models=("a",)), newest=3).groups] == [
+        (1, ["a"])
+    ]
     assert error_groups(Filters(), newest=5).since is None
     assert "Counted are the newest" not in shown(cast)
 

@@ -53,15 +53,8 @@ def _lines(groups: Iterable[ErrorGroup], since: datetime | None) -> Iterator[lis
     counted = since.isoformat() if since else ""
     for each in groups:
         names = (", ".join(_named(*told)) for told in ((each.models, each.more_models), (each.keys, each.more_keys)))
-        yield [
-            each.says,
-            each.streams,
-            each.first.isoformat(),
-            each.last.isoformat(),
-            str(each.newest),
-            *names,
-            counted,
-        ]
+        times = (each.first.isoformat(), each.last.isoformat())
+        yield [each.says, each.streams, *times, str(each.newest), *names, counted]
 
 
 def _named(names: Iterable[str], more: int) -> list[str]:

@@ -56,7 +56,7 @@ class Errors(NamedTuple):
 
 def error_groups(filters: Filters, by: str = "streams", *, is_descending: bool = True, newest: int = NEWEST) -> Errors:
     """The errors of the streams that are asked for, by one of SORTED: of very many those that come first in this order,
-    and only the `newest` of those that failed in this time. Raises SearchTooBroad."""
+    and only the `newest` that failed in this time, of these models and keys. Raises SearchTooBroad."""
     order = f"{SORTED[by]} {'DESC' if is_descending else 'ASC'}"
     with limited("enable_seqscan = off", "jit = off"):
         since = _looked_at_since(filters, newest)
@@ -73,7 +73,8 @@ def error_groups(filters: Filters, by: str = "streams", *, is_descending: bool =
 
 
 def _looked_at_since(filters: Filters, newest: int) -> datetime | None:
-    """When the last of the `newest` failed streams of the time was requested; None where there are not so many."""
-    in_time = conditions(Filters(since=filters.since, until=filters.until))
-    found = rows(_FIRST.format(conditions=in_time.of("s")), {**in_time.values, "newest": newest})
+    """When the last of the `newest` failed streams was requested; None where there are not so many. Looked at is what
+    the index has beside them."""
+    of_all = conditions(Filters(since=filters.since, until=filters.until, models=filters.models, keys=filters.keys))
+    found = rows(_FIRST.format(conditions=of_all.of("s")), {**of_all.values, "newest": newest})
     return found[0][0] if len(found) > 1 else None

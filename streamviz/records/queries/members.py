@@ -38,8 +38,6 @@ _MATCHING = {
         WHERE mode = 'enforce' AND decision <> 'allow' AND stream_id BETWEEN %(first)s AND %(last)s
         ORDER BY stream_id DESC LIMIT %(most)s""",
 }
-
-
 # Index session_undated. Ids of imported streams need not tell when these were requested.
 _HAS_UNDATED = "SELECT EXISTS (SELECT FROM records_session WHERE NOT is_dated)"
 # Ids are made once a request is read: what has a lower one was not requested later, as far as clocks are right.

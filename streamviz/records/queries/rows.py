@@ -11,8 +11,8 @@ from streamviz.records import replica
 
 # What a person asks for of all that there is can take long, however it is done; it is given up then.
 SECONDS = 5
-# What can be told in another way, if not as well, is tried for so long (ms).
-BRIEFLY = 100
+# What can be told in another way, if not as well, is tried for so long.
+BRIEFLY = 0.1
 
 
 class SearchTooBroad(Exception):
@@ -36,26 +36,14 @@ def planned(*settings: str) -> Iterator[None]:
 
 
 @contextmanager
-def limited(*settings: str) -> Iterator[None]:
-    """The same, for SECONDS at most. Raises SearchTooBroad."""
-    with _given_up(), planned(f"statement_timeout = '{SECONDS}s'", *settings):
-        yield
-
-
-@contextmanager
-def briefly() -> Iterator[None]:
-    """What is asked within, in a plan of its own (`planned`), is given up after BRIEFLY ms: that raises SearchTooBroad,
-    and more can be asked then."""
+def limited(*settings: str, seconds: float | None = None) -> Iterator[None]:
+    """The same, for SECONDS at most, or so many, a statement. Raises SearchTooBroad; within another's plan more can be
+    asked then, as long as that one lets it."""
     [(before,)] = rows("SHOW statement_timeout")
-    with _given_up(), planned(f"statement_timeout = {BRIEFLY}"):
-        yield
-        rows(f"SET LOCAL statement_timeout = '{before}'")  # it would hold for what is asked next
-
-
-@contextmanager
-def _given_up() -> Iterator[None]:
     try:
-        yield
+        with planned(f"statement_timeout = '{SECONDS if seconds is None else seconds}s'", *settings):
+            yield
+            rows(f"SET LOCAL statement_timeout = '{before}'")  # this one would hold for what is asked next
     except OperationalError as error:
         if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
             raise SearchTooBroad from error

@@ -111,9 +111,10 @@ def text_conditions(text: str) -> Conditions:
 
 
 def _is_common(values: Values) -> bool:
-    points = _points()
+    if not (points := _points()):
+        return False
     found = _found(_IN_SOME, {**values, "points": points})
-    return len(found) >= COMMON and (not found or max(found) >= points[-1 - SOME // 20])
+    return len(found) >= COMMON and max(found, default=points[-1]) >= points[-1 - SOME // 20]
 
 
 def _points() -> list[UUID]:

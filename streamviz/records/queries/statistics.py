@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from streamviz.records.models import Outcome
 from streamviz.records.queries.filters import Conditions, Filters, Values, conditions
 from streamviz.records.queries.pages import wanted_streams
-from streamviz.records.queries.rows import SearchTooBroad, briefly, planned, rows
+from streamviz.records.queries.rows import BRIEFLY, SearchTooBroad, limited, planned, rows
 from streamviz.records.queries.sources import HALF_HOUR, HALF_HOURS, ORIGIN, STREAMS, has_half_hours, one_in, sampled
 
 
@@ -208,33 +208,18 @@ def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams"
     with planned(*_PLANNED):
         wanted = wanted_streams(filters)
         source = _source(filters, grouping)
+        parts = {"name": grouping.value, "column": _COLUMNS[grouping], "source": source, "by": LARGEST[by]}
+        sql = _LARGEST.format(**parts, conditions=f"{wanted.of('s')} AND {{only}}")
         streams = _streams_in(filters) if grouping is Grouping.SESSION else 0
-        if streams <= MOST_ADDED_UP:
-            found = _largest(wanted, grouping, source, by, most)
-            return Largest([str(name) for name, _, _ in found], found[0][2] if found else 0)
-        few = one_in(streams // LARGER)
-        chosen = _largest(wanted, grouping, source, by, CANDIDATES, sampled(few))
-        if len(chosen) < CANDIDATES:  # of what is rare a sample has not all that may be
-            found = _largest(wanted, grouping, source, by, most)
+        few = one_in(streams // LARGER) if streams > MOST_ADDED_UP else 1
+        sample = rows(sql.format(only=sampled(few)), {**wanted.values, "most": CANDIDATES}) if few > 1 else []
+        if len(sample) < CANDIDATES:  # of what is rare a sample has not all that may be
+            found = rows(sql.format(only="true"), {**wanted.values, "most": most})
             return Largest([str(name) for name, _, _ in found], found[0][2] if found else 0)
         # Of those all streams are added up.
-        own = {"candidates": [name for name, _, _ in chosen]}
-        found = _largest(wanted, grouping, source, by, most, "s.session_id = ANY(%(candidates)s)", own)
+        values = {**wanted.values, "candidates": [name for name, _, _ in sample], "most": most}
+        found = rows(sql.format(only="s.session_id = ANY(%(candidates)s)"), values)
         return Largest([str(name) for name, _, _ in found], None, few)
-
-
-def _largest(
-    wanted: Conditions,
-    grouping: Grouping,
-    source: str,
-    by: str,
-    most: int,
-    only: str = "true",
-    own: Values | None = None,
-) -> list[tuple[Any, ...]]:
-    parts = {"name": grouping.value, "column": _COLUMNS[grouping], "source": source, "by": LARGEST[by]}
-    sql = _LARGEST.format(**parts, conditions=f"{wanted.of('s')} AND {only}")
-    return rows(sql, {**wanted.values, **(own or {}), "most": most})
 
 
 def _source(filters: Filters, grouping: Grouping, *moments: datetime) -> str:
@@ -251,7 +236,7 @@ def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: 
     if few == 1 or sum(row[2] for row in found) >= ENOUGH * few:
         return found, few
     try:
-        with briefly():
+        with limited(seconds=BRIEFLY):
             return _counts(wanted, parts, values), 1
     except SearchTooBroad:
         if sum(row[2] for row in found) >= LEAST * few:
