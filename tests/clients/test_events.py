@@ -13,8 +13,11 @@ import pytest
 from tests.clients.conftest import Between, decide
 from tests.e2e.proxied import MESSAGES, until
 from tests.e2e.test_policies import Guarded
+from tests.events.test_agui import events_of
+from tests.recordings import RECORDED_FORMATS, recorded
 
 DRIVER = Path(__file__).parent / "drivers" / "agui_node.mjs"
+VERIFIER = DRIVER.with_name("agui_verify.mjs")
 BLOCKS = "SELECT kind, name, text FROM records_block WHERE stream_id = %s ORDER BY ordinal"
 ENDED = "SELECT outcome FROM records_stream WHERE id = %s AND outcome <> ''"
 # Those that take some seconds to answer, one of them a run with the results of its tools, and those with texts,
@@ -74,6 +77,26 @@ def test_a_recorded_stream(scenario: str, between: Between, read: Read) -> None:
     assert said["types"][-1] == "RUN_FINISHED"
     assert said["messages"][0]["content"] == MESSAGES[0]["content"]
     assert told(said) == shown(between, stream)
+
+
+def test_the_events_of_all_recorded_streams_are_verified(programs: Callable[[str], Path], tmp_path: Path) -> None:
+    """And those of one that goes on behind its end are not."""
+    runs = [
+        {"name": f"{wire_format}/{file.stem}", "events": events_of(wire_format, file)[0]}
+        for wire_format in RECORDED_FORMATS
+        for file in recorded(wire_format)
+    ]
+    wrong = {"name": "wrong", "events": [*runs[0]["events"], *runs[0]["events"][1:-1]]}
+    lines = tmp_path / "runs"
+    lines.write_text("".join(f"{json.dumps(run)}\n" for run in [*runs, wrong]))
+    found = programs("node").parents[1]
+    shutil.copy(VERIFIER, found)
+    done = subprocess.run(
+        ["node", str(found / VERIFIER.name), str(lines)], capture_output=True, text=True, timeout=300, check=True
+    )
+    said = json.loads(done.stdout)
+    assert said["runs"] == len(runs) + 1
+    assert [each.partition(":")[0] for each in said["against"]] == ["wrong"], said["against"]
 
 
 @pytest.mark.parametrize(("model", "executor"), RUNNING)

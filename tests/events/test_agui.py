@@ -188,8 +188,7 @@ def test_an_event_names_its_number_on_the_wire() -> None:
 @pytest.mark.parametrize("wire_format", RECORDED_FORMATS)
 def test_recorded_streams_are_runs_that_say_what_their_blocks_do(wire_format: str) -> None:
     for file in recorded(wire_format):
-        aggregator = AGGREGATORS[wire_format]()
-        events = told(OPENED, *_facts(aggregator, file), CLOSED)
+        events, aggregator = events_of(wire_format, file)
         verify(events)
         said = messages(events)
         blocks = aggregator.state.blocks
@@ -198,6 +197,12 @@ def test_recorded_streams_are_runs_that_say_what_their_blocks_do(wire_format: st
         assert said["thoughts"] == [block.text for block in blocks if block.kind is BlockKind.THINKING], file
         calls = [[block.name, block.text] for block in blocks if block.kind is BlockKind.TOOL_CALL]
         assert sorted(said["calls"]) == sorted(calls), file
+
+
+def events_of(wire_format: str, file: Path) -> tuple[list[dict[str, Any]], Any]:
+    """A recorded stream's events, and the aggregator that has read it."""
+    aggregator = AGGREGATORS[wire_format]()
+    return told(OPENED, *_facts(aggregator, file), CLOSED), aggregator
 
 
 def _facts(aggregator: Any, file: Path) -> list[StreamEvent]:
