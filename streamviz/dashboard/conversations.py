@@ -100,8 +100,8 @@ def _requests(turns: Turns, ids: Iterable[UUID]) -> dict[UUID, RequestOutline]:
         if 0 < size <= min(_MOST_REQUEST, room):
             wanted.append(each)
             room -= size
-    found = Stream.objects.filter(pk__in=wanted).order_by().values_list("pk", "wire_format", "request")
-    return {pk: outline_of(bytes(request), WIRE_FORMATS[name]) for pk, name, request in found if name in WIRE_FORMATS}
+    found = streams.requests_of(wanted)
+    return {each: outline_of(request, WIRE_FORMATS[name]) for each, name, request in found if name in WIRE_FORMATS}
 
 
 def _asked_bytes(stream: Stream) -> int:

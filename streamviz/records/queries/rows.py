@@ -27,6 +27,14 @@ def rows(statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[
     return found
 
 
+def long_rows(statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The same for long bytes, which take half the time in the driver's binary format."""
+    connection = connections[replica.alias()]
+    connection.ensure_connection()
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        return cursor.execute(statement, values, binary=True).fetchall()
+
+
 @contextmanager
 def planned(*settings: str) -> Iterator[None]:
     """Postgres plans and runs what is asked within under these settings, such as `enable_seqscan = off`."""

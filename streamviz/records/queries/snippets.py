@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from streamviz.records.models import Block, Stream
+from streamviz.records.models import Block
 from streamviz.records.queries.rows import limited, rows
+from streamviz.records.queries.streams import requests_of
 from streamviz.records.request_words import MOST_CHARACTERS, RequestText, Words
 
 _BEFORE, _AFTER = 50, 130
@@ -48,10 +49,9 @@ def snippets(text: str, stream_ids: Iterable[UUID]) -> dict[UUID, Snippet]:
     with limited():
         ordinals = dict(rows(_BLOCKS, {"ids": ids, "text": text.replace("\x00", " ")}))
     found = {each.stream_id: each for each in _in_blocks(wanted, ordinals)}
-    others = Stream.objects.filter(pk__in=[each for each in ids if each not in ordinals])
-    for stream in others.only("request", "wire_format").order_by():
-        if (snippet := _in_request(wanted, stream)) is not None:
-            found[stream.pk] = snippet
+    for stream_id, wire_format, request in requests_of(each for each in ids if each not in ordinals):
+        if (snippet := _in_request(wanted, stream_id, RequestText(request, wire_format))) is not None:
+            found[stream_id] = snippet
     return found
 
 
@@ -64,10 +64,10 @@ def _in_blocks(wanted: re.Pattern[str], ordinals: dict[UUID, int]) -> Iterator[S
             yield Snippet(block.stream_id, block.ordinal, whose, pieces or [Piece(block.name, True)])
 
 
-def _in_request(wanted: re.Pattern[str], stream: Stream) -> Snippet | None:
-    for words in _texts(RequestText(bytes(stream.request), stream.wire_format)):
+def _in_request(wanted: re.Pattern[str], stream_id: UUID, request: RequestText) -> Snippet | None:
+    for words in _texts(request):
         if pieces := pieces_of(wanted, words.text[:MOST_CHARACTERS]):
-            return Snippet(stream.pk, None, words.whose or "request", pieces)
+            return Snippet(stream_id, None, words.whose or "request", pieces)
     return None
 
 

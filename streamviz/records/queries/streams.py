@@ -1,7 +1,7 @@
 """Streams of the record as pages show them: each in the entries that it was stored from."""
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from django.db.models import Prefetch, QuerySet
 from django.db.models.functions import Right
@@ -11,7 +11,7 @@ from streamviz.records.entries import NO_TIMES, Given, StreamEntries, Times
 from streamviz.records.ids import ALL, Span
 from streamviz.records.models import Block, Session, Stream
 from streamviz.records.moments import as_microseconds
-from streamviz.records.queries.rows import rows
+from streamviz.records.queries.rows import long_rows, rows
 from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, VerdictRecord
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
 
@@ -27,6 +27,8 @@ ORDER BY run.stream_id, run.first_seq
 # The same of one stream.
 _RECEIVED = "SELECT first_at, offsets FROM records_upstreamrun WHERE stream_id = %(id)s ORDER BY first_seq"
 _HANDED_ON = "SELECT first_at, offsets, first_seq FROM records_clientrun WHERE stream_id = %(id)s ORDER BY first_frame"
+
+_REQUESTS = "SELECT id, wire_format, request FROM records_stream WHERE id = ANY(%(ids)s)"
 
 # The rest is dear to read, or told otherwise.
 _opened = OPENED.reader("request")
@@ -83,6 +85,12 @@ def outline_of(
     # The annotation of `outlines`, which the model does not know of.
     found = [told.get(block.ordinal, vars(block)["ending"]) for block in stream.blocks.all()]
     return _entries(stream, found, Times(received_at))
+
+
+def requests_of(ids: Iterable[uuid.UUID]) -> list[tuple[uuid.UUID, str, bytes]]:
+    """What these streams asked for, each with its id and wire format, in any order; empty where that was not kept."""
+    found: list[tuple[uuid.UUID, str, bytes]] = long_rows(_REQUESTS, {"ids": list(ids)})
+    return found
 
 
 def newest(most: int, ending: int) -> list[StreamEntries]:
