@@ -69,6 +69,8 @@ class Conversations:
         self._known: OrderedDict[UUID, Known] = OrderedDict()
         self._running: dict[UUID, Known] = {}
         self._by_mark: dict[int, list[Known]] = {}
+        # Of those that failed, by what they asked: most requests look for one, and find none.
+        self._failed: dict[int, list[Known]] = {}
         self._in_session: OrderedDict[UUID, list[UUID]] = OrderedDict()
         self._on_connection: dict[tuple[str, int], list[Known]] = {}
 
@@ -132,6 +134,7 @@ class Conversations:
         one.has_failed = stream.outcome in FAILED
         if one.has_failed:
             self._count(one, -1)
+            _put(one, one.marks.requests, self._failed)
         self._leave(one, _marks_of(one, stream.state, head, stream.context.instead))
         return one.left
 
@@ -156,14 +159,14 @@ class Conversations:
         self._running.pop(id, None)
         for mark in one.left:
             _take_out(one, mark, self._by_mark)
+        if one.has_failed:
+            for mark in one.marks.requests:
+                _take_out(one, mark, self._failed)
         _take_out(one, (one.client, one.port), self._on_connection)
 
     def _leave(self, one: Known, marks: Iterable[int]) -> None:
         left = few([*one.left, *marks], MOST_LEFT)
-        for mark in left[len(one.left) :]:
-            alike = self._by_mark.setdefault(mark, [])
-            alike.append(one)
-            del alike[:-_MOST_ALIKE]
+        _put(one, left[len(one.left) :], self._by_mark)
         one.left = left
 
     def _candidates(self, mark: int) -> Iterable[Candidate]:
@@ -173,7 +176,7 @@ class Conversations:
         """The same request, where it failed just now: in the session that the client names, or on its connection. Of
         another model there it has to go on from something: many models are asked the same to begin with."""
         for mark in one.marks.requests:
-            failed = [each for each in self._by_mark.get(mark, ()) if each.has_failed and not each.is_retried]
+            failed = [each for each in self._failed.get(mark, ()) if not each.is_retried]
             is_same = mark == one.marks.requests[0]
             if session is None:
                 here = [each for each in failed if (each.port, each.client) == (one.port, one.client)]
@@ -204,6 +207,13 @@ class Conversations:
                 return
             parent.is_retried = number > 0
             one = parent
+
+
+def _put(one: Known, marks: Iterable[int], lists: dict[int, list[Known]]) -> None:
+    for mark in marks:
+        alike = lists.setdefault(mark, [])
+        alike.append(one)
+        del alike[:-_MOST_ALIKE]
 
 
 def _take_out(one: Known, key: Key, lists: dict[Key, list[Known]]) -> None:
