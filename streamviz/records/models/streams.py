@@ -19,6 +19,8 @@ from streamviz.records.ids import ALL, Span, between, uuid7
 from streamviz.records.models.access import ApiKey
 from streamviz.records.models.policies import MODES, PolicyVersion
 
+# Why most answers end, in the words of the wire formats. Those that end otherwise have an index.
+USUAL_ENDS = ("", "stop", "end_turn", "tool_calls", "tool_use", "completed", "STOP")
 OUTCOMES = [(each.value, each.name.replace("_", " ").title()) for each in Outcome]
 
 
@@ -178,6 +180,11 @@ class Stream(models.Model):
                 name="stream_that_failed",
             ),
             models.Index(fields=["requested_at"], condition=~models.Q(not_run=[]), name="stream_not_run"),
+            models.Index(
+                fields=["finish_reason", "-requested_at", "-id"],
+                condition=~models.Q(finish_reason__in=USUAL_ENDS),
+                name="stream_unusual_end",
+            ),
             models.Index(fields=["cost", "requested_at"], condition=models.Q(cost__gte=0.05), name="stream_costly"),
             models.Index(fields=["parent"], condition=models.Q(parent__isnull=False), name="stream_of_parent"),
             GinIndex(fields=["marks"], fastupdate=False, condition=~models.Q(marks=[]), name="stream_by_mark"),

@@ -3,12 +3,25 @@
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from streamviz.records.models import Outcome
 from streamviz.records.queries.filters import Conditions, Filters, Values, conditions
 from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import BRIEFLY, SearchTooBroad, limited, planned, rows
-from streamviz.records.queries.sources import HALF_HOUR, HALF_HOURS, ORIGIN, STREAMS, has_half_hours, one_in, sampled
+from streamviz.records.queries.sources import (
+    HALF_HOUR,
+    HALF_HOURS,
+    ORIGIN,
+    STREAMS,
+    WHOLE_INDEX,
+    has_half_hours,
+    is_in_index,
+    one_in,
+    one_in_index,
+    sample_of,
+    sampled,
+)
 
 
 class Grouping(StrEnum):
@@ -124,6 +137,12 @@ GROUP BY 1 HAVING sum(streams) > 0 ORDER BY sum({by}) DESC NULLS LAST, 1 LIMIT %
 """
 # What groups may be the largest by, and its column.
 LARGEST = {"streams": "streams", "tokens": "tokens", "cost": "cost"}
+# Indexes stream_sampled and stream_sampled_less. The same by streams that are not added up to more than that.
+_SEEM_LARGEST = """
+SELECT session_id FROM records_stream AS s WHERE {conditions} AND {only}
+GROUP BY 1 ORDER BY {by} DESC NULLS LAST, 1 LIMIT %(most)s
+"""
+_SEEMING = {"streams": "count(*)", "tokens": "sum(output_tokens)", "cost": "sum(cost)"}
 _STREAMS = "SELECT coalesce(sum(streams), 0) FROM {source} AS s WHERE {conditions}"
 # Index stream_sampled, or stream_newest.
 _TIMES = """
@@ -148,13 +167,13 @@ GROUP BY GROUPING SETS ({together})
 _NO_TIMES = (None,) * 8
 _TOGETHER = (None, None)
 _MICROSECOND = timedelta(microseconds=1)
-# So many of a sample tell how many there are in all, give or take a tenth.
-ENOUGH = 500
+# So many of a sample tell how many there are in all, give or take a seventh.
+ENOUGH = 200
 # Fewer of a sample say nothing.
 LEAST = 20
 # Of more streams than that not all are added up to tell which sessions are the largest: only those of the sessions, so
-# many, that seem to be by a sample so many times as large as others.
-MOST_ADDED_UP, CANDIDATES, LARGER = 500_000, 300, 16
+# many, that seem to be by a sample.
+MOST_ADDED_UP, CANDIDATES = 500_000, 300
 # Looking at what a stream is made of takes as long as so many others do.
 COSTLY = 2
 # Postgres takes each time for a group of its own, and would sort all streams rather than add them up at once.
@@ -179,6 +198,7 @@ def by_time(
         "group": grouping.value,
         "column": _COLUMNS[grouping],
         "source": _source(filters, grouping, origin, origin + step),
+        "time": conditions(Filters(since=filters.since, until=filters.until)).of("s"),
     }
     with planned(*_PLANNED):
         wanted = wanted_streams(filters)
@@ -186,7 +206,7 @@ def by_time(
         counts, counted = (
             _about(filters, wanted, parts, values) if may_estimate else (_counts(wanted, parts, values), 1)
         )
-        timed = one_in(sum(row[2] for row in counts))
+        timed = one_in(_number(counts))
         times = _times(wanted, parts, values, timed) if has_times else {}
     buckets = [Bucket(row[0], str(row[1]), *row[2:], *times.get(row[:2], _NO_TIMES)) for row in counts]
     is_one = bool(buckets) and grouping is Grouping.NOTHING
@@ -207,19 +227,34 @@ def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams"
     """The groups that have most of one of LARGEST."""
     with planned(*_PLANNED):
         wanted = wanted_streams(filters)
-        source = _source(filters, grouping)
-        parts = {"name": grouping.value, "column": _COLUMNS[grouping], "source": source, "by": LARGEST[by]}
-        sql = _LARGEST.format(**parts, conditions=f"{wanted.of('s')} AND {{only}}")
-        streams = _streams_in(filters) if grouping is Grouping.SESSION else 0
-        few = one_in(streams // LARGER) if streams > MOST_ADDED_UP else 1
-        sample = rows(sql.format(only=sampled(few)), {**wanted.values, "most": CANDIDATES}) if few > 1 else []
-        if len(sample) < CANDIDATES:  # of what is rare a sample has not all that may be
-            found = rows(sql.format(only="true"), {**wanted.values, "most": most})
-            return Largest([str(name) for name, _, _ in found], found[0][2] if found else 0)
-        # Of those all streams are added up.
-        values = {**wanted.values, "candidates": [name for name, _, _ in sample], "most": most}
-        found = rows(sql.format(only="s.session_id = ANY(%(candidates)s)"), values)
-        return Largest([str(name) for name, _, _ in found], None, few)
+        if grouping is Grouping.SESSION and (streams := _streams_in(filters)) > MOST_ADDED_UP:
+            few = one_in_index(streams)
+            of_some = {"conditions": wanted.of("s"), "only": sampled(few), "by": _SEEMING[by]}
+            values = {**wanted.values, "most": CANDIDATES}
+            candidates = [name for (name,) in rows(_SEEM_LARGEST.format(**of_some), values)]
+            if len(candidates) == CANDIDATES:  # of what is rare a sample has not all that may be
+                found = _largest(filters, wanted, grouping, most, by, candidates)
+                return Largest([str(name) for name, _, _ in found], None, few)
+        found = _largest(filters, wanted, grouping, most, by)
+        return Largest([str(name) for name, _, _ in found], found[0][2] if found else 0)
+
+
+def _largest(
+    filters: Filters, wanted: Conditions, grouping: Grouping, most: int, by: str, candidates: list[UUID] | None = None
+) -> _Counts:
+    """The names of the largest, their streams, and of how many groups; those of the `candidates` alone if given."""
+    parts = {
+        "name": grouping.value,
+        "column": _COLUMNS[grouping],
+        "source": _source(filters, grouping),
+        "conditions": wanted.of("s"),
+        "by": LARGEST[by],
+    }
+    values = {**wanted.values, "most": most}
+    if candidates is not None:
+        parts["conditions"] += " AND s.session_id = ANY(%(candidates)s)"
+        values["candidates"] = candidates
+    return rows(_LARGEST.format(**parts), values)
 
 
 def _source(filters: Filters, grouping: Grouping, *moments: datetime) -> str:
@@ -233,15 +268,19 @@ def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: 
     looked_at = COSTLY if wanted.is_costly else 1
     few = 1 if parts["source"] == HALF_HOURS else one_in(looked_at * _streams_in(filters))
     found = _counts(wanted, parts, values, few)
-    if few == 1 or sum(row[2] for row in found) >= ENOUGH * few:
-        return found, few
     try:
-        with limited(seconds=BRIEFLY):
-            return _counts(wanted, parts, values), 1
+        for more in (WHOLE_INDEX, 1):
+            if more < few and _number(found) < ENOUGH * few:
+                with limited(seconds=BRIEFLY):
+                    found, few = _counts(wanted, parts, values, more), more
     except SearchTooBroad:
-        if sum(row[2] for row in found) >= LEAST * few:
-            return found, few
-    return _counts(wanted, parts, values), 1
+        if _number(found) < LEAST * few:
+            return _counts(wanted, parts, values), 1
+    return found, few
+
+
+def _number(counts: _Counts) -> int:
+    return sum(row[2] for row in counts)
 
 
 def _streams_in(filters: Filters) -> int:
@@ -254,8 +293,9 @@ def _streams_in(filters: Filters) -> int:
 
 def _counts(wanted: Conditions, parts: dict[str, str], values: Values, few: int = 1) -> _Counts:
     """The beginnings of buckets, in their order, from one stream in `few`, which stands for all of them."""
-    where = wanted.of("s") if few == 1 else f"{sampled(few)} AND {wanted.of_each('s')}"
-    found = rows(_COUNTS.format(**parts, outcomes=_BY_OUTCOME, conditions=where), values)
+    where = wanted.of("s") if few == 1 else wanted.of_each("s")
+    known = parts if few == 1 else parts | {"source": sample_of(few, parts["time"], has_all=is_in_index(values))}
+    found = rows(_COUNTS.format(**known, outcomes=_BY_OUTCOME, conditions=where), values)
     return found if few == 1 else [(*row[:2], *(each and each * few for each in row[2:])) for row in found]
 
 

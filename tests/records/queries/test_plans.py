@@ -127,6 +127,13 @@ def test_no_session_waits_until_a_common_word_is_found_in_all(stream: Stream, mo
     assert scanned(lambda: session_page(Filters(text="look"), None, 50), re.compile("Anti Join")) == set()
 
 
+def test_an_unusual_end_has_an_index_of_its_own(stream: Stream) -> None:
+    unusual, usual = (Filters(finish_reasons=(each,)) for each in ("length", "stop"))
+    own = re.compile("finish_reason_requested_at|stream_unusual_end")
+    assert scanned(lambda: session_page(unusual, None, 50), own)
+    assert not scanned(lambda: session_page(usual, None, 50), own)
+
+
 def test_whether_a_word_is_common_is_told_by_some_streams_alone(stream: Stream) -> None:
     """What Postgres hashes for that it finds first: all matches of the record."""
     assert scanned(lambda: session_page(Filters(text="look"), None, 50), re.compile("hashed SubPlan")) == set()

@@ -119,6 +119,41 @@ def test_what_is_common_is_estimated_and_what_is_rare_is_counted(query: Query, m
     assert by_time(Filters(), HOUR, may_estimate=True).buckets[0].streams == 11
 
 
+def test_of_what_few_of_a_sample_have_more_are_looked_at(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "one_in", lambda streams: 256)
+    monkeypatch.setattr(statistics, "WHOLE_INDEX", 16)
+    monkeypatch.setattr(statistics, "ENOUGH", 2)
+    # One of these is in a sample of one in 256, two in one of one in 16.
+    store(*(story(NOW, number=8 * n) for n in range(11)))
+    found = by_time(Filters(least_cost=0), HOUR, has_times=False, may_estimate=True)
+    assert (found.counted, found.buckets[0].streams) == (16, 32)
+    monkeypatch.setattr(statistics, "ENOUGH", 3)
+    found = by_time(Filters(least_cost=0), HOUR, has_times=False, may_estimate=True)
+    assert (found.counted, found.buckets[0].streams) == (1, 11)
+
+
+def test_what_takes_too_long_to_count_is_estimated_from_few(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    slowly = "FROM (SELECT pg_sleep(0.15)) AS nap, {source}"
+    monkeypatch.setattr(statistics, "_COUNTS", statistics._COUNTS.replace("FROM {source}", slowly))
+    monkeypatch.setattr(sources, "SAMPLE", 10)
+    monkeypatch.setattr(statistics, "ENOUGH", 3)
+    monkeypatch.setattr(statistics, "LEAST", 2)
+    store(*(story(NOW, number=8 * n) for n in range(11)))
+    found = by_time(Filters(least_cost=0), HOUR, has_times=False, may_estimate=True)
+    assert (found.counted, found.buckets[0].streams) == (16, 32)
+    monkeypatch.setattr(statistics, "LEAST", 3)
+    found = by_time(Filters(least_cost=0), HOUR, has_times=False, may_estimate=True)
+    assert (found.counted, found.buckets[0].streams) == (1, 11)
+
+
+def test_what_the_index_of_samples_has_not_is_estimated_too(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "SAMPLE", 10)
+    monkeypatch.setattr(statistics, "ENOUGH", 1)
+    store(*(story(NOW, number=8 * n, finish_reason="length" if n else "stop") for n in range(11)))
+    found = by_time(Filters(finish_reasons=("length",)), HOUR, has_times=False, may_estimate=True)
+    assert (found.counted, found.buckets[0].streams) == (16, 16)
+
+
 def test_a_common_word_is_estimated_where_enough_of_the_sample_have_it(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
