@@ -2,6 +2,10 @@
 
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamviz.faults import Fault
 
 
 def main() -> None:
@@ -19,22 +23,30 @@ def main() -> None:
 def _run() -> None:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
-    from psycopg import OperationalError
 
-    from streamviz.faults import Fault
+    from streamviz.faults import Fault, Refused, end_with
 
     try:
         execute_from_command_line(sys.argv)
-    except (ImproperlyConfigured, Fault) as error:
-        sys.exit(f"streamviz: {error}")
+    except ImproperlyConfigured as error:
+        end_with(Refused(error))
+    except Fault as fault:
+        end_with(fault)
     except Exception as error:
-        # Django's has the driver's as its cause. One that Postgres itself did not send is of a connection.
-        cause = error.__cause__ or error
-        if not isinstance(cause, OperationalError) or cause.sqlstate:
+        if (found := _of_the_database(error)) is None:
             raise
-        from streamviz.ops.checks import no_database
+        end_with(found)
 
-        sys.exit(f"streamviz: {no_database(cause)}")
+
+def _of_the_database(error: Exception) -> "Fault | None":
+    from psycopg import Error
+
+    cause = error.__cause__ or error  # Django's has the driver's as its cause
+    if not isinstance(cause, Error):
+        return None
+    from streamviz.ops.checks import fault_of
+
+    return fault_of(cause)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from streamviz import environment
+from streamviz.faults import Refused
 from streamviz.ops.children import STOP_SECONDS
 from streamviz.upstream.providers import PROVIDERS
 from tests.conftest import missing
@@ -103,6 +104,10 @@ def test_systemd_takes_its_unit(tmp_path: Path) -> None:
     unit.write_text((DEPLOY / "streamviz.service").read_text().replace("/opt/streamviz/bin/streamviz", "/bin/true"))
     verified = subprocess.run([program("systemd-analyze"), "verify", unit], capture_output=True, text=True)
     assert (verified.returncode, verified.stderr) == (0, "")
+
+
+def test_systemd_does_not_start_what_refuses_a_setting_again() -> None:
+    assert f"RestartPreventExitStatus={Refused.status}\n" in (DEPLOY / "streamviz.service").read_text()
 
 
 def test_what_is_set_are_settings() -> None:

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from streamviz import descriptors, figures
-from streamviz.faults import Fault
+from streamviz.faults import Fault, end_with
 from streamviz.ops import checks, workers
 
 
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             else:
                 serve()
         except Fault as fault:
-            sys.exit(f"streamviz: {fault}")
+            end_with(fault)
 
 
 def serve() -> None:
