@@ -149,10 +149,7 @@ def hears(one: psycopg.Connection, other: psycopg.Connection) -> bool:
 
 def require_password_if_public() -> None:
     """Refused when other machines can reach the server and no administrator has a password to keep them out."""
-    if not settings.PUBLIC:
-        return
-    administrators = User.objects.filter(is_superuser=True, is_active=True)
-    if not any(user.has_usable_password() for user in administrators):
+    if settings.PUBLIC and not has_administrators_password():
         # The embedded Postgres ends with this start, and there would be no database to run a command on.
         command = f"Run `{COMMAND} createsuperuser`, or `changepassword` with the administrator's name. Or start"
         raise Refused(
@@ -160,6 +157,12 @@ def require_password_if_public() -> None:
             f"{'Start' if settings.EMBEDDED_POSTGRES else command} once without HOST, sign in with the link, and set "
             "it on the Account page."
         )
+
+
+def has_administrators_password() -> bool:
+    """Whether any administrator has a password to sign in with."""
+    administrators = User.objects.filter(is_superuser=True, is_active=True)
+    return any(user.has_usable_password() for user in administrators)
 
 
 def require_database_password_if_public() -> None:
