@@ -6,7 +6,7 @@ For whoever asks from this machine itself, or with METRICS_TOKEN.
 import asyncio
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 
 from django.conf import settings
@@ -14,6 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from streamviz import figures
 from streamviz.asgi_types import Message, Send
+from streamviz.live.fleet import responding
 from streamviz.live.publisher import publisher
 from streamviz.live.subscriber import Subscriber
 from streamviz.proxy import metrics
@@ -55,12 +56,29 @@ async def application(scope: Message, send: Send) -> None:
 
 def exposition() -> bytes:
     """What processes count, and how the journal is just now, in Prometheus' text format. Reads files."""
-    return (figures.exposition() + "".join(_journal())).encode()
+    return (figures.exposition() + "".join(_lines((*_journal(), *_servers())))).encode()
 
 
-def _journal() -> Iterator[str]:
+_Gauge = tuple[str, str, float]
+
+
+def _lines(gauges: Iterable[_Gauge]) -> Iterator[str]:
+    for name, says, value in gauges:
+        name = f"streamviz_{name}"
+        yield f"# HELP {name} {says}\n# TYPE {name} gauge\n{name} {float(value)!r}\n"
+
+
+def _servers() -> Iterator[_Gauge]:
+    """A server that stands still counts as a process; who waits for its answer must be told by another."""
+    itself = publisher.itself()
+    own = [] if itself is None else [each for each in publisher.members() if each.machine == itself.machine]
+    yield "servers_responding", "Servers of this machine that the one that is asked hears", len(responding(own))
+    yield "servers_wanted", "Servers that this machine is to have", settings.WORKERS
+
+
+def _journal() -> tuple[_Gauge, ...]:
     found = backlog(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
-    for name, says, value in (
+    return (
         ("journal_bytes", "What waits for Postgres in this machine's journals", found.size),
         ("journal_waits_seconds", "For how long something has waited that nobody has read", found.waits),
         ("journal_full", "Whether there is no room for new streams", bool(found.full)),
@@ -69,9 +87,7 @@ def _journal() -> Iterator[str]:
         ("writer_running", "Whether anybody moves the journals into Postgres", found.is_moved),
         ("writer_lag_seconds", "For how long the writer has not had everything read", _lag(found)),
         ("writer_failing", "Whether Postgres cannot be written to", bool(found.trouble)),
-    ):
-        name = f"streamviz_{name}"
-        yield f"# HELP {name} {says}\n# TYPE {name} gauge\n{name} {float(value)!r}\n"
+    )
 
 
 def _lag(found: Backlog) -> float:

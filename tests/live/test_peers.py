@@ -13,6 +13,7 @@ from streamviz.core.verdicts import Decision
 from streamviz.live import actions
 from streamviz.live import peers as peers_module
 from streamviz.live.feed import now_us
+from streamviz.live.fleet import machines_of, responding
 from streamviz.live.pace import Pace
 from tests.core.support import delta
 from tests.live.test_fleet import member
@@ -210,4 +211,6 @@ async def test_what_a_worker_tells_of_itself_is_heard_and_forgotten(
     assert [each.pid for each in here.publisher.members()] == [3, 4]
     await there.peers.stop()
     forgetful()
-    await until(lambda: [each.pid for each in here.publisher.members()] == [3])
+    await until(lambda: [each.pid for each in responding(here.publisher.members())] == [3])
+    [machine] = machines_of(here.publisher.members())  # which has all servers that it is to have
+    assert [each.pid for each in machine.members] == [3]
