@@ -23,7 +23,7 @@ from streamviz.live.publisher import publisher
 from streamviz.proxy.worker import worker
 from streamviz.records import replica
 from streamviz.records.backlog import backlog
-from streamviz.serving.metrics import WHO_MAY_READ, may_read
+from streamviz.serving.metrics import may_read, who_may_read
 
 # A probe waits no longer for what is only told.
 SECONDS = 2.0
@@ -36,7 +36,7 @@ async def application(scope: HTTPScope, send: ASGISendCallable) -> None:
     found: JsonObject = {"process": OK}
     status = 200
     if "verbose" in parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True):
-        status, found = await _everything() if may_read(scope) else (403, {"error": WHO_MAY_READ})
+        status, found = await _everything() if may_read(scope) else (403, {"error": who_may_read()})
     elif scope["path"] == "/readyz":
         status, found = _judged(await _facts())
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]

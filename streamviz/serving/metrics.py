@@ -20,8 +20,6 @@ from streamviz.live.subscriber import Subscriber
 from streamviz.proxy import metrics
 from streamviz.records.backlog import Backlog, backlog
 
-WHO_MAY_READ = "Ask from this machine, or with METRICS_TOKEN as a bearer token."
-
 _left_out = figures.counter("live_updates_left_out", "Updates that slow browsers were not sent")
 _watchers = figures.gauge("live_watchers", "Browsers' websockets")
 _others_away = figures.worst("others_away", "Whether other servers cannot be reached")
@@ -48,7 +46,7 @@ async def application(scope: Message, send: Send) -> None:
         look()
         status, body, kind = 200, await asyncio.to_thread(exposition), CONTENT_TYPE_LATEST
     else:
-        status, body, kind = 403, f"{WHO_MAY_READ}\n".encode(), "text/plain"
+        status, body, kind = 403, f"{who_may_read()}\n".encode(), "text/plain"
     headers = [(b"content-type", kind.encode()), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
@@ -105,6 +103,15 @@ def may_read(scope: Message) -> bool:
     is_direct = not settings.TRUSTED_PROXIES and not {b"x-forwarded-for", b"forwarded"} & headers.keys()
     host = re.sub(r":\d+$", "", headers.get(b"host", b"").decode("latin-1"))
     return is_direct and host in settings.LOOPBACK_NAMES and _is_loopback(scope)
+
+
+def who_may_read() -> str:
+    """What to tell who may not."""
+    if settings.METRICS_TOKEN:
+        return "Send METRICS_TOKEN as a bearer token."
+    if settings.TRUSTED_PROXIES:
+        return "Set METRICS_TOKEN, and send it as a bearer token."
+    return "Ask from this machine, or set METRICS_TOKEN and send it as a bearer token."
 
 
 def _is_loopback(scope: Message) -> bool:
