@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -143,14 +144,30 @@ def secret(name: str, least: int) -> str:
 def refuse_misspelt() -> None:
     """Raises ImproperlyConfigured for a variable whose name is almost a setting's that is not set, not even to nothing.
     To be called once all settings are read."""
-    ours = {name for name in _asked if not name.startswith(SHARED_PREFIXES)}
-    for name in sorted(os.environ.keys() - _asked - FOREIGN):
-        meant = _meant(name, ours)
-        if meant and meant not in os.environ:
+    for name, meant in _near_names():
+        if meant not in os.environ:
             raise ImproperlyConfigured(
                 f"{name} is not a setting; {meant} is. Rename it, or set {meant} too, perhaps empty, where {name} is "
                 "another program's."
             )
+
+
+def misspelt_beside() -> list[str]:
+    """A line for each variable whose name is almost that of a setting which is set as well. It may be another
+    program's, so it is not refused; who set the setting to nothing has said that it is."""
+    return [
+        f"{name} is not a setting, and does nothing; {meant} is, and is set."
+        for name, meant in _near_names()
+        if os.environ.get(meant, "").strip()
+    ]
+
+
+def _near_names() -> Iterator[tuple[str, str]]:
+    """Variables whose name is almost a setting's, each with that setting's."""
+    ours = {name for name in _asked if not name.startswith(SHARED_PREFIXES)}
+    for name in sorted(os.environ.keys() - _asked - FOREIGN):
+        if meant := _meant(name, ours):
+            yield name, meant
 
 
 def _meant(name: str, settings: set[str]) -> str | None:

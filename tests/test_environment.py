@@ -139,6 +139,20 @@ def test_a_misspelt_setting_is_refused_unless_the_right_one_is_set(monkeypatch: 
     environment.refuse_misspelt()
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"), [("TRUSTED_PROXY", "TRUSTED_PROXIES"), ("WORKER", "WORKERS"), ("STREAMVIZ_PORT", "PORT")]
+)
+def test_what_is_misspelt_beside_the_right_one_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, name: str, meant: str
+) -> None:
+    monkeypatch.setenv(name, "3")
+    monkeypatch.setenv(meant, "2")
+    environment.refuse_misspelt()
+    assert environment.misspelt_beside() == [f"{name} is not a setting, and does nothing; {meant} is, and is set."]
+    monkeypatch.setenv(meant, "")  # as is said where the other is another program's
+    assert environment.misspelt_beside() == []
+
+
 def test_variables_of_other_programs_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in FOREIGN:
         monkeypatch.setenv(name, "1")
