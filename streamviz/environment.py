@@ -244,9 +244,14 @@ def data_home() -> Path:
 
 def kept_secret(path: Path) -> str:
     """A secret made once and kept in a file that only its owner can read. Raises ImproperlyConfigured where the folder
-    cannot be written to."""
+    cannot be written to, or where root would make the file in a folder of somebody who could then not read it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() == 0 and path.parent.stat().st_uid != 0 and not path.exists():
+            raise ImproperlyConfigured(
+                f"VAR_DIR={path.parent} belongs to another user, who could not read what root makes there. Run this as "
+                "that user, and with its settings."
+            )
         return made_once(path, lambda: secrets.token_urlsafe(50)).strip()
     except OSError as error:
         raise ImproperlyConfigured(f"VAR_DIR={path.parent} cannot be used: {error.strerror}.") from None
