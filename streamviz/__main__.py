@@ -4,6 +4,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from streamviz.version import version
+
 if TYPE_CHECKING:
     from streamviz.faults import Fault
 
@@ -11,6 +13,9 @@ if TYPE_CHECKING:
 def main() -> None:
     """Hand the command line to Django; what a person can put right is said in one line, without a traceback."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
+    if sys.argv[1:] == ["--version"]:
+        print(f"streamviz {version()}")
+        return
     try:
         _run()
     except ModuleNotFoundError as error:

@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from streamviz.version import version
 from tests.services import ROOT, clean_environment, fresh_database
 
 SHOW = """
@@ -141,6 +142,10 @@ def test_a_database_that_cannot_be_reached_is_one_line_for_every_command(tmp_pat
     [line] = refused.stderr.splitlines()
     assert line.startswith("streamviz: Cannot use the database at 127.0.0.1:1/records: ")
     assert "hunter2" not in line
+
+
+def test_the_version_is_ours() -> None:
+    assert run(["manage.py", "--version"]).stdout == f"streamviz {version()}\n"
 
 
 def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
