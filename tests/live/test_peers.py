@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from channels.layers import InMemoryChannelLayer
+from django.conf import LazySettings
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from streamviz.core.verdicts import Decision
@@ -169,9 +170,10 @@ class Redis(InMemoryChannelLayer):
 
 
 async def test_without_redis_a_worker_shows_its_own_streams_and_joins_the_others_later(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, settings: LazySettings
 ) -> None:
     monkeypatch.setattr(peers_module, "REMIND_SECONDS", 0.1)
+    settings.REDIS_URL = "redis://elsewhere"
     layer = Redis()
     here, there = Worker(layer), Worker(layer)
     for worker in (here, there):
@@ -189,7 +191,7 @@ async def test_without_redis_a_worker_shows_its_own_streams_and_joins_the_others
     for _ in range(3):
         layer.is_away = True
         await here.peers._tell_counts()
-    assert caplog.text.count("cannot be reached: ") == 2  # by each of the two workers, once a minute
+    assert caplog.text.count("cannot be reached through Redis: ") == 2  # by each of the two workers, once a minute
     for worker in (here, there):
         await worker.peers.stop()
 
