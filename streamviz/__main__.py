@@ -2,11 +2,20 @@
 
 import os
 import sys
+from typing import TYPE_CHECKING
+
+from streamviz.version import version
+
+if TYPE_CHECKING:
+    from streamviz.faults import Fault
 
 
 def main() -> None:
     """Hand the command line to Django; what a person can put right is said in one line, without a traceback."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "streamviz.settings")
+    if sys.argv[1:] == ["--version"]:
+        print(f"streamviz {version()}")
+        return
     try:
         _run()
     except ModuleNotFoundError as error:
@@ -19,22 +28,30 @@ def main() -> None:
 def _run() -> None:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
-    from psycopg import OperationalError
 
-    from streamviz.faults import Fault
+    from streamviz.faults import Fault, Refused, end_with
 
     try:
         execute_from_command_line(sys.argv)
-    except (ImproperlyConfigured, Fault) as error:
-        sys.exit(f"streamviz: {error}")
+    except ImproperlyConfigured as error:
+        end_with(Refused(error))
+    except Fault as fault:
+        end_with(fault)
     except Exception as error:
-        # Django's has the driver's as its cause. One that Postgres itself did not send is of a connection.
-        cause = error.__cause__ or error
-        if not isinstance(cause, OperationalError) or cause.sqlstate:
+        if (found := _of_the_database(error)) is None:
             raise
-        from streamviz.ops.checks import no_database
+        end_with(found)
 
-        sys.exit(f"streamviz: {no_database(cause)}")
+
+def _of_the_database(error: Exception) -> "Fault | None":
+    from psycopg import Error
+
+    cause = error.__cause__ or error  # Django's has the driver's as its cause
+    if not isinstance(cause, Error):
+        return None
+    from streamviz.ops.checks import fault_of
+
+    return fault_of(cause)
 
 
 if __name__ == "__main__":

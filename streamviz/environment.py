@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -143,14 +144,30 @@ def secret(name: str, least: int) -> str:
 def refuse_misspelt() -> None:
     """Raises ImproperlyConfigured for a variable whose name is almost a setting's that is not set, not even to nothing.
     To be called once all settings are read."""
-    ours = {name for name in _asked if not name.startswith(SHARED_PREFIXES)}
-    for name in sorted(os.environ.keys() - _asked - FOREIGN):
-        meant = _meant(name, ours)
-        if meant and meant not in os.environ:
+    for name, meant in _near_names():
+        if meant not in os.environ:
             raise ImproperlyConfigured(
                 f"{name} is not a setting; {meant} is. Rename it, or set {meant} too, perhaps empty, where {name} is "
                 "another program's."
             )
+
+
+def misspelt_beside() -> list[str]:
+    """A line for each variable whose name is almost that of a setting which is set as well. It may be another
+    program's, so it is not refused; who set the setting to nothing has said that it is."""
+    return [
+        f"{name} is not a setting, and does nothing; {meant} is, and is set."
+        for name, meant in _near_names()
+        if os.environ.get(meant, "").strip()
+    ]
+
+
+def _near_names() -> Iterator[tuple[str, str]]:
+    """Variables whose name is almost a setting's, each with that setting's."""
+    ours = {name for name in _asked if not name.startswith(SHARED_PREFIXES)}
+    for name in sorted(os.environ.keys() - _asked - FOREIGN):
+        if meant := _meant(name, ours):
+            yield name, meant
 
 
 def _meant(name: str, settings: set[str]) -> str | None:
@@ -227,9 +244,14 @@ def data_home() -> Path:
 
 def kept_secret(path: Path) -> str:
     """A secret made once and kept in a file that only its owner can read. Raises ImproperlyConfigured where the folder
-    cannot be written to."""
+    cannot be written to, or where root would make the file in a folder of somebody who could then not read it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() == 0 and path.parent.stat().st_uid != 0 and not path.exists():
+            raise ImproperlyConfigured(
+                f"VAR_DIR={path.parent} belongs to another user, who could not read what root makes there. Run this as "
+                "that user, and with its settings."
+            )
         return made_once(path, lambda: secrets.token_urlsafe(50)).strip()
     except OSError as error:
         raise ImproperlyConfigured(f"VAR_DIR={path.parent} cannot be used: {error.strerror}.") from None

@@ -267,6 +267,8 @@ LOGGING = {
         # Django would otherwise add handlers of its own; the others report every connection at INFO.
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
         "django.server": {"handlers": [], "propagate": True},
+        # With a traceback, at ERROR, for every scanner that comes by: the page of the error says it in a line.
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
         "streamviz.access": {"level": "INFO" if ACCESS_LOG else "WARNING"},
         # What it says of each batch that a collector does not take we say once a minute.
         "opentelemetry": {"level": "CRITICAL"},

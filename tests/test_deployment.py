@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from streamviz import environment
+from streamviz.faults import Refused
 from streamviz.ops.children import STOP_SECONDS
 from streamviz.upstream.providers import PROVIDERS
 from tests.conftest import missing
@@ -91,6 +92,14 @@ def test_nginx_takes_its_file(tmp_path: Path, name: str) -> None:
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+def test_nginx_takes_our_locations_beside_what_other_tools_of_the_name_are_given(tmp_path: Path) -> None:
+    command = nginx_command(tmp_path, "nginx.conf")
+    whole = tmp_path / "nginx.conf"
+    whole.write_text(whole.read_text().replace("server_name", "client_max_body_size 1m; server_name"))
+    checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
 def test_nginx_keeps_the_figures_from_others_below_a_path_too(asked: httpx.Client) -> None:
     for path in ("/metrics", "/streamviz/metrics", "/team/viz/metrics", "/streamviz//metrics", "/streamviz/%6detrics"):
         assert asked.get(path).status_code == 403, path
@@ -103,6 +112,10 @@ def test_systemd_takes_its_unit(tmp_path: Path) -> None:
     unit.write_text((DEPLOY / "streamviz.service").read_text().replace("/opt/streamviz/bin/streamviz", "/bin/true"))
     verified = subprocess.run([program("systemd-analyze"), "verify", unit], capture_output=True, text=True)
     assert (verified.returncode, verified.stderr) == (0, "")
+
+
+def test_systemd_does_not_start_what_refuses_a_setting_again() -> None:
+    assert f"RestartPreventExitStatus={Refused.status}\n" in (DEPLOY / "streamviz.service").read_text()
 
 
 def test_what_is_set_are_settings() -> None:

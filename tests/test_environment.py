@@ -116,6 +116,21 @@ def test_a_folder_that_cannot_be_used_is_said_in_a_line(tmp_path: Path) -> None:
         environment.kept_secret(tmp_path / "file" / "secret")
 
 
+def test_root_makes_no_secret_in_a_folder_whose_owner_could_not_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() == 0:
+        os.chown(tmp_path, 65534, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)  # whose folder this is not, whoever runs the tests
+    with pytest.raises(
+        ImproperlyConfigured, match=rf"VAR_DIR={tmp_path} belongs to another user, .* Run this as that user"
+    ):
+        environment.kept_secret(tmp_path / "secret_key")
+    assert not any(tmp_path.iterdir())
+    (tmp_path / "secret_key").write_text("made by its owner")
+    assert environment.kept_secret(tmp_path / "secret_key") == "made by its owner"
+
+
 def test_a_user_without_a_home_is_told_to_set_where_data_go(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -137,6 +152,20 @@ def test_a_misspelt_setting_is_refused_unless_the_right_one_is_set(monkeypatch: 
         environment.refuse_misspelt()
     monkeypatch.setenv(refusal.value.args[0].split()[5], "")
     environment.refuse_misspelt()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("TRUSTED_PROXY", "TRUSTED_PROXIES"), ("WORKER", "WORKERS"), ("STREAMVIZ_PORT", "PORT")]
+)
+def test_what_is_misspelt_beside_the_right_one_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, name: str, meant: str
+) -> None:
+    monkeypatch.setenv(name, "3")
+    monkeypatch.setenv(meant, "2")
+    environment.refuse_misspelt()
+    assert environment.misspelt_beside() == [f"{name} is not a setting, and does nothing; {meant} is, and is set."]
+    monkeypatch.setenv(meant, "")  # as is said where the other is another program's
+    assert environment.misspelt_beside() == []
 
 
 def test_variables_of_other_programs_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

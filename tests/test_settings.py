@@ -1,14 +1,19 @@
 """What the settings refuse, as the person who started streamviz sees it."""
 
 import json
+import os
+import re
 import secrets
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
-from tests.services import ROOT, clean_environment
+from streamviz.version import version
+from tests.services import ROOT, clean_environment, fresh_database
 
 SHOW = """
 import json, django.conf
@@ -47,7 +52,7 @@ def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[s
 @pytest.mark.parametrize("command", ["up", "serve"])
 def test_it_refuses_with_one_line(tmp_path: Path, command: str, environment: dict[str, str], line: str) -> None:
     refused = run(["manage.py", command], VAR_DIR=str(tmp_path), **environment)
-    assert refused.returncode == 1
+    assert refused.returncode == os.EX_CONFIG  # by which systemd knows that there is no use in starting it again
     assert refused.stdout == ""
     assert len(refused.stderr.splitlines()) == 1
     assert refused.stderr.startswith("streamviz: ")
@@ -94,6 +99,41 @@ def test_a_folder_that_cannot_be_used_is_one_line(tmp_path: Path, command: str) 
     assert refused.stderr == f"streamviz: VAR_DIR={tmp_path / 'file'} cannot be used: File exists.\n"
 
 
+@pytest.mark.parametrize("command", [["migrate"], ["key", "list"], ["verify"], ["createsuperuser"]])
+def test_where_the_embedded_postgres_does_not_run_a_command_says_what_runs_it(
+    tmp_path: Path, command: list[str]
+) -> None:
+    refused = run(["manage.py", *command], VAR_DIR=str(tmp_path))
+    assert refused.returncode == 1
+    [line] = refused.stderr.splitlines()
+    assert line.startswith("streamviz: DATABASE_URL is unset, and the embedded Postgres does not answer: ")
+    assert line.endswith(" It runs while `python manage.py up` does: start that first.")
+
+
+@pytest.mark.parametrize("command", [["verify"], ["export", "--days", "1"], ["retention"], ["key", "list"]])
+def test_a_database_without_tables_is_one_line(tmp_path: Path, postgres: dict[str, Any], command: list[str]) -> None:
+    with fresh_database(postgres) as url:
+        refused = run(["manage.py", *command], VAR_DIR=str(tmp_path), DATABASE_URL=url)
+    assert refused.returncode == 1
+    [line] = refused.stderr.splitlines()
+    assert re.search(r'Cannot use the database at .*: relation "\w+" does not exist\. Run `.* migrate`', line)
+
+
+@pytest.mark.parametrize("command", [["verify"], ["export", "--days", "1"], ["retention"], ["key", "list"]])
+def test_tables_of_another_role_are_one_line(tmp_path: Path, database_url: str, command: list[str]) -> None:
+    role = f"streamviz_test_{secrets.token_hex(4)}"
+    with psycopg.connect(database_url, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN")
+        try:
+            theirs = re.sub("//[^@]*@", f"//{role}@", database_url)
+            refused = run(["manage.py", *command], VAR_DIR=str(tmp_path), DATABASE_URL=theirs)
+        finally:
+            owner.execute(f"DROP ROLE {role}")
+    assert refused.returncode == 1
+    [line] = refused.stderr.splitlines()
+    assert re.search(r"Cannot use the database at .*: permission denied for table \w+\. The role in DATABASE_URL", line)
+
+
 @pytest.mark.parametrize("command", [["migrate"], ["key", "list"], ["verify"]])
 def test_a_database_that_cannot_be_reached_is_one_line_for_every_command(tmp_path: Path, command: list[str]) -> None:
     url = "postgresql://ann:hunter2@127.0.0.1:1/records"
@@ -102,6 +142,10 @@ def test_a_database_that_cannot_be_reached_is_one_line_for_every_command(tmp_pat
     [line] = refused.stderr.splitlines()
     assert line.startswith("streamviz: Cannot use the database at 127.0.0.1:1/records: ")
     assert "hunter2" not in line
+
+
+def test_the_version_is_ours() -> None:
+    assert run(["manage.py", "--version"]).stdout == f"streamviz {version()}\n"
 
 
 def test_a_missing_package_is_one_line(tmp_path: Path) -> None:
@@ -117,7 +161,7 @@ def test_a_collector_without_its_packages_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "opentelemetry" / "__init__.py").touch()  # as if that were all of it
     told = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318", "PYTHONPATH": str(tmp_path), "VAR_DIR": str(tmp_path)}
     refused = run(["manage.py", "up"], **told)
-    assert refused.returncode == 1
+    assert refused.returncode == os.EX_CONFIG
     [line] = refused.stderr.splitlines()
     assert line.endswith("OpenTelemetry is not installed: pip install 'streamviz[otel]'.")
 

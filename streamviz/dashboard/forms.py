@@ -1,6 +1,6 @@
 """What people fill in on the pages."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
@@ -220,3 +220,4 @@ class KeyForm(forms.ModelForm):
     class Meta:
         model = ApiKey
         fields = ("name", "models_scope", "default_provider")
+        error_messages: ClassVar = {"name": {"unique": "There is a key of this name already."}}

@@ -33,7 +33,8 @@ class Member(msgspec.Struct, frozen=True):
 
     `began_at` is in µs since the epoch, `loop_lag` is how late its event loop came to its work last (s). `streams` run
     there, `watchers` are browsers' websockets. `servers` is how many its machine is to have on this port. `troubles`
-    are clauses; where `is_ready` is false it gets no new requests.
+    are clauses; where `is_ready` is false it gets no new requests. One that is no longer heard has been `silent` for so
+    long (s).
     """
 
     process: str
@@ -49,6 +50,7 @@ class Member(msgspec.Struct, frozen=True):
     troubles: list[str]
     servers: int = 1
     journal: Journal | None = None
+    silent: float = 0.0
 
 
 class Machine(NamedTuple):
@@ -67,12 +69,18 @@ def late(loop_lag: float) -> list[str]:
 
 
 def machines_of(members: Iterable[Member]) -> list[Machine]:
-    """By their names, each with its processes in the order in which they began."""
+    """By their names, each with its processes in the order in which they began. Those that are silent stand there while
+    there is none in their place."""
     found: defaultdict[str, list[Member]] = defaultdict(list)
     for member in sorted(members, key=lambda each: (each.process != SERVER, each.began_at)):
         found[member.machine].append(member)
-    machines = [_machine(id, those) for id, those in found.items()]
+    machines = [_machine(id, those) for id, those in found.items() if any(not each.silent for each in those)]
     return sorted(machines, key=lambda machine: (machine.host, machine.id))
+
+
+def lacking(machines: Iterable[Machine]) -> list[str]:
+    """How many servers respond, of each machine that is to have more."""
+    return [said for machine in machines for said in _lacking(machine.members)]
 
 
 def versions_of(machines: Iterable[Machine]) -> list[str]:
@@ -85,11 +93,23 @@ def versions_of(machines: Iterable[Machine]) -> list[str]:
     return sorted(found - {""})
 
 
-def _machine(id: str, members: list[Member]) -> Machine:
-    servers = [member for member in members if member.process == SERVER]
-    journal = next((member.journal for member in servers if member.journal), None)
+def responding(members: Iterable[Member]) -> list[Member]:
+    """The servers that are heard."""
+    return [member for member in members if member.process == SERVER and not member.silent]
+
+
+def _lacking(members: Iterable[Member]) -> list[str]:
+    servers = responding(members)
     wanted = max((member.servers for member in servers), default=0)
-    missing = [f"{len(servers)} of {wanted} servers respond"] if len(servers) < wanted else []
+    return [f"{len(servers)} of {wanted} servers respond"] if len(servers) < wanted else []
+
+
+def _machine(id: str, members: list[Member]) -> Machine:
+    missing = _lacking(members)
+    if not missing:
+        members = [member for member in members if not member.silent]
+    servers = responding(members)
+    journal = next((member.journal for member in servers if member.journal), None)
     of_processes = [f"{member.process} {member.pid}: {trouble}" for member in members for trouble in member.troubles]
     of_journal = journal.troubles if journal else []
     return Machine(id, members[0].host, members, journal, [*missing, *of_journal, *of_processes])

@@ -1,5 +1,6 @@
 """From which pages a websocket may be opened: our own alone, by scheme, host and port."""
 
+import logging
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -8,6 +9,8 @@ from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from streamviz.asgi_types import Application, Message, Receive, Send
+
+log = logging.getLogger(__name__)
 
 _SCHEMES = {"ws": "http", "wss": "https"}
 
@@ -22,6 +25,12 @@ class OwnOrigin:
         if is_own(scope):
             await self._application(scope, receive, send)
         else:
+            log.warning(
+                "refused a websocket that a page of %.200r opened at the host %.200r: that is not allowed by "
+                "ALLOWED_HOSTS and CSRF_TRUSTED_ORIGINS",
+                _header(scope, b"origin"),
+                _header(scope, b"host"),
+            )
             await WebsocketDenier()(scope, receive, send)
 
 

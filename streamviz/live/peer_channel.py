@@ -9,6 +9,7 @@ from time import monotonic
 
 import msgspec
 from channels.exceptions import ChannelFull
+from django.conf import settings
 
 from streamviz.live import messages
 
@@ -108,4 +109,5 @@ class PeerChannel:
             self._on_away()
         if monotonic() - self._failure_told_at >= TELL_SECONDS:
             self._failure_told_at = monotonic()
-            log.warning("the other workers cannot be reached: %s", error)
+            by_way_of = " through Redis" if settings.REDIS_URL else ""
+            log.warning("the other workers cannot be reached%s: %s", by_way_of, str(error) or type(error).__name__)

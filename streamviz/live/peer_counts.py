@@ -3,8 +3,13 @@
 from time import monotonic
 from typing import NamedTuple
 
+import msgspec
+
 from streamviz.live import messages
-from streamviz.live.fleet import Member
+from streamviz.live.fleet import SERVER, Member
+
+# For so long it is told of a server that it is not heard any longer.
+SILENT_SECONDS = 600.0
 
 
 class _Counts(NamedTuple):
@@ -21,6 +26,7 @@ class PeerCounts:
 
     def __init__(self) -> None:
         self._counts: dict[str, _Counts] = {}
+        self._silent: dict[str, _Counts] = {}
 
     @property
     def names(self) -> list[str]:
@@ -39,13 +45,29 @@ class PeerCounts:
 
     @property
     def members(self) -> list[Member]:
-        """What the others tell of themselves."""
-        return [counts.member for counts in list(self._counts.values()) if counts.member is not None]
+        """What the others tell of themselves, and servers that are silent now told last."""
+        heard = [counts.member for counts in list(self._counts.values()) if counts.member is not None]
+        now = monotonic()
+        return heard + [
+            _silent(counts.member, now - counts.heard_at) for counts in self._silent.values() if counts.member
+        ]
 
     def take(self, message: messages.Counted) -> None:
         """What one says in place of what it said before."""
         self._counts[message.sender] = _Counts(message.asking, message.dropped, message.member, monotonic())
+        if message.sender in self._silent:
+            self._silent = {name: counts for name, counts in self._silent.items() if name != message.sender}
 
     def forget(self, limit: float) -> None:
         """Drop those who have said nothing since this moment, of `time.monotonic`."""
-        self._counts = {name: counts for name, counts in self._counts.items() if counts.heard_at >= limit}
+        gone = {name: counts for name, counts in self._counts.items() if counts.heard_at < limit}
+        self._counts = {name: counts for name, counts in self._counts.items() if name not in gone}
+        servers = {name: counts for name, counts in gone.items() if counts.member and counts.member.process == SERVER}
+        kept = {name: each for name, each in self._silent.items() if each.heard_at >= limit - SILENT_SECONDS}
+        self._silent = kept | servers
+
+
+def _silent(member: Member, seconds: float) -> Member:
+    """As it told itself, which it does no longer."""
+    said = [f"no answer for {seconds:.0f} s"]
+    return msgspec.structs.replace(member, silent=round(seconds, 1) or 0.1, is_ready=False, troubles=said)

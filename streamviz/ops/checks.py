@@ -15,11 +15,13 @@ import psycopg
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DEFAULT_DB_ALIAS, NotSupportedError, OperationalError, connection, connections
+from django.db.migrations.executor import MigrationExecutor
 from django.db.utils import Error as DatabaseError
 from psycopg import sql
+from psycopg.errors import InsufficientPrivilege, UndefinedColumn, UndefinedTable
 
 from streamviz.environment import COMMAND
-from streamviz.faults import Fault
+from streamviz.faults import Fault, Refused
 from streamviz.records import replica
 from streamviz.records.database import conninfo
 
@@ -92,8 +94,31 @@ def require_database() -> None:
 
 def no_database(error: Exception) -> Fault:
     """What to say of a database that the driver cannot reach, or cannot use. Says where it is, never the password."""
-    place = _place(connection.settings_dict)
-    return Fault(f"Cannot use the database at {place}: {_without_password(error)} Check DATABASE_URL.")
+    said = _without_password(error)
+    if settings.EMBEDDED_POSTGRES:
+        return Fault(
+            f"DATABASE_URL is unset, and the embedded Postgres does not answer: {said} It runs while `{COMMAND} up` "
+            "does: start that first."
+        )
+    return Fault(f"{_cannot_use(said)} Check DATABASE_URL.")
+
+
+def fault_of(error: psycopg.Error) -> Fault | None:
+    """What to say of what a command ended with, where that can be put right from outside."""
+    if isinstance(error, InsufficientPrivilege):
+        owner = "The role in DATABASE_URL is to own all tables: restore them as that role, or change their owner."
+        return Fault(f"{_cannot_use(_without_password(error))} {owner}")
+    if isinstance(error, UndefinedTable | UndefinedColumn) and _is_behind():
+        return Fault(f"{_cannot_use(_without_password(error))} Run `{COMMAND} migrate`, or check DATABASE_URL.")
+    # One that Postgres itself did not send is of a connection.
+    is_unreached = isinstance(error, psycopg.OperationalError) and not error.sqlstate
+    return no_database(error) if is_unreached else None
+
+
+def _is_behind() -> bool:
+    """Whether the database lacks a migration of this version."""
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 def require_own_sessions() -> None:
@@ -123,28 +148,37 @@ def hears(one: psycopg.Connection, other: psycopg.Connection) -> bool:
 
 
 def require_password_if_public() -> None:
-    """Fault when other machines can reach the server and no administrator has a password to keep them out."""
-    if not settings.PUBLIC:
-        return
-    administrators = User.objects.filter(is_superuser=True, is_active=True)
-    if not any(user.has_usable_password() for user in administrators):
-        raise Fault(
+    """Refused when other machines can reach the server and no administrator has a password to keep them out."""
+    if settings.PUBLIC and not has_administrators_password():
+        # The embedded Postgres ends with this start, and there would be no database to run a command on.
+        command = f"Run `{COMMAND} createsuperuser`, or `changepassword` with the administrator's name. Or start"
+        raise Refused(
             f"HOST={settings.HOST} can be reached from other machines and no administrator has a password. "
-            f"Run `{COMMAND} createsuperuser`, or `changepassword` with the administrator's name. "
-            f"Or start once without HOST, sign in with the link, and set it on the Account page."
+            f"{'Start' if settings.EMBEDDED_POSTGRES else command} once without HOST, sign in with the link, and set "
+            "it on the Account page."
         )
 
 
+def has_administrators_password() -> bool:
+    """Whether any administrator has a password to sign in with."""
+    administrators = User.objects.filter(is_superuser=True, is_active=True)
+    return any(user.has_usable_password() for user in administrators)
+
+
 def require_database_password_if_public() -> None:
-    """Fault when other machines can reach the server, and a database has a password that can be guessed."""
+    """Refused when other machines can reach the server, and a database has a password that can be guessed."""
     for name, alias in (("DATABASE_URL", DEFAULT_DB_ALIAS), ("DATABASE_REPLICA_URL", replica.ALIAS)):
         password = connections[alias].settings_dict["PASSWORD"] if alias in settings.DATABASES else ""
         if settings.PUBLIC and password and len(password) < LEAST_PASSWORD:
-            raise Fault(f"The password in {name} is too weak: it needs at least {LEAST_PASSWORD} characters.")
+            raise Refused(f"The password in {name} is too weak: it needs at least {LEAST_PASSWORD} characters.")
 
 
 def _place(database: dict[str, Any]) -> str:
     return f"{database['HOST'] or 'localhost'}:{database['PORT'] or 5432}/{database['NAME']}"
+
+
+def _cannot_use(why: str) -> str:
+    return f"Cannot use the database at {_place(connection.settings_dict)}: {why}"
 
 
 def _without_password(error: Exception) -> str:

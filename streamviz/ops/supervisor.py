@@ -41,7 +41,7 @@ def run(then: Callable[[str], None] | None = None) -> None:
             stack.callback(child.stop)
             child.wait_until_ready()
         link = first_start.link_if_needed(administrator, pages_url(), settings.VAR_DIR / "sign_in_link")
-        welcome(base_url(), link, key)
+        welcome(base_url(), pages_url(), link, key)
         if then is not None:
             then(base_url())
         connections.close_all()

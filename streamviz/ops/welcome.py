@@ -3,7 +3,7 @@
 import json
 import shlex
 
-from streamviz.ops.handing_over import HandedOver
+from streamviz.ops.handing_over import HandedOver, has_terminal
 
 MODEL = "sim/content"
 CURL_BODY = {"model": MODEL, "stream": True, "messages": [{"role": "user", "content": "Hello"}]}
@@ -22,15 +22,16 @@ def show_first_key(key: HandedOver | None) -> None:
         say(f"Created the first API key; it won't be shown again: {key.secret}")
 
 
-def welcome(base_url: str, link: HandedOver | None, key: HandedOver | None) -> None:
-    """Where to look and what to try; `link` and `key` are None when there is nothing new to hand out."""
-    say(f"Running at {base_url}/ (Ctrl-C stops it)\n")
+def welcome(base_url: str, pages_url: str, link: HandedOver | None, key: HandedOver | None) -> None:
+    """Where to look and what to try; `link` and `key` are None when there is nothing new to hand out. Browsers find the
+    pages at `pages_url`; under `base_url`, this machine's, they may be refused."""
+    say(f"Running at {pages_url}/{' (Ctrl-C stops it)' if has_terminal() else ''}\n")
     if link:
         where = f"the link is in {link.file}" if link.file else link.secret
         print(f"  Sign in as the administrator, once:\n    {where}\n")
     if not key:
         print(
-            f"  API keys are shown once, when they are made. Make another at {base_url}/keys/, or with `key create`.\n"
+            f"  API keys are shown once, when they are made. Make another at {pages_url}/keys/, or with `key create`.\n"
         )
     print(f"  Try it:\n    {curl_line(base_url, key)}\n", flush=True)
 

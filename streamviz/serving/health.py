@@ -17,13 +17,13 @@ from django.db import DatabaseError, close_old_connections, connection
 from msgspec import to_builtins
 
 from streamviz.core.json_value import JsonObject, encode
-from streamviz.live.fleet import machines_of, versions_of
+from streamviz.live.fleet import lacking, machines_of, versions_of
 from streamviz.live.peer_channel import away
 from streamviz.live.publisher import publisher
 from streamviz.proxy.worker import worker
 from streamviz.records import replica
 from streamviz.records.backlog import backlog
-from streamviz.serving.metrics import WHO_MAY_READ, may_read
+from streamviz.serving.metrics import may_read, who_may_read
 
 # A probe waits no longer for what is only told.
 SECONDS = 2.0
@@ -36,18 +36,23 @@ async def application(scope: HTTPScope, send: ASGISendCallable) -> None:
     found: JsonObject = {"process": OK}
     status = 200
     if "verbose" in parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True):
-        status, found = await _everything() if may_read(scope) else (403, {"error": WHO_MAY_READ})
+        status, found = await _everything() if may_read(scope) else (403, {"error": who_may_read()})
     elif scope["path"] == "/readyz":
-        status, found = await _readiness()
+        status, found = _judged(await _facts())
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
     await send({"type": "http.response.body", "body": encode(found), "more_body": False})
 
 
-async def _readiness() -> tuple[int, JsonObject]:
+async def _facts() -> dict[str, str]:
+    """What this server finds of what it needs: OK, or what is wrong."""
     checks: dict[str, Check] = {"database": _database, "channel_layer": _channel_layer, "journal": _journal}
     answers = await asyncio.gather(*(_within_time(check) for check in checks.values()))
-    facts: dict[str, str] = {"server": worker.why_refused() or OK, **dict(zip(checks, answers, strict=True))}
+    return {"server": worker.why_refused() or OK, **dict(zip(checks, answers, strict=True))}
+
+
+def _judged(facts: dict[str, str]) -> tuple[int, JsonObject]:
+    """The status that says whether new requests are to come here, and what is found."""
     degraded = [name for name, said in facts.items() if said != OK]
     is_ready = facts["server"] == OK
     state = "not ready" if not is_ready else f"degraded: {', '.join(degraded)}" if degraded else OK
@@ -56,8 +61,8 @@ async def _readiness() -> tuple[int, JsonObject]:
 
 async def _everything() -> tuple[int, JsonObject]:
     """What this server finds, and what each process of each machine tells of itself."""
-    status, found = await _readiness()
     machines = machines_of(publisher.members())
+    status, found = _judged({**await _facts(), "servers": "; ".join(lacking(machines)) or OK})
     told = {"versions": versions_of(machines), "machines": [to_builtins(machine._asdict()) for machine in machines]}
     return status, {**found, **await _replica(), **told}
 

@@ -6,7 +6,7 @@ For whoever asks from this machine itself, or with METRICS_TOKEN.
 import asyncio
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 
 from django.conf import settings
@@ -14,12 +14,11 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from streamviz import figures
 from streamviz.asgi_types import Message, Send
+from streamviz.live.fleet import responding
 from streamviz.live.publisher import publisher
 from streamviz.live.subscriber import Subscriber
 from streamviz.proxy import metrics
 from streamviz.records.backlog import Backlog, backlog
-
-WHO_MAY_READ = "Ask from this machine, or with METRICS_TOKEN as a bearer token."
 
 _left_out = figures.counter("live_updates_left_out", "Updates that slow browsers were not sent")
 _watchers = figures.gauge("live_watchers", "Browsers' websockets")
@@ -47,7 +46,7 @@ async def application(scope: Message, send: Send) -> None:
         look()
         status, body, kind = 200, await asyncio.to_thread(exposition), CONTENT_TYPE_LATEST
     else:
-        status, body, kind = 403, f"{WHO_MAY_READ}\n".encode(), "text/plain"
+        status, body, kind = 403, f"{who_may_read()}\n".encode(), "text/plain"
     headers = [(b"content-type", kind.encode()), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
@@ -55,12 +54,29 @@ async def application(scope: Message, send: Send) -> None:
 
 def exposition() -> bytes:
     """What processes count, and how the journal is just now, in Prometheus' text format. Reads files."""
-    return (figures.exposition() + "".join(_journal())).encode()
+    return (figures.exposition() + "".join(_lines((*_journal(), *_servers())))).encode()
 
 
-def _journal() -> Iterator[str]:
+_Gauge = tuple[str, str, float]
+
+
+def _lines(gauges: Iterable[_Gauge]) -> Iterator[str]:
+    for name, says, value in gauges:
+        name = f"streamviz_{name}"
+        yield f"# HELP {name} {says}\n# TYPE {name} gauge\n{name} {float(value)!r}\n"
+
+
+def _servers() -> Iterator[_Gauge]:
+    """A server that stands still counts as a process; who waits for its answer must be told by another."""
+    itself = publisher.itself()
+    own = [] if itself is None else [each for each in publisher.members() if each.machine == itself.machine]
+    yield "servers_responding", "Servers of this machine that the one that is asked hears", len(responding(own))
+    yield "servers_wanted", "Servers that this machine is to have", settings.WORKERS
+
+
+def _journal() -> tuple[_Gauge, ...]:
     found = backlog(settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
-    for name, says, value in (
+    return (
         ("journal_bytes", "What waits for Postgres in this machine's journals", found.size),
         ("journal_waits_seconds", "For how long something has waited that nobody has read", found.waits),
         ("journal_full", "Whether there is no room for new streams", bool(found.full)),
@@ -69,9 +85,7 @@ def _journal() -> Iterator[str]:
         ("writer_running", "Whether anybody moves the journals into Postgres", found.is_moved),
         ("writer_lag_seconds", "For how long the writer has not had everything read", _lag(found)),
         ("writer_failing", "Whether Postgres cannot be written to", bool(found.trouble)),
-    ):
-        name = f"streamviz_{name}"
-        yield f"# HELP {name} {says}\n# TYPE {name} gauge\n{name} {float(value)!r}\n"
+    )
 
 
 def _lag(found: Backlog) -> float:
@@ -89,6 +103,15 @@ def may_read(scope: Message) -> bool:
     is_direct = not settings.TRUSTED_PROXIES and not {b"x-forwarded-for", b"forwarded"} & headers.keys()
     host = re.sub(r":\d+$", "", headers.get(b"host", b"").decode("latin-1"))
     return is_direct and host in settings.LOOPBACK_NAMES and _is_loopback(scope)
+
+
+def who_may_read() -> str:
+    """What to tell who may not."""
+    if settings.METRICS_TOKEN:
+        return "Send METRICS_TOKEN as a bearer token."
+    if settings.TRUSTED_PROXIES:
+        return "Set METRICS_TOKEN, and send it as a bearer token."
+    return "Ask from this machine, or set METRICS_TOKEN and send it as a bearer token."
 
 
 def _is_loopback(scope: Message) -> bool:

@@ -37,6 +37,13 @@ class Websocket(WebSocketProtocol):
         self._counted_at = now
         return self._left >= 0
 
+    def failHandshake(self, reason: str, code: int = 400, responseHeaders: Any = None) -> None:
+        """Called by Autobahn, which would warn of a connection that it dropped: who asked is told why, and whoever
+        refused it has logged it where that matters."""
+        self.sendHttpErrorResponse(code, reason, responseHeaders)
+        self.wasClean = True
+        self.dropConnection(abort=False)
+
     def onMessageFrameBegin(self, length: int) -> None:
         """Called by Autobahn for each frame of a message."""
         super().onMessageFrameBegin(length)

@@ -49,3 +49,20 @@ def test_a_fault_of_ours_needs_no_database() -> None:
     answer = errors.server_error(RequestFactory().get("/"))
     assert answer.status_code == 500
     assert "Something went wrong" in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_host_that_is_not_ours_is_told_so_and_logged_in_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    host = "<b>elsewhere\n.example"
+    answer = Client(raise_request_exception=False).get("/sign-in/", headers={"host": host})
+    assert answer.status_code == 400
+    page = answer.content.decode()
+    assert "ALLOWED_HOSTS" in page
+    assert "elsewhere" not in page
+    [record] = caplog.records
+    assert (record.levelname, record.exc_info) == ("WARNING", None)
+    assert record.getMessage() == f"refused a request for the host {host!r}: it is not among ALLOWED_HOSTS"
+
+
+def test_what_else_cannot_be_understood_says_nothing_of_hosts() -> None:
+    assert "ALLOWED_HOSTS" not in errors.bad_request(RequestFactory().get("/"), ValueError()).content.decode()

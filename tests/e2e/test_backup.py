@@ -1,9 +1,14 @@
 """A dump of the record, restored into another database: nothing of it is missing or wrong."""
 
+import re
+import secrets
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 
@@ -27,11 +32,25 @@ def counts(url: str) -> tuple[int, ...]:
         return connection.execute(COUNTS).fetchone() or ()
 
 
+@contextmanager
+def owned(url: str) -> Iterator[str]:
+    """The URL as whom a service connects: a role of its own, which may do nothing else but owns the database."""
+    role, name = f"streamviz_test_{secrets.token_hex(4)}", urlsplit(url).path.removeprefix("/")
+    with psycopg.connect(url, autocommit=True) as above:
+        above.execute(f"CREATE ROLE {role} LOGIN")
+        above.execute(f"ALTER DATABASE {name} OWNER TO {role}")
+        try:
+            yield re.sub("//[^@]*@", f"//{role}@", url)
+        finally:
+            above.execute(f"REASSIGN OWNED BY {role} TO CURRENT_USER")
+            above.execute(f"DROP ROLE {role}")
+
+
 def test_a_dump_restored_elsewhere_verifies_clean(database_url: str, postgres: dict[str, Any], tmp_path: Path) -> None:
     manage(database_url, tmp_path, "seed_history", "--streams", "60", "--chunks", "2000", "--days", "2")
     dump = [wheel_programs() / "pg_dump", "--format=custom", f"--file={tmp_path / 'dump'}", database_url]
     subprocess.run(dump, check=True)
-    with fresh_database(postgres) as elsewhere:
+    with fresh_database(postgres) as made, owned(made) as elsewhere:
         restore = [wheel_programs() / "pg_restore", "--exit-on-error", "--no-owner", f"--dbname={elsewhere}"]
         subprocess.run([*restore, tmp_path / "dump"], check=True)
         assert "60 streams checked, 0 damaged" in manage(elsewhere, tmp_path, "verify")

@@ -103,7 +103,7 @@ def test_a_server_goes_on_without_redis_says_so_and_joins_again(
     with here.browser() as browser:
         assert AWAY not in browser.get("/system/").text
         mend = fault(redis)
-        here.server.wait_for("the other workers cannot be reached")
+        here.server.wait_for("the other workers cannot be reached through Redis")
         assert says(here, what)
         assert AWAY in browser.get("/system/").text
         assert "others unreachable" in browser.get("/").text

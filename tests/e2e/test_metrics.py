@@ -143,6 +143,30 @@ def test_healthz_tells_of_each_process(proxied: Proxied) -> None:
     until(lambda: pids <= set(re.findall(r"\d+", proxied.http.get("/system/").text)))
 
 
+def test_a_server_that_stands_still_is_seen_from_outside(proxied: Proxied) -> None:
+    def asked(path: str) -> httpx.Response:
+        with httpx.Client(base_url=proxied.server.base_url, timeout=60) as prober:  # of a server that answers
+            return prober.get(path)
+
+    def told() -> dict[str, Any]:
+        found: dict[str, Any] = asked("/healthz?verbose").json()
+        return found
+
+    standing = servers(proxied)[0]
+    os.kill(standing, signal.SIGSTOP)
+    try:
+        found = until(lambda: (now := told())["state"] != "ok" and now)
+        assert (found["state"], found["servers"]) == ("degraded: servers", "1 of 2 servers respond")
+        [silent] = [each for each in found["machines"][0]["members"] if each["silent"]]
+        assert (silent["pid"], silent["is_ready"]) == (standing, False)
+        figures = asked("/metrics").text
+        assert "\nstreamviz_servers_responding 1.0\n" in figures
+        assert "\nstreamviz_servers_wanted 2.0\n" in figures
+    finally:
+        os.kill(standing, signal.SIGCONT)
+    until(lambda: told()["state"] == "ok")
+
+
 def test_what_a_killed_server_has_counted_stays(proxied: Proxied) -> None:
     proxied.ask("content?speed=inf&chunks=20", "before")
     proxied.recorded("before")

@@ -1,5 +1,6 @@
 """`manage.py up`, as `make run` runs it: what it makes, what it refuses, and that it leaves nothing behind."""
 
+import os
 import re
 import socket
 import subprocess
@@ -157,16 +158,16 @@ def test_a_port_in_use_is_one_line(embedded: Streamviz, variable: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "line"),
+    ("url", "line", "status"),
     [
-        ("postgresql://ann:hunter2@127.0.0.1:1/records", "Cannot use the database at 127.0.0.1:1/records"),
-        ("postgresql://ann:hunter2@no-such-host.invalid/records", "Cannot use the database at no-such-host.invalid"),
-        ("nonsense", "DATABASE_URL must look like"),
+        ("postgresql://ann:hunter2@127.0.0.1:1/records", "Cannot use the database at 127.0.0.1:1/records", 1),
+        ("postgresql://ann:hunter2@no-such-host.invalid/records", "Cannot use the database at no-such-host.invalid", 1),
+        ("nonsense", "DATABASE_URL must look like", os.EX_CONFIG),
     ],
 )
-def test_a_broken_database_url_is_one_line(tmp_path: Path, url: str, line: str) -> None:
-    status, output = Streamviz(tmp_path, {"DATABASE_URL": url}).fail_to_start()
-    assert status == 1
+def test_a_broken_database_url_is_one_line(tmp_path: Path, url: str, line: str, status: int) -> None:
+    ended, output = Streamviz(tmp_path, {"DATABASE_URL": url}).fail_to_start()
+    assert ended == status
     assert_one_line(output, line)
     assert "hunter2" not in output
 
@@ -182,14 +183,14 @@ def test_a_public_server_without_a_password_is_refused(make_server: MakeServer, 
     public = {"HOST": "0.0.0.0", "SECRET_KEY": "long and random " * 3}
     server = make_server(**public)
     status, output = server.fail_to_start()
-    assert status == 1
+    assert status == os.EX_CONFIG
     assert_one_line(output, "no administrator has a password")
 
     with psycopg.connect(database_url) as connection:
         set_password = "UPDATE auth_user SET password = %s WHERE username = 'admin'"
         connection.execute(set_password, [make_password("a long password")])
     server.start()
-    assert server.sign_in_link, "the administrator has not signed in yet"
+    assert not server.sign_in_link, "the administrator has a password to sign in with"
 
 
 def test_ctrl_c_in_the_middle_of_starting_leaves_nothing(embedded: Streamviz) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streamviz.live.fleet import Journal, Member, Writer, late, machines_of, versions_of
+from streamviz.live.fleet import Journal, Member, Writer, lacking, late, machines_of, versions_of
 
 
 def member(pid: int, machine: str = "a", process: str = "server", **changes: Any) -> Member:
@@ -44,3 +44,14 @@ def test_what_is_wrong_is_said() -> None:
     assert machine.journal == journal
     assert versions_of([machine]) == ["1", "2"]
     assert late(0.2) == []
+
+
+def test_a_server_that_no_longer_answers_stays_until_another_is_in_its_place() -> None:
+    silent = member(3, servers=2, silent=12.0, is_ready=False, troubles=["no answer for 12 s"])
+    [machine] = machines_of([member(2, servers=2), silent])
+    assert [each.pid for each in machine.members] == [2, 3]
+    assert machine.troubles == ["1 of 2 servers respond", "server 3: no answer for 12 s"]
+    assert lacking([machine]) == ["1 of 2 servers respond"]
+    [machine] = machines_of([member(2, servers=2), member(4, servers=2), silent])
+    assert ([each.pid for each in machine.members], lacking([machine])) == ([2, 4], [])
+    assert machines_of([silent]) == []

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+from channels.testing import WebsocketCommunicator
 from django.test import override_settings
 
-from streamviz.live.origins import is_own
+from streamviz.live.origins import OwnOrigin, is_own
 
 
 def opened(origin: str, host: str = "viz.example:8000", scheme: str = "ws") -> bool:
@@ -18,6 +19,20 @@ def _installation() -> Iterator[None]:
     trusted = ["https://viz.example", "https://*.inner.example"]
     with override_settings(ALLOWED_HOSTS=["viz.example", "[::1]"], CSRF_TRUSTED_ORIGINS=trusted):
         yield
+
+
+async def test_a_page_that_is_refused_is_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    headers = [(b"host", b"viz.example:8000"), (b"origin", b"https://evil.test\n")]
+    asked = WebsocketCommunicator(OwnOrigin(_never), "/ws/live/", headers)
+    assert await asked.connect() == (False, 1000)
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    told = "refused a websocket that a page of 'https://evil.test\\n' opened at the host 'viz.example:8000'"
+    assert record.getMessage().startswith(told)
+
+
+async def _never(*_: object) -> None:
+    raise AssertionError
 
 
 @pytest.mark.parametrize(

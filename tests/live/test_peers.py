@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from channels.layers import InMemoryChannelLayer
+from django.conf import LazySettings
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from streamviz.core.verdicts import Decision
 from streamviz.live import actions
 from streamviz.live import peers as peers_module
 from streamviz.live.feed import now_us
+from streamviz.live.fleet import machines_of, responding
 from streamviz.live.pace import Pace
 from tests.core.support import delta
 from tests.live.test_fleet import member
@@ -168,9 +170,10 @@ class Redis(InMemoryChannelLayer):
 
 
 async def test_without_redis_a_worker_shows_its_own_streams_and_joins_the_others_later(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, settings: LazySettings
 ) -> None:
     monkeypatch.setattr(peers_module, "REMIND_SECONDS", 0.1)
+    settings.REDIS_URL = "redis://elsewhere"
     layer = Redis()
     here, there = Worker(layer), Worker(layer)
     for worker in (here, there):
@@ -188,7 +191,7 @@ async def test_without_redis_a_worker_shows_its_own_streams_and_joins_the_others
     for _ in range(3):
         layer.is_away = True
         await here.peers._tell_counts()
-    assert caplog.text.count("cannot be reached: ") == 2  # by each of the two workers, once a minute
+    assert caplog.text.count("cannot be reached through Redis: ") == 2  # by each of the two workers, once a minute
     for worker in (here, there):
         await worker.peers.stop()
 
@@ -210,4 +213,6 @@ async def test_what_a_worker_tells_of_itself_is_heard_and_forgotten(
     assert [each.pid for each in here.publisher.members()] == [3, 4]
     await there.peers.stop()
     forgetful()
-    await until(lambda: [each.pid for each in here.publisher.members()] == [3])
+    await until(lambda: [each.pid for each in responding(here.publisher.members())] == [3])
+    [machine] = machines_of(here.publisher.members())  # which has all servers that it is to have
+    assert [each.pid for each in machine.members] == [3]

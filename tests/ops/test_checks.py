@@ -15,7 +15,7 @@ from django.db import connection, connections, transaction
 from psycopg.conninfo import make_conninfo
 from pytest_django import Settings
 
-from streamviz.faults import Fault
+from streamviz.faults import Fault, Refused
 from streamviz.ops import checks
 from streamviz.ops.management.commands import migrate
 from streamviz.ops.system_account import needed_account
@@ -61,8 +61,20 @@ def test_a_public_server_needs_an_administrators_password(
     if is_fine:
         checks.require_password_if_public()
     else:
-        with pytest.raises(Fault, match="no administrator has a password"):
+        with pytest.raises(Refused, match="no administrator has a password"):
             checks.require_password_if_public()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("is_embedded", [True, False])
+def test_a_command_that_needs_the_database_is_named_only_where_that_runs(
+    settings: Settings, *, is_embedded: bool
+) -> None:
+    settings.PUBLIC, settings.EMBEDDED_POSTGRES = True, is_embedded
+    with pytest.raises(Refused) as refusal:
+        checks.require_password_if_public()
+    assert ("createsuperuser" in str(refusal.value)) is not is_embedded
+    assert "Account page" in str(refusal.value)
 
 
 @pytest.mark.parametrize("password", ["", "postgres", "c7ZrTq0pXw19"])
@@ -72,7 +84,7 @@ def test_a_public_servers_database_has_no_short_password(
 ) -> None:
     settings.PUBLIC = is_public
     monkeypatch.setitem(connection.settings_dict, "PASSWORD", password)
-    with pytest.raises(Fault, match="DATABASE_URL") if is_public and password == "postgres" else nullcontext():
+    with pytest.raises(Refused, match="DATABASE_URL") if is_public and password == "postgres" else nullcontext():
         checks.require_database_password_if_public()
 
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User, update_last_login
 
 from streamviz.faults import Fault
-from streamviz.ops.first_start import issue_first_key
+from streamviz.ops.first_start import ensure_administrator, issue_first_key, link_if_needed
 from streamviz.records.models import ApiKey
 from streamviz.records.models.access import digest
 
@@ -18,6 +19,24 @@ def test_it_is_made_once(tmp_path: Path) -> None:
     assert made is not None
     assert ApiKey.objects.get().digest == digest(file.read_text().strip())
     assert issue_first_key(file) is None
+
+
+URL = "http://127.0.0.1:8000"
+
+
+def test_each_start_has_a_link_until_an_administrator_has_a_password(tmp_path: Path) -> None:
+    file = tmp_path / "sign_in_link"
+    admin = ensure_administrator()
+    for _ in range(2):
+        assert link_if_needed(admin, URL, file) is not None
+        update_last_login(None, admin)
+    assert file.exists()
+    User.objects.create_user("bob", password="of no use here")
+    User.objects.create_superuser("carol", password="left long ago", is_active=False)
+    assert link_if_needed(admin, URL, file) is not None
+    User.objects.create_superuser("alice", password="long and random")
+    assert link_if_needed(admin, URL, file) is None
+    assert not file.exists()
 
 
 def test_there_is_none_where_nobody_could_read_it(tmp_path: Path) -> None:

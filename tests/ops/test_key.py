@@ -52,7 +52,11 @@ def test_nor_where_the_file_cannot_be_written(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "why"), [(["laptop"], "already exists"), (["other", "--provider", "nobody"], "no provider or route")]
+    ("arguments", "why"),
+    [
+        (["laptop"], "There is a key of this name"),
+        (["other", "--provider", "nobody"], "no provider or route"),
+    ],
 )
 def test_what_the_keys_page_would_refuse_is_refused(tmp_path: Path, arguments: list[str], why: str) -> None:
     ApiKey.objects.issue("laptop")

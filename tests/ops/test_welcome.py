@@ -21,11 +21,21 @@ def test_the_curl_line_is_one_shell_command() -> None:
 
 
 def test_without_a_key_the_curl_line_takes_it_from_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
-    welcome(URL, None, None)
+    welcome(URL, URL, None, None)
     said = capsys.readouterr().out
     assert "$STREAMVIZ_KEY" in said
     assert "http://127.0.0.1:8000/keys/" in said
     assert "sign-in" not in said
+
+
+def test_pages_are_where_browsers_find_them_and_calls_where_this_machine_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    welcome(URL, "https://viz.example", None, None)
+    said = capsys.readouterr().out
+    assert "Running at https://viz.example/\n" in said  # and nothing of Ctrl-C, which a log has not
+    assert "https://viz.example/keys/" in said
+    assert f"curl -N {URL}/v1/" in said
 
 
 def test_a_terminal_shows_secrets(
@@ -34,8 +44,9 @@ def test_a_terminal_shows_secrets(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     key, link = (hand_over(secret, tmp_path / "file") for secret in ("sv-secret", f"{URL}/sign-in/link/"))
     show_first_key(key)
-    welcome(URL, link, key)
+    welcome(URL, URL, link, key)
     said = capsys.readouterr().out
+    assert "(Ctrl-C stops it)" in said
     assert "won't be shown again: sv-secret" in said
     assert f"{URL}/sign-in/link/" in said
     assert list(tmp_path.iterdir()) == []
@@ -47,7 +58,7 @@ def test_a_log_gets_none_of_them_but_where_they_are(capsys: pytest.CaptureFixtur
     (folder / "key").write_text("an older one")
     key, link = (hand_over(f"sv-{name}", folder / name) for name in ("key", "link"))
     show_first_key(key)
-    welcome(URL, link, key)
+    welcome(URL, URL, link, key)
     said = capsys.readouterr().out
     assert "sv-" not in said
     assert str(folder / "link") in said

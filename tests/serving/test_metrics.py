@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streamviz import vitals
 from streamviz.records import metrics as of_the_record
-from streamviz.serving.metrics import exposition, may_read
+from streamviz.serving.metrics import exposition, may_read, who_may_read
 
 HERE = {"host": "127.0.0.1:8000"}
 
@@ -39,6 +39,22 @@ def test_with_a_token_whoever_sends_it(sent: str, may: bool, settings: Any) -> N
     settings.METRICS_TOKEN = "right"
     for client in ("127.0.0.1", "203.0.113.7"):
         assert may_read(scope(client, {**HERE, "authorization": sent})) is may
+
+
+@pytest.mark.parametrize(
+    ("token", "proxies", "told"),
+    [
+        ("", (), "Ask from this machine, or set METRICS_TOKEN and send it as a bearer token."),
+        ("", ("a proxy",), "Set METRICS_TOKEN, and send it as a bearer token."),
+        ("right", (), "Send METRICS_TOKEN as a bearer token."),
+        ("right", ("a proxy",), "Send METRICS_TOKEN as a bearer token."),
+    ],
+)
+def test_who_may_not_read_it_is_told_what_would_help(
+    token: str, proxies: tuple[str, ...], told: str, settings: Any
+) -> None:
+    settings.METRICS_TOKEN, settings.TRUSTED_PROXIES = token, proxies
+    assert who_may_read() == told
 
 
 def scope(client: str, headers: dict[str, str]) -> dict[str, Any]:

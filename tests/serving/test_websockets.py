@@ -63,6 +63,7 @@ def test_a_handshake_that_is_none_is_refused_without_a_traceback(
     assert answer(served, request_head).split()[1] == status
     assert served.get("/") == b"hello"
     assert "Traceback" not in served.output()
+    assert "dropping connection" not in served.output()
 
 
 @pytest.mark.parametrize("protocols", [b"\xff", b"a,a"])

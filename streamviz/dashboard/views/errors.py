@@ -1,7 +1,9 @@
 """Pages for what went wrong, in the look of the others."""
 
+import logging
 import sys
 
+from django.core.exceptions import DisallowedHost
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,9 +13,17 @@ from streamviz.dashboard.pages import NotFoundHere
 from streamviz.records.archive.bucket import ChunksAway
 from streamviz.records.database import is_away
 
+log = logging.getLogger(__name__)
+
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """400"""
+    """400; a host that is none of ours is named in the log alone."""
+    if isinstance(exception, DisallowedHost):
+        log.warning(
+            "refused a request for the host %.200r: it is not among ALLOWED_HOSTS", request.META.get("HTTP_HOST", "")
+        )
+        advice = "streamviz does not answer to this host's name. Its administrator can add it to ALLOWED_HOSTS."
+        return _page(request, 400, "Unknown host", advice)
     return _page(request, 400, "Bad request", "Go back and try again.")
 
 

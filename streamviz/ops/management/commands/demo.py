@@ -1,12 +1,11 @@
 """`python manage.py demo`: start everything, and let an agent work; what `make demo` runs."""
 
-import sys
 import threading
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from streamviz.faults import Fault
+from streamviz.faults import Fault, end_with
 from streamviz.ops import demo, supervisor
 from streamviz.ops.welcome import say
 
@@ -21,7 +20,7 @@ class Command(BaseCommand):
         try:
             supervisor.run(_play)
         except Fault as fault:
-            sys.exit(f"streamviz: {fault}")
+            end_with(fault)
 
 
 def _play(base_url: str) -> None:

@@ -1,6 +1,7 @@
 """`python manage.py serve`: the HTTP and websocket server alone, or WORKERS of them on one port."""
 
 import gc
+import logging
 import socket
 import sys
 from functools import partial
@@ -11,9 +12,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import connections
 
-from streamviz import descriptors, figures
-from streamviz.faults import Fault
+from streamviz import descriptors, environment, figures
+from streamviz.faults import Fault, end_with
 from streamviz.ops import checks, workers
+
+log = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
@@ -23,6 +26,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         descriptors.raise_limit()
+        if not settings.LISTENER:  # those that share a port would each say it
+            for line in environment.misspelt_beside():
+                log.warning(line)
         try:
             checks.require_folder(settings.VAR_DIR)
             checks.require_database()
@@ -34,7 +40,7 @@ class Command(BaseCommand):
             else:
                 serve()
         except Fault as fault:
-            sys.exit(f"streamviz: {fault}")
+            end_with(fault)
 
 
 def serve() -> None:

@@ -1,11 +1,10 @@
 """`python manage.py up`: start everything; what `make run` runs."""
 
-import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from streamviz.faults import Fault
+from streamviz.faults import Fault, end_with
 from streamviz.ops import supervisor
 
 
@@ -19,4 +18,4 @@ class Command(BaseCommand):
         try:
             supervisor.run()
         except Fault as fault:
-            sys.exit(f"streamviz: {fault}")
+            end_with(fault)

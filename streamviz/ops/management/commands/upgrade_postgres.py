@@ -1,6 +1,5 @@
 """`python manage.py upgrade_postgres`: the embedded Postgres' data from an older major version into this one's."""
 
-import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from streamviz.faults import Fault
+from streamviz.faults import Fault, end_with
 from streamviz.ops import checks, postgres_upgrade
 from streamviz.ops.welcome import say
 
@@ -31,5 +30,5 @@ class Command(BaseCommand):
             with checks.only_one_running(settings.VAR_DIR):
                 kept = postgres_upgrade.upgrade(settings.EMBEDDED_POSTGRES_DIR, options["old_programs"], say)
         except Fault as fault:
-            sys.exit(f"streamviz: {fault}")
+            end_with(fault)
         say(f"Done. Start streamviz, then look with `verify`; the old data is in {kept}, for you to delete")

@@ -1,7 +1,6 @@
 """`python manage.py write`: the writer alone, which moves what servers recorded into Postgres."""
 
 import signal
-import sys
 from threading import Event
 from typing import Any
 
@@ -10,7 +9,7 @@ from django.core.management.base import BaseCommand
 
 from streamviz import descriptors, figures
 from streamviz.cores import give_way
-from streamviz.faults import Fault
+from streamviz.faults import Fault, end_with
 from streamviz.ops import checks
 from streamviz.ops.stopping import stopped_by
 from streamviz.records.database import conninfo
@@ -32,7 +31,7 @@ class Command(BaseCommand):
             checks.require_folder(settings.VAR_DIR)
             _write(stopped_by(signal.SIGINT, signal.SIGTERM))
         except Fault as fault:
-            sys.exit(f"streamviz: {fault}")
+            end_with(fault)
 
 
 def _write(stop: Event) -> None:

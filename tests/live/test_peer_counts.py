@@ -1,0 +1,31 @@
+"""What others told last, and what is said of those who have fallen silent."""
+
+from time import monotonic
+
+from streamviz.live import messages
+from streamviz.live.peer_counts import SILENT_SECONDS, PeerCounts
+from tests.live.test_fleet import member
+
+
+def test_a_server_that_fell_silent_is_told_of_and_counts_nothing() -> None:
+    counts = PeerCounts()
+    for name, process in (("a", "server"), ("b", "screens")):
+        counts.take(messages.Counted(name, 2, 3, member(7, process=process, servers=2)))
+    assert (counts.asking, counts.dropped, [each.silent for each in counts.members]) == (4, 6, [0.0, 0.0])
+
+    counts.forget(monotonic())
+    assert (counts.asking, counts.dropped, counts.names) == (0, 0, [])
+    [silent] = counts.members
+    assert (silent.process, silent.is_ready, silent.troubles) == ("server", False, ["no answer for 0 s"])
+    assert silent.silent > 0
+
+    counts.take(messages.Counted("a", 2, 3, member(7, servers=2)))
+    assert [each.silent for each in counts.members] == [0.0]
+
+
+def test_it_is_forgotten_in_the_end() -> None:
+    counts = PeerCounts()
+    counts.take(messages.Counted("a", 0, 0, member(7)))
+    counts.forget(monotonic())
+    counts.forget(monotonic() + SILENT_SECONDS)
+    assert counts.members == []
