@@ -6,7 +6,7 @@ from django.db import migrations
 from streamviz.records.migrations import _indexes
 
 _USUAL = ("", "stop", "end_turn", "tool_calls", "tool_use", "completed", "STOP")
-_UNUSUAL = f"(finish_reason, requested_at DESC, id DESC) WHERE NOT finish_reason IN {_USUAL}"
+_UNUSUAL = f"(requested_at DESC, id DESC) WHERE NOT finish_reason IN {_USUAL}"
 
 
 class Migration(migrations.Migration):
@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 migrations.AddIndex(
                     model_name="stream",
                     index=django.db.models.Index(
-                        fields=["finish_reason", "-requested_at", "-id"],
+                        fields=["-requested_at", "-id"],
                         condition=~django.db.models.Q(finish_reason__in=_USUAL),
                         name="stream_unusual_end",
                     ),

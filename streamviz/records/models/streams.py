@@ -181,7 +181,7 @@ class Stream(models.Model):
             ),
             models.Index(fields=["requested_at"], condition=~models.Q(not_run=[]), name="stream_not_run"),
             models.Index(
-                fields=["finish_reason", "-requested_at", "-id"],
+                fields=["-requested_at", "-id"],  # the reason itself may be too long for an index
                 condition=~models.Q(finish_reason__in=USUAL_ENDS),
                 name="stream_unusual_end",
             ),

@@ -44,6 +44,7 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "by what is left out": lambda _: session_page(
         Filters(without=Filters(models=("a",), keys=("a", ""), tools=("a",), intervened=True)), None, 50
     ),
+    "by an unusual end": lambda _: session_page(Filters(finish_reasons=("length",)), None, 50),
     "by text": lambda _: session_page(Filters(text="look"), None, 50),
     "by id": lambda stream: session_page(Filters(text=str(stream.pk)), None, 50),
     "streams": lambda _: stream_page(Filters(), PLACE, 50),
@@ -125,13 +126,6 @@ def test_no_session_waits_until_a_common_word_is_found_in_all(stream: Stream, mo
     """To join streams with later ones that match, all that match are found first where there are many partitions."""
     monkeypatch.setattr(search, "COMMON", 0)
     assert scanned(lambda: session_page(Filters(text="look"), None, 50), re.compile("Anti Join")) == set()
-
-
-def test_an_unusual_end_has_an_index_of_its_own(stream: Stream) -> None:
-    unusual, usual = (Filters(finish_reasons=(each,)) for each in ("length", "stop"))
-    own = re.compile("finish_reason_requested_at|stream_unusual_end")
-    assert scanned(lambda: session_page(unusual, None, 50), own)
-    assert not scanned(lambda: session_page(usual, None, 50), own)
 
 
 def test_whether_a_word_is_common_is_told_by_some_streams_alone(stream: Stream) -> None:
