@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote_plus
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 
 from streamviz.dashboard import playback
-from streamviz.records.models import ApiKey, Policy, Session, Stream
+from streamviz.records.models import ApiKey, Policy, Session, Stream, UpstreamRun
 
 Ask = Callable[[], Any]
 _HTMX = {"HX-Request": "true"}
@@ -42,8 +42,9 @@ def pages(client: Any) -> dict[str, Ask]:
 
 
 def stream_of(chunks: int) -> Stream:
-    """One of about so many chunks, or of as many as there are."""
-    found = Stream.objects.filter(chunk_count__lte=chunks).order_by("-chunk_count").first()
+    """One of about so many chunks, or of as many as there are, that are on record: copies have none of their own."""
+    has_chunks = Exists(UpstreamRun.objects.filter(stream=OuterRef("pk")))
+    found = Stream.objects.filter(has_chunks, chunk_count__lte=chunks).order_by("-chunk_count").first()
     assert found is not None
     return found
 
@@ -107,13 +108,13 @@ def _general() -> dict[str, Callable[[], str]]:
 
 def _session_pages() -> dict[str, Callable[[], str]]:
     """Sessions of some turns, of the most, and of the longest requests."""
-    usual = Session.objects.order_by("-last_at").annotate(n=Count("streams")).filter(n__gte=10).first()
+    usual = Session.objects.order_by("-last_at").annotate(n=Count("streams")).filter(n__gte=10, n__lt=50).first()
     longest = Session.objects.annotate(n=Count("streams")).order_by("-n").first()
     assert usual is not None
     assert longest is not None
     middle = longest.streams.order_by("requested_at")[longest.streams.count() // 2]
     asked = {
-        "a session of 10 streams": f"/sessions/{usual.pk}/",
+        f"a session of {usual.streams.count()} streams": f"/sessions/{usual.pk}/",
         f"a session of {longest.streams.count()} streams": f"/sessions/{longest.pk}/",
         "a turn in its middle": f"/sessions/{longest.pk}/?turn={middle.pk}",
     }

@@ -121,11 +121,12 @@ def _queries() -> dict[str, Callable[[], Any]]:
     from streamviz.live.presentation.stream_views import view_of_record
     from streamviz.records.models import Session, Stream
     from streamviz.records.queries.filters import Filters
+    from streamviz.records.queries.grouping import Grouping
     from streamviz.records.queries.pages import Place, session_page, stream_page
     from streamviz.records.queries.policy_holds import holds
     from streamviz.records.queries.policy_verdicts import verdicts
     from streamviz.records.queries.sources import HALF_HOUR, ORIGIN
-    from streamviz.records.queries.statistics import Grouping, by_time
+    from streamviz.records.queries.statistics import by_time
     from streamviz.records.queries.streams import load
 
     chance = random.Random(3)  # noqa: S311

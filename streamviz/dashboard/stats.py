@@ -14,18 +14,13 @@ from streamviz.dashboard.policy_figures import Change, PolicyRow, policy_changes
 from streamviz.dashboard.timespans import Timespan, between
 from streamviz.live.presentation.text import about, count, estimates, exact, money, one_line, plural
 from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.grouping import Grouping
+from streamviz.records.queries.largest import LARGEST, Largest, largest
 from streamviz.records.queries.latencies import BANDS, ToolFigures, latencies, tools
 from streamviz.records.queries.names import session_titles
+from streamviz.records.queries.sources import COSTLY, one_in
 from streamviz.records.queries.stalls import Stalls, stalls_by_time
-from streamviz.records.queries.statistics import (
-    LARGEST,
-    Bucket,
-    Grouping,
-    Largest,
-    Statistics,
-    by_time,
-    largest,
-)
+from streamviz.records.queries.statistics import Bucket, Statistics, by_group, by_time
 
 GROUPINGS = {
     "model": Grouping.MODEL,
@@ -67,7 +62,7 @@ class GroupRow(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """All of the page. Times, and what tools came to, are taken from one stream in `one_in`."""
+    """All of the page. Times are taken from one stream in `one_in`, what tools came to from one in `tools_from`."""
 
     total: Bucket | None
     one_in: int
@@ -79,6 +74,7 @@ class Stats(NamedTuple):
     policies: list[PolicyRow]
     changes: list[Change]
     tools: list[ToolFigures]
+    tools_from: int
     headline: list[Figure]
 
     @property
@@ -87,9 +83,8 @@ class Stats(NamedTuple):
         rows = self.policies
         verdicts = max((row.figures.one_in for row in rows if row.figures), default=1)
         holds = max((row.holds.one_in for row in rows if row.holds), default=1)
-        times = "times and tools" if self.tools else "times"
-        chosen = {"which sessions are the largest": self.chosen_from}
-        return estimates({times: self.one_in, "verdicts": verdicts, "holds": holds, **chosen})
+        others = {"tools": self.tools_from, "which sessions are the largest": self.chosen_from}
+        return estimates({"times": self.one_in, "verdicts": verdicts, "holds": holds, **others})
 
     @property
     def marks(self) -> list[charts.Mark]:
@@ -105,6 +100,7 @@ def stats_of(span: Timespan, group: str, compared: Compared = Compared(), by: st
     written = term("model", compared.model) if compared.model else ""
     rows = [_row(bucket, span, written) for bucket in timed.buckets]
     by = by if by in LARGEST else "streams"
+    tools_from = one_in(COSTLY * timed.total.streams) if timed.total else 1
     found = Largest([], 0) if group == TOOL else largest(wanted, GROUPINGS[group], MOST_GROUPS, by)
     return Stats(
         total=timed.total,
@@ -122,7 +118,8 @@ def stats_of(span: Timespan, group: str, compared: Compared = Compared(), by: st
         chosen_from=found.one_in,
         policies=policy_rows(span),
         changes=policy_changes(span),
-        tools=tools(wanted, MOST_GROUPS, timed.timed) if group == TOOL else [],
+        tools=tools(wanted, MOST_GROUPS, tools_from) if group == TOOL else [],
+        tools_from=tools_from if group == TOOL else 1,
         headline=headline(timed.total, other_total(span, compared), compared.word) if timed.total else [],
     )
 
@@ -281,10 +278,10 @@ def _group_rows(wanted: Filters, span: Timespan, group: str, names: Sequence[str
         return own if group == "model" else f"{written} {own}".strip()
 
     wanted = _of_groups(wanted, GROUPINGS[group], tuple(names))
-    whole = by_time(wanted, span.until - span.since, GROUPINGS[group], origin=span.since)
-    totals = {bucket.group: bucket for bucket in whole.buckets}
+    found = by_group(wanted, span.since, span.until, span.step, GROUPINGS[group])
+    totals = {bucket.group: bucket for bucket in found.whole}
     columns: dict[str, dict[datetime, charts.Column]] = defaultdict(dict)
-    for bucket in by_time(wanted, span.step, GROUPINGS[group], has_times=False).buckets:
+    for bucket in found.by_time:
         href = sessions_url(between(bucket.at, bucket.at + span.step), filtered(bucket.group))
         drawn = charts.Column(bucket.at, outcome_words(bucket), href, outcome_values(bucket))
         columns[bucket.group][bucket.at] = drawn

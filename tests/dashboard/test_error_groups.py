@@ -4,7 +4,10 @@ import csv
 import re
 from html import unescape
 
+import pytest
+
 from streamviz.records.models import ApiKey
+from streamviz.records.queries import errors
 from streamviz.records.queries.errors import error_groups
 from streamviz.records.queries.filters import Filters
 from tests.dashboard.conftest import Cast, recorded
@@ -70,6 +73,14 @@ def test_of_very_many_the_newest_are_counted_and_from_when_on_is_said(cast: Cast
     ]
     assert error_groups(Filters(), newest=5).since is None
     assert "Counted are the newest" not in shown(cast)
+
+
+def test_fewer_are_counted_where_words_are_searched_for(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "NEWEST_SEARCHED", 2)
+    for minutes in range(1, 4):
+        failed("broken", minutes)
+    assert "Counted are the newest 2 that failed" in shown(cast, "range=all&q=coder")
+    assert "Counted are the newest" not in shown(cast, "range=all")
 
 
 def test_the_table_is_csv(cast: Cast) -> None:

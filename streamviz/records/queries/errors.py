@@ -10,8 +10,8 @@ from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import limited, rows
 
 MOST = 100
-# Of the streams that failed in the time so many are looked at, the newest.
-NEWEST = 10_000
+# Of the streams that failed in the time so many are looked at, the newest; fewer where words are searched for in each.
+NEWEST, NEWEST_SEARCHED = 10_000, 5_000
 _NAMES = 5
 SORTED = {"says": "says", "streams": "count(*)", "last": "max(requested_at)", "first": "min(requested_at)"}
 # Index stream_with_error, as below.
@@ -54,12 +54,20 @@ class Errors(NamedTuple):
     since: datetime | None
 
 
-def error_groups(filters: Filters, by: str = "streams", *, is_descending: bool = True, newest: int = NEWEST) -> Errors:
+def looked_at(filters: Filters) -> int:
+    """How many of the streams that failed are looked at."""
+    return NEWEST_SEARCHED if filters.text.strip() else NEWEST
+
+
+def error_groups(
+    filters: Filters, by: str = "streams", *, is_descending: bool = True, newest: int | None = None
+) -> Errors:
     """The errors of the streams that are asked for, by one of SORTED: of very many those that come first in this order,
-    and only the `newest` that failed in this time, of these models and keys. Raises SearchTooBroad."""
+    and only the `newest` that failed in this time, of these models and keys, or those of `looked_at`. Raises
+    SearchTooBroad."""
     order = f"{SORTED[by]} {'DESC' if is_descending else 'ASC'}"
     with limited("enable_seqscan = off", "jit = off"):
-        since = _looked_at_since(filters, newest)
+        since = _looked_at_since(filters, newest or looked_at(filters))
         wanted = wanted_streams(filters if since is None else replace(filters, since=since))
         found = rows(
             _GROUPS.format(conditions=wanted.of_each("s"), order=order),

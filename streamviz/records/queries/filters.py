@@ -44,16 +44,20 @@ class Filters:
 class Conditions(NamedTuple):
     """SQL that holds for the streams that are asked for, and its values. {s} is the stream's alias.
 
-    `each` is the same for streams that are asked one by one, in whatever order they come, where that is said
-    otherwise; such may be found soon. Where it `is_costly`, what a stream is made of has to be looked at to tell; where
-    it `is_few`, hardly any stream is asked for.
+    Where what a stream is made of has to be looked at to tell, `costly` asks that of one stream after another, in
+    whatever order they come, and `rest` is all besides; such may be found soon. Where it `is_few`, hardly any stream is
+    asked for.
     """
 
     sql: str
     values: Values
-    is_costly: bool = False
-    each: str = ""
+    costly: str = ""
+    rest: str = ""
     is_few: bool = False
+
+    @property
+    def is_costly(self) -> bool:
+        return bool(self.costly)
 
     def of(self, alias: str) -> str:
         """The conditions for the stream of this alias."""
@@ -61,7 +65,25 @@ class Conditions(NamedTuple):
 
     def of_each(self, alias: str) -> str:
         """The same, one stream at a time."""
-        return (self.each or self.sql).replace("{s}", alias)
+        return f"{self.rest_of(alias)} AND {self.costly_of(alias)}"
+
+    def costly_of(self, alias: str) -> str:
+        """What is costly of it."""
+        return self.costly.replace("{s}", alias) or "true"
+
+    def rest_of(self, alias: str) -> str:
+        """All that is not costly."""
+        return (self.rest if self.costly else self.sql).replace("{s}", alias)
+
+    def and_(self, other: "Conditions") -> "Conditions":
+        """Both of them."""
+        return Conditions(
+            f"{self.sql} AND {other.sql}",
+            self.values | other.values,
+            " AND ".join(each.costly for each in (self, other) if each.costly),
+            f"{self.rest_of('{s}')} AND {other.rest_of('{s}')}",
+            self.is_few or other.is_few,
+        )
 
 
 # Each filter's condition, by its field; the value has the field's name.
@@ -87,10 +109,9 @@ _CONDITIONS = {
     "tools": "EXISTS (SELECT true FROM records_block AS tool WHERE tool.stream_id = {s}.id AND tool.kind = 'tool_call'"
     " AND tool.name = ANY(%(tools)s))",
     # index verdict_number
-    "policies": "EXISTS (SELECT true FROM records_verdict AS verdict"
-    " JOIN records_policyversion AS version ON version.id = verdict.policy_version_id"
-    " JOIN records_policy AS policy ON policy.id = version.policy_id"
-    " WHERE verdict.stream_id = {s}.id AND policy.name = ANY(%(policies)s))",
+    "policies": "EXISTS (SELECT true FROM records_verdict AS verdict WHERE verdict.stream_id = {s}.id"
+    " AND verdict.policy_version_id = ANY(ARRAY(SELECT version.id FROM records_policyversion AS version"
+    " JOIN records_policy AS policy ON policy.id = version.policy_id WHERE policy.name = ANY(%(policies)s))))",
     "decisions": "EXISTS (SELECT FROM records_verdict AS verdict"
     " WHERE verdict.stream_id = {s}.id"
     " AND CASE verdict.mode WHEN 'shadow' THEN 'would ' ELSE '' END || verdict.decision = ANY(%(decisions)s))",
@@ -129,22 +150,28 @@ def conditions(filters: Filters, found: Mapping[str, Found] | None = None) -> Co
     known = found or {}
     wanted = dict(_parts(filters))
     values = {name: _value(filters, name) for name in wanted}
-    asked = {}
+    costly, rest = [], []
     for name, streams in known.items():
         if streams.ids is not None:
             wanted[name] = f"{{s}}.id = ANY(%({name})s)"
             values[name] = streams.ids
         else:
-            last = f"{{s}}.requested_at <= coalesce(%(last_{name})s, 'infinity'::timestamptz)"
-            asked[name] = f"{last} AND {_of_one(wanted[name])}"
+            costly.append(_of_one(wanted[name]))
+            rest.append(f"{{s}}.requested_at <= coalesce(%(last_{name})s, 'infinity'::timestamptz)")
             values[f"last_{name}"] = streams.last
     without, left_out = [], filters.without or Filters()
     for name, condition in _parts(left_out):
         # What is unknown of a stream is not what is to be left out.
         without.append(f"({condition.replace(f'%({name})s', f'%(not_{name})s')}) IS NOT TRUE")
         values[f"not_{name}"] = _value(left_out, name)
-    sql, each = (" AND ".join(["true", *parts.values(), *without]) for parts in (wanted, wanted | asked))
-    return Conditions(sql, values, bool(asked), each, any(streams.ids is not None for streams in known.values()))
+    rest += [condition for name, condition in wanted.items() if name not in known or known[name].ids is not None]
+    return Conditions(
+        " AND ".join(["true", *wanted.values(), *without]),
+        values,
+        " AND ".join(costly),
+        " AND ".join(["true", *rest, *without]),
+        any(streams.ids is not None for streams in known.values()),
+    )
 
 
 def _of_one(condition: str) -> str:

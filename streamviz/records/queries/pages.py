@@ -40,9 +40,12 @@ class Page(NamedTuple):
 
 
 # Index stream_newest, or that of a filter where it is rarer.
-_FOUND = "SELECT s.id, s.session_id, s.requested_at FROM records_stream AS s WHERE {conditions} AND {before}"
+_FOUND = """
+SELECT s.id, s.session_id, s.requested_at, s.requested_model
+FROM records_stream AS s WHERE {conditions} AND {before} {fence}
+"""
 _STREAMS = """
-SELECT s.id, s.requested_at, s.id FROM ({found}) AS s
+SELECT s.id, s.requested_at, s.id FROM ({found}) AS s WHERE {is_wanted}
 ORDER BY s.requested_at DESC, s.id DESC LIMIT %(most)s
 """
 # A session stands where the newest of its streams does that is asked for. Indexes stream_newest and stream_in_session.
@@ -54,13 +57,13 @@ _NO_LATER = """NOT EXISTS (
     SELECT FROM records_stream AS later
     WHERE later.session_id = s.session_id AND (later.requested_at, later.id) > (s.requested_at, s.id) AND {later}
 )"""
-# The same, asked stream by stream. What is costly to find out about all would be found out about all otherwise, where
-# there are many partitions; or with IS NULL, of which Postgres expects hardly any.
-_NO_LATER_OF_EACH = """coalesce((
+# The same, asked stream by stream of those alone that are asked for. What is costly to find out about all would be
+# found out about all otherwise, where there are many partitions; or with IS NULL, of which Postgres expects hardly any.
+_NO_LATER_OF_EACH = """CASE WHEN {is_wanted} THEN coalesce((
     SELECT false FROM records_stream AS later
     WHERE later.session_id = s.session_id AND (later.requested_at, later.id) > (s.requested_at, s.id) AND {later}
     LIMIT 1
-), true)"""
+), true) ELSE false END"""
 # What a session's streams come to, all of them: figures that pages show beside it.
 SORTED = {
     "streams": "count(*)",
@@ -119,12 +122,15 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
         values |= {"before_at": before.at, "before_id": before.id}
     with limited("enable_seqscan = off", "jit = off"):
         wanted = wanted_streams(filters)
-        is_newest = (_NO_LATER_OF_EACH if wanted.is_costly else _NO_LATER).format(later=wanted.of_each("later"))
-        found_by = _FOUND.format(conditions=wanted.of_each("s"), before=_BEFORE if before else "true")
-        if wanted.is_few:
-            # All of them, and the newest of those: Postgres would look for the newest among all that there is.
-            found_by += " OFFSET 0"
-        found = rows(statement.format(found=found_by, is_newest=is_newest), {**wanted.values, **values})
+        fence = "OFFSET 0" if wanted.is_few else ""
+        parts = {
+            # Of few all of them, and the newest of those: Postgres would look for the newest among all that there is.
+            "found": _FOUND.format(conditions=wanted.rest_of("s"), before=_BEFORE if before else "true", fence=fence),
+            "is_wanted": wanted.costly_of("s"),
+        }
+        no_later = _NO_LATER_OF_EACH if wanted.costly else _NO_LATER
+        parts["is_newest"] = no_later.format(later=wanted.of_each("later"), is_wanted=parts["is_wanted"])
+        found = rows(statement.format(**parts), {**wanted.values, **values})
     following = Place(*found[size - 1][1:]) if len(found) > size else None
     return Page([row[0] for row in found[:size]], following, [row[2] for row in found[:size]])
 
@@ -134,7 +140,4 @@ def wanted_streams(filters: Filters) -> Conditions:
     plain = conditions(filters, streams_with(filters))
     if not filters.text.strip():
         return plain
-    text = text_conditions(filters.text)
-    sql, each = (f"{one} AND {text.sql}" for one in (plain.sql, plain.each))
-    is_costly, is_few = plain.is_costly or text.is_costly, plain.is_few or text.is_few
-    return Conditions(sql, plain.values | text.values, is_costly, each, is_few)
+    return plain.and_(text_conditions(filters.text))

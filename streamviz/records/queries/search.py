@@ -105,7 +105,8 @@ def text_conditions(text: str) -> Conditions:
     streams = [] if is_common else _found(_MATCHING_STREAMS, values)
     if is_common or len(streams) > FEW:
         session = _SESSION_FOUND if len(sessions) <= FEW else _SESSION_MATCHES
-        return Conditions(_MANY.replace("{session}", session), {"text": values["text"], **found}, is_costly=True)
+        matches = _MANY.replace("{session}", session)
+        return Conditions(matches, {"text": values["text"], **found}, costly=matches, rest="true")
     is_few = not found["found_models"] and len(sessions) <= FEW_SESSIONS
     return Conditions(_FEW, {"found_streams": streams, **found}, is_few=is_few)
 

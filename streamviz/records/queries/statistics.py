@@ -1,47 +1,27 @@
 """Statistics of streams by time and by what they have in common, and of policies by time."""
 
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from streamviz.records.models import Outcome
 from streamviz.records.queries.filters import Conditions, Filters, Values, conditions
+from streamviz.records.queries.grouping import COLUMNS, PLANNED, Grouping, source_of, streams_in
 from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import BRIEFLY, SearchTooBroad, limited, planned, rows
 from streamviz.records.queries.sources import (
-    HALF_HOUR,
+    COSTLY,
     HALF_HOURS,
     ORIGIN,
-    STREAMS,
     WHOLE_INDEX,
-    has_half_hours,
     is_in_index,
     one_in,
-    one_in_index,
     sample_of,
     sampled,
 )
 
-
-class Grouping(StrEnum):
-    """What streams are grouped by; the value is SQL."""
-
-    NOTHING = "''"
-    MODEL = "s.requested_model"
-    PROVIDER = "s.provider"
-    KEY = "coalesce((SELECT name FROM records_apikey WHERE id = s.key_id), '')"
-    SESSION = "s.session_id"
-
-
-# What rows are added up by before the group's name is looked up; it has the name by which that is done.
-_COLUMNS = {
-    Grouping.NOTHING: "'' AS nothing",
-    Grouping.MODEL: "s.requested_model",
-    Grouping.PROVIDER: "s.provider",
-    Grouping.KEY: "s.key_id",
-    Grouping.SESSION: "s.session_id",
-}
 _OUTCOMES = (
     Outcome.COMPLETED,
     Outcome.HALTED,
@@ -127,23 +107,6 @@ FROM (
 ) AS s
 GROUP BY 1, 2 HAVING sum(streams) > 0 ORDER BY 1, 2
 """
-# Index stream_newest for sessions.
-_LARGEST = """
-SELECT {name}, sum(streams)::bigint, count(*) OVER () FROM (
-    SELECT {column}, sum(streams) AS streams, sum(output_tokens) AS tokens, sum(cost) AS cost
-    FROM {source} AS s WHERE {conditions} GROUP BY 1
-) AS s
-GROUP BY 1 HAVING sum(streams) > 0 ORDER BY sum({by}) DESC NULLS LAST, 1 LIMIT %(most)s
-"""
-# What groups may be the largest by, and its column.
-LARGEST = {"streams": "streams", "tokens": "tokens", "cost": "cost"}
-# Indexes stream_sampled and stream_sampled_less. The same by streams that are not added up to more than that.
-_SEEM_LARGEST = """
-SELECT session_id FROM records_stream AS s WHERE {conditions} AND {only}
-GROUP BY 1 ORDER BY {by} DESC NULLS LAST, 1 LIMIT %(most)s
-"""
-_SEEMING = {"streams": "count(*)", "tokens": "sum(output_tokens)", "cost": "sum(cost)"}
-_STREAMS = "SELECT coalesce(sum(streams), 0) FROM {source} AS s WHERE {conditions}"
 # Index stream_sampled, or stream_newest.
 _TIMES = """
 SELECT at, group_name,
@@ -171,13 +134,6 @@ _MICROSECOND = timedelta(microseconds=1)
 ENOUGH = 200
 # Fewer of a sample say nothing.
 LEAST = 20
-# Of more streams than that not all are added up to tell which sessions are the largest: only those of the sessions, so
-# many, that seem to be by a sample.
-MOST_ADDED_UP, CANDIDATES = 500_000, 300
-# Looking at what a stream is made of takes as long as so many others do.
-COSTLY = 2
-# Postgres takes each time for a group of its own, and would sort all streams rather than add them up at once.
-_PLANNED = ("enable_seqscan = off", "work_mem = '64MB'", "jit = off")
 _Counts = list[tuple[Any, ...]]
 
 
@@ -196,11 +152,11 @@ def by_time(
     Raises SearchTooBroad."""
     parts = {
         "group": grouping.value,
-        "column": _COLUMNS[grouping],
-        "source": _source(filters, grouping, origin, origin + step),
+        "column": COLUMNS[grouping],
+        "source": source_of(filters, grouping, origin, origin + step),
         "time": conditions(Filters(since=filters.since, until=filters.until)).of("s"),
     }
-    with planned(*_PLANNED):
+    with planned(*PLANNED):
         wanted = wanted_streams(filters)
         values = {**wanted.values, "step": step, "origin": origin}
         counts, counted = (
@@ -208,65 +164,45 @@ def by_time(
         )
         timed = one_in(_number(counts))
         times = _times(wanted, parts, values, timed) if has_times else {}
-    buckets = [Bucket(row[0], str(row[1]), *row[2:], *times.get(row[:2], _NO_TIMES)) for row in counts]
+    buckets = _buckets(counts, times)
     is_one = bool(buckets) and grouping is Grouping.NOTHING
     total = Bucket(buckets[0].at, "", *_sums(counts), *times.get(_TOGETHER, _NO_TIMES)) if is_one else None
     return Statistics(buckets, total, timed, counted)
 
 
-class Largest(NamedTuple):
-    """The names of groups, the largest first, and how many groups there are: None where only the streams of a sample
-    were looked at for which they may be, one in `one_in`."""
+class Grouped(NamedTuple):
+    """A bucket of each group in all of the time, and buckets of each by time, without the times of streams."""
 
-    names: list[str]
-    groups: int | None
-    one_in: int = 1
+    whole: list[Bucket]
+    by_time: list[Bucket]
 
 
-def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams") -> Largest:
-    """The groups that have most of one of LARGEST."""
-    with planned(*_PLANNED):
+def by_group(filters: Filters, since: datetime, until: datetime, step: timedelta, grouping: Grouping) -> Grouped:
+    """The streams between two moments that are asked for, by group. Raises SearchTooBroad."""
+    filters = replace(filters, since=since, until=until)
+    source = source_of(filters, grouping, ORIGIN + step)
+    parts = {"group": grouping.value, "column": COLUMNS[grouping], "source": source}
+    with planned(*PLANNED):
         wanted = wanted_streams(filters)
-        if grouping is Grouping.SESSION and (streams := _streams_in(filters)) > MOST_ADDED_UP:
-            few = one_in_index(streams)
-            of_some = {"conditions": wanted.of("s"), "only": sampled(few), "by": _SEEMING[by]}
-            values = {**wanted.values, "most": CANDIDATES}
-            candidates = [name for (name,) in rows(_SEEM_LARGEST.format(**of_some), values)]
-            if len(candidates) == CANDIDATES:  # of what is rare a sample has not all that may be
-                found = _largest(filters, wanted, grouping, most, by, candidates)
-                return Largest([str(name) for name, _, _ in found], None, few)
-        found = _largest(filters, wanted, grouping, most, by)
-        return Largest([str(name) for name, _, _ in found], found[0][2] if found else 0)
+        counts = _counts(wanted, parts, {**wanted.values, "step": step, "origin": ORIGIN})
+        in_one = {**wanted.values, "step": until - since, "origin": since}
+        times = _times(wanted, parts, in_one, one_in(_number(counts)))
+    of_groups: dict[Any, _Counts] = defaultdict(list)
+    for row in counts:
+        of_groups[row[1]].append(row)
+    whole = [(since, name, *_sums(own)) for name, own in of_groups.items()]
+    return Grouped(_buckets(whole, times), _buckets(counts, {}))
 
 
-def _largest(
-    filters: Filters, wanted: Conditions, grouping: Grouping, most: int, by: str, candidates: list[UUID] | None = None
-) -> _Counts:
-    """The names of the largest, their streams, and of how many groups; those of the `candidates` alone if given."""
-    parts = {
-        "name": grouping.value,
-        "column": _COLUMNS[grouping],
-        "source": _source(filters, grouping),
-        "conditions": wanted.of("s"),
-        "by": LARGEST[by],
-    }
-    values = {**wanted.values, "most": most}
-    if candidates is not None:
-        parts["conditions"] += " AND s.session_id = ANY(%(candidates)s)"
-        values["candidates"] = candidates
-    return rows(_LARGEST.format(**parts), values)
-
-
-def _source(filters: Filters, grouping: Grouping, *moments: datetime) -> str:
-    is_added_up = grouping is not Grouping.SESSION and has_half_hours(filters, *moments)
-    return HALF_HOURS if is_added_up else STREAMS
+def _buckets(counts: _Counts, times: Mapping[tuple[Any, Any], tuple[float | None, ...]]) -> list[Bucket]:
+    return [Bucket(row[0], str(row[1]), *row[2:], *times.get(row[:2], _NO_TIMES)) for row in counts]
 
 
 def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: Values) -> tuple[_Counts, int]:
     """Counts from one stream in so many, where there are very many to look at: of what is common, and of what is rarer
     where counting it all would take too long."""
     looked_at = COSTLY if wanted.is_costly else 1
-    few = 1 if parts["source"] == HALF_HOURS else one_in(looked_at * _streams_in(filters))
+    few = 1 if parts["source"] == HALF_HOURS else one_in(looked_at * streams_in(filters))
     found = _counts(wanted, parts, values, few)
     try:
         for more in (WHOLE_INDEX, 1):
@@ -281,14 +217,6 @@ def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: 
 
 def _number(counts: _Counts) -> int:
     return sum(row[2] for row in counts)
-
-
-def _streams_in(filters: Filters) -> int:
-    """About how many streams there are in a time, whatever else is asked of them."""
-    since = filters.since and filters.since - (filters.since - ORIGIN) % HALF_HOUR
-    wanted = conditions(Filters(since=since, until=filters.until))
-    [(number,)] = rows(_STREAMS.format(source=HALF_HOURS, conditions=wanted.of("s")), wanted.values)
-    return int(number)
 
 
 def _counts(wanted: Conditions, parts: dict[str, str], values: Values, few: int = 1) -> _Counts:

@@ -14,10 +14,12 @@ from streamviz.dashboard import policy_facts, queries
 from streamviz.records.models import Policy, Session, Stream
 from streamviz.records.queries import names, policy_samples, search, streams
 from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.grouping import Grouping
+from streamviz.records.queries.largest import largest
 from streamviz.records.queries.pages import Place, session_page, sorted_session_page, stream_page
 from streamviz.records.queries.policy_holds import holds, holds_of
 from streamviz.records.queries.policy_verdicts import verdicts
-from streamviz.records.queries.statistics import Grouping, by_time, largest
+from streamviz.records.queries.statistics import by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
 

@@ -6,10 +6,14 @@ import pytest
 
 from streamviz.records.models import ApiKey, Session
 from streamviz.records.moments import as_microseconds
+from streamviz.records.queries import grouping as groupings
+from streamviz.records.queries import largest as groups
 from streamviz.records.queries import search, sources, statistics
 from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.grouping import Grouping
+from streamviz.records.queries.largest import largest
 from streamviz.records.queries.sizes import table_sizes
-from streamviz.records.queries.statistics import Grouping, by_time, largest
+from streamviz.records.queries.statistics import by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, store, story
 
@@ -100,7 +104,7 @@ def test_half_hours_say_what_streams_do(
     query("UPDATE records_stream SET outcome = '', provider = '' WHERE requested_at = %s", NOW + HOUR)
     assert sources.has_half_hours(filters, sources.ORIGIN, sources.ORIGIN + HOUR)
     added_up = by_time(filters, HOUR, grouping), largest(filters, grouping, 5)
-    monkeypatch.setattr(statistics, "has_half_hours", lambda *_: False)
+    monkeypatch.setattr(groupings, "has_half_hours", lambda *_: False)
     assert added_up == (by_time(filters, HOUR, grouping), largest(filters, grouping, 5))
     assert added_up[0].buckets
 
@@ -185,10 +189,10 @@ def test_of_very_many_streams_a_sample_tells_which_sessions_may_be_the_largest(
     store(*(story(NOW, number=n, session="never chosen") for n in range(64, 256)))
     ids = {session.label: str(session.pk) for session in Session.objects.all()}
     monkeypatch.setattr(sources, "SAMPLE", 1)
-    monkeypatch.setattr(statistics, "MOST_ADDED_UP", 255)
-    monkeypatch.setattr(statistics, "CANDIDATES", 2)
+    monkeypatch.setattr(groups, "MOST_ADDED_UP", 255)
+    monkeypatch.setattr(groups, "CANDIDATES", 2)
     assert largest(Filters(since=NOW), Grouping.SESSION, 9) == ([ids["large"], ids["small"]], None, 16)
-    monkeypatch.setattr(statistics, "CANDIDATES", 3)  # the sample has not so many
+    monkeypatch.setattr(groups, "CANDIDATES", 3)  # the sample has not so many
     assert largest(Filters(since=NOW), Grouping.SESSION, 9).groups == 3
     monkeypatch.setattr(statistics, "MOST_ADDED_UP", 256)
     assert largest(Filters(since=NOW), Grouping.SESSION, 9).names[0] == ids["never chosen"]
