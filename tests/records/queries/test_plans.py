@@ -12,14 +12,14 @@ from django.utils import timezone
 
 from streamviz.dashboard import policy_facts, queries
 from streamviz.records.models import Policy, Session, Stream
-from streamviz.records.queries import names, policy_samples, search, streams
+from streamviz.records.queries import members, names, policy_samples, search, streams
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.grouping import Grouping
 from streamviz.records.queries.largest import largest
 from streamviz.records.queries.pages import Place, session_page, sorted_session_page, stream_page
 from streamviz.records.queries.policy_holds import holds, holds_of
 from streamviz.records.queries.policy_verdicts import verdicts
-from streamviz.records.queries.statistics import by_time
+from streamviz.records.queries.statistics import by_group, by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, make_policy, store, story
 
@@ -59,6 +59,7 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "how many, under filters": lambda _: by_time(
         Filters(since=day(30), tools=("a",), policies=("a",)), timedelta(days=1), has_times=False
     ),
+    "statistics of groups": lambda _: by_group(Filters(models=("a",)), day(30), NOW, timedelta(days=1), Grouping.MODEL),
     "half hours": lambda _: by_time(Filters(since=day(30), models=("a",)), timedelta(days=1), Grouping.MODEL),
     "how many, about": lambda _: by_time(
         Filters(since=day(30), text="look"), timedelta(days=1), has_times=False, may_estimate=True
@@ -128,6 +129,16 @@ def test_no_session_waits_until_a_common_word_is_found_in_all(stream: Stream, mo
     """To join streams with later ones that match, all that match are found first where there are many partitions."""
     monkeypatch.setattr(search, "COMMON", 0)
     assert scanned(lambda: session_page(Filters(text="look"), None, 50), re.compile("Anti Join")) == set()
+
+
+def test_only_what_is_found_is_asked_whether_it_is_the_newest_of_its_session(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(members, "FEW", 0)
+    monkeypatch.setattr(search, "COMMON", 0)
+    asked_of_all = re.compile(r"(?<!THEN )COALESCE\(\(SubPlan \d+\), true\)")
+    for filters in (Filters(policies=("guard",)), Filters(tools=("run_shell",)), Filters(text="look")):
+        assert scanned(lambda: session_page(filters, None, 50), asked_of_all) == set()  # noqa: B023
 
 
 def test_whether_a_word_is_common_is_told_by_some_streams_alone(stream: Stream) -> None:

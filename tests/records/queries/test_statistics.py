@@ -7,7 +7,7 @@ import pytest
 from streamviz.records.models import ApiKey, Session
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries import grouping as groupings
-from streamviz.records.queries import largest as groups
+from streamviz.records.queries import largest as choosing
 from streamviz.records.queries import search, sources, statistics
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.grouping import Grouping
@@ -189,12 +189,12 @@ def test_of_very_many_streams_a_sample_tells_which_sessions_may_be_the_largest(
     store(*(story(NOW, number=n, session="never chosen") for n in range(64, 256)))
     ids = {session.label: str(session.pk) for session in Session.objects.all()}
     monkeypatch.setattr(sources, "SAMPLE", 1)
-    monkeypatch.setattr(groups, "MOST_ADDED_UP", 255)
-    monkeypatch.setattr(groups, "CANDIDATES", 2)
+    monkeypatch.setattr(choosing, "MOST_ADDED_UP", 255)
+    monkeypatch.setattr(choosing, "CANDIDATES", 2)
     assert largest(Filters(since=NOW), Grouping.SESSION, 9) == ([ids["large"], ids["small"]], None, 16)
-    monkeypatch.setattr(groups, "CANDIDATES", 3)  # the sample has not so many
+    monkeypatch.setattr(choosing, "CANDIDATES", 3)  # the sample has not so many
     assert largest(Filters(since=NOW), Grouping.SESSION, 9).groups == 3
-    monkeypatch.setattr(statistics, "MOST_ADDED_UP", 256)
+    monkeypatch.setattr(choosing, "MOST_ADDED_UP", 256)
     assert largest(Filters(since=NOW), Grouping.SESSION, 9).names[0] == ids["never chosen"]
 
 
