@@ -92,16 +92,24 @@ class Stats(NamedTuple):
         return [change.mark for change in self.changes]
 
 
-def stats_of(span: Timespan, group: str, compared: Compared = Compared(), by: str = "") -> Stats:  # noqa: B008
+def stats_of(
+    span: Timespan,
+    group: str,
+    compared: Compared = Compared(),  # noqa: B008
+    by: str = "",
+    only: str = "",
+) -> Stats:
     """The statistics of a stretch of time, by one of GROUPINGS or by TOOL, beside what they are compared with. Of very
-    many groups there are those that have most of one of LARGEST, or of streams."""
+    many groups there are those that have most of one of LARGEST, or of streams. If `only` one of the CSV tables is
+    wanted, the others may be missing."""
     wanted = Filters(since=span.since, until=span.until, models=compared.models)
     timed = by_time(wanted, span.step)
     written = term("model", compared.model) if compared.model else ""
     rows = [_row(bucket, span, written) for bucket in timed.buckets]
     by = by if by in LARGEST else "streams"
-    tools_from = one_in(COSTLY * timed.total.streams) if timed.total else 1
-    found = Largest([], 0) if group == TOOL else largest(wanted, GROUPINGS[group], MOST_GROUPS, by)
+    tools_from = one_in(COSTLY * timed.total.streams) if timed.total and group == TOOL else 1
+    has_groups = group != TOOL and only in ("", "group")
+    found = largest(wanted, GROUPINGS[group], MOST_GROUPS, by) if has_groups else Largest([], 0)
     return Stats(
         total=timed.total,
         one_in=timed.timed,
@@ -110,17 +118,17 @@ def stats_of(span: Timespan, group: str, compared: Compared = Compared(), by: st
             _latencies(wanted, span, timed, written),
             _stalled(compared.models, span, written),
         ]
-        if timed.total
+        if timed.total and not only
         else [],
         rows=rows,
         groups=_group_rows(wanted, span, group, found.names, written) if found.names else [],
         more_groups=max(0, (found.groups or 0) - MOST_GROUPS),
         chosen_from=found.one_in,
-        policies=policy_rows(span),
-        changes=policy_changes(span),
-        tools=tools(wanted, MOST_GROUPS, tools_from) if group == TOOL else [],
-        tools_from=tools_from if group == TOOL else 1,
-        headline=headline(timed.total, other_total(span, compared), compared.word) if timed.total else [],
+        policies=policy_rows(span) if only in ("", "policy") else [],
+        changes=policy_changes(span) if only in ("", "changes") else [],
+        tools=tools(wanted, MOST_GROUPS, tools_from) if group == TOOL and only in ("", "tool") else [],
+        tools_from=tools_from,
+        headline=headline(timed.total, other_total(span, compared), compared.word) if timed.total and not only else [],
     )
 
 

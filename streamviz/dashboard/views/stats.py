@@ -63,18 +63,19 @@ def stats(request: HttpRequest) -> HttpResponse:
         "axis": charts.axis(span),
         "brush": charts.Brush(span, sessions_between(term("model", compared.model) if compared.model else "")),
     }
+    only = _one_of(TABLES, request.GET.get("csv", ""), "")
     try:
         with limited():
             by = order.groups.by if order.groups.is_descending else ""
-            found = sorted_stats(stats_of(span, group, compared, by), order)
-            lint = sorted_rules(broken_rules(span.since, span.until), order)
+            found = sorted_stats(stats_of(span, group, compared, by, only), order)
+            lint = sorted_rules(broken_rules(span.since, span.until), order) if only in ("", "lint") else []
             context |= {"stats": found, "lint": lint}
     except SearchTooBroad:
         return render(request, "dashboard/stats.html", context | {"is_too_broad": True})
-    if (table := request.GET.get("csv", "")) in TABLES:
-        name = f'attachment; filename="stats-by-{group if table == "group" else table}.csv"'
+    if only:
+        name = f'attachment; filename="stats-by-{group if only == "group" else only}.csv"'
         headers = {"Content-Disposition": name}
-        return HttpResponse(as_csv(found, lint, table), content_type="text/csv; charset=utf-8", headers=headers)
+        return HttpResponse(as_csv(found, lint, only), content_type="text/csv; charset=utf-8", headers=headers)
     return render(request, "dashboard/stats.html", context)
 
 

@@ -11,7 +11,7 @@ from streamviz.records.queries.rows import limited, rows
 
 MOST = 100
 # Of the streams that failed in the time so many are looked at, the newest; fewer where words are searched for in each.
-NEWEST, NEWEST_SEARCHED = 10_000, 5_000
+NEWEST, NEWEST_SEARCHED = 10_000, 2_500
 _NAMES = 5
 SORTED = {"says": "says", "streams": "count(*)", "last": "max(requested_at)", "first": "min(requested_at)"}
 # Index stream_with_error, as below.
@@ -66,7 +66,7 @@ def error_groups(
     and only the `newest` that failed in this time, of these models and keys, or those of `looked_at`. Raises
     SearchTooBroad."""
     order = f"{SORTED[by]} {'DESC' if is_descending else 'ASC'}"
-    with limited("enable_seqscan = off", "jit = off"):
+    with limited("enable_seqscan = off"):
         since = _looked_at_since(filters, newest or looked_at(filters))
         wanted = wanted_streams(filters if since is None else replace(filters, since=since))
         found = rows(

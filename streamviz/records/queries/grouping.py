@@ -27,7 +27,7 @@ COLUMNS = {
     Grouping.SESSION: "s.session_id",
 }
 # Postgres takes each time for a group of its own, and would sort all streams rather than add them up at once.
-PLANNED = ("enable_seqscan = off", "work_mem = '64MB'", "jit = off")
+PLANNED = ("enable_seqscan = off", "work_mem = '64MB'")
 _STREAMS = "SELECT coalesce(sum(streams), 0) FROM {source} AS s WHERE {conditions}"
 
 

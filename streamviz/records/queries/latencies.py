@@ -58,7 +58,7 @@ def latencies(filters: Filters, step: timedelta, few: int) -> list[Cell]:
     """The TTFT of one in `few` of the streams that are asked for, as clients had it."""
     wanted = wanted_streams(filters)
     sql = _CELLS.format(bands=BANDS, conditions=f"{wanted.of('s')} AND {sampled(few)}")
-    with planned("jit = off"):
+    with planned():
         return [Cell(*row) for row in rows(sql, {**wanted.values, "step": step, "origin": ORIGIN})]
 
 
@@ -67,6 +67,6 @@ def tools(filters: Filters, most: int, few: int = 1) -> list[ToolFigures]:
     several counts for each of them."""
     wanted = wanted_streams(filters)
     sql = _TOOLS.format(conditions=f"{wanted.of('s')} AND {sampled(few)}")
-    with planned("jit = off"):
+    with planned():
         found = rows(sql, {**wanted.values, "most": most})
     return [ToolFigures(name, *(each and each * few for each in figures)) for name, *figures in found]

@@ -106,7 +106,7 @@ def sorted_session_page(
     """The sessions of the streams that are asked for, from the place `start` on, by one of SORTED; of each the newest
     stream that was asked for; and whether there are more. Raises SearchTooBroad."""
     direction = "DESC" if is_descending else "ASC"
-    with limited("enable_seqscan = off", "jit = off", "work_mem = '64MB'"):
+    with limited("enable_seqscan = off", "work_mem = '64MB'"):
         wanted = wanted_streams(filters)
         sql = _SORTED_SESSIONS.format(conditions=wanted.of("s"), value=SORTED[by], direction=direction)
         ids = [row[0] for row in rows(sql, {**wanted.values, "most": size + 1, "start": start})]
@@ -120,7 +120,7 @@ def _page(statement: str, filters: Filters, before: Place | None, size: int) -> 
     values: dict[str, Any] = {"most": size + 1}
     if before:
         values |= {"before_at": before.at, "before_id": before.id}
-    with limited("enable_seqscan = off", "jit = off"):
+    with limited("enable_seqscan = off"):
         wanted = wanted_streams(filters)
         fence = "OFFSET 0" if wanted.is_few else ""
         parts = {

@@ -121,6 +121,6 @@ def _found(
     one_in = one_in_of_holds(since, until)
     held = _HELD.format(is_shared=_IS_SHARED, looks=looks, of=of, sampled=sampled("block.stream_id", one_in))
     values = {"policy": policy, "since": since, "until": until, "step": step, "origin": ORIGIN}
-    with planned("jit = off"):
+    with planned():
         found = rows(statement.format(figures=_FIGURES, held=held), values)
     return [(at, by, Holds(blocks * one_in, p50, p95, one_in)) for at, by, blocks, p50, p95 in found]

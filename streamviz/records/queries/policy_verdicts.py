@@ -58,7 +58,7 @@ def verdicts(since: datetime, until: datetime, step: timedelta) -> PolicyVerdict
     """What each policy did between two moments, in all and in stretches of `step`."""
     one_in = one_in_of_verdicts(since, until)
     sql = _VERDICTS.format(sampled=sampled("verdict.stream_id", one_in))
-    with planned("jit = off"):
+    with planned():
         found = rows(sql, {"since": since, "until": until, "step": step, "origin": ORIGIN})
     buckets = [
         (at, PolicyBucket(at or since, name, *[*(each * one_in for each in counts), p50, p95, one_in]))

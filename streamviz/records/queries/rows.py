@@ -11,6 +11,9 @@ from streamviz.records import replica
 
 # What a person asks for of all that there is can take long, however it is done; it is given up then.
 SECONDS = 5
+# A page's statements are soon done: to compile them, or to start processes for them, takes as long as some of them do,
+# and the cores are the streams' too.
+_SOON = ("jit = off", "max_parallel_workers_per_gather = 0")
 # What can be told in another way, if not as well, is tried for so long.
 BRIEFLY = 0.1
 
@@ -39,7 +42,7 @@ def long_rows(statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]
 def planned(*settings: str) -> Iterator[None]:
     """Postgres plans and runs what is asked within under these settings, such as `enable_seqscan = off`."""
     with transaction.atomic(using=replica.alias()):
-        rows("; ".join(f"SET LOCAL {each}" for each in settings))
+        rows("; ".join(f"SET LOCAL {each}" for each in (*_SOON, *settings)))
         yield
 
 

@@ -38,5 +38,5 @@ def stalls_by_time(since: datetime, until: datetime, step: timedelta, models: tu
     wanted = conditions(Filters(models=models))
     sql = _STALLS.format(join=_JOIN if models else "", conditions=wanted.of("s"))
     values = {**wanted.values, "since": since, "until": until, "step": step, "origin": ORIGIN}
-    with planned("jit = off"):
+    with planned():
         return [Stalls(*row) for row in rows(sql, values)]

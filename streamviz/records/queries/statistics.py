@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from streamviz.records.models import Outcome
@@ -203,10 +204,14 @@ def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: 
     where counting it all would take too long."""
     looked_at = COSTLY if wanted.is_costly else 1
     few = 1 if parts["source"] == HALF_HOURS else one_in(looked_at * streams_in(filters))
+    started = perf_counter()
     found = _counts(wanted, parts, values, few)
+    took_for_all = (perf_counter() - started) * few
     try:
         for more in (WHOLE_INDEX, 1):
             if more < few and _number(found) < ENOUGH * few:
+                if wanted.is_costly and took_for_all > BRIEFLY * more:
+                    raise SearchTooBroad  # as it would be found to be
                 with limited(seconds=BRIEFLY):
                     found, few = _counts(wanted, parts, values, more), more
     except SearchTooBroad:
