@@ -109,7 +109,8 @@ def stats_of(
     by = by if by in LARGEST else "streams"
     tools_from = one_in(COSTLY * timed.total.streams) if timed.total and group == TOOL else 1
     has_groups = group != TOOL and only in ("", "group")
-    found = largest(wanted, GROUPINGS[group], MOST_GROUPS, by) if has_groups else Largest([], 0)
+    among = timed.total.streams if timed.total and not compared.models else None
+    found = largest(wanted, GROUPINGS[group], MOST_GROUPS, by, among) if has_groups else Largest([], 0)
     return Stats(
         total=timed.total,
         one_in=timed.timed,

@@ -56,7 +56,7 @@ class Errors(NamedTuple):
 
 def looked_at(filters: Filters) -> int:
     """How many of the streams that failed are looked at."""
-    return NEWEST_SEARCHED if filters.text.strip() else NEWEST
+    return NEWEST_SEARCHED if filters.text.strip() or filters.errors else NEWEST
 
 
 def error_groups(

@@ -39,11 +39,12 @@ class Largest(NamedTuple):
     one_in: int = 1
 
 
-def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams") -> Largest:
-    """The groups that have most of one of LARGEST."""
+def largest(filters: Filters, grouping: Grouping, most: int, by: str = "streams", among: int | None = None) -> Largest:
+    """The groups that have most of one of LARGEST. `among` how many streams of this time, where that is known."""
     with planned(*PLANNED):
         wanted = wanted_streams(filters)
-        if grouping is Grouping.SESSION and (streams := streams_in(filters)) > MOST_ADDED_UP:
+        streams = 0 if grouping is not Grouping.SESSION else among or streams_in(filters)
+        if streams > MOST_ADDED_UP:
             few = one_in_index(streams)
             of_some = {"conditions": wanted.of("s"), "only": sampled(few), "by": _SEEMING[by]}
             values = {**wanted.values, "most": CANDIDATES}

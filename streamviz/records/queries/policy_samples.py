@@ -5,7 +5,7 @@ from datetime import datetime
 from streamviz.records.queries.rows import rows
 
 # About so many at most are looked at. A hold takes as long as many verdicts.
-MOST_VERDICTS, MOST_HOLDS = 40_000, 2_500
+MOST_VERDICTS, MOST_HOLDS = 10_000, 2_500
 _VALUES, _SAMPLED = 256, 64
 _VERDICTS = "SELECT count(*) FROM records_verdict WHERE at >= %(since)s AND at < %(until)s AND {sampled}"
 _HOLDS = "SELECT count(*) FROM records_block WHERE held_at >= %(since)s AND held_at < %(until)s AND {sampled}"

@@ -32,7 +32,7 @@ HALF_HOURS = """(
 _IN_HALF_HOURS = {"since", "until", "models", "providers", "keys", "outcomes"}
 
 # What takes long to find out about a stream is estimated from about so many at most, where there are more.
-SAMPLE = 10_000
+SAMPLE = 8_000
 _VALUES, _SAMPLED = 256, 16
 # Looking at what a stream is made of takes as long as so many others do.
 COSTLY = 4

@@ -135,6 +135,8 @@ _MICROSECOND = timedelta(microseconds=1)
 ENOUGH = 200
 # Fewer of a sample say nothing.
 LEAST = 20
+# What would take so many seconds, as a sample tells, is not tried; where it tells little, it is given as many.
+TOO_LONG = 0.5
 _Counts = list[tuple[Any, ...]]
 
 
@@ -210,9 +212,10 @@ def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: 
     try:
         for more in (WHOLE_INDEX, 1):
             if more < few and _number(found) < ENOUGH * few:
-                if wanted.is_costly and took_for_all > BRIEFLY * more:
-                    raise SearchTooBroad  # as it would be found to be
-                with limited(seconds=BRIEFLY):
+                says_little = _number(found) < LEAST * few
+                if wanted.is_costly and not says_little and took_for_all > TOO_LONG * more:
+                    break
+                with limited(seconds=TOO_LONG if says_little else BRIEFLY):
                     found, few = _counts(wanted, parts, values, more), more
     except SearchTooBroad:
         if _number(found) < LEAST * few:

@@ -45,7 +45,7 @@ def test_buckets_that_begin_within_a_half_hour_need_the_streams() -> None:
 
 
 def test_the_sample_stays_small() -> None:
-    assert [one_in(streams) for streams in (0, 10_000, 10_001, 160_000, 160_001, 10**7)] == [1, 1, 16, 16, 32, 1024]
+    assert [one_in(streams) for streams in (0, 8_000, 8_001, 128_000, 128_001, 10**7)] == [1, 1, 16, 16, 32, 2048]
     assert one_in(10**12) == 256**2
     assert sampled(1) == "true"
     assert sampled(32).endswith("< 8")
