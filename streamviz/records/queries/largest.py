@@ -27,7 +27,7 @@ GROUP BY 1 ORDER BY {by} DESC NULLS LAST, 1 LIMIT %(most)s
 _SEEMING = {"streams": "count(*)", "tokens": "sum(output_tokens)", "cost": "sum(cost)"}
 # Of more streams than that not all are added up to tell which sessions are the largest: only those of the sessions, so
 # many, that seem to be by a sample.
-MOST_ADDED_UP, CANDIDATES = 500_000, 300
+MOST_ADDED_UP, CANDIDATES = 150_000, 300
 
 
 class Largest(NamedTuple):

@@ -12,7 +12,7 @@ from streamviz.records.queries.filters import EXISTING, Filters, Found, Values
 from streamviz.records.queries.rows import rows
 
 # Up to so many are looked up.
-FEW = 1_000
+FEW = 2_500
 
 # Of tools and interventions the newest first.
 _MATCHING = {

@@ -31,7 +31,7 @@ def rows(statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[
 
 
 def long_rows(statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The same for long bytes, which take half the time in the driver's binary format."""
+    """The same for long bytes and arrays, which take half the time in the driver's binary format."""
     connection = connections[replica.alias()]
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:

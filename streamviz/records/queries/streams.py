@@ -111,8 +111,8 @@ def _last_received_at(streams: Sequence[Stream]) -> dict[uuid.UUID, list[int]]:
 
 
 def _times(stream_id: uuid.UUID) -> Times:
-    received = rows(_RECEIVED, {"id": stream_id})
-    handed_on = rows(_HANDED_ON, {"id": stream_id})
+    received = long_rows(_RECEIVED, {"id": stream_id})
+    handed_on = long_rows(_HANDED_ON, {"id": stream_id})
     if not (received or handed_on):
         received, handed_on = _archived_times(stream_id)
     received_at = [first_at + offset for first_at, offsets in received for offset in offsets]
@@ -120,7 +120,7 @@ def _times(stream_id: uuid.UUID) -> Times:
     passed_at: list[int] = []
     made_at: list[int] = []
     for first_at, offsets, first_seq in handed_on:
-        (made_at if first_seq is None else passed_at).extend(first_at + offset for offset in offsets)
+        (made_at if first_seq is None else passed_at).extend([first_at + offset for offset in offsets])
         passed_seqs += () if first_seq is None else range(first_seq, first_seq + len(offsets))
     return Times(received_at, passed_seqs, passed_at, made_at)
 
