@@ -130,8 +130,15 @@ def _postgres_cpu(url: str) -> float:
     if server is None:
         return 0.0
     times = server.cpu_times()
-    running = sum(sum(child.cpu_times()[:2]) for child in server.children())
-    return float(sum(times[:4]) + running)
+    return float(sum(times[:4]) + sum(map(_own_cpu, server.children())))
+
+
+def _own_cpu(process: psutil.Process) -> float:
+    """Nothing where it has ended meanwhile: the server has that."""
+    try:
+        return float(sum(process.cpu_times()[:2]))
+    except psutil.NoSuchProcess:
+        return 0.0
 
 
 if __name__ == "__main__":
