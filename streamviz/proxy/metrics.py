@@ -1,4 +1,5 @@
-"""Figures of streams for Prometheus: counted as each begins and ends, so that a chunk costs nothing more.
+"""Figures of streams for Prometheus: counted as each begins and ends, so that a chunk costs nothing more, and put with
+the others twice a second.
 
 Labels have few values: formats, outcomes, providers, the policies and routes that an operator made, and models that
 have a known price, of which there are not ever more; never what a client or a model wrote.
@@ -15,7 +16,7 @@ from prometheus_client import Histogram
 
 from streamviz.exchange.life import State
 from streamviz.exchange.stream import LiveStream
-from streamviz.figures import counter, gauge, histogram
+from streamviz.figures import Batch, counter, gauge, histogram
 
 _SECOND = 1_000_000
 _FIRST = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 120)
@@ -44,6 +45,7 @@ _verdicts = cache(counter("verdicts", "Verdicts of policies", "policy", "mode", 
 _tokens = cache(counter("tokens", "Tokens, as providers tell or as estimated", "provider", "model", "kind").labels)
 _cost = cache(counter("cost_dollars", "Cost of streams in US dollars", "provider", "model").labels)
 
+_batch = Batch()
 _models: set[str] = set()
 # Of which formats and states some figure was told.
 _told: set[tuple[str, State]] = set()
@@ -51,16 +53,17 @@ _told: set[tuple[str, State]] = set()
 
 def opened(stream: LiveStream) -> None:
     """A stream has begun."""
-    _begun(stream.wire_format).inc()
+    _batch.count(_begun(stream.wire_format))
 
 
 def refused(status: int) -> None:
     """A request became no stream."""
-    _refused(str(status)).inc()
+    _batch.count(_refused(str(status)))
 
 
 def look(streams: Sequence[LiveStream]) -> None:
-    """Note how it is with all streams that run here."""
+    """Note how it is with all streams that run here, and put what was counted with the figures."""
+    _batch.put()
     states = Counter((stream.wire_format, stream.life.state) for stream in streams)
     for format, state in _told.difference(states):
         _running(format, state.name.lower()).set(0)
@@ -76,23 +79,23 @@ def look(streams: Sequence[LiveStream]) -> None:
 def closed(stream: LiveStream, model: str) -> None:
     """A stream that was opened is over: all is known of it. `model` is its name in labels."""
     provider = stream.provider
-    _ended(stream.wire_format, provider, model, stream.outcome).inc()
+    _batch.count(_ended(stream.wire_format, provider, model, stream.outcome))
     ended_at = stream.ended_at or stream.requested_at
-    _seconds(stream.wire_format).observe(max(0, ended_at - stream.requested_at) / _SECOND)
+    _batch.observe(_seconds(stream.wire_format), max(0, ended_at - stream.requested_at) / _SECOND)
     for tape, first, times in (
         ("upstream", stream.upstream_first_at, stream.received_at),
         ("client", stream.client_first_at, stream.passed_at),
     ):
         if first is not None:
-            _first(tape).observe(max(0, first - stream.requested_at) / _SECOND)
+            _batch.observe(_first(tape), max(0, first - stream.requested_at) / _SECOND)
         _observe_gaps(_gaps(tape), times)
-    _chunks("upstream").inc(len(stream.received_at))
-    _chunks("client").inc(stream.frame_count)
+    _batch.count(_chunks("upstream"), len(stream.received_at))
+    _batch.count(_chunks("client"), stream.frame_count)
     for hold in stream.context.holds.values():
-        _holds.observe(max(0, (hold.ended_at or ended_at) - hold.since) / _SECOND)
+        _batch.observe(_holds, max(0, (hold.ended_at or ended_at) - hold.since) / _SECOND)
     for judgement in stream.context.judgements:
         policy = judgement.policy
-        _verdicts(policy.name, policy.mode, judgement.verdict.decision).inc()
+        _batch.count(_verdicts(policy.name, policy.mode, judgement.verdict.decision))
     _count_tokens(stream, provider, model)
 
 
@@ -118,17 +121,16 @@ def _count_tokens(stream: LiveStream, provider: str, model: str) -> None:
     }
     for kind, number in kinds.items():
         if number:
-            _tokens(provider, model, kind).inc(number)
+            _batch.count(_tokens(provider, model, kind), number)
     if stream.cost:
-        _cost(provider, model).inc(stream.cost)
+        _batch.count(_cost(provider, model), stream.cost)
 
 
 def _observe_gaps(histogram: Histogram, times: "array[int]") -> None:
-    """All at once: `observe` for each would cost more than the chunk did."""
+    """All at once: to observe each would cost more than the chunk did."""
     newest = times[-_MOST_GAPS:]
     if len(newest) < 2:
         return
     gaps = map(sub, newest[1:], newest)
-    for at, count in Counter(map(partial(bisect_left, _GAPS_US), gaps)).items():
-        histogram._buckets[at].inc(count)
-    histogram._sum.inc(max(0, newest[-1] - newest[0]) / _SECOND)
+    by_bucket = Counter(map(partial(bisect_left, _GAPS_US), gaps))
+    _batch.observe_many(histogram, by_bucket, max(0, newest[-1] - newest[0]) / _SECOND)

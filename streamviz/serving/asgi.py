@@ -85,6 +85,7 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     if peers:
         await peers.stop()
     await worker.stop()
+    metrics.look()  # what the last streams came to
     await send({"type": "lifespan.shutdown.complete"})
 
 
