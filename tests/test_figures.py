@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamviz import figures, vitals
@@ -115,3 +116,27 @@ def test_figures_are_shared_before_the_first_is_made(tmp_path: Path) -> None:
     assert vitals
     with pytest.raises(RuntimeError):
         figures.share(tmp_path)
+
+
+def test_a_batch_counts_as_one_by_one_would() -> None:
+    counters, histograms, own = [], [], CollectorRegistry()
+    for name in ("one_by_one", "in_a_batch"):
+        counters.append(Counter(f"{name}_things", "Things", registry=own))
+        histograms.append(Histogram(f"{name}_metres", "How long they are", registry=own, buckets=(1, 2, 5)))
+    batch = figures.Batch()
+    for size in (0.0, 1, 1.5, 2, 5, 5.1, 1e9):
+        histograms[0].observe(size)
+        batch.observe(histograms[1], size)
+        counters[0].inc(size)
+        batch.count(counters[1], size)
+    assert next(iter(counters[1].collect())).samples[0].value == 0  # it has not been put there yet
+    for _ in range(2):
+        batch.put()  # only once
+    one, other = (
+        [sample.value for each in (counter, histogram) for family in each.collect() for sample in family.samples]
+        for counter, histogram in zip(counters, histograms, strict=True)
+    )
+    created = {1, len(one) - 1}
+    assert [value for at, value in enumerate(one) if at not in created] == [
+        value for at, value in enumerate(other) if at not in created
+    ]
