@@ -1,8 +1,8 @@
 """What the processes of a machine count, for Prometheus: each in files of its own, in a folder that they share.
 
 A process's files are its own for as long as it holds its lock. What those that are gone have counted is added up, so
-that counters do not go back and files never pile up. Only what lay in a file that is damaged is lost: its counters go
-back, as at a restart, which Prometheus allows for.
+that counters do not go back and files never pile up. What lay in a file that is damaged is lost: its counters go back,
+as at a restart, which Prometheus allows for.
 """
 
 import fcntl
@@ -66,7 +66,7 @@ def worst(name: str, says: str, *labels: str) -> Gauge:
 
 class Batch:
     """What is counted for each stream, until it is put with the figures: in their files that takes some µs for each, as
-    often as it is done."""
+    often as it is done. For one thread. What a process that is killed has not put yet is lost."""
 
     def __init__(self) -> None:
         self._amounts: defaultdict[Any, float] = defaultdict(float)

@@ -18,7 +18,7 @@ from streamviz.records.queries.grouping import Grouping
 from streamviz.records.queries.largest import LARGEST, Largest, largest
 from streamviz.records.queries.latencies import BANDS, ToolFigures, latencies, tools
 from streamviz.records.queries.names import session_titles
-from streamviz.records.queries.sources import COSTLY, one_in
+from streamviz.records.queries.sources import one_in_costly
 from streamviz.records.queries.stalls import Stalls, stalls_by_time
 from streamviz.records.queries.statistics import Bucket, Statistics, by_group, by_time
 
@@ -31,6 +31,8 @@ GROUPINGS = {
 # Has a table of its own: a stream may call several.
 TOOL = "tool"
 MOST_GROUPS = 20
+# Tables of CSV that have no figures of streams.
+_WITHOUT_TIMES = ("policy", "changes", "lint")
 _NAME_CHARACTERS = 80
 
 
@@ -52,13 +54,15 @@ class Row(NamedTuple):
 
 
 class GroupRow(NamedTuple):
-    """A group's figures of the whole time. `bucket.group` tells it from others, `name` is what it is called."""
+    """A group's figures of the whole time, with times of one stream in `timed`. `bucket.group` tells it from others,
+    `name` is what it is called."""
 
     name: str
     href: str
     bucket: Bucket
     failed: int
     chart: charts.Chart
+    timed: int
 
 
 class Stats(NamedTuple):
@@ -92,22 +96,16 @@ class Stats(NamedTuple):
         return [change.mark for change in self.changes]
 
 
-def stats_of(
-    span: Timespan,
-    group: str,
-    compared: Compared = Compared(),  # noqa: B008
-    by: str = "",
-    only: str = "",
-) -> Stats:
+def stats_of(span: Timespan, group: str, compared: Compared, by: str = "", only: str = "") -> Stats:
     """The statistics of a stretch of time, by one of GROUPINGS or by TOOL, beside what they are compared with. Of very
     many groups there are those that have most of one of LARGEST, or of streams. If `only` one of the CSV tables is
-    wanted, the others may be missing."""
+    wanted, what that has not may be missing."""
     wanted = Filters(since=span.since, until=span.until, models=compared.models)
-    timed = by_time(wanted, span.step)
+    timed = by_time(wanted, span.step) if only not in _WITHOUT_TIMES else Statistics([], None, 1, 1)
     written = term("model", compared.model) if compared.model else ""
     rows = [_row(bucket, span, written) for bucket in timed.buckets]
     by = by if by in LARGEST else "streams"
-    tools_from = one_in(COSTLY * timed.total.streams) if timed.total and group == TOOL else 1
+    tools_from = one_in_costly(timed.total.streams) if timed.total and group == TOOL else 1
     has_groups = group != TOOL and only in ("", "group")
     among = timed.total.streams if timed.total and not compared.models else None
     found = largest(wanted, GROUPINGS[group], MOST_GROUPS, by, among) if has_groups else Largest([], 0)
@@ -303,6 +301,7 @@ def _group_rows(wanted: Filters, span: Timespan, group: str, names: Sequence[str
             bucket=totals[name],
             failed=failed_of(totals[name]),
             chart=charts.stacked([columns[name].get(at) for at in span.steps], full=full),
+            timed=found.timed,
         )
         for name in names
         if name in totals

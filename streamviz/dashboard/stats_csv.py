@@ -22,7 +22,7 @@ TABLES = ("group", "time", "policy", "tool", "lint", "changes")
 
 
 def as_csv(stats: Stats, lint: Sequence[Broken], table: str) -> str:
-    """One of TABLES."""
+    """One of TABLES. Where streams stand for others, `…from_one_in` says for how many each."""
     readers = {"group": _groups, "time": _steps, "policy": _policies, "tool": _tools, "changes": _changes}
     return csv_of(_lint(lint) if table == "lint" else readers[table](stats))
 
@@ -40,39 +40,43 @@ def _plain(value: object) -> object:
 
 
 def _head(first: str) -> list[object]:
-    return [first, *_COUNTS, *(f"{name}_ms" for name in _TIMES)]
+    return [first, *_COUNTS, *(f"{name}_ms" for name in _TIMES), "times_from_one_in"]
 
 
-def _figures(bucket: Bucket) -> list[object]:
+def _figures(bucket: Bucket, one_in: int) -> list[object]:
     times = (getattr(bucket, name) for name in _TIMES)
-    return [*(getattr(bucket, name) for name in _COUNTS), *(None if at is None else at / 1000 for at in times)]
+    return [*(getattr(bucket, name) for name in _COUNTS), *(None if at is None else at / 1000 for at in times), one_in]
 
 
 def _groups(stats: Stats) -> Iterator[list[object]]:
     """Sessions may be called alike: `id` tells them apart."""
     yield [*_head("name"), "id"]
     for row in stats.groups:
-        yield [row.name, *_figures(row.bucket), row.bucket.group]
+        yield [row.name, *_figures(row.bucket, row.timed), row.bucket.group]
 
 
 def _steps(stats: Stats) -> Iterator[list[object]]:
     yield _head("from")
     for row in stats.rows:
-        yield [row.bucket.at.isoformat(), *_figures(row.bucket)]
+        yield [row.bucket.at.isoformat(), *_figures(row.bucket, stats.one_in)]
 
 
 def _policies(stats: Stats) -> Iterator[list[object]]:
-    yield ["policy", "verdicts", "interventions", "would", "failures", "held", "hold_p50_ms", "hold_p95_ms"]
+    yield [
+        *("policy", "verdicts", "interventions", "would", "failures", "held", "hold_p50_ms", "hold_p95_ms"),
+        *("verdicts_from_one_in", "holds_from_one_in"),
+    ]
     for row in stats.policies:
         done, held = row.figures, row.holds
         counts = (done.verdicts, done.interventions, done.would, done.failures) if done else (0, 0, 0, 0)
-        yield [row.name, *counts, *((held.blocks, held.p50 / 1000, held.p95 / 1000) if held else (0, None, None))]
+        holds = (held.blocks, held.p50 / 1000, held.p95 / 1000) if held else (0, None, None)
+        yield [row.name, *counts, *holds, done.one_in if done else 1, held.one_in if held else 1]
 
 
 def _tools(stats: Stats) -> Iterator[list[object]]:
-    yield ["tool", "calls", "streams", "output_tokens", "cost"]
+    yield ["tool", "calls", "streams", "output_tokens", "cost", "from_one_in"]
     for tool in stats.tools:
-        yield list(tool)
+        yield [*tool, stats.tools_from]
 
 
 def _changes(stats: Stats) -> Iterator[list[object]]:

@@ -81,11 +81,13 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     await send({"type": "lifespan.startup.complete"})
     await receive()
     watching.cancel()
-    await screens.stop()
-    if peers:
-        await peers.stop()
-    await worker.stop()
-    metrics.look()  # what the last streams came to
+    try:
+        await screens.stop()
+        if peers:
+            await peers.stop()
+        await worker.stop()
+    finally:
+        metrics.look()  # what the last streams came to
     await send({"type": "lifespan.shutdown.complete"})
 
 

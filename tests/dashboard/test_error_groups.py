@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from streamviz.records.models import ApiKey
-from streamviz.records.queries import errors
+from streamviz.records.queries import errors, search
 from streamviz.records.queries.errors import error_groups
 from streamviz.records.queries.filters import Filters
 from tests.dashboard.conftest import Cast, recorded
@@ -64,10 +64,10 @@ def test_of_very_many_the_newest_are_counted_and_from_when_on_is_said(cast: Cast
     for minutes in range(1, 6):
         failed("broken", minutes, requested_model="a" if minutes == 1 else "b")
     recorded("fine", minutes=9)
-    groups, since = error_groups(Filters(), newest=3)
+    groups, since, _ = error_groups(Filters(), newest=3)
     assert [(group.says, group.streams) for group in groups] == [("broken", 3)]
     assert since == groups[0].first
-    assert error_groups(Filters(outcomes=("halted",)), newest=3) == ([], since)
+    assert error_groups(Filters(outcomes=("halted",)), newest=3) == ([], since, 3)
     assert [(each.streams, each.models) for each in error_groups(Filters(models=("a",)), newest=3).groups] == [
         (1, ["a"])
     ]
@@ -75,12 +75,28 @@ def test_of_very_many_the_newest_are_counted_and_from_when_on_is_said(cast: Cast
     assert "Counted are the newest" not in shown(cast)
 
 
-def test_fewer_are_counted_where_words_are_searched_for(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "NEWEST_SEARCHED", 2)
+def test_fewer_are_counted_where_each_has_to_be_looked_into(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "NEWEST_COSTLY", 2)
     for minutes in range(1, 4):
         failed("broken", minutes)
-    assert "Counted are the newest 2 that failed" in shown(cast, "range=all&q=coder")
-    assert "Counted are the newest" not in shown(cast, "range=all")
+    assert "Counted are the newest" not in shown(cast)
+    for query in ("error:broken", "-error:other"):
+        assert "Counted are the newest 2 that failed" in shown(cast, f"range=all&q={query}")
+    monkeypatch.setattr(search, "COMMON", 0)
+    assert "No errors among the newest 2 that failed" in shown(cast, "range=all&q=usual")
+
+
+def test_what_hardly_any_stream_is_is_found_however_many_failed_since(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = failed("broken long ago", 1)
+    for minutes in range(2, 6):
+        failed("broken", minutes)
+    monkeypatch.setattr(errors, "NEWEST", 2)
+    monkeypatch.setattr(errors, "NEWEST_COSTLY", 1)
+    page = shown(cast, f"range=all&q={old}")
+    assert "broken long ago" in page
+    assert "Counted are the newest" not in page
 
 
 def test_the_table_is_csv(cast: Cast) -> None:

@@ -80,6 +80,26 @@ def test_very_many_say_that_times_are_estimated(cast: Cast, monkeypatch: pytest.
     assert "Estimated from some streams: times from one in 65,536; everything else is exact." in page(cast)
 
 
+def test_what_tools_came_to_is_exact_where_streams_are_few(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "SAMPLE", 3)
+    for n in range(3):
+        at = timezone.now() - MINUTE
+        lately(f"of {n}").blocks.create(
+            ordinal=0, kind="tool_call", name=f"t{n}", first_seq=0, last_seq=0, started_at=at
+        )
+    assert "Estimated" not in page(cast, "?by=tool")
+    told = list(csv.DictReader(cast["bob"].get("/stats/?by=tool&csv=tool").content.decode().splitlines()))
+    assert {(row["tool"], row["calls"], row["from_one_in"]) for row in told} == {(f"t{n}", "1", "1") for n in range(3)}
+
+
+def test_a_table_says_of_how_many_streams_its_estimates_are(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    lately("one")
+    monkeypatch.setattr(sources, "SAMPLE", 0)
+    for table, column in (("time", "times_from_one_in"), ("group", "times_from_one_in")):
+        [row] = csv.DictReader(cast["bob"].get(f"/stats/?csv={table}").content.decode().splitlines())
+        assert row[column] == "65536"
+
+
 def test_every_bar_and_row_leads_to_its_streams(cast: Cast) -> None:
     lately("early", minutes=300, requested_model="a")
     lately("late", requested_model="b")

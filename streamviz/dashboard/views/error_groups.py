@@ -16,7 +16,7 @@ from streamviz.dashboard.sorting import Sorting
 from streamviz.dashboard.stats_csv import csv_of
 from streamviz.dashboard.views.sessions import asked_of, choices
 from streamviz.live.presentation.text import UNKNOWN
-from streamviz.records.queries.errors import SORTED, ErrorGroup, error_groups, looked_at
+from streamviz.records.queries.errors import SORTED, ErrorGroup, error_groups
 from streamviz.records.queries.rows import SearchTooBroad
 
 
@@ -31,7 +31,7 @@ def errors(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = choices(asked.written, asked.span, "errors", sorting.written)
     context |= {"problems": asked.problems, "sorting": sorting}
     try:
-        groups, since = error_groups(
+        groups, since, newest = error_groups(
             asked.filters, sorting.by or "streams", is_descending=sorting.is_descending or not sorting.by
         )
     except SearchTooBroad:
@@ -40,7 +40,7 @@ def errors(request: HttpRequest) -> HttpResponse:
         headers = {"Content-Disposition": 'attachment; filename="errors.csv"'}
         return HttpResponse(csv_of(_lines(groups, since)), content_type="text/csv; charset=utf-8", headers=headers)
     written = asked.written.text
-    context |= {"since": since, "newest": looked_at(asked.filters)}
+    context |= {"since": since, "newest": newest}
     context["groups"] = [
         (each, sessions_url(asked.span.query, f"{written} {term('error', each.says)}".strip())) for each in groups
     ]

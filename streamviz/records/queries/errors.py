@@ -1,6 +1,5 @@
 """Errors by what they say, so that a thousand of one sort are one line."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -10,8 +9,9 @@ from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import limited, rows
 
 MOST = 100
-# Of the streams that failed in the time so many are looked at, the newest; fewer where words are searched for in each.
-NEWEST, NEWEST_SEARCHED = 10_000, 2_500
+# Of the streams that failed in the time so many are looked at, the newest; fewer where each has to be looked into, and
+# all where hardly any stream is asked for.
+NEWEST, NEWEST_COSTLY = 10_000, 2_500
 _NAMES = 5
 SORTED = {"says": "says", "streams": "count(*)", "last": "max(requested_at)", "first": "min(requested_at)"}
 # Index stream_with_error, as below.
@@ -48,27 +48,27 @@ class ErrorGroup(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """Groups of errors. `since` is None where all of the time was looked at, else it was looked at from then on."""
+    """Groups of errors. `since` is None where all of the time was looked at, else it was looked at from then on: at the
+    `newest` so many streams that failed."""
 
     groups: list[ErrorGroup]
     since: datetime | None
-
-
-def looked_at(filters: Filters) -> int:
-    """How many of the streams that failed are looked at."""
-    return NEWEST_SEARCHED if filters.text.strip() or filters.errors else NEWEST
+    newest: int
 
 
 def error_groups(
     filters: Filters, by: str = "streams", *, is_descending: bool = True, newest: int | None = None
 ) -> Errors:
     """The errors of the streams that are asked for, by one of SORTED: of very many those that come first in this order,
-    and only the `newest` that failed in this time, of these models and keys, or those of `looked_at`. Raises
-    SearchTooBroad."""
+    and only the `newest` that failed in this time, of these models and keys: NEWEST, or NEWEST_COSTLY, unless given.
+    Raises SearchTooBroad."""
     order = f"{SORTED[by]} {'DESC' if is_descending else 'ASC'}"
     with limited("enable_seqscan = off"):
-        since = _looked_at_since(filters, newest or looked_at(filters))
-        wanted = wanted_streams(filters if since is None else replace(filters, since=since))
+        wanted = wanted_streams(filters)
+        most = newest or (NEWEST_COSTLY if wanted.is_costly or _are_errors_read(filters) else NEWEST)
+        since = None if wanted.is_few else _looked_at_since(filters, most)
+        if since is not None:
+            wanted = wanted.and_(conditions(Filters(since=since)))
         found = rows(
             _GROUPS.format(conditions=wanted.of_each("s"), order=order),
             {**wanted.values, "most": MOST, "names": _NAMES},
@@ -77,7 +77,12 @@ def error_groups(
         ErrorGroup(says, streams, first, last, newest, models, of_models - len(models), keys, of_keys - len(keys))
         for says, streams, first, last, newest, models, of_models, keys, of_keys in found
     ]
-    return Errors(groups, since)
+    return Errors(groups, since, most)
+
+
+def _are_errors_read(filters: Filters) -> bool:
+    """Whether what each error says is searched for something."""
+    return bool(filters.errors or (filters.without and filters.without.errors))
 
 
 def _looked_at_since(filters: Filters, newest: int) -> datetime | None:

@@ -64,6 +64,11 @@ def one_in(streams: int) -> int:
     return found
 
 
+def one_in_costly(streams: int) -> int:
+    """The same where what each is made of is looked at: of not very many that can still be done of all."""
+    return one_in(COSTLY * streams) if streams > SAMPLE else 1
+
+
 def one_in_index(streams: int) -> int:
     """The same where more help: as many as an index of samples has, and that is read soon."""
     return _VALUES // _SAMPLED if streams <= _SOON_READ else max(_VALUES, one_in(streams // _VALUES))

@@ -1,7 +1,7 @@
 """Statistics of streams by time and by what they have in common, and of policies by time."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from time import perf_counter
@@ -13,12 +13,12 @@ from streamviz.records.queries.grouping import COLUMNS, PLANNED, Grouping, sourc
 from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import BRIEFLY, SearchTooBroad, limited, planned, rows
 from streamviz.records.queries.sources import (
-    COSTLY,
     HALF_HOURS,
     ORIGIN,
     WHOLE_INDEX,
     is_in_index,
     one_in,
+    one_in_costly,
     sample_of,
     sampled,
 )
@@ -85,7 +85,7 @@ class Statistics(NamedTuple):
 _COUNTS = """
 SELECT at, {group}, sum(streams)::bigint, {outcomes},
     CASE WHEN sum(reported_input) > 0 THEN sum(input)::bigint END,
-    CASE WHEN sum(reported) > 0 THEN sum(output)::bigint END, CASE WHEN sum(priced) > 0 THEN sum(cost)::float END,
+    CASE WHEN sum(reported) > 0 THEN sum(output)::bigint END, CASE WHEN sum(priced) > 0 THEN sum(cost) END,
     sum(reported)::bigint, sum(priced)::bigint, CASE WHEN sum(reported_input) > 0 THEN sum(cached)::bigint END,
     sum(estimated)::bigint
 FROM (
@@ -129,6 +129,7 @@ FROM (
 GROUP BY GROUPING SETS ({together})
 """
 _NO_TIMES = (None,) * 8
+_COST = Bucket._fields.index("cost") - 2  # behind the time and the group
 _TOGETHER = (None, None)
 _MICROSECOND = timedelta(microseconds=1)
 # So many of a sample tell how many there are in all, give or take a seventh.
@@ -169,15 +170,17 @@ def by_time(
         times = _times(wanted, parts, values, timed) if has_times else {}
     buckets = _buckets(counts, times)
     is_one = bool(buckets) and grouping is Grouping.NOTHING
-    total = Bucket(buckets[0].at, "", *_sums(counts), *times.get(_TOGETHER, _NO_TIMES)) if is_one else None
+    total = _bucket(buckets[0].at, "", _sums(counts), times.get(_TOGETHER, _NO_TIMES)) if is_one else None
     return Statistics(buckets, total, timed, counted)
 
 
 class Grouped(NamedTuple):
-    """A bucket of each group in all of the time, and buckets of each by time, without the times of streams."""
+    """A bucket of each group in all of the time, with times of one stream in `timed`, and buckets of each by time,
+    without the times of streams."""
 
     whole: list[Bucket]
     by_time: list[Bucket]
+    timed: int
 
 
 def by_group(filters: Filters, since: datetime, until: datetime, step: timedelta, grouping: Grouping) -> Grouped:
@@ -189,23 +192,31 @@ def by_group(filters: Filters, since: datetime, until: datetime, step: timedelta
         wanted = wanted_streams(filters)
         counts = _counts(wanted, parts, {**wanted.values, "step": step, "origin": ORIGIN})
         in_one = {**wanted.values, "step": until - since, "origin": since}
-        times = _times(wanted, parts, in_one, one_in(_number(counts)))
+        timed = one_in(_number(counts))
+        times = _times(wanted, parts, in_one, timed)
     of_groups: dict[Any, _Counts] = defaultdict(list)
     for row in counts:
         of_groups[row[1]].append(row)
     whole = [(since, name, *_sums(own)) for name, own in of_groups.items()]
-    return Grouped(_buckets(whole, times), _buckets(counts, {}))
+    return Grouped(_buckets(whole, times), _buckets(counts, {}), timed)
 
 
 def _buckets(counts: _Counts, times: Mapping[tuple[Any, Any], tuple[float | None, ...]]) -> list[Bucket]:
-    return [Bucket(row[0], str(row[1]), *row[2:], *times.get(row[:2], _NO_TIMES)) for row in counts]
+    return [_bucket(row[0], str(row[1]), row[2:], times.get(row[:2], _NO_TIMES)) for row in counts]
+
+
+def _bucket(at: datetime, group: str, figures: Sequence[Any], times: tuple[float | None, ...]) -> Bucket:
+    """Costs are added up as decimals, of which nothing is lost, and shown as floats."""
+    cost = figures[_COST]
+    told = None if cost is None else float(cost)
+    return Bucket._make((at, group, *figures[:_COST], told, *figures[_COST + 1 :], *times))
 
 
 def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: Values) -> tuple[_Counts, int]:
     """Counts from one stream in so many, where there are very many to look at: of what is common, and of what is rarer
     where counting it all would take too long."""
-    looked_at = COSTLY if wanted.is_costly else 1
-    few = 1 if parts["source"] == HALF_HOURS else one_in(looked_at * streams_in(filters))
+    few_of = one_in_costly if wanted.is_costly else one_in
+    few = 1 if parts["source"] == HALF_HOURS else few_of(streams_in(filters))
     started = perf_counter()
     found = _counts(wanted, parts, values, few)
     took_for_all = (perf_counter() - started) * few

@@ -13,7 +13,7 @@ from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.grouping import Grouping
 from streamviz.records.queries.largest import largest
 from streamviz.records.queries.sizes import table_sizes
-from streamviz.records.queries.statistics import by_time
+from streamviz.records.queries.statistics import by_group, by_time
 from tests.records.conftest import Query
 from tests.records.history import NOW, day, store, story
 
@@ -109,6 +109,31 @@ def test_half_hours_say_what_streams_do(
     assert added_up[0].buckets
 
 
+@pytest.mark.parametrize("in_half_hours", [True, False])
+@pytest.mark.parametrize("grouping", [each for each in Grouping if each is not Grouping.NOTHING])
+def test_groups_are_in_all_what_they_are_by_time(
+    query: Query, monkeypatch: pytest.MonkeyPatch, grouping: Grouping, in_half_hours: bool
+) -> None:
+    key, _ = ApiKey.objects.issue("nightly")
+    store(
+        *(
+            story(NOW + HOUR * n, number=n, session="one", requested_model="a", key_id=key.pk, cost=0.1)
+            for n in range(3)
+        ),
+        story(NOW, number=3, session="two", requested_model="b", input_tokens=None, output_tokens=None, cost=None),
+        story(NOW + HOUR, number=4, session="two", requested_model="b", provider="anthropic", outcome="halted"),
+    )
+    if not in_half_hours:
+        monkeypatch.setattr(groupings, "has_half_hours", lambda *_: False)
+    since, until = NOW - HOUR, NOW + HOUR * 5
+    found = by_group(Filters(), since, until, HOUR, grouping)
+    asked = Filters(since=since, until=until)
+    whole = by_time(asked, until - since, grouping, origin=since).buckets
+    assert sorted(found.whole, key=lambda each: each.group) == sorted(whole, key=lambda each: each.group)
+    assert found.by_time == by_time(asked, HOUR, grouping, has_times=False).buckets
+    assert len(found.whole) == 2
+
+
 def test_what_is_common_is_estimated_and_what_is_rare_is_counted(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "SAMPLE", 10)
     monkeypatch.setattr(statistics, "ENOUGH", 2)
@@ -161,7 +186,7 @@ def test_what_the_index_of_samples_has_not_is_estimated_too(query: Query, monkey
 def test_a_common_word_is_estimated_where_enough_of_the_sample_have_it(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "SAMPLE", 20)
+    monkeypatch.setattr(sources, "SAMPLE", 10)
     monkeypatch.setattr(search, "COMMON", 1)
     monkeypatch.setattr(statistics, "ENOUGH", 2)
     store(*(story(NOW, number=8 * n) for n in range(11)))
