@@ -1,11 +1,12 @@
 """Pages of streams and of sessions, the newest first, each beginning where the one before ended."""
 
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from streamviz.records.moments import as_datetime, as_microseconds
-from streamviz.records.queries.filters import Conditions, Filters, conditions
+from streamviz.records.queries.filters import Conditions, Filters, Values, conditions
 from streamviz.records.queries.members import streams_with
 from streamviz.records.queries.rows import limited, rows
 from streamviz.records.queries.search import text_conditions
@@ -85,6 +86,21 @@ SELECT DISTINCT ON (s.session_id) s.session_id, s.id FROM records_stream AS s
 WHERE s.session_id = ANY(%(ids)s) AND {conditions} ORDER BY s.session_id, s.requested_at DESC, s.id DESC
 """
 _BEFORE = "(s.requested_at, s.id) < (%(before_at)s, %(before_id)s)"
+# The newest streams that may fit are looked through first, so many, then those of a time so much longer, and then all
+# that are left. Of a partition that has none that fits Postgres reads all of the time that it is asked for, however
+# soon others have enough.
+FIRST_STRETCH, _LONGER = 10_000, 8
+# Index stream_newest.
+_NEWEST = """
+SELECT count(*), min(requested_at), max(requested_at),
+    (SELECT min(requested_at) FROM records_stream AS s WHERE {conditions})
+FROM (
+    SELECT requested_at FROM records_stream AS s WHERE {conditions} AND {before}
+    ORDER BY requested_at DESC, id DESC LIMIT %(many)s
+) AS newest
+"""
+_STRETCH = """s.requested_at >= coalesce(%(stretch_since)s, '-infinity'::timestamptz)
+    AND s.requested_at < coalesce(%(stretch_until)s, 'infinity'::timestamptz)"""
 
 
 def stream_page(filters: Filters, before: Place | None, size: int) -> Page:
@@ -117,22 +133,41 @@ def sorted_session_page(
 
 
 def _page(statement: str, filters: Filters, before: Place | None, size: int) -> Page:
-    values: dict[str, Any] = {"most": size + 1}
-    if before:
-        values |= {"before_at": before.at, "before_id": before.id}
+    place: Values = {"before_at": before.at, "before_id": before.id} if before else {}
+    earlier = _BEFORE if before else "true"
     with limited("enable_seqscan = off"):
         wanted = wanted_streams(filters)
+        # Of few all of them, and the newest of those: Postgres would look for the newest among all that there is.
         fence = "OFFSET 0" if wanted.is_few else ""
-        parts = {
-            # Of few all of them, and the newest of those: Postgres would look for the newest among all that there is.
-            "found": _FOUND.format(conditions=wanted.rest_of("s"), before=_BEFORE if before else "true", fence=fence),
-            "is_wanted": wanted.costly_of("s"),
-        }
+        streams = _FOUND.format(conditions=wanted.rest_of("s"), before=f"{earlier} AND {_STRETCH}", fence=fence)
+        is_wanted = wanted.costly_of("s")
         no_later = _NO_LATER_OF_EACH if wanted.costly else _NO_LATER
-        parts["is_newest"] = no_later.format(later=wanted.of_each("later"), is_wanted=parts["is_wanted"])
-        found = rows(statement.format(**parts), {**wanted.values, **values})
+        is_newest = no_later.format(later=wanted.of_each("later"), is_wanted=is_wanted)
+        asked = statement.format(found=streams, is_wanted=is_wanted, is_newest=is_newest)
+        begins = [] if wanted.is_few else _stretches(filters, earlier, place)
+        found: list[tuple[Any, ...]] = []
+        for until, since in pairwise([None, *begins, None]):
+            stretch = {"stretch_since": since, "stretch_until": until, "most": size + 1 - len(found)}
+            found += rows(asked, {**wanted.values, **place, **stretch})
+            if len(found) > size:
+                break
     following = Place(*found[size - 1][1:]) if len(found) > size else None
     return Page([row[0] for row in found[:size]], following, [row[2] for row in found[:size]])
+
+
+def _stretches(filters: Filters, earlier: str, place: Values) -> list[datetime]:
+    """When stretches of the time that is asked for begin, the newest first; the last has all that is left. Where
+    nothing but a time is asked for one does, as every stream in it fits."""
+    time = Filters(since=filters.since, until=filters.until)
+    if filters == time:
+        return []
+    asked = conditions(time)
+    newest = _NEWEST.format(conditions=asked.of("s"), before=earlier)
+    [(number, since, last, first)] = rows(newest, {**asked.values, **place, "many": FIRST_STRETCH})
+    if number < FIRST_STRETCH:
+        return []
+    longer = (last - since) * _LONGER
+    return [since, since - longer] if longer < since - first else [since]
 
 
 def wanted_streams(filters: Filters) -> Conditions:

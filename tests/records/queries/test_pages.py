@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from streamviz.records.models import ApiKey, Session
+from streamviz.records.queries import pages
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import Page, Place, session_page, stream_page
 from tests.records.conftest import Query
@@ -115,11 +116,17 @@ EVERYTHING = {"plain", "old", "model", "key", "provider", "failed", "length", "t
 
 
 @pytest.mark.parametrize(("wanted", "expected"), FILTERS.values(), ids=FILTERS)
-def test_each_filter(history: None, wanted: dict[str, Any], expected: set[str]) -> None:
+def test_each_filter(
+    history: None, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, Any], expected: set[str]
+) -> None:
     """Expected are the sessions that are left out, or, with a dash, those that alone are found."""
     only = {name[1:] for name in expected if name.startswith("-")} - {""}
     is_only = any(name.startswith("-") for name in expected)
-    assert set(labels(Filters(**wanted))) == (only if is_only else EVERYTHING - expected)
+    found = labels(Filters(**wanted))
+    assert set(found) == (only if is_only else EVERYTHING - expected)
+    monkeypatch.setattr(pages, "FIRST_STRETCH", 2)
+    for size in (1, 2, 50):
+        assert labels(Filters(**wanted), size) == found
 
 
 @pytest.mark.parametrize("text", ["", "x", "1_", "_", f"x_{uuid.UUID(int=1)}", f"{10**30}_{uuid.UUID(int=1)}"])

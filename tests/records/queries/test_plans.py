@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from streamviz.dashboard import policy_facts, queries
 from streamviz.records.models import Policy, Session, Stream
-from streamviz.records.queries import members, names, policy_samples, search, streams
+from streamviz.records.queries import members, names, pages, policy_samples, search, streams
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.grouping import Grouping
 from streamviz.records.queries.largest import largest
@@ -80,15 +80,15 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
 }
 
 
-def scanned(run: Callable[[], object], pattern: re.Pattern[str] = SCAN) -> set[str]:
+def scanned(run: Callable[[], object], pattern: re.Pattern[str] = SCAN, *, is_run: bool = False) -> set[str]:
     """The big tables that the statements of `run` read from end to end, where there is another way; or what else the
-    pattern finds in their plans."""
+    pattern finds in their plans, or in what came of these where they are run."""
     found: set[str] = set()
 
     def explained(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         if sql.lstrip().upper().startswith(("SELECT", "WITH")):
             with connection.cursor().cursor as cursor:
-                cursor.execute(f"EXPLAIN {sql}", params)
+                cursor.execute(f"EXPLAIN {'ANALYZE ' if is_run else ''}{sql}", params)
                 found.update(name for row in cursor.fetchall() for name in pattern.findall(row[0]))
         return execute(sql, params, many, context)
 
@@ -139,6 +139,19 @@ def test_only_what_is_found_is_asked_whether_it_is_the_newest_of_its_session(
     asked_of_all = re.compile(r"(?<!THEN )COALESCE\(\(SubPlan \d+\), true\)")
     for filters in (Filters(policies=("guard",)), Filters(tools=("run_shell",)), Filters(text="look")):
         assert scanned(lambda: session_page(filters, None, 50), asked_of_all) == set()  # noqa: B023
+
+
+def test_a_page_that_new_streams_fill_looks_at_no_older_ones(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a partition without any that fits, all would be read."""
+    store(
+        *(story(day(50), number=n, provider="old") for n in range(9)),
+        *(story(day(1), number=10 + n, provider="new") for n in range(9)),
+    )
+    wanted, left_out = Filters(providers=("new",)), re.compile(r"Rows Removed by Filter: (\d+)")
+    assert scanned(lambda: stream_page(wanted, None, 2), left_out, is_run=True) >= {"9"}
+    monkeypatch.setattr(pages, "FIRST_STRETCH", 5)
+    assert not scanned(lambda: stream_page(wanted, None, 2), left_out, is_run=True)
+    assert scanned(lambda: stream_page(Filters(providers=("old",)), None, 2), left_out, is_run=True)
 
 
 def test_whether_a_word_is_common_is_told_by_some_streams_alone(stream: Stream) -> None:
