@@ -19,13 +19,24 @@ _MOST_CHANGES = 50
 
 
 class PolicyRow(NamedTuple):
-    """What a policy did in the whole time; `holds` is None where it held nothing that was let go."""
+    """What a policy did in the whole time; `holds` is None where it held nothing that was let go. Verdicts and holds
+    are told from one stream in so many."""
 
     name: str
     href: str
     figures: PolicyBucket | None
     holds: Holds | None
     chart: charts.Chart
+    verdicts_from: int
+    holds_from: int
+
+    @property
+    def verdicts_are_estimated(self) -> bool:
+        return self.verdicts_from > 1
+
+    @property
+    def holds_are_estimated(self) -> bool:
+        return self.holds_from > 1
 
 
 class Change(NamedTuple):
@@ -55,6 +66,9 @@ def policy_rows(span: Timespan) -> list[PolicyRow]:
     by_time, figures = verdicts(span.since, span.until, span.step)
     drawn = _drawn(by_time, span)
     held = holds(span.since, span.until, span.until - span.since)[span.since]
+    verdicts_from, holds_from = (
+        max((each.one_in for each in found), default=1) for found in (figures.values(), held.values())
+    )
     names = sorted({*figures, *held}, key=lambda name: (-figures[name].verdicts if name in figures else 0, name))
     return [
         PolicyRow(
@@ -63,6 +77,8 @@ def policy_rows(span: Timespan) -> list[PolicyRow]:
             figures=figures.get(name),
             holds=held.get(name),
             chart=drawn.get(name, charts.Chart([], "")),
+            verdicts_from=verdicts_from,
+            holds_from=holds_from,
         )
         for name in names
     ]

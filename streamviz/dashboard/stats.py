@@ -31,8 +31,8 @@ GROUPINGS = {
 # Has a table of its own: a stream may call several.
 TOOL = "tool"
 MOST_GROUPS = 20
-# Tables of CSV that have no figures of streams.
-_WITHOUT_TIMES = ("policy", "changes", "lint")
+# Tables of CSV for which streams are not counted.
+_NOT_OF_STREAMS = ("policy", "changes", "lint")
 _NAME_CHARACTERS = 80
 
 
@@ -99,9 +99,9 @@ class Stats(NamedTuple):
 def stats_of(span: Timespan, group: str, compared: Compared, by: str = "", only: str = "") -> Stats:
     """The statistics of a stretch of time, by one of GROUPINGS or by TOOL, beside what they are compared with. Of very
     many groups there are those that have most of one of LARGEST, or of streams. If `only` one of the CSV tables is
-    wanted, what that has not may be missing."""
+    wanted, what others show may be missing."""
     wanted = Filters(since=span.since, until=span.until, models=compared.models)
-    timed = by_time(wanted, span.step) if only not in _WITHOUT_TIMES else Statistics([], None, 1, 1)
+    timed = by_time(wanted, span.step) if only not in _NOT_OF_STREAMS else Statistics([], None, 1, 1)
     written = term("model", compared.model) if compared.model else ""
     rows = [_row(bucket, span, written) for bucket in timed.buckets]
     by = by if by in LARGEST else "streams"

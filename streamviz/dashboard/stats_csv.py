@@ -70,7 +70,7 @@ def _policies(stats: Stats) -> Iterator[list[object]]:
         done, held = row.figures, row.holds
         counts = (done.verdicts, done.interventions, done.would, done.failures) if done else (0, 0, 0, 0)
         holds = (held.blocks, held.p50 / 1000, held.p95 / 1000) if held else (0, None, None)
-        yield [row.name, *counts, *holds, done.one_in if done else 1, held.one_in if held else 1]
+        yield [row.name, *counts, *holds, row.verdicts_from, row.holds_from]
 
 
 def _tools(stats: Stats) -> Iterator[list[object]]:

@@ -81,6 +81,7 @@ async def lifespan(scope: Message, receive: Receive, send: Send) -> None:
     await send({"type": "lifespan.startup.complete"})
     await receive()
     watching.cancel()
+    metrics.look()
     try:
         await screens.stop()
         if peers:

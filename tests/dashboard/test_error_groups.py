@@ -6,8 +6,8 @@ from html import unescape
 
 import pytest
 
-from streamviz.records.models import ApiKey
-from streamviz.records.queries import errors, search
+from streamviz.records.models import Annotation, ApiKey
+from streamviz.records.queries import errors, rows, search
 from streamviz.records.queries.errors import error_groups
 from streamviz.records.queries.filters import Filters
 from tests.dashboard.conftest import Cast, recorded
@@ -60,18 +60,20 @@ def test_filters_and_time_are_those_of_sessions(cast: Cast) -> None:
     assert "No errors" in shown(cast, "since=2026-09-22T00:00:00Z&until=2026-09-23T00:00:00Z")
 
 
-def test_of_very_many_the_newest_are_counted_and_from_when_on_is_said(cast: Cast) -> None:
+def test_of_very_many_the_newest_are_counted_and_from_when_on_is_said(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for minutes in range(1, 6):
         failed("broken", minutes, requested_model="a" if minutes == 1 else "b")
     recorded("fine", minutes=9)
-    groups, since, _ = error_groups(Filters(), newest=3)
+    monkeypatch.setattr(errors, "NEWEST", 3)
+    groups, _, since, _ = error_groups(Filters())
     assert [(group.says, group.streams) for group in groups] == [("broken", 3)]
     assert since == groups[0].first
-    assert error_groups(Filters(outcomes=("halted",)), newest=3) == ([], since, 3)
-    assert [(each.streams, each.models) for each in error_groups(Filters(models=("a",)), newest=3).groups] == [
-        (1, ["a"])
-    ]
-    assert error_groups(Filters(), newest=5).since is None
+    assert error_groups(Filters(outcomes=("halted",))) == ([], False, since, 3)
+    assert [(each.streams, each.models) for each in error_groups(Filters(models=("a",))).groups] == [(1, ["a"])]
+    monkeypatch.setattr(errors, "NEWEST", 5)
+    assert error_groups(Filters()).since is None
     assert "Counted are the newest" not in shown(cast)
 
 
@@ -83,20 +85,59 @@ def test_fewer_are_counted_where_each_has_to_be_looked_into(cast: Cast, monkeypa
     for query in ("error:broken", "-error:other"):
         assert "Counted are the newest 2 that failed" in shown(cast, f"range=all&q={query}")
     monkeypatch.setattr(search, "COMMON", 0)
-    assert "No errors among the newest 2 that failed" in shown(cast, "range=all&q=usual")
+    assert "None of the newest 2 streams that failed matches" in shown(cast, "range=all&q=usual")
 
 
-def test_what_hardly_any_stream_is_is_found_however_many_failed_since(
-    cast: Cast, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = failed("broken long ago", 1)
+def test_what_is_rare_is_found_however_many_failed_since(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = recorded("long ago", minutes=1, outcome="upstream_error", error="broken long ago")
+    old.blocks.create(ordinal=0, kind="tool_call", name="rare", first_seq=0, last_seq=0, started_at=old.requested_at)
+    Annotation.objects.create(stream_id=old.pk, is_starred=True, labels=["flaky"], note="look at this")
     for minutes in range(2, 6):
         failed("broken", minutes)
     monkeypatch.setattr(errors, "NEWEST", 2)
     monkeypatch.setattr(errors, "NEWEST_COSTLY", 1)
-    page = shown(cast, f"range=all&q={old}")
-    assert "broken long ago" in page
-    assert "Counted are the newest" not in page
+    asked = ["long", "tool:rare", f"session:{old.session_id}", "starred:yes", "label:flaky", "note:look"]
+    for query in (str(old.pk), *asked):
+        page = shown(cast, f"range=all&q={query}")
+        assert "broken long ago" in page
+        assert "Counted are the newest" not in page
+
+
+def test_of_a_session_that_failed_very_often_the_newest_are_counted(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = recorded("often").session
+    for minutes in range(1, 5):
+        failed("broken", minutes, session=session)
+        failed("of others", minutes)
+    monkeypatch.setattr(errors, "NEWEST", 3)
+    for query in (f"session:{session.pk}", str(session.pk)):
+        told = cast["bob"].get(f"/errors/?range=all&q={query}&csv=1").content.decode()
+        [line] = csv.DictReader(told.splitlines())
+        assert (line["error"], line["streams"]) == ("broken", "3")
+        assert line["counted_since"] == line["first"] == "2026-09-21T12:02:00+00:00"
+
+
+def test_that_there_are_more_errors_is_said(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    for minutes, says in enumerate(["one", "other", "third"]):
+        failed(says, minutes)
+    assert "there are more" not in shown(cast)
+    monkeypatch.setattr(errors, "MOST", 2)
+    page = shown(cast)
+    assert "These are the first 2 errors in this order; there are more." in page
+    assert page.count("error-says") == 2
+
+
+def test_a_table_that_takes_too_long_is_no_table(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed("broken", 1)
+    monkeypatch.setattr(rows, "SECONDS", 0.1)
+    monkeypatch.setattr(
+        errors, "_FIRST", "SELECT pg_sleep(5) FROM records_stream AS s WHERE {conditions} AND %(newest)s > 0"
+    )
+    assert cast["bob"].get("/errors/?range=all&csv=1").status_code == 503
+    answer = cast["bob"].get("/errors/?range=all")
+    assert answer.status_code == 200
+    assert "This search took too long." in answer.content.decode()
 
 
 def test_the_table_is_csv(cast: Cast) -> None:

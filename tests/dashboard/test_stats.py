@@ -4,14 +4,16 @@ import csv
 import re
 from datetime import timedelta
 from html import unescape
+from uuid import UUID
 
 import pytest
 from django.utils import timezone
 
 from streamviz.dashboard import stats as dashboard_stats
 from streamviz.dashboard import stats_csv
+from streamviz.records.ids import uuid7
 from streamviz.records.models import ApiKey, Policy, Stream
-from streamviz.records.queries import policy_holds, rows, sources
+from streamviz.records.queries import policy_holds, policy_samples, rows, sources
 from tests.dashboard.conftest import Cast, recorded
 from tests.dashboard.test_sessions import HOSTILE, labels
 
@@ -92,12 +94,50 @@ def test_what_tools_came_to_is_exact_where_streams_are_few(cast: Cast, monkeypat
     assert {(row["tool"], row["calls"], row["from_one_in"]) for row in told} == {(f"t{n}", "1", "1") for n in range(3)}
 
 
+def table_of(cast: Cast, query: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(cast["bob"].get(f"/stats/?{query}").content.decode().splitlines()))
+
+
 def test_a_table_says_of_how_many_streams_its_estimates_are(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     lately("one")
+    for table, column in (("time", "times_from_one_in"), ("group", "times_from_one_in")):
+        assert [row[column] for row in table_of(cast, f"csv={table}")] == ["1"]
     monkeypatch.setattr(sources, "SAMPLE", 0)
     for table, column in (("time", "times_from_one_in"), ("group", "times_from_one_in")):
-        [row] = csv.DictReader(cast["bob"].get(f"/stats/?csv={table}").content.decode().splitlines())
-        assert row[column] == "65536"
+        assert [row[column] for row in table_of(cast, f"csv={table}")] == ["65536"]
+
+
+def test_what_no_sample_has_of_a_policy_is_estimated_too(
+    cast: Cast, guard: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rare = Policy(name="rare", kind=guard.kind, parameters=guard.parameters)
+    rare.save()
+    for policy, last, number in ((guard, 0, 9), (rare, 255, 1)):
+        stream, at = lately(policy.name, id=UUID(int=uuid7().int & ~255 | last)), timezone.now() - MINUTE
+        version = policy.versions.all()[0]
+        for n in range(number):
+            judged = {"mode": "enforce", "decision": "allow", "at": at, "took_us": 9}
+            stream.verdicts.create(number=n, policy_version=version, **judged)
+            held = {"held_at": at, "released_at": at + MINUTE / 2, "held_by": [policy.name]}
+            stream.blocks.create(ordinal=n, kind="content", first_seq=0, last_seq=0, started_at=at, **held)
+    columns = ("verdicts", "verdicts_from_one_in", "held", "holds_from_one_in")
+
+    def figures_of(name: str) -> tuple[str, ...]:
+        [row] = [row for row in table_of(cast, "csv=policy") if row["policy"] == name]
+        return tuple(row[column] for column in columns)
+
+    assert (figures_of("guard"), figures_of("rare")) == (("9", "1", "9", "1"), ("1", "1", "1", "1"))
+    monkeypatch.setattr(policy_samples, "MOST_VERDICTS", 1000)
+    assert (figures_of("guard"), figures_of("rare")) == (("36", "4", "9", "1"), ("0", "4", "1", "1"))
+    row = page(cast).split('id="by-policy"')[1].split("rare</bdi>")[1].split("</tr>")[0]
+    assert re.findall(r'data-label="(?:verdicts|held)">\s*([^<]*?)\s*<', row) == ["≈ 0", "1"]
+
+
+def test_a_table_of_tools_needs_no_page_of_tools(cast: Cast) -> None:
+    stream = lately("one")
+    stream.blocks.create(ordinal=0, kind="tool_call", name="t", first_seq=0, last_seq=0, started_at=timezone.now())
+    for query in ("csv=tool", "by=tool&csv=group", "by=tool&csv=tool"):
+        assert [row["tool"] for row in table_of(cast, query)] == ["t"]
 
 
 def test_every_bar_and_row_leads_to_its_streams(cast: Cast) -> None:
@@ -205,6 +245,7 @@ def test_it_says_when_it_took_too_long(cast: Cast, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(rows, "SECONDS", 0.1)
     monkeypatch.setattr(policy_holds, "_OF_ALL", "SELECT pg_sleep(5)::text")
     assert "These figures took too long." in page(cast)
+    assert cast["bob"].get("/stats/?csv=policy").status_code == 503
 
 
 def figures(shown: str) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Errors by what they say."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -16,7 +15,7 @@ from streamviz.dashboard.sorting import Sorting
 from streamviz.dashboard.stats_csv import csv_of
 from streamviz.dashboard.views.sessions import asked_of, choices
 from streamviz.live.presentation.text import UNKNOWN
-from streamviz.records.queries.errors import SORTED, ErrorGroup, error_groups
+from streamviz.records.queries.errors import SORTED, Errors, error_groups
 from streamviz.records.queries.rows import SearchTooBroad
 
 
@@ -31,27 +30,28 @@ def errors(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = choices(asked.written, asked.span, "errors", sorting.written)
     context |= {"problems": asked.problems, "sorting": sorting}
     try:
-        groups, since, newest = error_groups(
+        found = error_groups(
             asked.filters, sorting.by or "streams", is_descending=sorting.is_descending or not sorting.by
         )
     except SearchTooBroad:
-        return render(request, "dashboard/errors.html", context | {"is_too_broad": True})
+        status = 503 if "csv" in request.GET else 200  # what is downloaded must not be taken for the table
+        return render(request, "dashboard/errors.html", context | {"is_too_broad": True}, status=status)
     if "csv" in request.GET:
         headers = {"Content-Disposition": 'attachment; filename="errors.csv"'}
-        return HttpResponse(csv_of(_lines(groups, since)), content_type="text/csv; charset=utf-8", headers=headers)
+        return HttpResponse(csv_of(_lines(found)), content_type="text/csv; charset=utf-8", headers=headers)
     written = asked.written.text
-    context |= {"since": since, "newest": newest}
+    context["found"] = found
     context["groups"] = [
-        (each, sessions_url(asked.span.query, f"{written} {term('error', each.says)}".strip())) for each in groups
+        (each, sessions_url(asked.span.query, f"{written} {term('error', each.says)}".strip())) for each in found.groups
     ]
     return render(request, "dashboard/errors.html", context)
 
 
-def _lines(groups: Iterable[ErrorGroup], since: datetime | None) -> Iterator[list[object]]:
+def _lines(found: Errors) -> Iterator[list[object]]:
     """Times in UTC; of models and keys the first few. Of very many failures those from `since` on are counted."""
     yield ["error", "streams", "first", "last", "newest_stream", "models", "keys", "counted_since"]
-    counted = since.isoformat() if since else ""
-    for each in groups:
+    counted = found.since.isoformat() if found.since else ""
+    for each in found.groups:
         names = (", ".join(_named(*told)) for told in ((each.models, each.more_models), (each.keys, each.more_keys)))
         times = (each.first.isoformat(), each.last.isoformat())
         yield [each.says, each.streams, *times, str(each.newest), *names, counted]

@@ -31,7 +31,9 @@ def stats(request: HttpRequest) -> HttpResponse:
     """The streams of a time, `?range=`, by what they have in common, `?by=`, beside another time, `?compare=`.
     `?model=` has those of one model alone, beside another's with `?against=`; a table alone is CSV with `?csv=`."""
     span = timespans.chosen(request.GET.dict(), timezone.now(), queries.oldest_stream())
-    group = _one_of((*GROUPINGS, TOOL), request.GET.get("by", ""), "model")
+    only = _one_of(TABLES, request.GET.get("csv", ""), "")
+    group = TOOL if only == TOOL else _one_of((*GROUPINGS, TOOL), request.GET.get("by", ""), "model")
+    only = TOOL if only == "group" and group == TOOL else only  # these have a table of their own
     models = names.models()
     compared = Compared(
         _one_of(COMPARED, request.GET.get("compare", ""), USUAL),
@@ -63,7 +65,6 @@ def stats(request: HttpRequest) -> HttpResponse:
         "axis": charts.axis(span),
         "brush": charts.Brush(span, sessions_between(term("model", compared.model) if compared.model else "")),
     }
-    only = _one_of(TABLES, request.GET.get("csv", ""), "")
     try:
         with limited():
             by = order.groups.by if order.groups.is_descending else ""
@@ -71,7 +72,8 @@ def stats(request: HttpRequest) -> HttpResponse:
             lint = sorted_rules(broken_rules(span.since, span.until), order) if only in ("", "lint") else []
             context |= {"stats": found, "lint": lint}
     except SearchTooBroad:
-        return render(request, "dashboard/stats.html", context | {"is_too_broad": True})
+        status = 503 if only else 200
+        return render(request, "dashboard/stats.html", context | {"is_too_broad": True}, status=status)
     if only:
         name = f'attachment; filename="stats-by-{group if only == "group" else only}.csv"'
         headers = {"Content-Disposition": name}

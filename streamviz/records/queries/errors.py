@@ -4,13 +4,13 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from streamviz.records.queries.filters import Filters, conditions
+from streamviz.records.queries.filters import Conditions, Filters, conditions
 from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import limited, rows
 
 MOST = 100
-# Of the streams that failed in the time so many are looked at, the newest; fewer where each has to be looked into, and
-# all where hardly any stream is asked for.
+# Of the streams that failed in the time so many are looked at, the newest; fewer where each has to be looked into.
+# Where hardly any stream is asked for, so many of those.
 NEWEST, NEWEST_COSTLY = 10_000, 2_500
 _NAMES = 5
 SORTED = {"says": "says", "streams": "count(*)", "last": "max(requested_at)", "first": "min(requested_at)"}
@@ -48,36 +48,42 @@ class ErrorGroup(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """Groups of errors. `since` is None where all of the time was looked at, else it was looked at from then on: at the
-    `newest` so many streams that failed."""
+    """Groups of errors, the first MOST, and whether there are more. `since` is None where all of the time was looked
+    at, else it was looked at from then on: at so many streams that failed, `looked_at`."""
 
     groups: list[ErrorGroup]
+    has_more: bool
     since: datetime | None
-    newest: int
+    looked_at: int
 
 
-def error_groups(
-    filters: Filters, by: str = "streams", *, is_descending: bool = True, newest: int | None = None
-) -> Errors:
-    """The errors of the streams that are asked for, by one of SORTED: of very many those that come first in this order,
-    and only the `newest` that failed in this time, of these models and keys: NEWEST, or NEWEST_COSTLY, unless given.
-    Raises SearchTooBroad."""
+def error_groups(filters: Filters, by: str = "streams", *, is_descending: bool = True) -> Errors:
+    """The errors of the streams that are asked for, by one of SORTED. Of very many that failed in this time, of these
+    models and keys, the newest are looked at: NEWEST, or NEWEST_COSTLY. Raises SearchTooBroad."""
     order = f"{SORTED[by]} {'DESC' if is_descending else 'ASC'}"
     with limited("enable_seqscan = off"):
         wanted = wanted_streams(filters)
-        most = newest or (NEWEST_COSTLY if wanted.is_costly or _are_errors_read(filters) else NEWEST)
-        since = None if wanted.is_few else _looked_at_since(filters, most)
+        looked_at = NEWEST_COSTLY if wanted.is_costly or _are_errors_read(filters) else NEWEST
+        # What the index of errors has beside them.
+        among = Filters(since=filters.since, until=filters.until, models=filters.models, keys=filters.keys)
+        since = _looked_at_since(wanted if _is_narrow(filters, wanted) else conditions(among), looked_at)
         if since is not None:
             wanted = wanted.and_(conditions(Filters(since=since)))
         found = rows(
             _GROUPS.format(conditions=wanted.of_each("s"), order=order),
-            {**wanted.values, "most": MOST, "names": _NAMES},
+            {**wanted.values, "most": MOST + 1, "names": _NAMES},
         )
     groups = [
         ErrorGroup(says, streams, first, last, newest, models, of_models - len(models), keys, of_keys - len(keys))
-        for says, streams, first, last, newest, models, of_models, keys, of_keys in found
+        for says, streams, first, last, newest, models, of_models, keys, of_keys in found[:MOST]
     ]
-    return Errors(groups, since, most)
+    return Errors(groups, len(found) > MOST, since, looked_at)
+
+
+def _is_narrow(filters: Filters, wanted: Conditions) -> bool:
+    """Whether indexes tell which streams are asked for, of which there are hardly many."""
+    of_sessions = filters.sessions and "" not in filters.sessions
+    return wanted.is_few or bool(of_sessions or filters.starred or filters.labels or filters.notes)
 
 
 def _are_errors_read(filters: Filters) -> bool:
@@ -85,9 +91,7 @@ def _are_errors_read(filters: Filters) -> bool:
     return bool(filters.errors or (filters.without and filters.without.errors))
 
 
-def _looked_at_since(filters: Filters, newest: int) -> datetime | None:
-    """When the last of the `newest` failed streams was requested; None where there are not so many. Looked at is what
-    the index has beside them."""
-    of_all = conditions(Filters(since=filters.since, until=filters.until, models=filters.models, keys=filters.keys))
-    found = rows(_FIRST.format(conditions=of_all.of("s")), {**of_all.values, "newest": newest})
+def _looked_at_since(among: Conditions, newest: int) -> datetime | None:
+    """When the last of the `newest` failed streams `among` some was requested; None where there are not so many."""
+    found = rows(_FIRST.format(conditions=among.of("s")), {**among.values, "newest": newest})
     return found[0][0] if len(found) > 1 else None

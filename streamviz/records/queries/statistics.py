@@ -1,7 +1,7 @@
 """Statistics of streams by time and by what they have in common, and of policies by time."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from time import perf_counter
@@ -129,7 +129,6 @@ FROM (
 GROUP BY GROUPING SETS ({together})
 """
 _NO_TIMES = (None,) * 8
-_COST = Bucket._fields.index("cost") - 2  # behind the time and the group
 _TOGETHER = (None, None)
 _MICROSECOND = timedelta(microseconds=1)
 # So many of a sample tell how many there are in all, give or take a seventh.
@@ -170,7 +169,7 @@ def by_time(
         times = _times(wanted, parts, values, timed) if has_times else {}
     buckets = _buckets(counts, times)
     is_one = bool(buckets) and grouping is Grouping.NOTHING
-    total = _bucket(buckets[0].at, "", _sums(counts), times.get(_TOGETHER, _NO_TIMES)) if is_one else None
+    total = _bucket((buckets[0].at, "", *_sums(counts)), times.get(_TOGETHER, _NO_TIMES)) if is_one else None
     return Statistics(buckets, total, timed, counted)
 
 
@@ -202,14 +201,13 @@ def by_group(filters: Filters, since: datetime, until: datetime, step: timedelta
 
 
 def _buckets(counts: _Counts, times: Mapping[tuple[Any, Any], tuple[float | None, ...]]) -> list[Bucket]:
-    return [_bucket(row[0], str(row[1]), row[2:], times.get(row[:2], _NO_TIMES)) for row in counts]
+    return [_bucket(row, times.get(row[:2], _NO_TIMES)) for row in counts]
 
 
-def _bucket(at: datetime, group: str, figures: Sequence[Any], times: tuple[float | None, ...]) -> Bucket:
+def _bucket(counted: tuple[Any, ...], times: tuple[float | None, ...]) -> Bucket:
     """Costs are added up as decimals, of which nothing is lost, and shown as floats."""
-    cost = figures[_COST]
-    told = None if cost is None else float(cost)
-    return Bucket._make((at, group, *figures[:_COST], told, *figures[_COST + 1 :], *times))
+    bucket = Bucket(*counted, *times)
+    return bucket._replace(group=str(bucket.group), cost=None if bucket.cost is None else float(bucket.cost))
 
 
 def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: Values) -> tuple[_Counts, int]:

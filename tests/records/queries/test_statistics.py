@@ -109,8 +109,13 @@ def test_half_hours_say_what_streams_do(
     assert added_up[0].buckets
 
 
-@pytest.mark.parametrize("in_half_hours", [True, False])
-@pytest.mark.parametrize("grouping", [each for each in Grouping if each is not Grouping.NOTHING])
+@pytest.mark.parametrize(
+    ("grouping", "in_half_hours"),
+    [
+        (Grouping.SESSION, False),
+        *((each, how) for each in (Grouping.MODEL, Grouping.PROVIDER, Grouping.KEY) for how in (True, False)),
+    ],
+)
 def test_groups_are_in_all_what_they_are_by_time(
     query: Query, monkeypatch: pytest.MonkeyPatch, grouping: Grouping, in_half_hours: bool
 ) -> None:
@@ -128,6 +133,7 @@ def test_groups_are_in_all_what_they_are_by_time(
     since, until = NOW - HOUR, NOW + HOUR * 5
     found = by_group(Filters(), since, until, HOUR, grouping)
     asked = Filters(since=since, until=until)
+    assert (groupings.source_of(asked, grouping, since) == sources.HALF_HOURS) is in_half_hours
     whole = by_time(asked, until - since, grouping, origin=since).buckets
     assert sorted(found.whole, key=lambda each: each.group) == sorted(whole, key=lambda each: each.group)
     assert found.by_time == by_time(asked, HOUR, grouping, has_times=False).buckets
