@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from streamviz.faults import Fault
-from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, _reason, socket_dir
+from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, _reason, shared_buffers, socket_dir
 from tests.services import Program, clean_environment
 
 START_AND_STAY = """
@@ -56,6 +56,11 @@ def test_it_keeps_its_data_and_leaves_no_process(folder: Path) -> None:
     with connect(data) as connection:
         assert connection.execute("SELECT lower(word) FROM kept").fetchone() == ("grüße",)
     server.stop()
+
+
+@pytest.mark.parametrize(("gigabytes", "expected"), [(1, 128), (4, 256), (24, 512), (256, 512)])
+def test_it_keeps_a_part_of_memory_for_the_record(gigabytes: int, expected: int) -> None:
+    assert shared_buffers(gigabytes << 30) == expected
 
 
 def test_it_listens_on_no_network_address(folder: Path) -> None:
