@@ -39,8 +39,8 @@ INITDB = (
 START_SECONDS = 120  # after a crash Postgres first replays its log
 STOP_SECONDS = 30
 POLL_SECONDS = 0.05
-# What Postgres keeps of the record in memory: this part of the machine's, within these bounds. With Postgres' own 128 MB
-# a search that looks at tens of thousands of blocks copies most of them from the system's cache each time.
+# What Postgres keeps of the record in memory: this part of the machine's, within these bounds. With its own 128 MB a
+# search that looks at tens of thousands of blocks copies most of them from the system's cache each time.
 BUFFERS_PART, LEAST_BUFFERS, MOST_BUFFERS = 1 / 16, 128, 512  # MB
 _FAILED = re.compile(r"\b(FATAL|PANIC|error):")
 
