@@ -124,8 +124,16 @@ def servers(machine: Machine) -> list[psutil.Process]:
     """The processes that serve: with several, those below the one that keeps them."""
     assert machine.server
     keeper = psutil.Process(machine.server.process.pid)
-    below = [each for each in keeper.children() if "serve" in each.cmdline()]
+    below = [each for each in keeper.children() if "serve" in _command(each)]
     return below or [keeper]
+
+
+def _command(process: psutil.Process) -> list[str]:
+    """Nothing of one that has just ended."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 def _bouncer(data: Path, port: int) -> str:
