@@ -43,7 +43,8 @@ empty_quickly()
 TIERS = ("unit", "integration", "e2e", "clients")
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
 HTTPX_SENDS = (httpx.Client.send, httpx.AsyncClient.send)
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+# The first has no window of its own, and takes a fifth less time.
+CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # it does not start as root otherwise
     "--disable-gpu",
