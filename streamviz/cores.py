@@ -1,20 +1,32 @@
-"""How many cores this process may use: what the machine has, less what its affinity and its control groups leave it.
-And who comes first where there are too few."""
+"""How many cores and how much memory this process may use: what the machine has, less what its affinity and its control
+groups leave it. And who comes first where there are too few cores."""
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 _OWN_GROUPS = Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
 _SESSION = Path("/proc/self/autogroup")
+_MEMORY_LIMIT = {1: "memory.limit_in_bytes", 2: "memory.max"}
 _TRIES, _TRY_SECONDS = 10, 0.1
 
 
 def usable(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int:
     """At least one. Of a quota of 2.5 cores two are counted: the rest is for what runs beside the servers."""
-    return max(1, int(min([_allowed(), *_quotas(own_groups, groups)])))
+    quotas = (_quota(*each) for each in _limiting("cpu", own_groups, groups))
+    return max(1, int(min([_allowed(), *quotas])))
+
+
+def memory(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int:
+    """In bytes."""
+    found = _limiting("memory", own_groups, groups)
+    limits = (_read(folder / _MEMORY_LIMIT[version]).strip() for version, folder in found)
+    return min([psutil.virtual_memory().total, *(int(limit) for limit in limits if limit.isdecimal())])
 
 
 def give_way(niceness: int) -> None:
@@ -44,19 +56,15 @@ def _allowed() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _quotas(own_groups: Path, groups: Path) -> list[float]:
-    """Of the groups that this process is in, and of those around them: how many cores each may use, if not all. In a
-    container the path may be the host's; then none but the root of what is mounted is there."""
-    found: list[float] = []
+def _limiting(what: str, own_groups: Path, groups: Path) -> Iterator[tuple[int, Path]]:
+    """The groups that this process is in, and those around them: their version and folder. In a container the path may
+    be the host's; then none but the root of what is mounted is there."""
     for line in _read(own_groups).splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers:
-            found += [_quota(_read(folder / "cpu.max").split()) for folder in _around(groups, path)]
-        elif "cpu" in controllers.split(","):
-            for folder in _around(groups / "cpu", path):
-                words = [_read(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")]
-                found.append(_quota(words))
-    return found
+            yield from ((2, folder) for folder in _around(groups, path))
+        elif what in controllers.split(","):
+            yield from ((1, folder) for folder in _around(groups / what, path))
 
 
 def _around(root: Path, path: str) -> list[Path]:
@@ -64,8 +72,10 @@ def _around(root: Path, path: str) -> list[Path]:
     return [root / each for each in (inside, *inside.parents)]
 
 
-def _quota(words: list[str]) -> float:
-    """µs of time in each period of so many µs; "max", -1 and nothing at all are no limit."""
+def _quota(version: int, folder: Path) -> float:
+    """How many cores a group may use: µs of time in each period of so many µs. "max", -1 and nothing are no limit."""
+    v1 = (folder / f"cpu.cfs_{name}_us" for name in ("quota", "period"))
+    words = _read(folder / "cpu.max").split() if version == 2 else [_read(file).strip() for file in v1]
     if len(words) != 2 or not all(word.isdecimal() for word in words) or not int(words[1]):
         return float("inf")
     return int(words[0]) / int(words[1])

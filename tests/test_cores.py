@@ -2,6 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from streamviz import cores
@@ -59,6 +60,26 @@ def test_a_quota_of_version_1_counts(tmp_path: Path) -> None:
 def test_in_version_1_less_than_nothing_is_no_quota(tmp_path: Path) -> None:
     files = {"cpu__cpu_of_cfs_quota_us": "-1\n", "cpu__cpu_of_cfs_period_us": "100000\n"}
     assert usable(tmp_path, "4:cpu,cpuacct:/\n", **files) == 8
+
+
+@pytest.mark.parametrize(
+    ("own", "name", "limit", "expected"),
+    [
+        ("0::/pods/a\n", "pods/memory.max", "1000000", 1_000_000),
+        ("0::/kubepods/pod-1\n", "memory.max", "1000000\n", 1_000_000),
+        ("4:memory:/docker/a\n", "memory/docker/a/memory.limit_in_bytes", "1000000\n", 1_000_000),
+        ("0::/\n", "memory.max", "max\n", psutil.virtual_memory().total),
+        ("4:memory:/\n", "memory/memory.limit_in_bytes", str(2**63 - 4096), psutil.virtual_memory().total),
+    ],
+)
+def test_memory_is_what_the_groups_leave_of_the_machines(
+    tmp_path: Path, own: str, name: str, limit: str, expected: int
+) -> None:
+    file = tmp_path / "cgroup" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(limit)
+    (tmp_path / "own").write_text(own)
+    assert cores.memory(tmp_path / "own", tmp_path / "cgroup") == expected
 
 
 AUTOGROUP = Path("/proc/self/autogroup")

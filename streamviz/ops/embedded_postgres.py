@@ -20,6 +20,7 @@ import psutil
 import psycopg
 from psycopg import sql
 
+from streamviz import cores
 from streamviz.environment import COMMAND
 from streamviz.faults import Fault
 from streamviz.ops import system_account
@@ -39,7 +40,7 @@ INITDB = (
 START_SECONDS = 120  # after a crash Postgres first replays its log
 STOP_SECONDS = 30
 POLL_SECONDS = 0.05
-# What Postgres keeps of the record in memory: this part of the machine's, within these bounds. With its own 128 MB a
+# What Postgres keeps of the record in memory: this part of what there is, within these bounds. With its own 128 MB a
 # search that looks at tens of thousands of blocks copies most of them from the system's cache each time.
 BUFFERS_PART, LEAST_BUFFERS, MOST_BUFFERS = 1 / 16, 128, 512  # MB
 _FAILED = re.compile(r"\b(FATAL|PANIC|error):")
@@ -185,7 +186,7 @@ class EmbeddedPostgres:
             "unix_socket_permissions": "0700",
             # A statement on all of the record locks each partition and each of their indexes.
             "max_locks_per_transaction": "512",
-            "shared_buffers": f"{shared_buffers(psutil.virtual_memory().total)}MB",
+            "shared_buffers": f"{shared_buffers(cores.memory())}MB",
             **self._options,
         }
         command = [
@@ -226,7 +227,7 @@ class EmbeddedPostgres:
 
 
 def shared_buffers(memory: int) -> int:
-    """MB, for a machine that has so many bytes of memory."""
+    """MB, where so many bytes of memory may be used."""
     return min(MOST_BUFFERS, max(LEAST_BUFFERS, int(memory * BUFFERS_PART) >> 20))
 
 
