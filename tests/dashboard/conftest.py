@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from streamviz.dashboard.roles import OPERATOR, VIEWER
+from streamviz.live.publisher import publisher
 from streamviz.records.ids import uuid7
 from streamviz.records.models import Block, Policy, Session, Stream, UpstreamRun
 from streamviz.records.moments import as_microseconds
@@ -17,6 +18,14 @@ from streamviz.records.runs import RUN
 NOON = datetime(2026, 9, 21, 12, tzinfo=UTC)
 
 Cast = dict[str, Client]
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs() -> None:
+    """What other tests of this process had running is on Live for half a minute, and not in this one's record."""
+    publisher.feed.running.clear()
+    publisher.feed.finished.clear()
+    publisher.wall.entries.clear()
 
 
 @pytest.fixture
