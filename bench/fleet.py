@@ -132,7 +132,7 @@ def _command(process: psutil.Process) -> list[str]:
     """Nothing of one that has just ended."""
     try:
         return process.cmdline()
-    except psutil.Error:
+    except psutil.NoSuchProcess:
         return []
 
 

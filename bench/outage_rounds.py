@@ -1,8 +1,6 @@
 """Outages, one after the other, under clients that call without a pause."""
 
 import asyncio
-import os
-import signal
 import sys
 import threading
 import time
@@ -154,7 +152,9 @@ def _upgrade_by_turns(fleet: Fleet, _: Clients) -> str:
 
 
 def _kill_a_server(machine: Machine, clients: Clients) -> str:
-    os.kill(servers(machine)[0].pid, signal.SIGKILL)
+    killed = servers(machine)[0]
+    killed.kill()
+    killed.wait(60)
     until(lambda: len(servers(machine)) > 1, 60)
     return _state_after(machine, 5)
 

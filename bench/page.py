@@ -6,7 +6,6 @@ main thread is busy without a pause, and what memory the page takes over five mi
 
 import argparse
 import json
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from playwright.sync_api import CDPSession, Page, sync_playwright
 
 from bench import gateways
 from bench.live import start_load
+from tests.services import chromium_program
 
 _STEP_SECONDS = 20.0
 _TRACE_SECONDS = 20.0
@@ -42,9 +42,8 @@ class Memory:
 @contextmanager
 def chromium_page() -> Iterator[Page]:
     """A page of the installed Chromium that notes its long tasks."""
-    program = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium_program(), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.add_init_script(_LONG_TASKS)
         yield page

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+from tests.services import chromium_program
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"
@@ -25,9 +26,8 @@ LINK_FILE = "sign_in_link"
 def main() -> None:
     """Make all pictures, in light and in dark."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with _demo() as link, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium_program(), args=["--no-sandbox"])
         page = _signed_in(browser, link)
         _live(page)
         _rest(page)

@@ -125,7 +125,7 @@ def _postgres_cpu(url: str) -> float:
     time.sleep(1)  # A connection that was just closed counts once its process is gone.
     with psycopg.connect(url) as connection:
         [[pid]] = connection.execute("SELECT pg_backend_pid()").fetchall()
-        # While the connection is open: its process ends with it.
+        # While the connection is open: Postgres' process for it ends with it.
         server = psutil.Process(pid).parent() if psutil.pid_exists(pid) else None
     if server is None:
         return 0.0

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
-
 _OWN_GROUPS = Path("/proc/self/cgroup")
 _GROUPS = Path("/sys/fs/cgroup")
 _SESSION = Path("/proc/self/autogroup")
@@ -23,10 +21,11 @@ def usable(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int:
 
 
 def memory(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int:
-    """In bytes."""
+    """Bytes: all of the machine's, or the least that a group around this process leaves it."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     found = _limiting("memory", own_groups, groups)
     limits = (_read(folder / _MEMORY_LIMIT[version]).strip() for version, folder in found)
-    return min([psutil.virtual_memory().total, *(int(limit) for limit in limits if limit.isdecimal())])
+    return min([machine, *(int(limit) for limit in limits if limit.isdecimal())])
 
 
 def give_way(niceness: int) -> None:
@@ -60,8 +59,9 @@ def _limiting(what: str, own_groups: Path, groups: Path) -> Iterator[tuple[int, 
     """The groups that this process is in, and those around them: their version and folder. In a container the path may
     be the host's; then none but the root of what is mounted is there."""
     for line in _read(own_groups).splitlines():
-        _, controllers, path = line.split(":", 2)
-        if not controllers:
+        _, _, named = line.partition(":")
+        controllers, separator, path = named.partition(":")
+        if separator and not controllers:
             yield from ((2, folder) for folder in _around(groups, path))
         elif what in controllers.split(","):
             yield from ((1, folder) for folder in _around(groups / what, path))
@@ -74,8 +74,8 @@ def _around(root: Path, path: str) -> list[Path]:
 
 def _quota(version: int, folder: Path) -> float:
     """How many cores a group may use: µs of time in each period of so many µs. "max", -1 and nothing are no limit."""
-    v1 = (folder / f"cpu.cfs_{name}_us" for name in ("quota", "period"))
-    words = _read(folder / "cpu.max").split() if version == 2 else [_read(file).strip() for file in v1]
+    names = ["cpu.max"] if version == 2 else ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
+    words = " ".join(_read(folder / name) for name in names).split()
     if len(words) != 2 or not all(word.isdecimal() for word in words) or not int(words[1]):
         return float("inf")
     return int(words[0]) / int(words[1])

@@ -26,6 +26,7 @@ from tests.services import (
     Redis,
     Serving,
     Streamviz,
+    chromium_program,
     copied_postgres,
     fresh_database,
     make_migrated,
@@ -43,8 +44,6 @@ empty_quickly()
 TIERS = ("unit", "integration", "e2e", "clients")
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
 HTTPX_SENDS = (httpx.Client.send, httpx.AsyncClient.send)
-# The first has no window of its own, and takes a fifth less time.
-CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # it does not start as root otherwise
     "--disable-gpu",
@@ -190,7 +189,7 @@ def redis_url() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """A browser. While it runs its thread counts as asynchronous: no ORM and no async tests in the same module."""
-    program = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    program = chromium_program()
     if not program:
         missing("Chromium")
     with sync_playwright() as playwright:

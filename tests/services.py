@@ -28,6 +28,8 @@ OURS = {
     *("LOG_LEVEL", "PORT", "REDIS_URL"),
     *("SECRET_KEY", "SECURE_COOKIES", "SIMULATOR_PORT", "SIMULATOR_URL", "VAR_DIR"),
 }
+# The first cannot show a window, and takes a fifth less time.
+CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 START_SECONDS = 240
 STOP_SECONDS = 180
 
@@ -37,6 +39,11 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def chromium_program() -> str | None:
+    """The installed Chromium, if any."""
+    return next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
 
 
 def clean_environment(**changes: str) -> dict[str, str]:

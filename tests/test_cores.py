@@ -2,7 +2,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from streamviz import cores
@@ -11,6 +10,12 @@ from streamviz import cores
 @pytest.fixture(autouse=True)
 def eight_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
+
+
+@pytest.fixture
+def two_gigabytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    has = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**19}
+    monkeypatch.setattr("os.sysconf", has.__getitem__)
 
 
 def usable(tmp_path: Path, own: str, **files: str) -> int:
@@ -63,21 +68,26 @@ def test_in_version_1_less_than_nothing_is_no_quota(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "name", "limit", "expected"),
+    ("own", "files", "expected"),
     [
-        ("0::/pods/a\n", "pods/memory.max", "1000000", 1_000_000),
-        ("0::/kubepods/pod-1\n", "memory.max", "1000000\n", 1_000_000),
-        ("4:memory:/docker/a\n", "memory/docker/a/memory.limit_in_bytes", "1000000\n", 1_000_000),
-        ("0::/\n", "memory.max", "max\n", psutil.virtual_memory().total),
-        ("4:memory:/\n", "memory/memory.limit_in_bytes", str(2**63 - 4096), psutil.virtual_memory().total),
+        ("0::/pods/a\n", {"pods/memory.max": "1000000"}, 1_000_000),
+        ("0::/pods/a\n", {"pods/memory.max": "1000000", "pods/a/memory.max": "3000000"}, 1_000_000),
+        ("0::/kubepods/pod-1\n", {"memory.max": "1000000\n"}, 1_000_000),
+        ("4:memory:/docker/a\n", {"memory/docker/a/memory.limit_in_bytes": "1000000\n"}, 1_000_000),
+        ("0::/\n", {"memory.max": "max\n"}, 2**31),
+        ("0::/\n", {"memory.max": "odd\n"}, 2**31),
+        ("4:memory:/\n", {"memory/memory.limit_in_bytes": str(2**63 - 4096)}, 2**31),
+        ("odd\n0::/\n", {"memory.max": "1000000\n"}, 1_000_000),
+        ("", {}, 2**31),
     ],
 )
 def test_memory_is_what_the_groups_leave_of_the_machines(
-    tmp_path: Path, own: str, name: str, limit: str, expected: int
+    two_gigabytes: None, tmp_path: Path, own: str, files: dict[str, str], expected: int
 ) -> None:
-    file = tmp_path / "cgroup" / name
-    file.parent.mkdir(parents=True)
-    file.write_text(limit)
+    for name, limit in files.items():
+        file = tmp_path / "cgroup" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(limit)
     (tmp_path / "own").write_text(own)
     assert cores.memory(tmp_path / "own", tmp_path / "cgroup") == expected
 

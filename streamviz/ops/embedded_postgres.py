@@ -40,9 +40,9 @@ INITDB = (
 START_SECONDS = 120  # after a crash Postgres first replays its log
 STOP_SECONDS = 30
 POLL_SECONDS = 0.05
-# What Postgres keeps of the record in memory: this part of what there is, within these bounds. With its own 128 MB a
-# search that looks at tens of thousands of blocks copies most of them from the system's cache each time.
-BUFFERS_PART, LEAST_BUFFERS, MOST_BUFFERS = 1 / 16, 128, 512  # MB
+# What Postgres keeps of the record in memory, in MB: a part in so many of what there is, within these bounds. With its
+# own 128 MB a search that reads 20,000 of its pages copies most of them from the system's cache each time.
+MEMORY_PARTS, LEAST_BUFFERS, MOST_BUFFERS = 16, 128, 512
 _FAILED = re.compile(r"\b(FATAL|PANIC|error):")
 
 
@@ -228,7 +228,7 @@ class EmbeddedPostgres:
 
 def shared_buffers(memory: int) -> int:
     """MB, where so many bytes of memory may be used."""
-    return min(MOST_BUFFERS, max(LEAST_BUFFERS, int(memory * BUFFERS_PART) >> 20))
+    return min(MOST_BUFFERS, max(LEAST_BUFFERS, memory // MEMORY_PARTS >> 20))
 
 
 def made_by(data: Path) -> str:

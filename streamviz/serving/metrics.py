@@ -43,7 +43,6 @@ def look() -> None:
 async def application(scope: Message, send: Send) -> None:
     """Answer 200 with the figures, or 403."""
     if may_read(scope):
-        look()
         status, body, kind = 200, await asyncio.to_thread(exposition), CONTENT_TYPE_LATEST
     else:
         status, body, kind = 403, f"{who_may_read()}\n".encode(), "text/plain"

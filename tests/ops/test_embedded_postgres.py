@@ -13,6 +13,7 @@ import psutil
 import psycopg
 import pytest
 
+from streamviz import cores
 from streamviz.faults import Fault
 from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, _reason, shared_buffers, socket_dir
 from tests.services import Program, clean_environment
@@ -61,6 +62,14 @@ def test_it_keeps_its_data_and_leaves_no_process(folder: Path) -> None:
 @pytest.mark.parametrize(("gigabytes", "expected"), [(1, 128), (4, 256), (24, 512), (256, 512)])
 def test_it_keeps_a_part_of_memory_for_the_record(gigabytes: int, expected: int) -> None:
     assert shared_buffers(gigabytes << 30) == expected
+
+
+def test_a_server_has_that_part(folder: Path) -> None:
+    server = EmbeddedPostgres(folder / "postgres")
+    server.start()
+    with connect(folder / "postgres") as connection:
+        assert connection.execute("SHOW shared_buffers").fetchone() == (f"{shared_buffers(cores.memory())}MB",)
+    server.stop()
 
 
 def test_it_listens_on_no_network_address(folder: Path) -> None:
