@@ -4,7 +4,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streamviz.core.aggregator import Aggregator, Chunk
@@ -20,6 +19,7 @@ from streamviz.core.events import (
     StreamFinished,
     UsageUpdated,
 )
+from streamviz.core.growth import Grown, numbers
 from streamviz.core.json_value import JsonObject
 
 Told = UsageUpdated | StreamFinished | StreamFailed
@@ -34,56 +34,6 @@ class Piece(NamedTuple):
     end: int
 
 
-def _numbers() -> "array[int]":
-    return array("I")
-
-
-@dataclass(slots=True)
-class _Grown:
-    """A block's growth. Events go by number: `deltas` has those by which it grew, `ends` how long it was after each."""
-
-    number: int
-    started: BlockStarted
-    deltas: "array[int]" = field(default_factory=_numbers)
-    ends: "array[int]" = field(default_factory=_numbers)
-    pieces: list[str] = field(default_factory=list)
-    named: list[tuple[int, BlockDelta]] = field(default_factory=list)
-    endings: list[tuple[int, BlockCompleted | BlockSealed]] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        if len(self.pieces) > 1:
-            self.pieces = ["".join(self.pieces)]
-        return self.pieces[0] if self.pieces else ""
-
-    def grow(self, number: int, delta: BlockDelta) -> None:
-        self.ends.append((self.ends[-1] if self.ends else 0) + len(delta.text))
-        self.deltas.append(number)
-        if delta.text:
-            self.pieces.append(delta.text)
-        if delta.id or delta.name or delta.signature:
-            self.named.append((number, delta))
-
-    def told(self, until: int) -> Iterator[tuple[int, StreamEvent]]:
-        """Few events, by number, that come to the same as all of those before the event `until`."""
-        yield self.number, self.started
-        last = bisect_left(self.deltas, until)
-        if last:
-            named = [delta for number, delta in self.named if number < until]
-            yield (
-                self.deltas[last - 1],
-                BlockDelta(
-                    self.started.ordinal,
-                    self.text[: self.ends[last - 1]],
-                    next((delta.id for delta in reversed(named) if delta.id), ""),
-                    next((delta.name for delta in reversed(named) if delta.name), ""),
-                    "".join(delta.signature for delta in named),
-                ),
-            )
-        grown = self.deltas[last - 1] if last else self.number
-        yield from ((number, event) for number, event in self.endings if grown < number < until)
-
-
 class Timeline:
     """One tape of a stream as its aggregator reads it: chunks go in once, in order, each with its number.
 
@@ -94,11 +44,11 @@ class Timeline:
         self._aggregator: Aggregator[Chunk, JsonObject] | None = aggregator
         self._is_truncated = False
         self._count = 0
-        self._after = _numbers()
+        self._after = numbers()
         self._times: array[int] = array("q")
-        self._blocks: list[_Grown] = []
-        self._deltas = _numbers()
-        self._of_block = _numbers()
+        self._blocks: list[Grown] = []
+        self._deltas = numbers()
+        self._of_block = numbers()
         self._told: list[tuple[int, Told]] = []
         self._owners: array[int] = array("i")
         self._owner = self._ended = NOBODY
@@ -241,7 +191,7 @@ class Timeline:
                 self._of_block.append(ordinal)
                 self._owner = ordinal
             case BlockStarted(ordinal=ordinal):
-                self._blocks.append(_Grown(self._count, event))
+                self._blocks.append(Grown(self._count, event))
                 self._owner = ordinal
             case BlockCompleted(ordinal=ordinal) | BlockSealed(ordinal=ordinal):
                 self._blocks[ordinal].endings.append((self._count, event))
