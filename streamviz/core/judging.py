@@ -1,23 +1,12 @@
 """The verdicts on one subject, a block or a request, in the policies' order."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.hooks import Failed, called, checked, require_in_time
-from streamviz.core.judgements import (
-    Answer,
-    ChainContext,
-    InParts,
-    Judged,
-    Judgement,
-    ModelSaid,
-    PersonDecided,
-    Question,
-    Subject,
-    Unanswered,
-)
+from streamviz.core.judgements import Answer, ChainContext, Judgement, Question, Subject
+from streamviz.core.opinions import Opinion, take_answer
 from streamviz.core.policy import ActivePolicy, Consult, TakesLong, Work
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Decision, Mode, Verdict
@@ -25,23 +14,6 @@ from streamviz.core.verdicts import Decision, Mode, Verdict
 SubjectT = TypeVar("SubjectT", bound=StreamBlock | ModelCall)
 Hook = Callable[[ActivePolicy, SubjectT], Verdict | Consult | None]
 Revise = Callable[[SubjectT, Verdict], SubjectT]
-
-
-@dataclass(slots=True)
-class _Opinion:
-    """What one policy says: nothing, a verdict, or a question that is open yet. Times are in µs since the epoch."""
-
-    began: int
-    verdict: Verdict | None = None
-    consult: Consult | None = None
-    question: Question | None = None
-    failure: str = ""
-    by: str = ""
-    formed_at: int = 0
-    """When it had a verdict without asking."""
-    at: int = 0
-    is_by_hand: bool = False
-    is_unanswered: bool = False
 
 
 class Judging(Generic[SubjectT]):
@@ -72,7 +44,7 @@ class Judging(Generic[SubjectT]):
         self._hook = hook
         self._revise = revise
         self._counts = counts
-        self._opinions: list[_Opinion | None] = [None] * len(policies)
+        self._opinions: list[Opinion | None] = [None] * len(policies)
         self._next = 0
 
     def advance(self, context: ChainContext) -> None:
@@ -94,7 +66,7 @@ class Judging(Generic[SubjectT]):
             if opinion is not None and opinion.question is question:
                 opinion.question, opinion.at = None, context.now()
                 self._note_until(context)
-                _answer(opinion, active, question, answer)
+                take_answer(opinion, active, question, answer)
                 if at < self._next:
                     # A shadow's, which nobody waited for.
                     self._record(active, opinion, context)
@@ -111,14 +83,14 @@ class Judging(Generic[SubjectT]):
         for at in range(self._next, len(self._policies)):
             active, opinion = self._policies[at], self._opinions[at]
             if opinion is None:
-                opinion = self._opinions[at] = _Opinion(context.now())
+                opinion = self._opinions[at] = Opinion(context.now())
                 self._form(opinion, active, context)
             if opinion.question is not None and active.mode is Mode.ENFORCE:
                 continue
             if self._acts(active, opinion.verdict) and active.by_hand is None and not self._waits_before(at):
                 return
 
-    def _form(self, opinion: _Opinion, active: ActivePolicy, context: ChainContext) -> None:
+    def _form(self, opinion: Opinion, active: ActivePolicy, context: ChainContext) -> None:
         said = called(self._said, active, opinion.began, context)
         if isinstance(said, Consult):
             self._ask(opinion, active, active.time_limit, context, consult=said)
@@ -143,7 +115,7 @@ class Judging(Generic[SubjectT]):
 
     def _ask(
         self,
-        opinion: _Opinion,
+        opinion: Opinion,
         active: ActivePolicy,
         seconds: float,
         context: ChainContext,
@@ -159,7 +131,7 @@ class Judging(Generic[SubjectT]):
         self._note_until(context)
         return question
 
-    def _take(self, active: ActivePolicy, opinion: _Opinion, context: ChainContext) -> bool:
+    def _take(self, active: ActivePolicy, opinion: Opinion, context: ChainContext) -> bool:
         """Record a verdict and let it act. False where a person has to be asked first."""
         verdict = opinion.verdict
         if verdict is None or not self._acts(active, verdict):
@@ -181,11 +153,11 @@ class Judging(Generic[SubjectT]):
             return False
         return self._counts or verdict.decision is Decision.HALT
 
-    def _is_for_a_person(self, active: ActivePolicy, opinion: _Opinion, verdict: Verdict) -> bool:
+    def _is_for_a_person(self, active: ActivePolicy, opinion: Opinion, verdict: Verdict) -> bool:
         is_asked = active.by_hand is not None and self._counts and self.ordinal is not None
         return is_asked and not opinion.is_by_hand and verdict.decision is not Decision.REPLACE
 
-    def _ask_a_person(self, active: ActivePolicy, opinion: _Opinion, verdict: Verdict, context: ChainContext) -> None:
+    def _ask_a_person(self, active: ActivePolicy, opinion: Opinion, verdict: Verdict, context: ChainContext) -> None:
         assert active.by_hand is not None
         assert self.ordinal is not None
         question = self._ask(opinion, active, active.by_hand.seconds, context, verdict=verdict)
@@ -200,7 +172,7 @@ class Judging(Generic[SubjectT]):
             if opinion is not None and opinion.question is not None:
                 context.questions.pop(opinion.question.number, None)
 
-    def _record(self, active: ActivePolicy, opinion: _Opinion, context: ChainContext) -> None:
+    def _record(self, active: ActivePolicy, opinion: Opinion, context: ChainContext) -> None:
         if opinion.verdict is None:
             return
         at = opinion.at or context.now()
@@ -208,58 +180,3 @@ class Judging(Generic[SubjectT]):
         subject = Subject.REQUEST if self.ordinal is None else Subject.BLOCK
         said = (opinion.verdict, at, took, opinion.failure, subject, opinion.by)
         context.judgements.append(Judgement(active, self.ordinal, *said, self.client_had, opinion.is_unanswered))
-
-
-def _answer(opinion: _Opinion, active: ActivePolicy, question: Question, answer: Answer) -> None:
-    if question.verdict is not None and active.by_hand is not None:
-        opinion.is_by_hand = True
-        if isinstance(answer, PersonDecided):
-            opinion.by = answer.by
-            opinion.verdict = _by_hand(question.verdict, answer.decision, answer.by)
-        else:
-            opinion.failure = answer.why if isinstance(answer, Unanswered) else ""
-            opinion.is_unanswered = True
-            opinion.verdict = _by_hand(question.verdict, active.by_hand.otherwise, "")
-        return
-    if isinstance(answer, Judged):
-        opinion.failure = answer.failure
-        opinion.verdict = active.failed(answer.failure) if answer.failure else answer.verdict
-        return
-    parts = question.consult.parts if question.consult is not None else (None,)
-    answers = answer.answers if isinstance(answer, InParts) else (answer,) * len(parts)
-    opinions = [_read(part, each) for part, each in zip(parts, answers, strict=True)]
-    opinion.verdict, opinion.failure = _strictest(opinions, active)
-
-
-def _read(consult: Consult | None, answer: Answer) -> tuple[Verdict | None, str]:
-    """What a part of a question makes of its answer, and why it failed where it did."""
-    said = called(_verdict_in, consult, answer)
-    return (None, said.words) if isinstance(said, Failed) else (said, "")
-
-
-def _verdict_in(consult: Consult | None, answer: Answer) -> Verdict:
-    if consult is None or not isinstance(answer, ModelSaid):
-        raise TimeoutError(answer.why if isinstance(answer, Unanswered) else "no model answered")
-    verdict = checked(consult.read(answer.text))
-    if verdict is None:
-        raise TypeError("the answer has no verdict in it")
-    return verdict
-
-
-def _strictest(opinions: list[tuple[Verdict | None, str]], active: ActivePolicy) -> tuple[Verdict | None, str]:
-    """A part that is denied is denied whatever became of the others."""
-    for verdict, failure in opinions:
-        if verdict is not None and verdict.decision is not Decision.ALLOW:
-            return verdict, failure
-    failures = [failure for _, failure in opinions if failure]
-    return (active.failed(failures[0]), failures[0]) if failures else opinions[0]
-
-
-def _by_hand(verdict: Verdict, decision: Decision, by: str) -> Verdict:
-    """What a person, or nobody in time, made of a verdict."""
-    word = "allowed" if decision is Decision.ALLOW else "denied"
-    reason = f"{by} {word} it." if by else f"Nobody answered in time, so it is {word}."
-    reason = f"{reason} The policy said: {verdict.reason}"
-    if decision is Decision.ALLOW:
-        return Verdict(Decision.ALLOW, reason, evidence=verdict.evidence)
-    return Verdict(verdict.decision, reason, verdict.text, verdict.evidence)
