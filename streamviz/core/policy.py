@@ -2,17 +2,16 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import ClassVar, NamedTuple
 
 import msgspec
 
 from streamviz.core.aggregator import Chunk
-from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
+from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.context import StreamingContext
 from streamviz.core.errors import PolicyParametersError
-from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
+from streamviz.core.policy_settings import BlockScope, ByHand
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Decision, Mode, Verdict
 
@@ -186,41 +185,6 @@ class Policy:
 def has_on_chunk(policy: Policy) -> bool:
     """Whether a policy looks at the chunks themselves."""
     return type(policy).on_chunk is not Policy.on_chunk
-
-
-@dataclass(frozen=True, slots=True)
-class BlockScope:
-    """The blocks that a policy is for: kinds, and globs of tool names; none means all."""
-
-    kinds: frozenset[BlockKind] = frozenset()
-    tools: tuple[str, ...] = ()
-
-    def may_apply(self, block: StreamBlock) -> bool:
-        """Asked while the block grows: a name that has not come yet may be any."""
-        return (not self.kinds and not self.tools) or self._applies(block, is_whole=False)
-
-    def applies(self, block: StreamBlock) -> bool:
-        """Asked of a whole block."""
-        return (not self.kinds and not self.tools) or self._applies(block, is_whole=True)
-
-    def _applies(self, block: StreamBlock, is_whole: bool) -> bool:
-        if self.kinds and block.kind not in self.kinds:
-            return False
-        if not self.tools or not isinstance(block, ToolCallStreamBlock | OtherStreamBlock):
-            return True
-        name = block.name or block.label
-        return (not name and not is_whole) or any(fnmatchcase(name, glob) for glob in self.tools)
-
-
-@dataclass(frozen=True, slots=True)
-class ByHand:
-    """A person has the last word on what the policy would not allow.
-
-    Where nobody answers within `seconds` it is allowed or denied, as `otherwise` says.
-    """
-
-    seconds: float
-    otherwise: Decision
 
 
 @dataclass(frozen=True, slots=True)

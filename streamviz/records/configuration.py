@@ -23,7 +23,8 @@ from streamviz import policies
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import NotRun
 from streamviz.core.model_names import REPLAY_PREFIX, matching
-from streamviz.core.policy import ActivePolicy, BlockScope, ByHand, CannotRun
+from streamviz.core.policy import ActivePolicy, CannotRun
+from streamviz.core.policy_settings import BlockScope, ByHand
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.executors.executor import Executor, ExecutorError
 from streamviz.executors.mcp_tools import McpServer as KnownMcpServer

@@ -9,7 +9,8 @@ from streamviz.core.blocks import StreamBlock, StreamState, ToolCallStreamBlock
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import ChainContext, InParts, ModelSaid, PersonDecided, Subject, Unanswered
-from streamviz.core.policy import ActivePolicy, BlockScope, ByHand, Consult, Edit, Policy, Reading, Tail
+from streamviz.core.policy import ActivePolicy, Consult, Edit, Policy, Reading, Tail
+from streamviz.core.policy_settings import BlockScope, ByHand
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import Decision, Mode, Verdict

@@ -6,7 +6,8 @@ import pytest
 
 from streamviz.core.judgements import Answer, ChainContext, Judged, Unanswered
 from streamviz.core.masking import mask_all, masked_text, masking
-from streamviz.core.policy import ActivePolicy, BlockScope, TakesLong, Work
+from streamviz.core.policy import ActivePolicy, TakesLong, Work
+from streamviz.core.policy_settings import BlockScope
 from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.policies import build_short
 from streamviz.policies.redact import Redact

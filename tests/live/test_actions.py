@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from streamviz.core.judgements import PersonDecided
-from streamviz.core.policy import ByHand
+from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision
 from streamviz.live import approvals as approvals_module
 from streamviz.live.actions import cancel, decide

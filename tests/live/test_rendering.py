@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamviz.core.policy import ByHand
+from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.pace import Pace

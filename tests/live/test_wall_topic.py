@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamviz.core.judgements import PersonDecided
-from streamviz.core.policy import ByHand
+from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision
 from streamviz.live.feed import RECENT_SECONDS, Feed
 from streamviz.live.filters import parse_filter

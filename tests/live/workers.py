@@ -7,7 +7,7 @@ from typing import Any
 
 from channels.layers import InMemoryChannelLayer
 
-from streamviz.core.policy import ByHand
+from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision
 from streamviz.live.feed import Feed, now_us
 from streamviz.live.link import Link

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from streamviz.core.errors import UpstreamError
-from streamviz.core.policy import ActivePolicy, ByHand
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.exchange.stream import LiveStream
 from streamviz.policies import build

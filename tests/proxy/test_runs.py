@@ -9,7 +9,8 @@ from typing import Any, cast
 import pytest
 
 from streamviz.core.errors import UpstreamError
-from streamviz.core.policy import ActivePolicy, ByHand
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.policy_settings import ByHand
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES

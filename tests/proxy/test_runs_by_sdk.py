@@ -9,7 +9,7 @@ import httpx2
 import openai
 import pytest
 
-from streamviz.core.policy import ByHand
+from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision
 from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.executors.registry import build

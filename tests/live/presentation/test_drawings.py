@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamviz.core.judgements import ModelSaid
-from streamviz.core.policy import ByHand
+from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision, Mode, Verdict
 from streamviz.live.presentation.rows import row_of
 from streamviz.live.presentation.spark import counts_of, spark_of

@@ -1,0 +1,43 @@
+"""What an operator sets for a policy: which blocks it is for, and whether a person has the last word."""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from streamviz.core.blocks import OtherStreamBlock, StreamBlock, ToolCallStreamBlock
+from streamviz.core.events import BlockKind
+from streamviz.core.verdicts import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class BlockScope:
+    """The blocks that a policy is for: kinds, and globs of tool names; none means all."""
+
+    kinds: frozenset[BlockKind] = frozenset()
+    tools: tuple[str, ...] = ()
+
+    def may_apply(self, block: StreamBlock) -> bool:
+        """Asked while the block grows: a name that has not come yet may be any."""
+        return (not self.kinds and not self.tools) or self._applies(block, is_whole=False)
+
+    def applies(self, block: StreamBlock) -> bool:
+        """Asked of a whole block."""
+        return (not self.kinds and not self.tools) or self._applies(block, is_whole=True)
+
+    def _applies(self, block: StreamBlock, is_whole: bool) -> bool:
+        if self.kinds and block.kind not in self.kinds:
+            return False
+        if not self.tools or not isinstance(block, ToolCallStreamBlock | OtherStreamBlock):
+            return True
+        name = block.name or block.label
+        return (not name and not is_whole) or any(fnmatchcase(name, glob) for glob in self.tools)
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """A person has the last word on what the policy would not allow.
+
+    Where nobody answers within `seconds` it is allowed or denied, as `otherwise` says.
+    """
+
+    seconds: float
+    otherwise: Decision
