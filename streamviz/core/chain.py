@@ -2,33 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from streamviz.core.aggregator import Chunk
+from streamviz.core.block_judging import BlockJudging
 from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.bounding import Bounding
 from streamviz.core.chunk_gate import ChunkGate
 from streamviz.core.composer import Composer
-from streamviz.core.context import StreamingContext
 from streamviz.core.envelope_judging import EnvelopeJudging
 from streamviz.core.events import (
     CONTRADICTION,
     BlockCompleted,
     BlockDelta,
-    BlockKind,
     BlockStarted,
     StreamEvent,
     StreamFailed,
     processing_error,
 )
-from streamviz.core.hooks import Failed, called, verdict_of
+from streamviz.core.hooks import verdict_of
 from streamviz.core.judgements import Answer, ChainContext, Hold, Judgement, Subject
 from streamviz.core.judging import Judging
-from streamviz.core.policy import ActivePolicy, Bounded, Consult, Policy, Rest, no_rest
-from streamviz.core.readings import SLICE, whole_verdict
+from streamviz.core.policy import ActivePolicy, Bounded, Policy, Rest, no_rest
 from streamviz.core.release import Release
 from streamviz.core.rewriting import Change
-from streamviz.core.running import RunningText
+from streamviz.core.running import RunningTexts
 from streamviz.core.verdicts import Decision, Mode, Verdict
 
 _STEPS_A_REST = 50
@@ -55,12 +52,10 @@ class PolicyChain:
         self._policies = policies
         self._enforcing = [active for active in policies if active.mode is Mode.ENFORCE]
         self._release = Release(composer)
+        self._texts = RunningTexts(self._release.running, rest)
+        self._blocks = BlockJudging(policies)
         self._judgings: dict[int, Judging[StreamBlock]] = {}
         self._bounding = Bounding(policies)
-        # What policies raised when they were asked whether they hold or watch a block.
-        self._raised: dict[int, list[tuple[ActivePolicy, BaseException]]] = {}
-        # The last running text of each kind and choice.
-        self._last_texts: dict[tuple[BlockKind, int], RunningText] = {}
         self._envelope = EnvelopeJudging(policies)
         self._gate = ChunkGate(policies, within)
         self._finishing = [active for active in policies if type(active.policy).on_finish is not Policy.on_finish]
@@ -127,13 +122,13 @@ class PolicyChain:
             await self._step()
             if isinstance(event, BlockDelta):
                 if self._release.running:
-                    await self._read_slices(event, context)
+                    await self._texts.read(event, context)
                 if event.ordinal in self._bounding.asked:
                     self._bound(state.blocks[event.ordinal], context)
             elif isinstance(event, BlockStarted):
                 self._begin(state.blocks[event.ordinal], context)
             elif isinstance(event, BlockCompleted) and self._release.running:
-                self._read_on(event.ordinal, "", True, context)
+                self._texts.read_on(event.ordinal, "", True, context)
 
     def answer(self, number: int, answer: Answer, state: StreamState, context: ChainContext) -> None:
         """The answer to a question; what it allows is in the outbox afterwards. One that came late is passed over."""
@@ -159,7 +154,7 @@ class PolicyChain:
         if self._has_failed:
             return
         for ordinal in list(self._release.running):
-            self._close_text(ordinal, context)
+            self._texts.close(ordinal, self._release.waiting_text(ordinal), context)
 
     def _fail(self, error: Exception, state: StreamState, context: ChainContext) -> None:
         """Nothing more can be judged: that is the stream's failure, and counts as one of each policy."""
@@ -178,46 +173,13 @@ class PolicyChain:
             self.abandon(context)
 
     def _begin(self, block: StreamBlock, context: ChainContext) -> None:
-        holders = tuple(active.name for active in self._enforcing if self._holds(active, block))
-        if holders:
+        if holders := self._blocks.holders(block):
             self._release.undecided.add(block.ordinal)
             context.holds[block.ordinal] = Hold(context.now(), holders)
             self._bounding.begin(block)
             return
-        watching = [active for active in self._policies if self._watches(active, block)]
-        if watching:
-            of = block.kind, block.choice
-            running = RunningText(block, watching, self._raised.get(block.ordinal, ()), self._last_texts.get(of))
-            self._release.running[block.ordinal] = self._last_texts[of] = running
-
-    def _holds(self, active: ActivePolicy, block: StreamBlock) -> bool:
-        """A policy that fails to say holds, unless it fails open."""
-        said = called(active.policy.holds, block) if active.scope.may_apply(block) else False
-        return self._noted(said, active, block, not active.fail_open)
-
-    def _watches(self, active: ActivePolicy, block: StreamBlock) -> bool:
-        """A policy that fails to say watches, so that its failure is found and noted."""
-        said = called(active.policy.watches, block) if active.scope.may_apply(block) else False
-        return self._noted(said, active, block, True)
-
-    def _noted(self, said: object, active: ActivePolicy, block: StreamBlock, otherwise: bool) -> bool:
-        if isinstance(said, Failed):
-            self._raised.setdefault(block.ordinal, []).append((active, said.error))
-            return otherwise
-        return bool(said)
-
-    def _read_on(self, ordinal: int, text: str, is_whole: bool, context: ChainContext) -> None:
-        if (running := self._release.running.get(ordinal)) is not None:
-            running.feed(text, is_whole, context)
-
-    async def _read_slices(self, event: BlockDelta, context: ChainContext) -> None:
-        """Of a long text each slice may take some ms."""
-        if len(event.text) <= SLICE:
-            self._read_on(event.ordinal, event.text, False, context)
-            return
-        for at in range(0, len(event.text), SLICE):
-            self._read_on(event.ordinal, event.text[at : at + SLICE], False, context)
-            await self._rest()
+        if watching := self._blocks.watching(block):
+            self._texts.begin(block, watching, self._blocks.raised(block.ordinal))
 
     def _bound(self, block: StreamBlock, context: ChainContext) -> None:
         """A held block grows: where that is too much, the stream ends where it began."""
@@ -231,41 +193,13 @@ class PolicyChain:
             return
         is_held = block.ordinal in self._release.undecided
         running = self._release.running.get(block.ordinal)
-        own = [active for active in self._policies if active.scope.applies(block) and active not in said]
         if running is not None:
-            self._close_text(block.ordinal, context)
-        judging = Judging(
-            block,
-            own,
-            partial(self._say, running=running, context=context),
-            revised,
-            ordinal=block.ordinal,
-            counts=is_held,
-        )
+            self._texts.close(block.ordinal, self._release.waiting_text(block.ordinal), context)
+        judging = self._blocks.judging(block, said, running, context, counts=is_held)
         if not is_held:
             judging.client_had = block.length - self._release.waiting_text(block.ordinal)
         self._judgings[block.ordinal] = judging
         self._go_on(judging, context)
-
-    def _say(
-        self, active: ActivePolicy, block: StreamBlock, *, running: RunningText | None, context: ChainContext
-    ) -> Verdict | Consult | None:
-        """What a policy makes of a whole block."""
-        if running is not None and running.is_read_by(active):
-            # Where the text went out as it came, it was judged as it came.
-            return None
-        for each, error in self._raised.get(block.ordinal, ()):
-            if each is active:
-                raise error
-        return judge_block(active, block, context)
-
-    def _close_text(self, ordinal: int, context: ChainContext) -> None:
-        """A running text is over: what its policies found goes on the record."""
-        running = self._release.running[ordinal]
-        if not running.is_noted:
-            running.is_noted = True
-            client_had = running.block.length - self._release.waiting_text(ordinal)
-            context.judgements += running.judgements(context, client_had)
 
     def _go_on(self, judging: Judging[StreamBlock], context: ChainContext) -> None:
         ordinal = judging.subject.ordinal
@@ -309,15 +243,3 @@ class PolicyChain:
             if verdict is not None:
                 at = context.now()
                 context.judgements.append(Judgement(active, None, verdict, at, at - began, failure, Subject.STREAM))
-
-
-def judge_block(active: ActivePolicy, block: StreamBlock, context: StreamingContext) -> Verdict | Consult | None:
-    """What a policy makes of a whole block. Raises what the policy raises."""
-    if active.policy.watches(block):
-        return whole_verdict(active, block, context)
-    return active.policy.on_block_complete(block, context)
-
-
-def revised(block: StreamBlock, verdict: Verdict) -> StreamBlock:
-    """The block with another text, or other arguments."""
-    return replace(block, _pieces=[verdict.text], _length=len(verdict.text))

@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
+from streamviz.core.block_judging import judge_block, revised
 from streamviz.core.blocks import StreamBlock, Told
-from streamviz.core.chain import judge_block, revised
 from streamviz.core.envelope_judging import found_beside
 from streamviz.core.hooks import Failed, called, checked
 from streamviz.core.judgements import Answer, ChainContext, Judged

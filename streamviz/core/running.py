@@ -4,9 +4,11 @@ from collections import deque
 from collections.abc import Iterable
 
 from streamviz.core.blocks import StreamBlock
+from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.judgements import ChainContext, Judgement
 from streamviz.core.pieces import Piece, parted
-from streamviz.core.policy import ActivePolicy
+from streamviz.core.policy import ActivePolicy, Rest
+from streamviz.core.readings import SLICE
 from streamviz.core.running_stage import Stage
 from streamviz.core.verdicts import Mode, Verdict
 
@@ -112,3 +114,42 @@ class RunningText:
     def judgements(self, context: ChainContext, client_had: int) -> list[Judgement]:
         """What the policies make of the text, once it is over."""
         return [stage.judgement(self.block, context, client_had) for stage in self._stages]
+
+
+class RunningTexts:
+    """The texts of a stream that go out as they come, by ordinal in `running`."""
+
+    def __init__(self, running: dict[int, RunningText], rest: Rest) -> None:
+        self._running = running
+        self._rest = rest
+        # The last running text of each kind and choice.
+        self._last: dict[tuple[BlockKind, int], RunningText] = {}
+
+    def begin(
+        self, block: StreamBlock, watching: Iterable[ActivePolicy], raised: Iterable[tuple[ActivePolicy, BaseException]]
+    ) -> None:
+        """A block begins that these policies watch."""
+        of = block.kind, block.choice
+        self._running[block.ordinal] = self._last[of] = RunningText(block, watching, raised, self._last.get(of))
+
+    def read_on(self, ordinal: int, text: str, is_whole: bool, context: ChainContext) -> None:
+        """`text` came of a block; with `is_whole` nothing follows it."""
+        if (running := self._running.get(ordinal)) is not None:
+            running.feed(text, is_whole, context)
+
+    async def read(self, event: BlockDelta, context: ChainContext) -> None:
+        """Of a long text each slice may take some ms."""
+        if len(event.text) <= SLICE:
+            self.read_on(event.ordinal, event.text, False, context)
+            return
+        for at in range(0, len(event.text), SLICE):
+            self.read_on(event.ordinal, event.text[at : at + SLICE], False, context)
+            await self._rest()
+
+    def close(self, ordinal: int, waiting: int, context: ChainContext) -> None:
+        """A running text is over, and the client does not have the last `waiting` characters yet: what its policies
+        found goes on the record."""
+        running = self._running[ordinal]
+        if not running.is_noted:
+            running.is_noted = True
+            context.judgements += running.judgements(context, running.block.length - waiting)

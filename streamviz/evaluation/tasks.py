@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import msgspec
 
+from streamviz.core.block_judging import judge_block
 from streamviz.core.blocks import StreamBlock, StreamState, new_block
-from streamviz.core.chain import judge_block
 from streamviz.core.context import SessionCounts, StreamingContext
 from streamviz.core.events import BlockDelta, BlockKind, BlockStarted
 from streamviz.core.hooks import checked, words
