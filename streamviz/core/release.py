@@ -23,6 +23,7 @@ from streamviz.core.judgements import ChainContext
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.rewriting import Change, Rewriting
 from streamviz.core.verdicts import Verdict
+from streamviz.core.writing import Writing
 
 
 class _Item(NamedTuple):
@@ -49,13 +50,12 @@ class Release:
         self._rewriting = Rewriting(composer)
         self.running = self._rewriting.running
         self._composer = composer
+        self._writing = Writing(composer)
         self._pending: deque[_Item] = deque()
         # How much of each block is in what waits, how far the first item was looked through, and what it wants.
         self._waiting: Counter[int] = Counter()
         self._looked_at = 0
         self._wanted: dict[int, int] | None = None
-        self._is_rewriting = False
-        self._lost: Exception | None = None
 
     @property
     def is_holding(self) -> bool:
@@ -112,7 +112,7 @@ class Release:
                 self._halt(*item.halt, [], state, context)
             elif item.made is not None:
                 context.outbox.append(item.made)
-            elif self._is_rewriting or self._rewriting.is_changed(item.events):
+            elif self._writing.has_begun or self._rewriting.is_changed(item.events):
                 self._send_changed(item, state, context)
             else:
                 self._send_untouched(item, context)
@@ -121,14 +121,14 @@ class Release:
 
     def _pass_text(self, chunk: Chunk | None, events: Sequence[StreamEvent], context: ChainContext) -> bool:
         """Send the next chunk where it is a piece of running text and all of that may go as it came."""
-        if chunk is None or len(events) != 1 or self._is_rewriting:
+        if chunk is None or len(events) != 1 or self._writing.has_begun:
             return False
         event = events[0]
         if not isinstance(event, BlockDelta) or (running := self.running.get(event.ordinal)) is None:
             return False
         if running.halted_by is not None or not running.take_plain(len(event.text)):
             return False
-        self._tell_passed(events, chunk)
+        self._writing.tell_passed(events, chunk)
         context.send(chunk)
         return True
 
@@ -160,12 +160,12 @@ class Release:
 
     def _send_untouched(self, item: _Item, context: ChainContext) -> None:
         self._rewriting.passed(item.events)
-        self._tell_passed(item.events, item.chunk)
+        self._writing.tell_passed(item.events, item.chunk)
         if item.chunk is not None:
             context.send(item.chunk)
 
     def _send_changed(self, item: _Item, state: StreamState, context: ChainContext) -> None:
-        self._begin_to_write()
+        self._writing.begin()
         if item.chunk is not None and self._composer.keeps(item.chunk):
             context.send(item.chunk)
             return
@@ -180,8 +180,9 @@ class Release:
                 return
             changed += self._rewriting.changed(event)
         self._note(changed, item.events, state, context)
-        if not self._carry(item, changed, touched, context):
-            self._compose(changed, context)
+        chunk, origin = item.chunk, self._rewriting.origin
+        if chunk is None or not self._writing.carry(chunk, item.events, changed, touched, origin, context):
+            self._writing.compose(changed, origin, context)
 
     def _note(
         self, said: Iterable[StreamEvent], of: Iterable[StreamEvent], state: StreamState, context: ChainContext
@@ -199,37 +200,6 @@ class Release:
         }
         note(context.instead, said, self._rewriting.changes.keys(), edited, before, state.blocks)
 
-    def _tell_passed(self, events: Sequence[StreamEvent], chunk: Chunk | None) -> None:
-        """Tell the composer of what it did not write. If it fails, that only matters once it is to write."""
-        try:
-            self._composer.passed(events, chunk)
-        except Exception as error:
-            self._lost = self._lost or error
-
-    def _begin_to_write(self) -> None:
-        """From here on the composer writes. Raises what it failed at before."""
-        if self._lost is not None:
-            raise self._lost
-        self._is_rewriting = True
-
-    def _carry(self, item: _Item, said: Sequence[StreamEvent], touched: Set[int], context: ChainContext) -> bool:
-        """Send upstream's own frames where the composer can."""
-        chunk = item.chunk
-        if chunk is None:
-            return False
-        composer = self._composer
-        frames = composer.carry_part(chunk, item.events, said, touched) if touched else composer.carry(chunk, said)
-        for raw in frames or ():
-            if raw is chunk.raw:
-                context.send(chunk)
-            else:
-                context.send_made(raw, self._rewriting.origin)
-        return frames is not None
-
-    def _compose(self, events: Sequence[StreamEvent], context: ChainContext) -> None:
-        for raw in self._composer.compose(events):
-            context.send_made(raw, self._rewriting.origin)
-
     def _halt(
         self,
         active: ActivePolicy,
@@ -244,7 +214,7 @@ class Release:
         finish = [StreamFinished(self._composer.finish_halted, choice) for choice in left]
         if not finish:
             return
-        self._begin_to_write()
+        self._writing.begin()
         self._rewriting.origin = active.name
         started = self._rewriting.started
         ordinal = max(started, default=-1) + 1
@@ -252,9 +222,9 @@ class Release:
         last: list[StreamEvent] = [BlockStarted(ordinal, BlockKind.CONTENT), BlockDelta(ordinal, text)]
         cut_off(context.instead, state.blocks, started, self._waiting)
         context.instead[ordinal] = Instead(BlockKind.CONTENT, [text])
-        self._compose([*before, *last, BlockCompleted(ordinal), BlockSealed(ordinal), *finish], context)
-        for raw in self._composer.stop():
-            context.send_made(raw, active.name)
+        said: list[StreamEvent] = [*before, *last, BlockCompleted(ordinal), BlockSealed(ordinal), *finish]
+        self._writing.compose(said, active.name, context)
+        self._writing.stop(active.name, context)
         context.halted_by = active.name
         context.terminate()
         context.end_holds()
