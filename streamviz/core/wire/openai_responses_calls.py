@@ -1,13 +1,12 @@
-"""Tool calls as the items of a response word them: what of an item is the call's arguments, and an item from them.
+"""Tool calls as the items of a response word them: what of an item is the call's arguments.
 
 Types that are not known are taken for calls where they may be one: a client may carry them out.
 """
 
 from typing import NamedTuple
 
-from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.calls import Runner, as_arguments, as_input, name_of, runner_of
-from streamviz.core.json_value import JsonObject, as_json_text, as_object, as_text, decode, objects
+from streamviz.core.calls import Runner, as_arguments, name_of, runner_of
+from streamviz.core.json_value import JsonObject, as_json_text, as_object, as_text, objects
 from streamviz.core.media import PREVIEW
 from streamviz.core.wire.openai_responses_arguments import is_empty, is_same
 
@@ -49,18 +48,6 @@ CALLS: dict[str, Shape] = {
     "image_generation_call": Shape(
         fields=("action", "revised_prompt", "size", "quality", "background", "output_format"), has_call_id=False
     ),
-}
-# What clients require of an item, where upstream's own is not there to say it.
-_REQUIRED: dict[str, JsonObject] = {
-    "code_interpreter_call": {"code": None, "container_id": "", "outputs": None},
-    "computer_call": {"pending_safety_checks": []},
-    "file_search_call": {"queries": []},
-    "image_generation_call": {"result": None},
-    "mcp_approval_request": {"server_label": ""},
-    "mcp_call": {"server_label": ""},
-    "program": {"fingerprint": ""},
-    "shell_call": {"environment": None},
-    "tool_search_call": {"execution": "client"},
 }
 _NO_CALLS = frozenset(
     {"message", "reasoning", "compaction", "item_reference", "mcp_list_tools", "mcp_approval_response"}
@@ -162,7 +149,7 @@ def says_two(details: JsonObject) -> bool:
     if shape.is_text:
         others = _other_carriers(details, shape).values()
         return not is_empty(own) and any(not is_same(as_arguments(own), as_arguments(other)) for other in others)
-    return any(value != as_object(own).get(key, value) for key, value in _beside(details, shape).items())
+    return any(value != as_object(own).get(key, value) for key, value in members_beside(details, shape).items())
 
 
 def _said(details: JsonObject) -> object:
@@ -170,13 +157,13 @@ def _said(details: JsonObject) -> object:
     shape = shape_of(details)
     if not shape.carrier:
         own = {key: details[key] for key in shape.fields if details.get(key) is not None}
-        return {**own, **_beside(details, shape)}
+        return {**own, **members_beside(details, shape)}
     said = details.get(shape.carrier)
     if shape.is_text:
         others = _other_carriers(details, shape) if is_empty(said) else {}
         values = list(others.values())
         return said if not values else values[0] if len(values) == 1 else others
-    beside = _beside(details, shape)
+    beside = members_beside(details, shape)
     if not beside:
         return said
     return {**(said if isinstance(said, dict) else {shape.carrier: said} if said else {}), **beside}
@@ -188,7 +175,7 @@ def _other_carriers(details: JsonObject, shape: Shape) -> JsonObject:
     return {key: details[key] for key in other if not is_empty(details[key])}
 
 
-def _beside(details: JsonObject, shape: Shape) -> JsonObject:
+def members_beside(details: JsonObject, shape: Shape) -> JsonObject:
     """What a call says beside its carrier or fields, and beside its description; of one that the provider carries out,
     which may say what came of it too, what other types of calls have their arguments in."""
     type = as_text(details.get("type"))
@@ -199,53 +186,6 @@ def _beside(details: JsonObject, shape: Shape) -> JsonObject:
     said = (key for key in details if key in _CARRIERS) if is_providers else details
     keys = (key for key in said if key not in own and key not in _DESCRIPTIONS and not key.startswith("internal_"))
     return {key: details[key] for key in keys if not is_empty(details[key])}
-
-
-def call_item(block: ToolCallStreamBlock, told: JsonObject) -> JsonObject:
-    """The item of a call. `told` is what else upstream's says."""
-    type = block.label or "function_call"
-    details: JsonObject = {**told, "type": type}
-    shape = shape_of(details)
-    item: JsonObject = {
-        "status": "completed",
-        **_REQUIRED.get(type, {}),
-        **details,
-        **_carried(shape, block.text, details),
-    }
-    if shape.has_name or block.name != name_of(type):
-        item["name"] = block.name
-    if not shape.has_call_id:
-        return {"id": block.id, **item}
-    if told.get("call_id", block.id) is not None:
-        item["call_id"] = block.id
-    return {"id": f"fc_{block.id}", **item}
-
-
-def kept_of(told: JsonObject) -> JsonObject:
-    """What of upstream's item stays where the call's arguments do not."""
-    shape = shape_of(told)
-    names = ("id", "type", "status", *shape.kept, *(("call_id",) if shape.has_call_id else ()))
-    return {key: told[key] for key in names if key in told}
-
-
-def _carried(shape: Shape, text: str, details: JsonObject) -> JsonObject:
-    if not shape.carrier:
-        said = as_input(text)
-        # Plain text has no field of its own to go to.
-        return said or ({"arguments": text} if text else {})
-    value = text if shape.is_text else _value(text)
-    if not isinstance(value, dict):
-        return {shape.carrier: value}
-    names = {*shape.beside, *_beside(details, shape)}
-    beside = {key: inner for key, inner in value.items() if key in names}
-    return {shape.carrier: {key: inner for key, inner in value.items() if key not in names}, **beside}
-
-
-def _value(text: str) -> object:
-    try:
-        return decode(text)
-    except ValueError:
-        return text
 
 
 def picture_of(details: JsonObject) -> str:

@@ -3,11 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import ClassVar
 
-import msgspec
-
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE, Aggregator, Chunk
-from streamviz.core.calls import FREE_TEXT
 from streamviz.core.events import (
     BlockCompleted,
     BlockDelta,
@@ -21,15 +18,19 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
+from streamviz.core.wire.openai_responses_frames import says_nothing, tells_items
 from streamviz.core.wire.openai_responses_items import Frame, OutputBlock, OutputItem, add, begin, close, end, grow
 from streamviz.core.wire.openai_responses_message import is_speech
-from streamviz.core.wire.openai_responses_output import ADDED, PART_ADDED, made_by_call, response_in, type_of
+from streamviz.core.wire.openai_responses_places import (
+    continues,
+    in_own_words,
+    is_beside_call,
+    is_carried,
+    is_in_place,
+    type_of,
+)
 from streamviz.core.wire.openai_responses_whole import FINISH_WITHOUT_CALLS, HALTED, ResponseWriter
-from streamviz.core.wire.translation import OPENAI_RESPONSES, has_no_place_elsewhere, translate_usage
-
-# Names of events that say something of an item though no event of ours comes of them; "" where upstream names none.
-_TELLING = ("", ADDED, PART_ADDED)
-_PARTS = (BlockKind.CONTENT, BlockKind.REFUSAL, BlockKind.OTHER, BlockKind.MEDIA, BlockKind.THINKING)
+from streamviz.core.wire.translation import OPENAI_RESPONSES, translate_usage
 
 
 class OpenAIResponsesComposer(ResponseWriter):
@@ -49,7 +50,7 @@ class OpenAIResponsesComposer(ResponseWriter):
     def passed(self, events: Sequence[StreamEvent], chunk: Chunk | None = None) -> None:
         self._count(chunk)
         self._has_begun = True
-        if chunk is not None and _tells_items(events, chunk):
+        if chunk is not None and tells_items(events, chunk):
             self._look_at(self._decode(chunk))
         self._follow(events)
         self._look_away()
@@ -81,12 +82,12 @@ class OpenAIResponsesComposer(ResponseWriter):
             self._follow(events)
             return [self._response_frame(payload)]
         item = self._at_hand or self._item_of(events)
-        if item is not None and item.type == "message" and not _is_in_place(item, payload, events):
+        if item is not None and item.type == "message" and not is_in_place(item, payload, events):
             return None
         item = self._follow(events) or item
         if item is None:
-            return [payload] if _says_nothing(payload) else []
-        if item.is_gone or not _is_carried(item, payload):
+            return [payload] if says_nothing(payload) else []
+        if item.is_gone or not is_carried(item, payload):
             return []
         self._has_begun = True
         return [{**payload, "output_index": item.place} if "output_index" in payload else payload]
@@ -167,16 +168,16 @@ class OpenAIResponsesComposer(ResponseWriter):
                 pass
 
     def _start(self, event: BlockStarted) -> Iterator[Frame]:
-        own = _in_own_words(event) if self._is_foreign else event
+        own = in_own_words(event) if self._is_foreign else event
         if own is None or self._is_of_none(own):
             return
         yield from self._begin()
         self._has_calls = self._has_calls or own.kind is BlockKind.TOOL_CALL
         item = None if self._is_foreign or own.index is None else self._places.get(own.index)
-        if item is None or not _continues(item, own):
+        if item is None or not continues(item, own):
             if self._source:
                 yield from self._settle()
-            item = self._new_item(own) if item is None or not _is_beside_call(item, own) else self._item_beside(item)
+            item = self._new_item(own) if item is None or not is_beside_call(item, own) else self._item_beside(item)
         held = self._hold(own, item)
         self._mark(held)
         if not item.is_gone:
@@ -240,89 +241,7 @@ class OpenAIResponsesComposer(ResponseWriter):
             last = self._items[-1]
             yield from add(last) if last.open else close(last)
 
-    def _begin(self) -> Iterator[Frame]:
-        if not self._has_begun:
-            self._has_begun = True
-            yield "response.created", {"response": self._response("in_progress")}
-            yield "response.in_progress", {"response": self._response("in_progress")}
-
-    def _finish(self) -> Iterator[Frame]:
-        if self._is_finished:
-            return
-        yield from self._begin()
-        upstreams = None if self._reason == HALTED else response_in(self._payload)
-        is_cut = self._reason in ("", "failed", HALTED)
-        for item in self._items:
-            yield from close(item, "incomplete" if is_cut and item.open else "completed")
-        status = self._status()
-        word = status if status in ("incomplete", "failed") else "completed"
-        whole = self._response(status) if upstreams is None else self.whole(upstreams)
-        yield f"response.{word}", {"response": whole}
-        self._is_finished = True
-
-    def _error(self, failure: StreamFailed) -> Iterator[Frame]:
-        has_begun = self._has_begun
-        yield from self._begin()
-        told: JsonObject = {"code": failure.code or failure.kind or None, "message": failure.message, "param": None}
-        # Clients know an error in the place of an answer by this name, and raise.
-        yield "error", told if has_begun else {**told, "error": {**told, "type": failure.kind or "server_error"}}
-
     def _write(self, frame: Frame) -> bytes:
         name, fields = frame
         number, self._next_number = self._next_number, self._next_number + 1
         return sse.write_event(encode({"type": name, **fields, "sequence_number": number}), name)
-
-
-def _tells_items(events: Sequence[StreamEvent], chunk: Chunk) -> bool:
-    """Whether a chunk that passes may say something of an item: nearly all are text, and need not be read for that."""
-    if events:
-        return any(isinstance(event, BlockStarted | BlockSealed) for event in events)
-    return chunk.name in _TELLING
-
-
-def _continues(item: OutputItem, event: BlockStarted) -> bool:
-    """Whether a block goes into an item that has begun: as another part of a message, or as what it began for."""
-    if item.is_done:
-        return False
-    if item.type == "message":
-        return event.kind in _PARTS
-    if made_by_call(event):
-        return True
-    return not item.blocks and item.type == type_of(event)
-
-
-def _is_beside_call(item: OutputItem, event: BlockStarted) -> bool:
-    """Whether a block is in the place of what a call made, which went out before."""
-    return bool(item.blocks) and item.blocks[0].block.kind is BlockKind.TOOL_CALL and event.kind is BlockKind.CONTENT
-
-
-def _is_in_place(item: OutputItem, payload: JsonObject, events: Sequence[StreamEvent]) -> bool:
-    """Whether a part of a message has the same place for the client as for upstream."""
-    index = as_index(payload.get("content_index"))
-    if index is None:
-        return True
-    begins = any(isinstance(event, BlockStarted) for event in events)
-    return index == len(item.blocks) if begins else index < len(item.blocks)
-
-
-def _is_carried(item: OutputItem, payload: JsonObject) -> bool:
-    """Whether a frame is about nothing that was changed."""
-    if not item.is_ours:
-        return True
-    index = as_index(payload.get("content_index"))
-    return item.type == "message" and index is not None and not item.blocks[index].is_ours
-
-
-def _says_nothing(payload: JsonObject) -> bool:
-    """Whether a frame that names no item can be about none: it is an error, or has no text."""
-    if payload.get("type") == "error":
-        return True
-    return not any(isinstance(value, str | list | dict) for key, value in payload.items() if key != "type")
-
-
-def _in_own_words(event: BlockStarted) -> BlockStarted | None:
-    """Another format's block in this one's words; None for what has no place here."""
-    if has_no_place_elsewhere(event):
-        return None
-    label = "custom_tool_call" if event.label in FREE_TEXT else ""
-    return msgspec.structs.replace(event, label=label) if event.label else event

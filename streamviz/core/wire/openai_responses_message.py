@@ -9,7 +9,7 @@ from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, Th
 from streamviz.core.calls import as_input
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
-from streamviz.core.wire.openai_responses_calls import call_item
+from streamviz.core.wire.openai_responses_call_item import call_item
 from streamviz.core.wire.openai_responses_words import SPEECH, said_in
 
 # The fields of a response that say nothing of its output.

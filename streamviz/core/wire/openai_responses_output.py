@@ -9,24 +9,21 @@ from streamviz.core.composer import Composer
 from streamviz.core.events import (
     BlockCompleted,
     BlockDelta,
-    BlockKind,
     BlockSealed,
     BlockStarted,
     StreamEvent,
     StreamFinished,
     UsageUpdated,
 )
-from streamviz.core.json_value import JsonObject, as_index, as_list, as_object, as_text, decode, objects
-from streamviz.core.wire.openai_responses import is_response
-from streamviz.core.wire.openai_responses_calls import CALLS, is_call
-from streamviz.core.wire.openai_responses_items import ITEM_TYPES, OutputBlock, OutputItem
+from streamviz.core.json_value import JsonObject, as_index, as_list, as_object, as_text, objects
+from streamviz.core.wire.openai_responses_calls import is_call
+from streamviz.core.wire.openai_responses_frames import ADDED, ITEM_DONE, PART_ADDED, id_in, payload_in, response_in
+from streamviz.core.wire.openai_responses_items import OutputBlock, OutputItem
 from streamviz.core.wire.openai_responses_matching import KnownItems
 from streamviz.core.wire.openai_responses_message import is_speech
+from streamviz.core.wire.openai_responses_places import made_by_call, type_of
 from streamviz.core.wire.translation import OPENAI_RESPONSES
 
-ADDED = "response.output_item.added"
-_DONE = "response.output_item.done"
-PART_ADDED = "response.reasoning_summary_part.added"
 _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
@@ -90,7 +87,7 @@ class ClientOutput(Composer):
                 case _:
                     pass
         self._tell(item)
-        if item is not None and self._payload.get("type") == _DONE and not item.open:
+        if item is not None and self._payload.get("type") == ITEM_DONE and not item.open:
             item.is_done = True
         return item
 
@@ -108,7 +105,7 @@ class ClientOutput(Composer):
     @property
     def _at_hand(self) -> OutputItem | None:
         """The known item that the chunk is about."""
-        index, id = as_index(self._payload.get("output_index")), _id_in(self._payload)
+        index, id = as_index(self._payload.get("output_index")), id_in(self._payload)
         named = self._by_id.get(id)
         if named is not None and (index is None or named.wire == index):
             return named
@@ -122,7 +119,7 @@ class ClientOutput(Composer):
             self._fresh.extend(self._new_items(response))
             return
         index, details = as_index(payload.get("output_index")), as_object(payload.get("item"))
-        self._fresh.append((index, details or {"id": _id_in(payload)}))
+        self._fresh.append((index, details or {"id": id_in(payload)}))
         if payload.get("type") == ADDED and details.get("type") == "message" and self._at_hand is None:
             # It can have begun for the client before there is a block in it.
             place = self._next_place if index is None else index
@@ -135,7 +132,7 @@ class ClientOutput(Composer):
     def _decode(self, chunk: Chunk) -> JsonObject:
         """Once a chunk: it can tell of thousands of items."""
         if self._decoded is None or self._decoded[0] is not chunk:
-            self._decoded = chunk, _payload(chunk)
+            self._decoded = chunk, payload_in(chunk)
         return self._decoded[1]
 
     def _look_away(self) -> None:
@@ -160,7 +157,7 @@ class ClientOutput(Composer):
         """Keep upstream's own item as it was told last."""
         if item is None or not (details := as_object(self._payload.get("item"))):
             return
-        item.told, item.is_whole = details, self._payload.get("type") == _DONE
+        item.told, item.is_whole = details, self._payload.get("type") == ITEM_DONE
         self._bind(item, as_index(self._payload.get("output_index")), details)
 
     def _bind(self, item: OutputItem, wire: int | None, details: JsonObject) -> None:
@@ -177,7 +174,7 @@ class ClientOutput(Composer):
         id = as_text(details.get("id")) if details.get("type") == type else ""
         if not id or (id in self._ids and self._is_rewriting):
             id = f"{_PREFIXES.get(type, 'item')}_{'' if self._source else 'made_'}{place}"
-        is_whole = self._payload.get("type") == _DONE or response_in(self._payload) is not None
+        is_whole = self._payload.get("type") == ITEM_DONE or response_in(self._payload) is not None
         item = OutputItem(place, type, id, wire, details, is_whole=is_whole, is_added=is_added, is_gone=is_gone)
         self._known.add(item, details, place if wire is None else wire)
         self._bind(item, wire, details)
@@ -236,35 +233,3 @@ class ClientOutput(Composer):
                 other.append(details)
         listed.update({item.place: item.whole() for item in self._items if item.is_ours and item.is_added})
         return [*(listed[place] for place in sorted(listed)), *other]
-
-
-def type_of(event: BlockStarted) -> str:
-    """The type of a block's item, by the block alone."""
-    if (event.kind is BlockKind.TOOL_CALL or event.kind.is_opaque) and event.label:
-        return event.label
-    return ITEM_TYPES.get(event.kind, "")
-
-
-def made_by_call(event: BlockStarted) -> bool:
-    """Whether a block is what the call made that is in the same item."""
-    return event.kind is BlockKind.MEDIA and event.label in CALLS
-
-
-def _id_in(payload: JsonObject) -> str:
-    """The id of the item that a frame is about."""
-    return as_text(payload.get("item_id")) or as_text(as_object(payload.get("item")).get("id"))
-
-
-def response_in(payload: JsonObject) -> JsonObject | None:
-    """The whole response that a frame, or a body, tells."""
-    if payload.get("object") == "response" or is_response(payload):
-        return payload
-    response = payload.get("response")
-    return response if isinstance(response, dict) else None
-
-
-def _payload(chunk: Chunk) -> JsonObject:
-    try:
-        return as_object(decode(chunk.data or b""))
-    except ValueError:
-        return {}

@@ -1,9 +1,11 @@
 """The whole response, as the client is to have it: as its first and last frames tell it, or as the one answer."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject, as_object, as_text
+from streamviz.core.wire.openai_responses_frames import response_in
+from streamviz.core.wire.openai_responses_items import Frame, close
 from streamviz.core.wire.openai_responses_message import kept_head, text_of
 from streamviz.core.wire.openai_responses_output import ClientOutput
 from streamviz.core.wire.translation import OPENAI_RESPONSES, Ending, ending_of, translate_reason
@@ -29,7 +31,7 @@ _EMPTY: JsonObject = {
 
 
 class ResponseWriter(ClientOutput):
-    """Says what the response is, upstream's own or one that is composed."""
+    """Says what the response is, upstream's own or one that is composed: as a whole, in its first frames and its last."""
 
     def __init__(self, head: JsonObject, source: str = "") -> None:
         super().__init__(head, source)
@@ -58,6 +60,33 @@ class ResponseWriter(ClientOutput):
         if response.get("status") in _ENDED or as_text(payload.get("type")).removeprefix("response.") in _ENDED:
             self._is_finished = True
         return {**payload, "response": self.whole(response)}
+
+    def _begin(self) -> Iterator[Frame]:
+        if not self._has_begun:
+            self._has_begun = True
+            yield "response.created", {"response": self._response("in_progress")}
+            yield "response.in_progress", {"response": self._response("in_progress")}
+
+    def _finish(self) -> Iterator[Frame]:
+        if self._is_finished:
+            return
+        yield from self._begin()
+        upstreams = None if self._reason == HALTED else response_in(self._payload)
+        is_cut = self._reason in ("", "failed", HALTED)
+        for item in self._items:
+            yield from close(item, "incomplete" if is_cut and item.open else "completed")
+        status = self._status()
+        word = status if status in ("incomplete", "failed") else "completed"
+        whole = self._response(status) if upstreams is None else self.whole(upstreams)
+        yield f"response.{word}", {"response": whole}
+        self._is_finished = True
+
+    def _error(self, failure: StreamFailed) -> Iterator[Frame]:
+        has_begun = self._has_begun
+        yield from self._begin()
+        told: JsonObject = {"code": failure.code or failure.kind or None, "message": failure.message, "param": None}
+        # Clients know an error in the place of an answer by this name, and raise.
+        yield "error", told if has_begun else {**told, "error": {**told, "type": failure.kind or "server_error"}}
 
     def _response(self, status: str) -> JsonObject:
         own = {"id", "created_at", "model"}

@@ -1,0 +1,49 @@
+"""What upstream's own frames are about: an item, a whole response, or nothing."""
+
+from collections.abc import Sequence
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.events import BlockSealed, BlockStarted, StreamEvent
+from streamviz.core.json_value import JsonObject, as_object, as_text, decode
+from streamviz.core.wire.openai_responses import is_response
+
+ADDED = "response.output_item.added"
+ITEM_DONE = "response.output_item.done"
+PART_ADDED = "response.reasoning_summary_part.added"
+# Names of events that say something of an item though no event of ours comes of them; "" where upstream names none.
+_TELLING = ("", ADDED, PART_ADDED)
+
+
+def id_in(payload: JsonObject) -> str:
+    """The id of the item that a frame is about."""
+    return as_text(payload.get("item_id")) or as_text(as_object(payload.get("item")).get("id"))
+
+
+def response_in(payload: JsonObject) -> JsonObject | None:
+    """The whole response that a frame, or a body, tells."""
+    if payload.get("object") == "response" or is_response(payload):
+        return payload
+    response = payload.get("response")
+    return response if isinstance(response, dict) else None
+
+
+def payload_in(chunk: Chunk) -> JsonObject:
+    """What a frame says; nothing where it cannot be read."""
+    try:
+        return as_object(decode(chunk.data or b""))
+    except ValueError:
+        return {}
+
+
+def tells_items(events: Sequence[StreamEvent], chunk: Chunk) -> bool:
+    """Whether a chunk that passes may say something of an item: nearly all are text, and need not be read for that."""
+    if events:
+        return any(isinstance(event, BlockStarted | BlockSealed) for event in events)
+    return chunk.name in _TELLING
+
+
+def says_nothing(payload: JsonObject) -> bool:
+    """Whether a frame that names no item can be about none: it is an error, or has no text."""
+    if payload.get("type") == "error":
+        return True
+    return not any(isinstance(value, str | list | dict) for key, value in payload.items() if key != "type")
