@@ -13,7 +13,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, objects
 from streamviz.core.wire.openai_responses_beside import responses_known_of, responses_say_beside
 from streamviz.core.wire.openai_responses_calls import CALLS, is_call, preview_in
-from streamviz.core.wire.openai_responses_item_reader import Item
+from streamviz.core.wire.openai_responses_incoming import Item
 from streamviz.core.wire.openai_responses_message import build_response, text_of
 from streamviz.core.wire.openai_responses_text_reader import TextReader
 

@@ -1,13 +1,11 @@
-"""What is told of one item of a response: a call, thinking, or a kind that is not known.
+"""What is told of one item of a response: a call, or a kind that is not known.
 
 The same is told up to four times, in pieces and as a whole: it counts once, and may not be told otherwise.
 """
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 
-from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.calls import PROVIDER_RUN, Runner, as_arguments, as_input
 from streamviz.core.events import BlockKind
@@ -22,8 +20,9 @@ from streamviz.core.wire.openai_responses_calls import (
     says_two,
     whole_fields,
 )
+from streamviz.core.wire.openai_responses_incoming import Item
 from streamviz.core.wire.openai_responses_message import payload_of
-from streamviz.core.wire.openai_responses_words import parts_in, texts_beside, texts_in
+from streamviz.core.wire.openai_responses_thinking import ThinkingReader
 
 # How often what has come may be read again as a whole, to compare it with what is told once more.
 _MOST_REREAD = 50
@@ -31,51 +30,7 @@ _MOST_REREAD = 50
 _PREVIEWED = ("web_search_call",)
 
 
-@dataclass(slots=True)
-class Thought:
-    """What has come of a part of the thinking."""
-
-    pieces: list[str] = field(default_factory=list)
-    length: int = 0
-
-
-@dataclass(slots=True)
-class Item:
-    """An item of the output: its one block, or a message's blocks by the number and the kind of their part.
-
-    `place` is the wire's index for it, `wire`, or the next that is free where the wire uses one twice.
-    """
-
-    place: int
-    wire: int | None
-    type: str
-    id: str
-    call_id: str = ""
-    name: str = ""
-    block: StreamBlock | None = None
-    parts: dict[tuple[int, BlockKind], StreamBlock] = field(default_factory=dict)
-    # The sounds of a message's parts, by their number.
-    sounds: dict[int, StreamBlock] = field(default_factory=dict)
-    # Those of its blocks that may still grow.
-    unsealed: list[StreamBlock] = field(default_factory=list)
-    # Thinking comes in parts that make one block, by which list and which number.
-    thoughts: dict[tuple[str, int], Thought] = field(default_factory=dict)
-    # What blocks of unknown kinds were announced with, by their ordinals.
-    told: dict[int, JsonObject] = field(default_factory=dict)
-    # The arguments that a call was announced with, and those whose fields come piece by piece.
-    begun: object = None
-    # The images that a call made, a block beside the call, and those of them that are finished.
-    media: StreamBlock | None = None
-    picture: str = ""
-    writer: ArgumentsWriter | None = None
-    has_deltas: bool = False
-    # The ids by which the first and the latest delta of a text named it.
-    first_id: str = ""
-    latest_id: str = ""
-    is_done: bool = False
-
-
-class ItemReader(Aggregator[Chunk, JsonObject]):
+class ItemReader(ThinkingReader):
     """Takes what is told of an item into its block."""
 
     def clear(self) -> None:
@@ -256,44 +211,6 @@ class ItemReader(Aggregator[Chunk, JsonObject]):
         item.media = self._start(BlockKind.MEDIA, index=item.place, id=item.id, label=item.type)
         item.unsealed.append(item.media)
         return item.media
-
-    # Thinking
-
-    def _tell_thinking(self, item: Item, details: JsonObject, is_whole: bool) -> None:
-        for key in ("summary", "content"):
-            for position, part in enumerate(self._few(parts_in(details.get(key)))):
-                self._think_part(item, (key, position), part)
-        block, signature = item.block, as_text(details.get("encrypted_content"))
-        for text in texts_beside(details):
-            if block is None or text not in (block.beginning(len(text)), block.ending(len(text))):
-                self._think(item, ("", 0), text)
-        if is_whole and signature and block is not None and not block.is_sealed:
-            self._grow(block, signature=signature)
-
-    def _think_part(self, item: Item, place: tuple[str, int], part: JsonObject) -> None:
-        texts = texts_in(part)
-        if texts:
-            self._think(item, place, texts[0])
-        if len(texts) > 1:
-            self._contradict("a part of the thinking says two texts")
-
-    def _think(self, item: Item, part: tuple[str, int], whole: str) -> None:
-        """Add what of a part of the thinking has not come yet."""
-        block, known = item.block, item.thoughts.setdefault(part, Thought())
-        if block is None or not whole:
-            return
-        if len(whole) < known.length or not whole.startswith("".join(known.pieces)):
-            self._contradict("thinking is told again otherwise")
-        elif len(whole) > known.length:
-            self._think_on(block, known, whole[known.length :])
-
-    def _think_on(self, block: StreamBlock, known: Thought, text: str) -> None:
-        if block.is_sealed:
-            self._contradict("thinking goes on behind its end")
-        else:
-            known.pieces.append(text)
-            known.length += len(text)
-            self._grow(block, text)
 
     # Texts that are told as a whole
 

@@ -31,7 +31,7 @@ _EMPTY: JsonObject = {
 
 
 class ResponseWriter(ClientOutput):
-    """Says what the response is, upstream's own or one that is composed: as a whole, in its first frames and its last."""
+    """Says what the response is, upstream's own or one that is composed, and begins and ends it."""
 
     def __init__(self, head: JsonObject, source: str = "") -> None:
         super().__init__(head, source)

@@ -1,0 +1,54 @@
+"""Thinking as the items of a response tell it: in parts, which make one block, and again as a whole."""
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.blocks import StreamBlock
+from streamviz.core.json_value import JsonObject, as_index, as_text
+from streamviz.core.wire.openai_responses_incoming import Item, Thought
+from streamviz.core.wire.openai_responses_words import parts_in, texts_beside, texts_in
+
+
+class ThinkingReader(Aggregator[Chunk, JsonObject]):
+    """Takes what is told of an item's thinking into its block."""
+
+    def _tell_thinking(self, item: Item, details: JsonObject, is_whole: bool) -> None:
+        for key in ("summary", "content"):
+            for position, part in enumerate(self._few(parts_in(details.get(key)))):
+                self._think_part(item, (key, position), part)
+        block, signature = item.block, as_text(details.get("encrypted_content"))
+        for text in texts_beside(details):
+            if block is None or text not in (block.beginning(len(text)), block.ending(len(text))):
+                self._think(item, ("", 0), text)
+        if is_whole and signature and block is not None and not block.is_sealed:
+            self._grow(block, signature=signature)
+
+    def _think_part(self, item: Item, place: tuple[str, int], part: JsonObject) -> None:
+        texts = texts_in(part)
+        if texts:
+            self._think(item, place, texts[0])
+        if len(texts) > 1:
+            self._contradict("a part of the thinking says two texts")
+
+    def _think(self, item: Item, part: tuple[str, int], whole: str) -> None:
+        """Add what of a part of the thinking has not come yet."""
+        block, known = item.block, item.thoughts.setdefault(part, Thought())
+        if block is None or not whole:
+            return
+        if len(whole) < known.length or not whole.startswith("".join(known.pieces)):
+            self._contradict("thinking is told again otherwise")
+        elif len(whole) > known.length:
+            self._think_on(block, known, whole[known.length :])
+
+    def _think_on(self, block: StreamBlock, known: Thought, text: str) -> None:
+        if block.is_sealed:
+            self._contradict("thinking goes on behind its end")
+        else:
+            known.pieces.append(text)
+            known.length += len(text)
+            self._grow(block, text)
+
+
+def thought_of(word: str, payload: JsonObject) -> tuple[str, int]:
+    """Which part of the thinking an event is about: the list that holds it, and its number there."""
+    if word in ("reasoning", "reasoning_content", "reasoning_text"):
+        return "content", as_index(payload.get("content_index")) or 0
+    return "summary", as_index(payload.get("summary_index")) or 0
