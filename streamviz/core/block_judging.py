@@ -45,7 +45,7 @@ class BlockJudging:
         *,
         counts: bool,
     ) -> Judging[StreamBlock]:
-        """The verdicts on a whole block, of all who have not `said` theirs before; `counts` says whether it was held."""
+        """The verdicts on a whole block of those who have not `said` theirs yet; `counts` says whether it was held."""
         own = [active for active in self._policies if active.scope.applies(block) and active not in said]
         say = partial(self._say, running=running, context=context)
         return Judging(block, own, say, revised, ordinal=block.ordinal, counts=counts)

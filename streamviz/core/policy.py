@@ -11,7 +11,7 @@ from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.context import StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import JsonObject
-from streamviz.core.policy_settings import BlockScope, ByHand
+from streamviz.core.policy_settings import ALL_BLOCKS, BlockScope, ByHand
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import Decision, Mode, Verdict
 
@@ -202,7 +202,7 @@ class ActivePolicy:
     mode: Mode
     fail_open: bool = False
     time_limit: float = DEFAULT_SECONDS
-    scope: BlockScope = BlockScope()
+    scope: BlockScope = ALL_BLOCKS
     by_hand: ByHand | None = None
 
     def failed(self, failure: str) -> Verdict:

@@ -32,6 +32,9 @@ class BlockScope:
         return (not name and not is_whole) or any(fnmatchcase(name, glob) for glob in self.tools)
 
 
+ALL_BLOCKS = BlockScope()
+
+
 @dataclass(frozen=True, slots=True)
 class ByHand:
     """A person has the last word on what the policy would not allow.
