@@ -1,5 +1,6 @@
 """Errors as Google's APIs tell them: https://google.aip.dev/193."""
 
+from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
 
 _STATUSES = {
@@ -39,3 +40,10 @@ def error_body(message: str, code: int, reason: str | None = None) -> JsonObject
 def code_of(kind: str) -> int:
     """HTTP's status for a kind of error of any format."""
     return _CODES.get(kind, 500)
+
+
+def error_of(failure: StreamFailed) -> JsonObject:
+    """A failure as Google tells it."""
+    is_number = failure.code.isascii() and failure.code.isdigit()
+    code = int(failure.code[:4]) if is_number else code_of(failure.kind)
+    return error_body(failure.message, code, None if is_number else failure.code)

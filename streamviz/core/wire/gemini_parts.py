@@ -5,7 +5,7 @@ known to repeat none.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from streamviz.core.calls import as_arguments, as_input, name_of
 from streamviz.core.events import BlockDelta, StreamEvent
@@ -62,6 +62,25 @@ def call_part(id: str, name: str, label: str, text: str) -> JsonObject:
     if not label:
         return {"functionCall": {**named, "name": name, "args": as_input(text)}}
     return {label: as_input(text) if name in ("", name_of(label)) else {**named, "name": name, "args": as_input(text)}}
+
+
+def mixed(
+    parts: Sequence[JsonObject],
+    owners: Sequence[list[int]],
+    anew: Sequence[tuple[int, JsonObject]],
+    touched: Set[int],
+) -> list[JsonObject]:
+    """Upstream's own parts, with those that are said anew in place of the ones that are not kept."""
+    kept: list[JsonObject] = []
+    said: dict[int, list[JsonObject]] = {}
+    for ordinal, made in anew:
+        said.setdefault(ordinal, []).append(made)
+    for part, ordinals in zip(parts, owners, strict=True):
+        if touched.isdisjoint(ordinals):
+            kept += [part] if ordinals else []
+        for ordinal in ordinals:
+            kept += said.pop(ordinal, ())
+    return kept + [made for rest in said.values() for made in rest]
 
 
 def kept_top(payload: JsonObject, is_changed: bool) -> JsonObject:

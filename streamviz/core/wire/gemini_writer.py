@@ -1,0 +1,139 @@
+"""What events say in Gemini's words: the parts of candidates, and the frames that have them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from streamviz.core import sse
+from streamviz.core.composer import Composer
+from streamviz.core.events import (
+    BlockCompleted,
+    BlockDelta,
+    BlockKind,
+    BlockSealed,
+    BlockStarted,
+    StreamEvent,
+    StreamFinished,
+    UsageUpdated,
+)
+from streamviz.core.json_value import JsonObject, decode, encode
+from streamviz.core.wire.gemini_message import media_parts
+from streamviz.core.wire.gemini_parts import TOP, call_part
+from streamviz.core.wire.translation import GEMINI, has_no_place_elsewhere
+
+
+@dataclass(slots=True)
+class WrittenBlock:
+    """A block that is composed. A call, or what is of another kind, is written once it is whole."""
+
+    started: BlockStarted
+    pieces: list[str] = field(default_factory=list)
+    is_written: bool = False
+
+
+@dataclass(slots=True)
+class Said:
+    """What one frame is to say: parts by candidate, each with its block, and why candidates end."""
+
+    parts: dict[int, list[tuple[int, JsonObject]]] = field(default_factory=dict)
+    reasons: dict[int, str] = field(default_factory=dict)
+    usage: JsonObject | None = None
+
+
+class GeminiWriter(Composer):
+    """Makes parts of blocks, and frames of those; `head` and `source` are the composer's."""
+
+    def __init__(self, head: JsonObject, source: str) -> None:
+        self._head = head
+        self._source = source
+        self._is_translating = source != GEMINI
+        self._blocks: dict[int, WrittenBlock] = {}
+        self._choices: dict[int, int] = {}
+
+    def _said(self, events: Sequence[StreamEvent]) -> Said:
+        said = Said()
+        for event in events:
+            match event:
+                case BlockStarted():
+                    self._blocks[event.ordinal] = WrittenBlock(event)
+                    self._choices.setdefault(event.ordinal, event.choice)
+                case BlockDelta():
+                    self._grow(event, said)
+                case BlockCompleted() | BlockSealed():
+                    is_cut = isinstance(event, BlockCompleted) and event.truncated
+                    self._whole(event.ordinal, said, is_cut=is_cut)
+                case StreamFinished():
+                    said.reasons[event.choice] = event.reason
+                case UsageUpdated():
+                    said.usage = event.usage
+                case _:
+                    pass
+        return said
+
+    def _grow(self, event: BlockDelta, said: Said) -> None:
+        block = self._blocks[event.ordinal]
+        started = block.started
+        if _is_told_whole(started):
+            block.pieces.append(event.text)
+            return
+        if not event.text and not event.signature:
+            return
+        thought: JsonObject = {"thought": True} if started.kind is BlockKind.THINKING else {}
+        signature: JsonObject = {"thoughtSignature": event.signature} if event.signature else {}
+        part: JsonObject = {"text": event.text, **thought, **({} if self._is_translating else signature)}
+        said.parts.setdefault(started.choice, []).append((event.ordinal, part))
+
+    def _whole(self, ordinal: int, said: Said, *, is_cut: bool) -> None:
+        block = self._blocks.get(ordinal)
+        if block is None or block.is_written or not _is_told_whole(block.started):
+            return
+        block.is_written = True
+        if is_cut and not _is_object("".join(block.pieces)):
+            # What there is of a call is no call: a client would carry it out.
+            return
+        if parts := self._parts(block):
+            said.parts.setdefault(block.started.choice, []).extend((ordinal, part) for part in parts)
+
+    def _parts(self, block: WrittenBlock) -> list[JsonObject]:
+        """What it is in the answer: of a sound several, nothing where it is another format's alone."""
+        started, label = block.started, block.started.label
+        if self._is_translating:
+            if has_no_place_elsewhere(started):
+                return []
+            label = ""
+        if started.kind is BlockKind.MEDIA:
+            return media_parts(label, "".join(block.pieces))
+        is_call = started.kind is BlockKind.TOOL_CALL
+        named = (started.id, started.name) if is_call else ("", "")
+        return [call_part(*named, label, "".join(block.pieces))]
+
+    def _frame(self, said: Said) -> bytes:
+        numbers = sorted(said.parts.keys() | said.reasons.keys())
+        candidates: list[JsonObject] = [
+            {
+                "content": {"role": "model", "parts": [part for _, part in said.parts.get(number, [])]},
+                **({"finishReason": said.reasons[number]} if number in said.reasons else {}),
+                "index": number,
+            }
+            for number in numbers
+        ]
+        usage: JsonObject = {} if said.usage is None else {"usageMetadata": said.usage}
+        own: JsonObject = {"candidates": candidates} if candidates else {}
+        return sse.write_event(encode({**own, **self._top(), **usage}))
+
+    def _top(self) -> JsonObject:
+        if not self._is_translating:
+            return {name: self._head[name] for name in TOP if name in self._head}
+        named = {"modelVersion": self._head.get("model"), "responseId": self._head.get("id")}
+        return {name: value for name, value in named.items() if value}
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(decode(text), dict)
+    except ValueError:
+        return False
+
+
+def _is_told_whole(started: BlockStarted) -> bool:
+    """Whether a block is one part of an answer, and not as many as it has deltas."""
+    return started.kind is BlockKind.TOOL_CALL or started.kind.is_opaque
