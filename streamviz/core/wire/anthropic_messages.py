@@ -8,22 +8,16 @@ from collections.abc import Sequence
 from itertools import islice
 
 from streamviz.core.aggregator import Aggregator, Chunk
-from streamviz.core.blocks import StreamBlock, Told, ToolCallStreamBlock
+from streamviz.core.blocks import StreamBlock, Told
 from streamviz.core.calls import as_arguments, may_be_call
 from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text
+from streamviz.core.json_value import JsonObject, as_index, as_list, as_object, as_text
 from streamviz.core.wire.anthropic_messages_beside import messages_known_of, messages_say_beside
-from streamviz.core.wire.anthropic_messages_calls import arguments_of, is_call, says_twice, tool_name
+from streamviz.core.wire.anthropic_messages_calls import says_twice, tool_name
+from streamviz.core.wire.anthropic_messages_events import EventNames, content_of, is_repeated, kind_of
 from streamviz.core.wire.anthropic_messages_message import build_message, parts_of
 from streamviz.core.wire.envelope import Envelope
 
-KINDS = {
-    "text": BlockKind.CONTENT,
-    "thinking": BlockKind.THINKING,
-    "redacted_thinking": BlockKind.THINKING,
-    "tool_use": BlockKind.TOOL_CALL,
-    "image": BlockKind.MEDIA,
-}
 # What a delta's field adds to, the block that begins where its start was never sent, and the delta's own word.
 _DELTA_FIELDS = (
     ("text", BlockKind.CONTENT, "text", "text_delta"),
@@ -35,17 +29,6 @@ _KNOWN_DELTAS = frozenset({"text_delta", "thinking_delta", "input_json_delta", "
 # Of a message's usage, which each of its events may add to.
 _MOST_COUNTS = 100
 _UNLABELLED = ("text", "thinking", "tool_use")
-_EVENTS = frozenset(
-    {"message_start", "message_delta", "content_block_start", "content_block_delta", "content_block_stop"}
-)
-
-
-def kind_of(part: JsonObject) -> BlockKind:
-    """The kind of a content block. What may be a call is one, whatever its type is called."""
-    label = as_text(part.get("type"))
-    if label in KINDS:
-        return KINDS[label]
-    return BlockKind.TOOL_CALL if is_call(part) else BlockKind.OTHER
 
 
 class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
@@ -66,7 +49,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._next_index = 0
         self._last_index = 0
         self._has_message = False
-        self._is_named: bool | None = None
+        self._names = EventNames()
         # What the SDKs have in each place: a block, or None for one that is none here.
         self._places: list[StreamBlock | None] = []
         self._placed: set[int] = set()
@@ -84,8 +67,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
 
     def _read(self, payload: JsonObject, name: str) -> None:
         word = as_text(payload.get("type")) or name
-        self._check_name(word, payload, name)
-        self._read_unlabelled(word, payload)
+        self._read_label(word, payload, name)
         match word:
             case "content_block_delta":
                 self._read_delta(payload, as_object(payload.get("delta")))
@@ -110,22 +92,13 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
                 if error := payload.get("error"):
                     self._fail(error)
 
-    def _read_unlabelled(self, word: str, payload: JsonObject) -> None:
+    def _read_label(self, word: str, payload: JsonObject, name: str) -> None:
         """No event has a content of its own, and clients read a whole answer whatever it calls itself."""
+        if trouble := self._names.trouble(word, payload, name):
+            self._contradict(trouble)
         if word != "message" and parts_of(payload.get("content")):
             self._read_message(payload)
             self._seal_all()
-
-    def _check_name(self, word: str, payload: JsonObject, name: str) -> None:
-        """The SDKs pass over events without a name, and go by the name first where there is one."""
-        if (self._is_named and name == word) or (word not in _EVENTS and name not in _EVENTS):
-            return
-        if self._is_named is None:
-            self._is_named = bool(name)
-        if self._is_named is not bool(name):
-            self._contradict("some of its events have names and some have none")
-        elif name and payload.get("type", name) != name:
-            self._contradict("an event has the name of another")
 
     def _index(self, payload: JsonObject, otherwise: int) -> int:
         index = as_index(payload.get("index"))
@@ -159,7 +132,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
     def _read_start(self, payload: JsonObject, part: JsonObject) -> None:
         index = as_index(payload.get("index"))
         open_block = self._unsealed.get(self._last_index if index is None else index)
-        if open_block is not None and _is_repeated(open_block, part):
+        if open_block is not None and is_repeated(open_block, part):
             # Some gateways say so before each piece of one call. SDKs have an empty block more then.
             self._places.append(None)
             if part.get("input"):
@@ -192,7 +165,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._parts[block.ordinal] = part
         self._last_index = index
         self._next_index = max(self._next_index, index + 1)
-        text, signature = _content(block.kind, part)
+        text, signature = content_of(block.kind, part)
         if text or signature:
             self._grow(block, text, signature=signature)
         if text and block.kind is BlockKind.TOOL_CALL:
@@ -276,23 +249,3 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
 
     def _build(self) -> JsonObject:
         return build_message(self.state, self.head, self._parts)
-
-
-def _is_repeated(block: StreamBlock, part: JsonObject) -> bool:
-    """Whether the start of a call says nothing that the open call does not say."""
-    label = as_text(part.get("type"))
-    is_same = isinstance(block, ToolCallStreamBlock) and label == (block.label or "tool_use")
-    return is_same and not part.get("id") and not part.get("name")
-
-
-def _content(kind: BlockKind, part: JsonObject) -> tuple[str, str]:
-    """The text and the signature that a block begins with."""
-    if kind is BlockKind.CONTENT:
-        return as_text(part.get("text")), ""
-    if kind is BlockKind.THINKING:
-        return as_text(part.get("thinking")), as_text(part.get("signature")) or as_text(part.get("data"))
-    if kind is BlockKind.TOOL_CALL:
-        return arguments_of(part), ""
-    # Results of server tools and whatever is new: the payload, for a block that brings any at its start.
-    payload = {key: value for key, value in part.items() if key != "type" and value is not None}
-    return as_json_text(payload) if payload else "", ""

@@ -18,8 +18,9 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import JsonObject, as_object, as_text, decode, encode
 from streamviz.core.wire.anthropic_messages_calls import kept_of
+from streamviz.core.wire.anthropic_messages_frames import OpenBlock, written
 from streamviz.core.wire.anthropic_messages_message import owner_of, parts_of
-from streamviz.core.wire.anthropic_messages_writer import MessageWriter, OpenBlock, written
+from streamviz.core.wire.anthropic_messages_writer import MessageWriter
 
 # What is carried over of each event; what else there is might repeat what was changed.
 _CARRIED = {

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from streamviz.core import sse
 from streamviz.core.aggregator import Chunk
@@ -21,8 +20,8 @@ from streamviz.core.events import (
     UsageUpdated,
 )
 from streamviz.core.json_value import JsonObject, encode
-from streamviz.core.wire.anthropic_messages_calls import call_part, has_input
-from streamviz.core.wire.anthropic_messages_message import other_part, owner_of
+from streamviz.core.wire.anthropic_messages_frames import OpenBlock, delta_frames, is_streamed, start_of, written
+from streamviz.core.wire.anthropic_messages_message import owner_of
 from streamviz.core.wire.translation import (
     ANTHROPIC_MESSAGES,
     has_no_place_elsewhere,
@@ -31,20 +30,6 @@ from streamviz.core.wire.translation import (
 )
 
 FINISH_WITHOUT_CALLS = {"tool_use": "end_turn"}
-# How each kind of block begins, and the delta that it grows by.
-_EMPTY: dict[BlockKind, JsonObject] = {
-    BlockKind.CONTENT: {"type": "text", "text": ""},
-    BlockKind.REFUSAL: {"type": "text", "text": ""},
-    BlockKind.THINKING: {"type": "thinking", "thinking": "", "signature": ""},
-}
-_DELTAS = {
-    BlockKind.CONTENT: ("text_delta", "text"),
-    BlockKind.REFUSAL: ("text_delta", "text"),
-    BlockKind.THINKING: ("thinking_delta", "thinking"),
-    BlockKind.TOOL_CALL: ("input_json_delta", "partial_json"),
-}
-
-
 _NOT_ITS_OWN = ("upstream_error", "server_error")
 
 
@@ -52,23 +37,6 @@ def error_body(message: str, kind: str) -> JsonObject:
     """Anthropic's error object; a kind that is none of its own becomes `api_error`."""
     known = kind if kind.endswith("_error") and kind not in _NOT_ITS_OWN else "api_error"
     return {"type": "error", "error": {"type": known, "message": message}}
-
-
-@dataclass(slots=True)
-class OpenBlock:
-    """A block that the client gets. `index` is None until its start is written; what comes before that waits.
-
-    `began` is what is kept of upstream's start of a call that has no input.
-    """
-
-    kind: BlockKind
-    label: str
-    id: str
-    name: str
-    index: int | None = None
-    began: JsonObject = field(default_factory=dict)
-    waiting: list[BlockDelta] = field(default_factory=list)
-    is_ended: bool = False
 
 
 class MessageWriter(Composer):
@@ -194,8 +162,8 @@ class MessageWriter(Composer):
             # Its end was written; what still came is a block of its own.
             block = self._blocks[event.ordinal] = OpenBlock(block.kind, block.label, block.id, block.name)
             self._queue.append(event.ordinal)
-        if block is self._open and _is_streamed(block):
-            return _delta_frames(block, event)
+        if block is self._open and is_streamed(block):
+            return delta_frames(block, event)
         block.waiting.append(event)
         return self._advance()
 
@@ -218,17 +186,17 @@ class MessageWriter(Composer):
             if not self._queue:
                 return frames
             self._open = self._blocks[self._queue.popleft()]
-            if _is_streamed(self._open):
+            if is_streamed(self._open):
                 frames += self._begin(self._open)
 
     def _begin(self, block: OpenBlock) -> list[bytes]:
         """The start of a block, and what waited for it."""
         frames = self._message_start()
         block.index, self._next_index = self._next_index, self._next_index + 1
-        frames.append(written("content_block_start", {"index": block.index, "content_block": _start_of(block)}))
-        if _is_streamed(block):
+        frames.append(written("content_block_start", {"index": block.index, "content_block": start_of(block)}))
+        if is_streamed(block):
             for delta in block.waiting:
-                frames += _delta_frames(block, delta)
+                frames += delta_frames(block, delta)
         block.waiting = []
         return frames
 
@@ -275,43 +243,6 @@ class MessageWriter(Composer):
         for block in self._blocks.values():
             block.is_ended = True
         return self._advance()
-
-
-def _is_streamed(block: OpenBlock) -> bool:
-    """Whether a block's text goes out as it comes; the others are written whole at their end."""
-    if block.kind.is_opaque:
-        return bool(block.name)
-    if block.kind is BlockKind.TOOL_CALL and not has_input(block.label):
-        # Clients add the pieces of an input up for the types that they know.
-        return False
-    return block.label != "redacted_thinking"
-
-
-def _start_of(block: OpenBlock) -> JsonObject:
-    if block.kind is BlockKind.TOOL_CALL:
-        name = next((delta.name for delta in reversed(block.waiting) if delta.name), block.name)
-        id = next((delta.id for delta in reversed(block.waiting) if delta.id), block.id)
-        given = "" if has_input(block.label) else "".join(delta.text for delta in block.waiting)
-        return call_part(block.label, id, name, given, block.began)
-    if block.label == "redacted_thinking":
-        return {"type": block.label, "data": "".join(delta.signature for delta in block.waiting)}
-    if block.kind.is_opaque:
-        text = "" if block.name else "".join(delta.text for delta in block.waiting)
-        return other_part(block.label, block.id, block.name, text, {})
-    return _EMPTY[block.kind]
-
-
-def _delta_frames(block: OpenBlock, event: BlockDelta) -> list[bytes]:
-    word, name = _DELTAS.get(block.kind, ("input_json_delta", "partial_json"))
-    deltas: list[JsonObject] = [{"type": word, name: event.text}] if event.text else []
-    if event.signature and block.kind is BlockKind.THINKING:
-        deltas.append({"type": "signature_delta", "signature": event.signature})
-    return [written("content_block_delta", {"index": block.index, "delta": delta}) for delta in deltas]
-
-
-def written(name: str, fields: JsonObject) -> bytes:
-    """One event."""
-    return sse.write_event(encode({"type": name, **fields}), name)
 
 
 def _is_for_client(event: BlockStarted) -> bool:
