@@ -13,7 +13,7 @@ from streamviz.core.blocks import StreamState
 from streamviz.core.body_composer import BodyComposer
 from streamviz.core.events import MALFORMED_CHUNK, StreamEvent, StreamFailed
 from streamviz.core.json_value import JsonObject, as_list, encode
-from streamviz.core.wire.openai_chat_composer import error_body
+from streamviz.core.wire.openai_chat_writer import error_body
 
 
 class _Answer(msgspec.Struct):

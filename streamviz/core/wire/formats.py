@@ -11,8 +11,8 @@ from streamviz.core.wire import (
     anthropic_messages_writer,
     gemini_errors,
     gemini_request,
-    openai_chat_composer,
     openai_chat_request,
+    openai_chat_writer,
     openai_responses_request,
 )
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
@@ -23,6 +23,7 @@ from streamviz.core.wire.gemini_body_composer import GeminiBodyComposer
 from streamviz.core.wire.gemini_composer import GeminiComposer
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.core.wire.openai_chat_body_composer import OpenAIChatBodyComposer
+from streamviz.core.wire.openai_chat_composer import OpenAIChatComposer
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_body_composer import OpenAIResponsesBodyComposer
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
@@ -34,7 +35,7 @@ def _names(names: str) -> frozenset[str]:
 
 
 def _openai_error(error: ClientFacingError) -> JsonObject:
-    return openai_chat_composer.error_body(error.message, error.kind, error.code, error.param)
+    return openai_chat_writer.error_body(error.message, error.kind, error.code, error.param)
 
 
 def _anthropic_error(error: ClientFacingError) -> JsonObject:
@@ -72,7 +73,7 @@ OPENAI_CHAT = WireFormat(
     most_output=("max_completion_tokens", "max_tokens"),
     answers="n",
     aggregator=OpenAIChatAggregator,
-    composer=openai_chat_composer.OpenAIChatComposer,
+    composer=OpenAIChatComposer,
     body_composer=OpenAIChatBodyComposer,
     error_body=_openai_error,
     parts_of=openai_chat_request.parts_of,

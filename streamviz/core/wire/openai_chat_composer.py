@@ -8,11 +8,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from streamviz.core import sse
-from streamviz.core.aggregator import DONE, Chunk
-from streamviz.core.calls import LEGACY_CALL, Runner, runner_of
-from streamviz.core.composer import Composer
+from streamviz.core.aggregator import Chunk
 from streamviz.core.events import (
-    CONTRADICTION,
     BlockCompleted,
     BlockDelta,
     BlockKind,
@@ -21,24 +18,11 @@ from streamviz.core.events import (
     StreamEvent,
     StreamFailed,
     StreamFinished,
-    UsageUpdated,
 )
 from streamviz.core.json_value import JsonObject, as_index, as_object, decode, encode, objects
-from streamviz.core.wire.openai_chat_calls import CUSTOM
 from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top, kept_words
-from streamviz.core.wire.translation import OPENAI_CHAT, translate_reason, translate_usage
-
-FINISH_WITHOUT_CALLS = {"tool_calls": "stop", "function_call": "stop"}
-_TEXT_FIELDS = {
-    BlockKind.CONTENT: "content",
-    BlockKind.THINKING: "reasoning_content",
-    BlockKind.REFUSAL: "refusal",
-}
-
-
-def error_body(message: str, kind: str, code: str | None = None, param: str | None = None) -> JsonObject:
-    """OpenAI's error object."""
-    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+from streamviz.core.wire.openai_chat_writer import ChatWriter
+from streamviz.core.wire.translation import OPENAI_CHAT
 
 
 @dataclass(slots=True)
@@ -57,26 +41,15 @@ class _Part:
     reasons: dict[int, str]
 
 
-class OpenAIChatComposer(Composer):
+class OpenAIChatComposer(ChatWriter):
     """Writes a stream. `head` holds its id, created and model, and is read anew for each frame.
 
     `source` is the format that the events come from, where it is another: all is composed then, and `end()` writes
     usage and `[DONE]`.
     """
 
-    finish_without_calls = FINISH_WITHOUT_CALLS
-    finish_halted = "content_filter"
-
     def __init__(self, head: JsonObject, source: str = OPENAI_CHAT) -> None:
-        self._head = head
-        self._source = source
-        self._is_translating = source != OPENAI_CHAT
-        self._usage: JsonObject | None = None
-        self._without_arguments: set[int] = set()
-        self._started: dict[int, BlockStarted] = {}
-        self._calls: dict[int, int] = {}
-        self._next_call: dict[int, int] = {}
-        self._has_role: set[int] = set()
+        super().__init__(head, source)
         # Every block's kind and choice upstream, and the kinds that verdicts have changed something of, by choice.
         self._blocks: dict[int, tuple[BlockKind, int]] = {}
         self._changed: dict[int, set[BlockKind]] = {}
@@ -109,23 +82,6 @@ class OpenAIChatComposer(Composer):
             return None
         self._number(part)
         return self._frames_of(chunk, payload, choices, part)
-
-    def compose(self, events: Sequence[StreamEvent]) -> list[bytes]:
-        return [frame for event in events if (frame := self._frame(event))]
-
-    def end(self) -> list[bytes]:
-        usage = [] if self._usage is None else [self._write({"choices": [], "usage": self._usage})]
-        return [*usage, sse.write_event(DONE)]
-
-    def stop(self) -> list[bytes]:
-        return [sse.write_event(DONE)]
-
-    def keep_alive(self) -> bytes:
-        return sse.write_comment("keep-alive")
-
-    def fail(self, failure: StreamFailed) -> bytes:
-        body = error_body(failure.message, failure.kind or "upstream_error", failure.code or None)
-        return sse.write_event(encode(body)) + sse.write_event(b"[DONE]")
 
     def _note(self, events: Sequence[StreamEvent]) -> None:
         for event in events:
@@ -206,97 +162,6 @@ class OpenAIChatComposer(Composer):
             piece.pop("type", None)
             piece |= {"type": "function"} if ordinal in part.begun and "function" in call else {}
         return piece
-
-    def _frame(self, event: StreamEvent) -> bytes:
-        match event:
-            case BlockStarted():
-                return self._start(event)
-            case BlockDelta():
-                return self._delta(event)
-            case StreamFinished():
-                has_calls = event.choice in self._next_call
-                reason = translate_reason(event.reason, self._source, OPENAI_CHAT, has_calls=has_calls)
-                return self._chunk(event.choice, {}, reason)
-            case UsageUpdated():
-                return self._say_usage(event)
-            case BlockSealed() if event.ordinal in self._without_arguments:
-                return self._delta(BlockDelta(event.ordinal, "{}"))
-            case StreamFailed() if event.kind != CONTRADICTION:
-                return sse.write_event(encode(error_body(event.message, event.kind, event.code or None)))
-            case _:
-                return b""
-
-    def _start(self, event: BlockStarted) -> bytes:
-        self._started[event.ordinal] = event
-        if event.kind is not BlockKind.TOOL_CALL or runner_of(event.label) is Runner.PROVIDER:
-            # Another format's own kinds have no place in this one.
-            return b""
-        if event.label == LEGACY_CALL and not self._is_translating:
-            self._calls[event.ordinal] = -1
-            return self._chunk(event.choice, {LEGACY_CALL: {"name": event.name, "arguments": ""}})
-        index = self._number_call(event, None)
-        call = {"index": index, "id": event.id, **self._call_words(event, {"name": event.name, "arguments": ""})}
-        if self._is_translating:
-            # Clients of this format answer a call by its id, and read its arguments as JSON even where there are none.
-            call["id"] = event.id or f"call_{event.ordinal}"
-            self._without_arguments.add(event.ordinal)
-        return self._chunk(event.choice, {"tool_calls": [call]})
-
-    def _call_words(self, event: BlockStarted, said: JsonObject) -> JsonObject:
-        """What a call is named on the wire, and what a piece of it says, in the words of its kind."""
-        if event.label != CUSTOM:
-            own = event.label if event.label != LEGACY_CALL and not self._is_translating else ""
-            return {"type": own or "function", "function": said}
-        renamed = {"input" if key == "arguments" else key: value for key, value in said.items()}
-        return {"type": CUSTOM, CUSTOM: renamed}
-
-    def _say_usage(self, event: UsageUpdated) -> bytes:
-        if self._is_translating:
-            # Other formats tell it several times; in this one it has its place behind all else.
-            self._usage = translate_usage(event.usage, self._source, OPENAI_CHAT)
-            return b""
-        return self._write({"choices": [], "usage": event.usage})
-
-    def _number_call(self, event: BlockStarted, index: int | None) -> int:
-        """The index of a call for the client: upstream's own, or the next that is free."""
-        free = self._next_call.get(event.choice, 0)
-        number = free if index is None else index
-        self._calls[event.ordinal] = number
-        self._next_call[event.choice] = max(free, number + 1)
-        return number
-
-    def _delta(self, event: BlockDelta) -> bytes:
-        started = self._started[event.ordinal]
-        if started.kind is BlockKind.TOOL_CALL:
-            return self._call_delta(event, started) if event.ordinal in self._calls else b""
-        field = _TEXT_FIELDS.get(started.kind)
-        # The format has no place for other kinds of block.
-        return self._chunk(started.choice, {field: event.text}) if field and event.text else b""
-
-    def _call_delta(self, event: BlockDelta, started: BlockStarted) -> bytes:
-        if event.text:
-            self._without_arguments.discard(event.ordinal)
-        said: JsonObject = {"arguments": event.text}
-        if event.name and event.name != started.name:
-            said["name"] = event.name
-        id: JsonObject = {"id": event.id} if event.id and event.id != started.id else {}
-        if not event.text and len(said) == 1 and not id:
-            return b""
-        if self._calls[event.ordinal] < 0:
-            return self._chunk(started.choice, {LEGACY_CALL: said})
-        words = self._call_words(started, said)
-        del words["type"]
-        return self._chunk(started.choice, {"tool_calls": [{"index": self._calls[event.ordinal], **id, **words}]})
-
-    def _chunk(self, choice: int, delta: JsonObject, finish_reason: str | None = None) -> bytes:
-        if choice not in self._has_role:
-            self._has_role.add(choice)
-            delta = {"role": "assistant", **delta}
-        return self._write({"choices": [{"index": choice, "delta": delta, "finish_reason": finish_reason}]})
-
-    def _write(self, fields: JsonObject) -> bytes:
-        common = {"id": "", "object": "chat.completion.chunk", "created": 0, "model": ""}
-        return sse.write_event(encode({**common, **self._head, **fields}))
 
 
 def _payload(data: bytes) -> JsonObject:

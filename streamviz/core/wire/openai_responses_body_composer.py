@@ -7,7 +7,7 @@ from streamviz.core.aggregator import Chunk
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockStarted, StreamEvent, StreamFailed, StreamFinished
 from streamviz.core.json_value import JsonObject, encode
-from streamviz.core.wire.openai_chat_composer import error_body
+from streamviz.core.wire.openai_chat_writer import error_body
 from streamviz.core.wire.openai_responses_composer import OpenAIResponsesComposer
 from streamviz.core.wire.openai_responses_whole import FINISH_WITHOUT_CALLS, HALTED
 
