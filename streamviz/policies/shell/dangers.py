@@ -5,33 +5,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from streamviz.policies.shell import patterns
-from streamviz.policies.shell.code import interpreted, reads_input, shell_text
+from streamviz.policies.shell.code import interpreted
 from streamviz.policies.shell.commands import UNKNOWN, Command, operands, options
-from streamviz.policies.shell.literals import quoted
-from streamviz.policies.shell.names import AWKS, DECODERS, DOWNLOADERS, INTERPRETERS, READERS, SENDERS, SHELLS
-from streamviz.policies.shell.paths import (
-    is_core,
-    is_device,
-    is_system,
-    is_vital,
-    joined,
-    may_be_key,
-    may_delete,
-    normal,
-)
+from streamviz.policies.shell.credentials import gives_credentials_away
+from streamviz.policies.shell.names import INTERPRETERS
+from streamviz.policies.shell.paths import is_core, is_device, is_system, is_vital, joined, may_delete, normal
 from streamviz.policies.shell.patterns import has
+from streamviz.policies.shell.remote_code import runs_downloads, runs_foreign_code
 from streamviz.policies.shell.services import deletes_data
 from streamviz.policies.shell.system import harms_system
-from streamviz.policies.shell.touched import (
-    FETCHERS,
-    copied,
-    downloads,
-    is_all_unknown,
-    is_outer,
-    is_program,
-    paths,
-    written,
-)
+from streamviz.policies.shell.touched import copied, is_all_unknown, is_outer, is_program, paths, written
 from streamviz.policies.shell.wrappers import found_by
 
 _MAKES_FILE_SYSTEMS = ("mkfs*", "mke2fs", "mkswap", "newfs*", "wipefs", "blkdiscard", "format")
@@ -44,8 +27,6 @@ _VOLUMES = {
     "hdparm": {"--security-erase", "--security-erase-enhanced"},
     "nvme": {"format", "sanitize"},
 }
-_METADATA = ("169.254.169.254", "metadata.google.internal", "100.100.100.200")
-_GATHERED = frozenset({"env", "printenv", "history", "export", "set"})
 _QUOTES = re.compile(r"['\"\\]|\$@|\$\*|\$\{?[1-9]\}?")
 _BRACES = re.compile(r"[{},]")
 
@@ -63,7 +44,7 @@ def found_in(commands: Sequence[Command], groups: Iterable[str], choice: Choice)
         for group, rule in chosen:
             if command.words and (what := rule(command, choice)):
                 return group, what
-    if "remote_code" in dict(chosen) and _runs_downloads(commands):
+    if "remote_code" in dict(chosen) and runs_downloads(commands):
         return "remote_code", "it runs what it has just downloaded"
     return None
 
@@ -153,142 +134,15 @@ def _disks(command: Command, choice: Choice) -> str:
     return ""
 
 
-# Code from elsewhere
+# What has a module of its own: code from elsewhere, credentials, what servers keep, the machine itself
 
 
 def _remote_code(command: Command, choice: Choice) -> str:
-    if any(has(patterns.SOCKETS, word.text) for word in (*command.words, *command.flow.reads, *command.flow.writes)):
-        return "it opens a connection from the shell"
-    if _is_remote_shell(command):
-        return "it opens a shell to somebody else"
-    if any(_comes_from_elsewhere(source) for source in _sources_of_code(command)):
-        return "it runs what it downloads or decodes"
-    if command.name in INTERPRETERS:
-        return _program(interpreted(command))
-    return ""
-
-
-def _is_remote_shell(command: Command) -> bool:
-    name, arguments = command.name, command.arguments
-    if name in ("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd"):
-        runs = options(arguments) & {"e", "exec", "sh-exec", "lua-exec"} or (
-            name == "ncat" and "c" in options(arguments)
-        )
-        return bool(runs) or any(feed.name in SHELLS for feed in command.flow.feeds)
-    if name == "socat":
-        return any(re.match(r"(?i)(?:exec|system|shell):", each) for each in arguments)
-    return name in ("telnet", "openssl") and any(feed.name in SHELLS for feed in command.flow.feeds)
-
-
-def _sources_of_code(command: Command) -> list[Command]:
-    """The commands whose output this one runs as code."""
-    name, words = command.name, command.words
-    sources = list(words[0].sources)
-    if name in SHELLS or name in INTERPRETERS:
-        text = shell_text(command) if name in SHELLS else None
-        sources += text.sources if text else ()
-        if reads_input(command) or (text is not None and re.search(r"\{\}|\$[@*01-9]|\0", text.text)):
-            sources += [*command.flow.feeds, *(each for word in command.flow.reads for each in word.sources)]
-        if len(words) > 1 and words[1].text.startswith("/dev/fd/"):
-            sources += words[1].sources
-        if name in INTERPRETERS and any(each in ("-c", "-e") for each in command.arguments[:3]):
-            sources += [each for word in words[1:4] for each in word.sources]
-    elif name in ("eval", ".", "source"):
-        sources += [each for word in words[1:] for each in word.sources]
-        if "/dev/stdin" in command.arguments:
-            sources += command.flow.feeds
-    if name in AWKS and any(has(patterns.AWK_RUNS, code) for code in interpreted(command)):
-        sources += command.flow.feeds
-    return sources
-
-
-def _comes_from_elsewhere(command: Command) -> bool:
-    return any(each.name in DOWNLOADERS or _decodes(each) for each in (command, *command.origins))
-
-
-def _decodes(command: Command) -> bool:
-    return command.name in DECODERS and not (command.name in ("gzip", "sed", "perl") and not command.flow.feeds)
-
-
-def _program(codes: Sequence[str]) -> str:
-    for code in codes:
-        if has(patterns.REMOTE_SHELL, code):
-            return "it opens a shell to somebody else"
-        if has(patterns.FOREIGN_CODE, code):
-            return "it runs what it downloads or decodes"
-    return ""
-
-
-def _runs_downloads(commands: Sequence[Command]) -> bool:
-    """Whether a file that was downloaded is run by a later command."""
-    downloaded: set[str] = set()
-    for command in commands:
-        first = [word.text for word in command.words[:1]]
-        if command.name in SHELLS | INTERPRETERS | {".", "source"}:
-            first += operands(command.arguments)[:1]
-            first += [word.text for word in command.flow.reads if reads_input(command)]
-        if any(normal(path) in downloaded for path in first):
-            return True
-        if command.name in FETCHERS:
-            downloaded |= {normal(path) for path in downloads(command)}
-    return False
-
-
-# Credentials
+    return runs_foreign_code(command)
 
 
 def _credentials(command: Command, choice: Choice) -> str:
-    if command.name in READERS and any(map(_is_private, _read(command))):
-        return "it reads private keys or credentials"
-    if any(map(_is_private, paths(command, [word.text for word in command.flow.reads]))):
-        return "it reads private keys or credentials"
-    if command.name in DOWNLOADERS and any(host in each for each in command.arguments for host in _METADATA):
-        return "it asks for the machine's credentials"
-    if command.name == "security" and any(each.startswith(("find-", "dump-")) for each in command.arguments[:1]):
-        return "it reads private keys or credentials"
-    if command.name in INTERPRETERS and any(_is_private(each) for each in quoted("\n".join(interpreted(command)))):
-        return "it reads private keys or credentials"
-    is_sent = _sends(command) and any(map(_gathers, (command, *command.origins)))
-    if is_sent:
-        return "it sends credentials or environment variables elsewhere"
-    if any("authorized_keys" in path for path in written(command)):
-        return "it lets somebody sign in with a key"
-    return ""
-
-
-def _sends(command: Command) -> bool:
-    return command.name in SENDERS and (command.name != "openssl" or "s_client" in command.arguments)
-
-
-def _gathers(command: Command) -> bool:
-    if command.name in _GATHERED and not (command.name in ("export", "set", "env") and command.arguments):
-        return True
-    is_reading = command.name in READERS or command.name in SENDERS
-    return is_reading and any(_is_private(path) or has(patterns.PRIVATE_WHEN_SENT, path) for path in _read(command))
-
-
-def _read(command: Command) -> list[str]:
-    """The paths that a command reads; a key that it signs in with is not read by others."""
-    arguments = command.arguments
-    own = [
-        each
-        for at, each in enumerate(arguments)
-        if not (at and arguments[at - 1] in ("-i", "--identity", "--key", "--cert", "-E"))
-    ]
-    own = [
-        part
-        for each in own
-        for part in (each, each.rpartition("@")[2], each.rpartition("=")[2], each.rpartition("=@")[2])
-    ]
-    texts = [each for each in own if not each.startswith("-") or "/" in each]
-    return [*paths(command, texts), *(word.text for word in command.flow.reads)]
-
-
-def _is_private(path: str) -> bool:
-    return any(has(patterns.PRIVATE, each) for each in (path, normal(path))) or may_be_key(path)
-
-
-# What servers keep, and the machine itself
+    return gives_credentials_away(command)
 
 
 def _data(command: Command, choice: Choice) -> str:
