@@ -1,39 +1,29 @@
 """What a script would run: every command, also those in substitutions, in code given to a shell, behind wrappers."""
 
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 
 from tree_sitter import Node
 
 from streamviz.policies.shell import grammar
-from streamviz.policies.shell.code import COMMAND_VARIABLES, code_in, plain, positional, writes
-from streamviz.policies.shell.commands import UNKNOWN, Command, Flow, Word, operands
-from streamviz.policies.shell.grammar import pieces, text_of
-from streamviz.policies.shell.outputs import input_of, output_of
-from streamviz.policies.shell.paths import joined
-from streamviz.policies.shell.variables import expanded, found_set, together
-from streamviz.policies.shell.words import GAP, ansi, bare, readings, split, within_quotes
+from streamviz.policies.shell.code import COMMAND_VARIABLES, code_in, positional
+from streamviz.policies.shell.commands import UNKNOWN, Command, Flow, Word
+from streamviz.policies.shell.expansion import Expansion
+from streamviz.policies.shell.grammar import text_of
+from streamviz.policies.shell.variables import together
+from streamviz.policies.shell.words import readings
 from streamviz.policies.shell.wrappers import wrapped
 
 MOST_COMMANDS = 1_000
-MOST_WORDS = 5_000
 MOST_ROUNDS = 8
 # Code within code within code.
 DEEPEST_CODE = 10
 MOST_PARSES = 300
-# Variables, pipes and code within code multiply what is given: so much may come of it, and so many times its length.
-MOST_MADE = 10_000
-MADE_OF_EACH = 4
-# All the words of an array, or of a script, each as it is.
-_ALL = re.compile(r'"\$(?:@|\{@\}|\{\w+\[@\]\})"')
 # What is not known, as it stands in a script: a variable that is never set.
 _NOT_KNOWN = "${_}"
-_BLANKS = re.compile(r"[ \t\n]+")
 
 
-class Reader:
+class Reader(Expansion):
     """Reads scripts one after another, as one shell would.
 
     `commands` are all that would run, in order. `is_whole` says whether all could be read; what could, is there all the
@@ -42,17 +32,12 @@ class Reader:
     """
 
     def __init__(self, folder: str = "", length: int = 0) -> None:
+        super().__init__(folder, length)
         self.commands: list[Command] = []
         self.is_whole = True
         self.has_bomb = False
-        self._folder = folder
-        self._variables = found_set()
-        self._files: dict[str, str] = {}
-        self._aliases: dict[str, str] = {}
-        self._room = MOST_MADE + MADE_OF_EACH * length
         self._parses = 0
         self._depth = 0
-        self._words = 0
 
     def read(self, text: str, flow: Flow = Flow()) -> list[Command]:  # noqa: B008
         """The commands in `text`. Raises ValueError where there are too many, or too deep within each other."""
@@ -100,51 +85,6 @@ class Reader:
         ran = self.run([*map(Word, text.split()), *command.words[1:]], command.flow)
         self._aliases[name] = text
         return ran
-
-    def _spend(self, characters: int) -> None:
-        """Raises ValueError where more has been made of what was given than is read."""
-        self._room -= characters
-        if self._room < 0:
-            raise ValueError("commands that expand to too much text")
-
-    def _spent(self, word: Word) -> Word:
-        self._spend(len(word.text) + len(word.sources) + 1)
-        return word
-
-    def _said(self, command: Command) -> Command:
-        """The command with what it prints."""
-        said = output_of(command)
-        self._spend(len(said or ""))
-        return replace(command, said=said)
-
-    def _number(self, words: list[Word], first: int) -> None:
-        """Have these be $0, $1 and so on, or from `first` on."""
-        if words:
-            self._variables.update({str(n): word for n, word in enumerate(words, first)})
-            rest = [word.text for word in words[1 - first :]]
-            self._variables["@"] = self._variables["*"] = self._spent(Word(" ".join(rest)))
-
-    def _remember(self, command: Command) -> None:
-        """What a command changes for those behind it: the folder, and files with known text."""
-        if command.name in ("cd", "pushd", "chdir", "set-location"):
-            where = [each for each in command.arguments if each == "-" or not each.startswith("-")]
-            self._folder = joined(self._folder, where[0]) if where else "~"
-        if command.name == "set" and "--" in command.arguments:
-            self._number(list(command.words[command.arguments.index("--") + 2 :]), 1)
-        if command.name == "set" and command.arguments and not command.arguments[0].startswith(("-", "+")):
-            self._number(list(command.words[1:]), 1)
-        if command.name in ("read", "mapfile", "readarray"):
-            came = (*command.flow.feeds, *(source for word in command.flow.reads for source in word.sources))
-            said = input_of(command)
-            word = Word(UNKNOWN if said is None else said, came)
-            self._variables.update(dict.fromkeys(operands(command.arguments), word))
-        if command.name == "alias":
-            self._aliases.update(each.partition("=")[::2] for each in command.arguments if "=" in each)
-        if command.name == "printf" and command.arguments[:1] == ("-v",):
-            word = Word(UNKNOWN if command.said is None else command.said, together(command.words))
-            self._variables.update(dict.fromkeys(command.arguments[1:2], word))
-        if (written := writes(command)) and command.said is not None:
-            self._files.update(dict.fromkeys(map(plain, written), command.said))
 
     # Statements
 
@@ -265,68 +205,6 @@ class Reader:
         source = text_of(body) if body else ""
         self.has_bomb = self.has_bomb or calls > 1 or bool(calls and "&" in source.replace("&&", ""))
         return ran
-
-    # Words
-
-    def _expand(self, node: Node, depth: int) -> list[Word]:
-        """The words that one in the source becomes."""
-        value = self._value(node, depth, quoted=False)
-        if _ALL.fullmatch(text_of(node)):
-            return self._expand(node.named_children[0], depth + 1)
-        is_quoted = node.type in ("string", "raw_string", "ansi_c_string", "translated_string")
-        texts = [value.text] if is_quoted else [text for text in split(value.text) if text]
-        self._words += len(texts)
-        if self._words > MOST_WORDS:
-            raise ValueError("too many words")
-        return [self._spent(Word(text, value.sources)) for text in texts]
-
-    def _value(self, node: Node, depth: int, *, quoted: bool) -> Word:
-        if depth > grammar.DEEPEST:
-            raise ValueError("a word that is nested too deeply")
-        match node.type:
-            case "raw_string":
-                return Word(text_of(node)[1:-1])
-            case "ansi_c_string":
-                return Word(ansi(text_of(node)[2:-1]))
-            case "string":
-                return self._joined(node, depth, quoted=True, begin=1, end=1)
-            case "simple_expansion" | "expansion" | "command_substitution":
-                make = self._substituted if node.type == "command_substitution" else self._variable
-                word = self._spent(make(node, depth))
-                return word if quoted else Word(_BLANKS.sub(GAP, word.text), word.sources)
-            case "process_substitution":
-                return Word(f"/dev/fd/{UNKNOWN}", tuple(self._each(node.named_children, Flow(), depth)))
-            case "arithmetic_expansion":
-                return Word("1", tuple(self._each(node.named_children, Flow(), depth)))
-            case "array":
-                return self._listed(node, depth)
-        if not node.named_children:
-            return Word(bare(text_of(node)))
-        return self._joined(node, depth, quoted=quoted)
-
-    def _joined(self, node: Node, depth: int, *, quoted: bool, begin: int = 0, end: int = 0) -> Word:
-        words: list[Word] = []
-        for piece in pieces(node, begin, end):
-            if isinstance(piece, str):
-                word = Word(within_quotes(piece) if quoted else bare(piece))
-            elif piece.type in ("string_content", "heredoc_content"):
-                word = Word(within_quotes(text_of(piece)))
-            else:
-                word = self._value(piece, depth + 1, quoted=quoted)
-            words.append(word)
-        return Word("".join(word.text for word in words), together(words))
-
-    def _listed(self, node: Node, depth: int) -> Word:
-        words = [word for child in node.named_children for word in self._expand(child, depth + 1)]
-        return Word(" ".join(word.text for word in words), together(words))
-
-    def _variable(self, node: Node, depth: int) -> Word:
-        def inner() -> list[Word]:
-            names = ("variable_name", "special_variable_name")
-            rest = [child for child in node.named_children if child.type not in names]
-            return [self._value(child, depth + 1, quoted=True) for child in rest]
-
-        return expanded(text_of(node), self._variables, inner)
 
     def _substituted(self, node: Node, depth: int) -> Word:
         before = len(self.commands)

@@ -1,0 +1,95 @@
+"""The words that those in a script's source become."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from tree_sitter import Node
+
+from streamviz.policies.shell import grammar
+from streamviz.policies.shell.commands import UNKNOWN, Command, Flow, Word
+from streamviz.policies.shell.grammar import pieces, text_of
+from streamviz.policies.shell.state import State
+from streamviz.policies.shell.variables import expanded, together
+from streamviz.policies.shell.words import GAP, ansi, bare, split, within_quotes
+
+MOST_WORDS = 5_000
+# All the words of an array, or of a script, each as it is.
+_ALL = re.compile(r'"\$(?:@|\{@\}|\{\w+\[@\]\})"')
+_BLANKS = re.compile(r"[ \t\n]+")
+
+
+class Expansion(State, ABC):
+    """Expands words. What stands in them to be run is run as it is met."""
+
+    def __init__(self, folder: str, length: int) -> None:
+        super().__init__(folder, length)
+        self._words = 0
+
+    @abstractmethod
+    def _each(self, nodes: Sequence[Node], flow: Flow, depth: int) -> list[Command]:
+        """Run these statements."""
+
+    @abstractmethod
+    def _substituted(self, node: Node, depth: int) -> Word:
+        """What a substitution prints, once it is run."""
+
+    def _expand(self, node: Node, depth: int) -> list[Word]:
+        """The words that one in the source becomes."""
+        value = self._value(node, depth, quoted=False)
+        if _ALL.fullmatch(text_of(node)):
+            return self._expand(node.named_children[0], depth + 1)
+        is_quoted = node.type in ("string", "raw_string", "ansi_c_string", "translated_string")
+        texts = [value.text] if is_quoted else [text for text in split(value.text) if text]
+        self._words += len(texts)
+        if self._words > MOST_WORDS:
+            raise ValueError("too many words")
+        return [self._spent(Word(text, value.sources)) for text in texts]
+
+    def _value(self, node: Node, depth: int, *, quoted: bool) -> Word:
+        if depth > grammar.DEEPEST:
+            raise ValueError("a word that is nested too deeply")
+        match node.type:
+            case "raw_string":
+                return Word(text_of(node)[1:-1])
+            case "ansi_c_string":
+                return Word(ansi(text_of(node)[2:-1]))
+            case "string":
+                return self._joined(node, depth, quoted=True, begin=1, end=1)
+            case "simple_expansion" | "expansion" | "command_substitution":
+                make = self._substituted if node.type == "command_substitution" else self._variable
+                word = self._spent(make(node, depth))
+                return word if quoted else Word(_BLANKS.sub(GAP, word.text), word.sources)
+            case "process_substitution":
+                return Word(f"/dev/fd/{UNKNOWN}", tuple(self._each(node.named_children, Flow(), depth)))
+            case "arithmetic_expansion":
+                return Word("1", tuple(self._each(node.named_children, Flow(), depth)))
+            case "array":
+                return self._listed(node, depth)
+        if not node.named_children:
+            return Word(bare(text_of(node)))
+        return self._joined(node, depth, quoted=quoted)
+
+    def _joined(self, node: Node, depth: int, *, quoted: bool, begin: int = 0, end: int = 0) -> Word:
+        words: list[Word] = []
+        for piece in pieces(node, begin, end):
+            if isinstance(piece, str):
+                word = Word(within_quotes(piece) if quoted else bare(piece))
+            elif piece.type in ("string_content", "heredoc_content"):
+                word = Word(within_quotes(text_of(piece)))
+            else:
+                word = self._value(piece, depth + 1, quoted=quoted)
+            words.append(word)
+        return Word("".join(word.text for word in words), together(words))
+
+    def _listed(self, node: Node, depth: int) -> Word:
+        words = [word for child in node.named_children for word in self._expand(child, depth + 1)]
+        return Word(" ".join(word.text for word in words), together(words))
+
+    def _variable(self, node: Node, depth: int) -> Word:
+        def inner() -> list[Word]:
+            names = ("variable_name", "special_variable_name")
+            rest = [child for child in node.named_children if child.type not in names]
+            return [self._value(child, depth + 1, quoted=True) for child in rest]
+
+        return expanded(text_of(node), self._variables, inner)

@@ -1,0 +1,69 @@
+"""What a shell keeps from one command to the next: its folder, variables, aliases, and files whose text is known."""
+
+from dataclasses import replace
+
+from streamviz.policies.shell.code import plain, writes
+from streamviz.policies.shell.commands import UNKNOWN, Command, Word, operands
+from streamviz.policies.shell.outputs import input_of, output_of
+from streamviz.policies.shell.paths import joined
+from streamviz.policies.shell.variables import found_set, together
+
+# Variables, pipes and code within code multiply what is given: so much may come of it, and so many times its length.
+MOST_MADE = 10_000
+MADE_OF_EACH = 4
+
+
+class State:
+    """One shell's. `length` is that of all that will be read, in characters: what is made of it is bounded by it."""
+
+    def __init__(self, folder: str, length: int) -> None:
+        self._folder = folder
+        self._variables = found_set()
+        self._files: dict[str, str] = {}
+        self._aliases: dict[str, str] = {}
+        self._room = MOST_MADE + MADE_OF_EACH * length
+
+    def _spend(self, characters: int) -> None:
+        """Raises ValueError where more has been made of what was given than is read."""
+        self._room -= characters
+        if self._room < 0:
+            raise ValueError("commands that expand to too much text")
+
+    def _spent(self, word: Word) -> Word:
+        self._spend(len(word.text) + len(word.sources) + 1)
+        return word
+
+    def _said(self, command: Command) -> Command:
+        """The command with what it prints."""
+        said = output_of(command)
+        self._spend(len(said or ""))
+        return replace(command, said=said)
+
+    def _number(self, words: list[Word], first: int) -> None:
+        """Have these be $0, $1 and so on, or from `first` on."""
+        if words:
+            self._variables.update({str(n): word for n, word in enumerate(words, first)})
+            rest = [word.text for word in words[1 - first :]]
+            self._variables["@"] = self._variables["*"] = self._spent(Word(" ".join(rest)))
+
+    def _remember(self, command: Command) -> None:
+        """What a command changes for those behind it: the folder, and files with known text."""
+        if command.name in ("cd", "pushd", "chdir", "set-location"):
+            where = [each for each in command.arguments if each == "-" or not each.startswith("-")]
+            self._folder = joined(self._folder, where[0]) if where else "~"
+        if command.name == "set" and "--" in command.arguments:
+            self._number(list(command.words[command.arguments.index("--") + 2 :]), 1)
+        if command.name == "set" and command.arguments and not command.arguments[0].startswith(("-", "+")):
+            self._number(list(command.words[1:]), 1)
+        if command.name in ("read", "mapfile", "readarray"):
+            came = (*command.flow.feeds, *(source for word in command.flow.reads for source in word.sources))
+            said = input_of(command)
+            word = Word(UNKNOWN if said is None else said, came)
+            self._variables.update(dict.fromkeys(operands(command.arguments), word))
+        if command.name == "alias":
+            self._aliases.update(each.partition("=")[::2] for each in command.arguments if "=" in each)
+        if command.name == "printf" and command.arguments[:1] == ("-v",):
+            word = Word(UNKNOWN if command.said is None else command.said, together(command.words))
+            self._variables.update(dict.fromkeys(command.arguments[1:2], word))
+        if (written := writes(command)) and command.said is not None:
+            self._files.update(dict.fromkeys(map(plain, written), command.said))
