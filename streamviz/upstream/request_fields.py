@@ -1,0 +1,60 @@
+"""Fields of a request: those that say nothing, and those for which it is refused."""
+
+from streamviz.core.errors import RequestError
+from streamviz.core.json_value import JsonObject
+from streamviz.upstream.targets import Target
+
+# These say nothing where they have this value.
+_USUAL: JsonObject = {
+    "background": False,
+    "container": {},
+    "frequency_penalty": 0,
+    "functions": [],
+    "logit_bias": {},
+    "logprobs": False,
+    "max_tool_calls": 0,
+    "mcp_servers": [],
+    "modalities": ["text"],
+    "n": 1,
+    "parallel_tool_calls": True,
+    "presence_penalty": 0,
+    "previous_response_id": "",
+    "responseLogprobs": False,
+    "responseModalities": ["TEXT"],
+    "stop": [],
+    "top_logprobs": 0,
+}
+
+
+def is_usual(name: str, value: object) -> bool:
+    """Whether a field says nothing."""
+    return name in _USUAL and value == _USUAL[name]
+
+
+def object_out(fields: JsonObject, name: str) -> JsonObject:
+    """A field, taken out. Raises RequestError (400) where it is no object, and there."""
+    value = fields.pop(name, {})
+    if not isinstance(value, dict):
+        raise _mistaken(name, "an object")
+    return value
+
+
+def list_out(fields: JsonObject, name: str) -> list[object]:
+    """The same of a list."""
+    value = fields.pop(name, [])
+    if not isinstance(value, list):
+        raise _mistaken(name, "a list")
+    return value
+
+
+def refusal(target: Target, name: str) -> RequestError:
+    """Of a parameter that changes the answer, and that the provider does not have."""
+    message = (
+        f"The parameter `{name}` changes the answer, and {target.provider}/{target.model} is called in a format that"
+        f" does not have it. Leave it out, or ask for a model whose provider speaks {target.wire_format}."
+    )
+    return RequestError(400, message, code="unsupported_parameter", param=name)
+
+
+def _mistaken(name: str, kind: str) -> RequestError:
+    return RequestError(400, f"`{name}` must be {kind}.", code="invalid_type", param=name)
