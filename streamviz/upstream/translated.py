@@ -1,8 +1,7 @@
 """The translating lane: LiteLLM makes the call in the provider's own format and answers in the client's."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import msgspec
 from litellm.responses.litellm_completion_transformation.streaming_iterator import LiteLLMCompletionStreamingIterator
@@ -20,77 +19,12 @@ from streamviz.upstream.chat_requests import as_chat_request, speaks_messages, s
 from streamviz.upstream.chat_stream import ChatChunk, ChatStream
 from streamviz.upstream.fitting import fit
 from streamviz.upstream.lite import litellm
-from streamviz.upstream.quoted_keys import QuotedKey
 from streamviz.upstream.refusals import as_upstream_error
 from streamviz.upstream.targets import Target
+from streamviz.upstream.translated_answer import Opened, TranslatedAnswer
 
-# The event loop itself keeps no task alive.
-_closing: set[asyncio.Future[None]] = set()
 # A client that gets nothing for longer may take its connection for dead.
 _KEEP_ALIVE_SECONDS = 5.0
-
-
-class Opened(NamedTuple):
-    """The bytes of an answer, what is closed when nobody wants more of them, and what writes them, if they are written
-    here."""
-
-    pieces: AsyncIterator[bytes]
-    source: object
-    translator: Translator | None = None
-
-
-class TranslatedAnswer:
-    """An answer whose bytes are written here: server-sent events for a stream, else one JSON body.
-
-    `key` is the credential of the call, which nothing of it tells, and `fitted` what was left out of the request.
-    """
-
-    status = 200
-
-    def __init__(
-        self,
-        opened: Opened,
-        kind: str,
-        silence_seconds: float,
-        key: str = "",
-        fitted: tuple[str, ...] = (),
-    ) -> None:
-        self._fitted = fitted
-        self._key = key
-        self._pieces, self._source, self._translator = opened
-        self._silence_seconds = silence_seconds
-        self.headers: Mapping[str, str] = {"content-type": kind}
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """What had no place in the request, and then what had none in the answer."""
-        return self._fitted if self._translator is None else self._fitted + self._translator.left_out
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        quoted = QuotedKey(self._key)
-        try:
-            while True:
-                async with asyncio.timeout(self._silence_seconds):
-                    piece = await anext(self._pieces, None)
-                if told := quoted.rest() if piece is None else quoted.without(piece):
-                    yield told
-                if piece is None:
-                    return
-                # What LiteLLM has buffered comes without a pause: other streams must not wait for its end.
-                await asyncio.sleep(0)
-        except TimeoutError as error:
-            raise UpstreamError(504, "upstream was silent for too long") from error
-        except UpstreamError:
-            raise
-        except Exception as error:  # LiteLLM's errors share no base, and its iterators raise what they meet.
-            raise as_upstream_error(error, self._key) from error
-
-    def close(self) -> None:
-        """LiteLLM's streams are closed by a coroutine, which this leaves to the event loop."""
-        if aclose := getattr(self._source, "aclose", None):
-            closing = asyncio.ensure_future(aclose())
-            _closing.add(closing)
-            closing.add_done_callback(_closing.discard)
 
 
 def require_translatable(target: Target, request: JsonObject) -> None:

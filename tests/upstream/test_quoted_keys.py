@@ -10,7 +10,7 @@ from aiohttp.test_utils import RawTestServer
 from streamviz.upstream.quoted_keys import QuotedKey
 from streamviz.upstream.raw import new_client, open_raw
 from streamviz.upstream.targets import RoutePlan, resolve
-from streamviz.upstream.translated import Opened, TranslatedAnswer
+from streamviz.upstream.translated_answer import Opened, TranslatedAnswer
 
 KEY = "sk-precious-0123456789"
 SAID = f'data: {{"error": "Bearer {KEY} is no longer valid", "sk-pre": "sk-"}}\n\n'.encode()

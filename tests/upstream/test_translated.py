@@ -12,7 +12,8 @@ from streamviz.core.errors import RequestError, UpstreamError
 from streamviz.core.sse import SSEParser
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
 from streamviz.upstream.targets import Lane, RoutePlan, Target, resolve
-from streamviz.upstream.translated import TranslatedAnswer, open_translated, require_translatable
+from streamviz.upstream.translated import open_translated, require_translatable
+from streamviz.upstream.translated_answer import TranslatedAnswer
 from tests.simulator.process import Simulator
 
 # LiteLLM imports more of itself with the first call, and not all of that is without warnings.

@@ -9,7 +9,8 @@ import pytest
 from streamviz.core.errors import UpstreamError
 from streamviz.core.wire.translation import ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES
 from streamviz.upstream.targets import Lane, RoutePlan, Target, resolve
-from streamviz.upstream.translated import TranslatedAnswer, open_translated
+from streamviz.upstream.translated import open_translated
+from streamviz.upstream.translated_answer import TranslatedAnswer
 from tests.core.wire import legal
 from tests.core.wire.official import Told, payloads, read_back, take_in, told_of
 from tests.simulator.process import Simulator
