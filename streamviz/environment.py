@@ -8,11 +8,8 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from psycopg import ProgrammingError
-from psycopg.conninfo import conninfo_to_dict
 
 from streamviz import cores
 from streamviz.made_once import made_once
@@ -23,14 +20,7 @@ IS_CLONE = (PACKAGE.parent / "manage.py").exists()
 COMMAND = "python manage.py" if IS_CLONE else "streamviz"
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
-CONNECT_TIMEOUT_SECONDS = 5
-# A database that does not even acknowledge what it is sent is gone after so long; an idle one is asked whether it is.
-SILENCE_SECONDS = 30
-KEEPALIVES = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
 MOST_WORKERS = 256
-# Probes and the watch over keys and policies keep one of them.
-LEAST_POOL = 2
-REPLICA_TIMEOUT_SECONDS = 2  # a page that could be read from the primary waits no longer
 PREFIX = "STREAMVIZ_"
 # Settings that are other programs' too: what is named like them may be theirs.
 SHARED_PREFIXES = ("OTEL_", "XDG_")
@@ -197,38 +187,6 @@ def is_installed(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:
         return False
-
-
-def postgres(
-    name: str, timeout: int = CONNECT_TIMEOUT_SECONDS, silence: int = SILENCE_SECONDS
-) -> dict[str, Any] | None:
-    """Django's settings for the Postgres that the variable's URL names; None when it is unset. Where the URL does not
-    say, it is to answer a new connection in `timeout` seconds, and one that is silent for `silence` seconds is lost.
-
-    Raises ImproperlyConfigured without repeating the URL, which may hold a password.
-    """
-    url = text(name)
-    if not url:
-        return None
-    try:
-        parts = conninfo_to_dict(url) if url.startswith(("postgres://", "postgresql://")) else {}
-    except ProgrammingError:
-        parts = {}
-    database = parts.pop("dbname", None)
-    if not database:
-        raise ImproperlyConfigured(f"{name} must look like postgresql://USER:PASSWORD@HOST:5432/DATABASE.")
-    known = {key.upper(): str(parts.pop(key, "") or "") for key in ("user", "password", "host", "port")}
-    options = {"connect_timeout": timeout, **KEEPALIVES, "tcp_user_timeout": silence * 1000} | parts
-    return {"ENGINE": "django.db.backends.postgresql", "NAME": database, **known, "OPTIONS": options}
-
-
-def pooled(database: dict[str, Any], most: int, timeout: int = CONNECT_TIMEOUT_SECONDS) -> dict[str, Any]:
-    """Django's settings for a database whose connections are kept for the next request, at most so many a process; with
-    0, each request makes its own. One that has died in the meantime is replaced."""
-    if not most:
-        return database
-    pool = {"min_size": 0, "max_size": max(LEAST_POOL, most), "timeout": timeout, "num_workers": 1}
-    return {**database, "CONN_HEALTH_CHECKS": True, "OPTIONS": {**database["OPTIONS"], "pool": pool}}
 
 
 def data_home() -> Path:

@@ -10,6 +10,7 @@ from streamviz.core.base_urls import is_loopback
 from streamviz.core.bounds import MIB, Bounds
 from streamviz.dashboard import admin_look
 from streamviz.ops import embedded_postgres
+from streamviz.records import database_settings
 from streamviz.records.archive.setting import archive
 from streamviz.records.journal.room import Limits
 from streamviz.records.rules import Privacy, Retention
@@ -197,17 +198,17 @@ TEMPLATES = [
 
 EMBEDDED_POSTGRES_DIR = VAR_DIR / "postgres"
 EMBEDDED_POSTGRES = not environment.text("DATABASE_URL")
-_DATABASE = environment.postgres("DATABASE_URL") or embedded_postgres.django_settings(EMBEDDED_POSTGRES_DIR)
+_DATABASE = database_settings.postgres("DATABASE_URL") or embedded_postgres.django_settings(EMBEDDED_POSTGRES_DIR)
 _POOL = environment.count("DATABASE_POOL", 0)
-DATABASES = {"default": environment.pooled(_DATABASE, _POOL)}
+DATABASES = {"default": database_settings.pooled(_DATABASE, _POOL)}
 # A connection to it that went silent holds up a page for no longer than a new one.
-_ANSWERING = environment.REPLICA_TIMEOUT_SECONDS, environment.REPLICA_TIMEOUT_SECONDS
-if _REPLICA := environment.postgres("DATABASE_REPLICA_URL", *_ANSWERING):
+_ANSWERING = database_settings.REPLICA_TIMEOUT_SECONDS, database_settings.REPLICA_TIMEOUT_SECONDS
+if _REPLICA := database_settings.postgres("DATABASE_REPLICA_URL", *_ANSWERING):
     if EMBEDDED_POSTGRES:
         raise ImproperlyConfigured("DATABASE_REPLICA_URL needs a DATABASE_URL: the embedded Postgres has no replicas.")
     _REPLICA["TEST"] = {"MIRROR": "default"}
     # A connection is not tried first, which has no end at a server that hangs: what fails there the primary is asked.
-    _POOLED = environment.pooled(_REPLICA, _POOL, environment.REPLICA_TIMEOUT_SECONDS)
+    _POOLED = database_settings.pooled(_REPLICA, _POOL, database_settings.REPLICA_TIMEOUT_SECONDS)
     DATABASES["replica"] = {**_POOLED, "CONN_HEALTH_CHECKS": False}
     DATABASE_ROUTERS = ["streamviz.records.replica.Router"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -17,8 +17,8 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Browser, sync_playwright
 
-from streamviz import environment
 from streamviz.ops.embedded_postgres import DATABASE, django_settings
+from streamviz.records import database_settings
 from tests.emptying import empty_quickly
 from tests.recordings import RECORDINGS
 from tests.services import (
@@ -135,7 +135,7 @@ def migrated_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def postgres(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     """Django's settings for a database on a running server: DATABASE_URL's, else one started for this test run."""
-    if given := environment.postgres("DATABASE_URL"):
+    if given := database_settings.postgres("DATABASE_URL"):
         yield given
         return
     with copied_postgres(request.getfixturevalue("migrated_data"), fsync="off", full_page_writes="off") as server:
@@ -145,7 +145,7 @@ def postgres(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
 @pytest.fixture(scope="session")
 def migrated(postgres: dict[str, Any]) -> Iterator[str]:
     """The name of a database as `manage.py migrate` leaves it: copies of it take a hundredth of the time."""
-    if not environment.postgres("DATABASE_URL"):
+    if not database_settings.postgres("DATABASE_URL"):
         yield DATABASE
         return
     with fresh_database(postgres) as url:

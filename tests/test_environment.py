@@ -37,50 +37,6 @@ def test_words_are_split_at_commas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert environment.words("ALLOWED_HOSTS") == ["a.example", "b.example"]
 
 
-def test_a_database_url_becomes_djangos_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DATABASE_URL", "postgresql://ann:p%40ss@db.example:5433/records?sslmode=require")
-    assert environment.postgres("DATABASE_URL") == {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": "records",
-        "USER": "ann",
-        "PASSWORD": "p@ss",
-        "HOST": "db.example",
-        "PORT": "5433",
-        "OPTIONS": {
-            "connect_timeout": 5,
-            "keepalives_idle": 15,
-            "keepalives_interval": 5,
-            "keepalives_count": 3,
-            "tcp_user_timeout": 30_000,
-            "sslmode": "require",
-        },
-    }
-
-
-def test_how_long_a_database_may_be_silent_is_as_its_url_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DATABASE_URL", "postgresql://ann@db/records?tcp_user_timeout=0&keepalives_idle=60")
-    database = environment.postgres("DATABASE_URL", silence=2)
-    assert database
-    assert (database["OPTIONS"]["tcp_user_timeout"], database["OPTIONS"]["keepalives_idle"]) == ("0", "60")
-
-
-def test_a_database_url_can_name_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DATABASE_URL", "postgresql://ann@/records?host=/run/postgresql")
-    database = environment.postgres("DATABASE_URL")
-    assert database
-    assert (database["HOST"], database["USER"], database["NAME"]) == ("/run/postgresql", "ann", "records")
-
-
-@pytest.mark.parametrize(
-    "url", ["mysql://ann:hunter2@db/records", "postgresql://ann:hunter2@db", "postgresql://ann:hunter2@db/r?x=%zz"]
-)
-def test_a_broken_database_url_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setenv("DATABASE_URL", url)
-    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL must look like") as refusal:
-        environment.postgres("DATABASE_URL")
-    assert "hunter2" not in str(refusal.value)
-
-
 def test_a_secret_is_made_once_and_is_its_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "var" / "secret_key"
     before = os.umask(0)

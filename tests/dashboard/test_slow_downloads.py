@@ -11,12 +11,12 @@ from django.core.handlers.asgi import ASGIHandler
 from django.db import connection, connections
 from django.test import Client
 
-from streamviz import environment
+from streamviz.records import database_settings
 from streamviz.records.models import Stream
 from tests.dashboard.conftest import hold, recorded
 
 pytestmark = pytest.mark.django_db(transaction=True)
-MOST = environment.LEAST_POOL
+MOST = database_settings.LEAST_POOL
 RAW = b"data: [1]\n\n"
 # More pieces than one turn of a thread writes, and more runs than one query reads.
 CHUNKS = 12_000
@@ -25,7 +25,7 @@ CHUNKS = 12_000
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> Iterator[ASGIHandler]:
     """The pages, of which so many share connections."""
-    pooled = environment.pooled(dict(connection.settings_dict), MOST)
+    pooled = database_settings.pooled(dict(connection.settings_dict), MOST)
     pooled["OPTIONS"]["pool"]["timeout"] = 0.5
     monkeypatch.setitem(connections.settings, "default", pooled)
     yield ASGIHandler()

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.utils import ConnectionHandler
 from psycopg.conninfo import conninfo_to_dict
 
-from streamviz import environment
+from streamviz.records import database_settings
 from streamviz.records.database import conninfo
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +22,7 @@ MOST = 3
 @pytest.fixture
 def pooled() -> Iterator[ConnectionHandler]:
     """The test's database, by way of a pool."""
-    handler = ConnectionHandler({"default": environment.pooled(dict(connection.settings_dict), MOST)})
+    handler = ConnectionHandler({"default": database_settings.pooled(dict(connection.settings_dict), MOST)})
     yield handler
     handler.close_all()
     wrapper: Any = handler["default"]  # whose stubs know no pools
@@ -67,9 +67,9 @@ def test_one_that_died_is_replaced(pooled: ConnectionHandler) -> None:
 
 def test_what_listens_is_connected_outside_the_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = conninfo()
-    monkeypatch.setitem(settings.DATABASES, "default", environment.pooled(dict(connection.settings_dict), MOST))
+    monkeypatch.setitem(settings.DATABASES, "default", database_settings.pooled(dict(connection.settings_dict), MOST))
     assert conninfo_to_dict(conninfo()) == conninfo_to_dict(plain)
 
 
 def test_without_a_pool_nothing_changes() -> None:
-    assert environment.pooled({"OPTIONS": {}}, 0) == {"OPTIONS": {}}
+    assert database_settings.pooled({"OPTIONS": {}}, 0) == {"OPTIONS": {}}

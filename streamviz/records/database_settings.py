@@ -1,0 +1,49 @@
+"""Django's settings for the databases of the record, read from the environment."""
+
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
+from streamviz import environment
+
+CONNECT_TIMEOUT_SECONDS = 5
+# A database that does not even acknowledge what it is sent is gone after so long; an idle one is asked whether it is.
+SILENCE_SECONDS = 30
+KEEPALIVES = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
+# Probes and the watch over keys and policies keep one of them.
+LEAST_POOL = 2
+REPLICA_TIMEOUT_SECONDS = 2  # a page that could be read from the primary waits no longer
+
+
+def postgres(
+    name: str, timeout: int = CONNECT_TIMEOUT_SECONDS, silence: int = SILENCE_SECONDS
+) -> dict[str, Any] | None:
+    """Django's settings for the Postgres that the variable's URL names; None when it is unset. Where the URL does not
+    say, it is to answer a new connection in `timeout` seconds, and one that is silent for `silence` seconds is lost.
+
+    Raises ImproperlyConfigured without repeating the URL, which may hold a password.
+    """
+    url = environment.text(name)
+    if not url:
+        return None
+    try:
+        parts = conninfo_to_dict(url) if url.startswith(("postgres://", "postgresql://")) else {}
+    except ProgrammingError:
+        parts = {}
+    database = parts.pop("dbname", None)
+    if not database:
+        raise ImproperlyConfigured(f"{name} must look like postgresql://USER:PASSWORD@HOST:5432/DATABASE.")
+    known = {key.upper(): str(parts.pop(key, "") or "") for key in ("user", "password", "host", "port")}
+    options = {"connect_timeout": timeout, **KEEPALIVES, "tcp_user_timeout": silence * 1000} | parts
+    return {"ENGINE": "django.db.backends.postgresql", "NAME": database, **known, "OPTIONS": options}
+
+
+def pooled(database: dict[str, Any], most: int, timeout: int = CONNECT_TIMEOUT_SECONDS) -> dict[str, Any]:
+    """Django's settings for a database whose connections are kept for the next request, at most so many a process; with
+    0, each request makes its own. One that has died in the meantime is replaced."""
+    if not most:
+        return database
+    pool = {"min_size": 0, "max_size": max(LEAST_POOL, most), "timeout": timeout, "num_workers": 1}
+    return {**database, "CONN_HEALTH_CHECKS": True, "OPTIONS": {**database["OPTIONS"], "pool": pool}}
