@@ -20,21 +20,21 @@ from daphne.server import Server as DaphneServer
 from twisted.internet import defer
 from twisted.logger import STDLibLogObserver, globalLogBeginner
 
-from streamviz.asgi_types import WHY, Application
+from streamviz.asgi_types import Application
 from streamviz.faults import Fault
 from streamviz.serving import access
 from streamviz.serving.connections import Brake, Timer
 from streamviz.serving.forwarding import Networks, forwarded
-from streamviz.serving.gate import Gate, GatedRequest, TooLong, limit_head
+from streamviz.serving.gate import Gate, TooLong, limit_head
 from streamviz.serving.kept import KeptByProxies
 from streamviz.serving.lifespan import Lifespan
+from streamviz.serving.request import APPLICATION_CLOSE_SECONDS, Request
 from streamviz.serving.websockets import factory_for
 
 logger = logging.getLogger(__name__)
 
 SERVER_NAME = "streamviz"
 KEEP_ALIVE_SECONDS = 75  # an idle connection is kept this long for the client's next request
-APPLICATION_CLOSE_SECONDS = 10  # what an application gets to end by itself after its client has left
 LAST_SECONDS = 10  # what an application gets to end its requests, and then its own work, when the server stops
 REQUEST_PART_BYTES = 64 * 1024
 WEBSOCKET_CLOSE_SECONDS = 5  # what a browser gets to answer that its websocket is closed; then it is dropped
@@ -50,73 +50,6 @@ class Limits(NamedTuple):
 
     silence_seconds: float = 120.0
     proxies: Networks = ()
-
-
-class Request(GatedRequest):
-    """Daphne's request, for an application that reads forms itself, and may fail in the middle of its response."""
-
-    # It is looked up for each message: Daphne's own, which are the same in Python, cost ten times as much.
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
-
-    _why = ""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)
-
-    def process(self) -> Any:
-        """Called by Twisted once the request is whole. A websocket may be for another process."""
-        self._keep_session_header()
-        self._forget_headers()
-        hand_over = self.server.hand_over
-        if hand_over is not None and self._asks_for_websocket():
-            transport = self.channel.transport
-            if not transport.has_unsent and hand_over(transport.fileno(), self._as_it_came()):
-                transport.detach()
-                return None
-        return super().process()
-
-    def _keep_session_header(self) -> None:
-        """Daphne drops names with an underscore, which CGI takes for those with a hyphen; older Codex sends one."""
-        headers = self.requestHeaders
-        if (values := headers.getRawHeaders(b"session_id")) and not headers.hasHeader(b"session-id"):
-            headers.setRawHeaders(b"session-id", values)
-
-    def _forget_headers(self) -> None:
-        """A client would choose what our pages' links begin with, and either is read as ASCII, whatever it is."""
-        for name in (b"daphne-root-path", b"sec-websocket-protocol"):
-            self.requestHeaders.removeHeader(name)
-
-    def _asks_for_websocket(self) -> bool:
-        asked: list[bytes] = self.requestHeaders.getRawHeaders(b"upgrade", [])
-        return [value.lower() for value in asked[:1]] == [b"websocket"]
-
-    def _as_it_came(self) -> bytes:
-        headers = [b"%b: %b" % (name, b",".join(values)) for name, values in self.requestHeaders.getAllRawHeaders()]
-        return b"\r\n".join([b"%b %b HTTP/1.1" % (self.method, self.uri), *headers, b"", b""])
-
-    def cut_off(self, why: str) -> None:
-        """Drop the connection without a further word, and tell the application why."""
-        self._why = why
-        self.channel.transport.abortConnection()
-
-    def send_disconnect(self) -> None:
-        """Called by Daphne when the client has left, or was cut off."""
-        self.application_queue.put_nowait({"type": "http.disconnect", WHY: self._why})
-
-    def handle_exception(self, exception: BaseException) -> None:
-        """Answer 500 while there is no answer yet, else cut the connection: the client must not take it for whole."""
-        if self._response_started:
-            self.hang_up()
-        else:
-            super().handle_exception(exception)
-
-    def hang_up(self) -> None:
-        """Close the connection in the midst of its answer, once the client has what is on its way, if it takes it."""
-        self.server.release_brake(self)
-        transport = self.channel.transport
-        self.channel.loseConnection()
-        reactor.callLater(APPLICATION_CLOSE_SECONDS, transport.abortConnection)
 
 
 class Factory(HTTPFactory):
