@@ -1,38 +1,24 @@
 """What the aggregators of all wire formats share: taking chunks in, keeping blocks, giving events out."""
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from streamviz.core import json_value
-from streamviz.core.blocks import StreamBlock, StreamState, Told
-from streamviz.core.bounds import BlockLimit, too_many_values
+from streamviz.core.blocks import Told
+from streamviz.core.bounds import too_many_values
 from streamviz.core.errors import AlreadyComplete, NothingAggregated, UpstreamError
-from streamviz.core.events import (
-    CONTRADICTION,
-    MALFORMED_CHUNK,
-    BlockCompleted,
-    BlockDelta,
-    BlockKind,
-    BlockSealed,
-    BlockStarted,
-    StreamEvent,
-    StreamFailed,
-    StreamFinished,
-    UsageUpdated,
-    processing_error,
-)
+from streamviz.core.events import MALFORMED_CHUNK, BlockDelta, StreamEvent, StreamFailed, processing_error
+from streamviz.core.repeats import Repeats, TextPlace
 from streamviz.core.sse import is_ambiguous, write_event
+from streamviz.core.teller import OnEvent, Teller
 
 ChunkT = TypeVar("ChunkT", bound="Chunk")
 MessageT = TypeVar("MessageT")
-T = TypeVar("T")
 DONE = b"[DONE]"
 _NOTHING = object()
-OnEvent = Callable[[StreamEvent], None]
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
@@ -69,7 +55,7 @@ def _is_whole(chunk: Chunk) -> bool:
     return chunk.raw == chunk.data
 
 
-class Aggregator(BlockLimit, ABC, Generic[ChunkT, MessageT]):
+class Aggregator(Teller, ABC, Generic[ChunkT, MessageT]):
     """Turns the chunks of one response into events and blocks.
 
     `on_event` is called with each event, in order, once `state` has taken it in. `run_id` names the stream in
@@ -93,16 +79,14 @@ class Aggregator(BlockLimit, ABC, Generic[ChunkT, MessageT]):
         most_blocks: int | None = None,
         most_values: int | None = None,
     ) -> None:
-        self._on_event = on_event
+        super().__init__(on_event, most_blocks)
         self.run_id = run_id
-        super().__init__(most_blocks)
         self.most_values = most_values
-        self.answers_asked: int | None = None
         self.clear()
 
     def clear(self) -> None:
         """Ready for the next stream; nothing of the last one is left."""
-        self.state = StreamState()
+        super().clear()
         self.is_complete = False
         self.has_end_mark = False
         self.head: json_value.JsonObject = {}
@@ -111,7 +95,7 @@ class Aggregator(BlockLimit, ABC, Generic[ChunkT, MessageT]):
         self._head_before: json_value.JsonObject = {}
         self._seen = False
         self._prepared: _Prepared | None = None
-        self._started: Counter[tuple[BlockKind, int]] = Counter()
+        self._repeats = Repeats()
 
     def prepare(self, chunk: ChunkT, *, leave_out: bool = False) -> None:
         """Do what takes longest of `aggregate`, which is to be called with `prepared` of the same chunk next. The state
@@ -119,7 +103,7 @@ class Aggregator(BlockLimit, ABC, Generic[ChunkT, MessageT]):
         words for, where the rest can be told apart from it."""
         self._prepared = None
         data = chunk.data
-        if not data or data.startswith(DONE):
+        if not data or data.startswith(DONE) or self._repeats.text_of(chunk.raw):
             return
         beside = Beside()
         try:
@@ -160,6 +144,10 @@ class Aggregator(BlockLimit, ABC, Generic[ChunkT, MessageT]):
         self._begin_event()
         state = self.state
         state.begin_chunk(chunk.seq, chunk.received_at)
+        if text := self._repeats.text_of(chunk.raw):
+            self._emit(BlockDelta(self._repeats.ordinal, text))
+            return state.events
+        self._repeats.forget()
         prepared, self._prepared = self._prepared, None
         if prepared is not None and prepared.chunk.data is not chunk.data:
             prepared = None
@@ -218,6 +206,11 @@ class Aggregator(BlockLimit, ABC, Generic[ChunkT, MessageT]):
         told = self._told_beside(payload, name)
         return Beside(self._says_beside(payload, name), told)
 
+    def _text_place(self, payload: json_value.JsonObject) -> TextPlace | None:
+        """Where a payload that was just read has the text that it adds to a block, if another text there would change
+        nothing else: not the state, and not what is found beside it."""
+        return None
+
     def _told_beside(self, payload: json_value.JsonObject, name: str) -> Sequence[Told]:
         """What it tells of the answer itself that was not told before."""
         return ()
@@ -244,8 +237,20 @@ class Aggregator(BlockLimit, ABC, Generic[ChunkT, MessageT]):
             if _is_whole(chunk):
                 self.body.update(payload)
             self._read_payload(payload, chunk.name, prepared and prepared.beside)
+            self._learn(chunk, payload)
         else:
             self._emit(StreamFailed("upstream sent a chunk that is not a JSON object", kind=MALFORMED_CHUNK))
+
+    def _learn(self, chunk: ChunkT, payload: json_value.JsonObject) -> None:
+        """Know the next chunk by this one, where that is likely to differ in its text alone."""
+        state = self.state
+        if not state.events or state.is_suspect or state.beside or chunk.is_cut or not self._repeats.may_learn:
+            return
+        *others, last = state.events
+        if not isinstance(last, BlockDelta) or any(isinstance(event, BlockDelta) for event in others):
+            return
+        if (place := self._text_place(payload)) is not None:
+            self._repeats.learn(chunk.raw, chunk.name, payload, place, last)
 
     def _payload(self, data: bytes) -> object:
         """None for what is no JSON, too. Raises UpstreamError for more values than may be."""
@@ -274,69 +279,3 @@ class Aggregator(BlockLimit, ABC, Generic[ChunkT, MessageT]):
         for name in members:
             self._head_before.setdefault(name, self.head.get(name, _NOTHING))
         self.head.update(members)
-
-    def _require_asked(self, answer: int) -> None:
-        if self.answers_asked is not None and answer >= self.answers_asked:
-            self._contradict("there are more answers than were asked for")
-
-    def _emit(self, event: StreamEvent) -> None:
-        self.state.apply(event)
-        if self._on_event is not None:
-            self._on_event(event)
-
-    def _start(
-        self,
-        kind: BlockKind,
-        *,
-        choice: int = 0,
-        index: int | None = None,
-        id: str = "",
-        name: str = "",
-        label: str = "",
-    ) -> StreamBlock:
-        """Begin a block; one with no id of upstream's gets its kind, numbered from the second of its choice on."""
-        blocks = self.state.blocks
-        self._require_room(len(blocks))
-        if not id and kind is not BlockKind.TOOL_CALL:
-            number = self._started[kind, choice] = self._started[kind, choice] + 1
-            id = f"{kind}-{number}" if number > 1 else str(kind)
-        self._emit(BlockStarted(len(blocks), kind, choice, index, id, name, label))
-        return blocks[-1]
-
-    def _grow(self, block: StreamBlock, text: str = "", *, id: str = "", name: str = "", signature: str = "") -> None:
-        self._emit(BlockDelta(block.ordinal, text, id, name, signature))
-
-    def _complete(self, block: StreamBlock) -> None:
-        if not block.is_complete:
-            self._emit(BlockCompleted(block.ordinal))
-
-    def _end(self, block: StreamBlock, truncated: bool = False) -> None:
-        """The block can no longer grow, whatever it is now."""
-        if not block.is_complete:
-            self._emit(BlockCompleted(block.ordinal, truncated))
-        if not block.is_sealed:
-            self._emit(BlockSealed(block.ordinal))
-
-    def _use(self, usage: object, tier: object = None) -> None:
-        if isinstance(usage, dict):
-            self._emit(UsageUpdated(usage, json_value.as_text(tier)))
-
-    def _finish(self, reason: str, choice: int = 0) -> None:
-        self._emit(StreamFinished(reason, choice))
-
-    def _contradict(self, why: str) -> None:
-        """Upstream said something that a client may read otherwise than this aggregator does.
-
-        Where a policy acts, neither this chunk nor what follows reaches the client. To be called while the chunk is
-        read; what else is found in it does not matter then. Where none acts the stream is only marked. `why` quotes
-        nothing of what upstream said: clients get it, whatever policies mask.
-        """
-        if not self.state.contradiction:
-            self._emit(StreamFailed(f"upstream contradicts itself: {why}", kind=CONTRADICTION))
-
-    def _fail(self, error: object) -> None:
-        """`error` is the wire's error object, or its bare message."""
-        details = json_value.as_object(error)
-        message = json_value.as_text(details.get("message")) or json_value.as_json_text(error)
-        code = json_value.as_json_text(details.get("code"))
-        self._emit(StreamFailed(message, json_value.as_text(details.get("type")), code))

@@ -23,9 +23,11 @@ class Begin(msgspec.Struct, frozen=True, gc=False):
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
-    """Give bytes to the client's socket, and wait while that is full."""
+    """Give bytes to the client's socket, and wait while that is full. With the last of them the response ends, and is
+    whole."""
 
     data: bytes
+    is_last: bool = False
 
 
 class End(msgspec.Struct, frozen=True, gc=False):

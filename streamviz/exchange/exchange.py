@@ -14,7 +14,7 @@ from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.sse import EVENT_STREAM, SSEEvent
 from streamviz.exchange import errors
-from streamviz.exchange.commands import Begin, CloseUpstream, Command, CutOff, Finish, Record, Respond, Send
+from streamviz.exchange.commands import Begin, CloseUpstream, Command, CutOff, End, Finish, Record, Respond, Send
 from streamviz.exchange.life import Event, State
 from streamviz.exchange.progress import Progress
 from streamviz.exchange.reading import Reading
@@ -166,6 +166,7 @@ class Exchange(Progress):
                 yield from self._about_others()
                 self._come_to_an_end()
             state, frames = life.state, self._take_frames()
+            self._is_in_hand = bool(frames)
             if entries := self._tape.take_entries(frames):
                 yield Record(entries)
                 if life.state is not state:
@@ -175,7 +176,9 @@ class Exchange(Progress):
                 yield self._known_head()
             if frames:
                 since = stream.sending_since = self._context.now()
-                yield Send(frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames]))
+                self._is_in_hand = False
+                data = frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])
+                yield Send(data, self._takes_end(state))
                 self._note_taken(since)
                 if life.state is State.ANSWERING:
                     return
@@ -205,6 +208,13 @@ class Exchange(Progress):
         self._over(Event.SENT)
         if (outcome := self._life.outcome) is not None:
             yield Finish(outcome)
+
+    def _takes_end(self, state: State) -> bool:
+        """Whether the response ends with what goes out now. True once."""
+        is_last = (state is State.ENDING or state is State.CUT) and type(self._end) is End
+        if is_last:
+            self._end = None
+        return is_last
 
     def _take_frames(self) -> list[Frame]:
         """What goes out together: all that policies let out so far, of a whole answer nothing before it is settled."""

@@ -57,6 +57,8 @@ class Progress:
         # Frames of our own, that go before what policies let out.
         self._made: list[Frame] = []
         self._is_open = False
+        # Whether something is about to be sent, once it is recorded.
+        self._is_in_hand = False
 
     @property
     def is_reading(self) -> bool:
@@ -92,7 +94,7 @@ class Progress:
     def has_sent_all(self) -> bool:
         """Whether the client has the stream to its last word; only the end of the response may still be to come."""
         is_whole = self._aggregator.has_end_mark or self._context.is_terminated
-        is_sent = self.stream.sending_since is None and not self._context.outbox
+        is_sent = self.stream.sending_since is None and not self._context.outbox and not self._is_in_hand
         return is_whole and is_sent and (self._chain is None or not self._chain.is_holding)
 
     @property
@@ -118,7 +120,8 @@ class Progress:
 
     @property
     def _is_settled(self) -> bool:
-        """Whether all that is to come of the answer is judged, and went out unless it goes out whole."""
+        """Whether all that is to come of the answer is judged, and went out if something of our own is to follow it."""
         reading = self._reading
-        is_drained = reading is not None and reading.is_drained and not self.is_waiting
-        return is_drained and (not self._context.outbox or (reading is not None and reading.is_whole))
+        if reading is None or not reading.is_drained or self.is_waiting:
+            return False
+        return not self._context.outbox or reading.is_whole or reading.ending() is None

@@ -66,7 +66,7 @@ class Driver:
             if type(command) is Record:
                 self.record(*command.entries)
             elif type(command) is Send:
-                await http.body(self._send, command.data, more=True)
+                await http.body(self._send, command.data, more=not command.is_last)
             else:
                 await self._do(command)
 
@@ -121,6 +121,8 @@ class Driver:
                 if data is None:
                     break
                 exchange.received(data)
+                if reads.has_ended:
+                    exchange.ended()
                 if exchange.may_wait:
                     await self._advance_slowly()
                 else:

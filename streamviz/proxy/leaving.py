@@ -62,7 +62,10 @@ class Race:
         """Nobody waits any more."""
         self._ended.stream.cancel = None
         self._worker.over(self._ended.stream)
-        await _ended(self.running, self.leaving)
+        self.leaving.remove_done_callback(self._decide)
+        self.leaving.cancel()
+        if not self.running.done():
+            await _ended(self.running)
 
     def _stop(self, say: Say) -> bool:
         """Have the call end for this reason; False where it ends already, or is over."""

@@ -51,6 +51,7 @@ class ReplayedAnswer:
 
     status = 200
     left_out: tuple[str, ...] = ()
+    has_ended = False
 
     def __init__(self, replay: Replay, *, is_streaming: bool) -> None:
         self.headers: Mapping[str, str] = {

@@ -121,6 +121,7 @@ class _Said:
     status = 200
     headers: Mapping[str, str] = {"content-type": "text/event-stream; charset=utf-8"}
     left_out: tuple[str, ...] = ()
+    has_ended = False
 
     def __init__(self, asked: Asked, calls: Sequence[Proposed]) -> None:
         self._head = {"id": asked.id, "object": "chat.completion.chunk", "created": 0, "model": asked.model}

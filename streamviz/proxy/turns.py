@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterable
+
+from streamviz.upstream.answer import Answer
 
 # Of a flood so much is taken in a turn: some 2 ms of work. What comes in less is no flood. Each event is work, however
 # short it is, and the shortest are empty lines.
@@ -52,7 +53,8 @@ class InTurns:
     """What an upstream sends, in pieces of a bounded size. One that sends faster than any model takes turns with the
     others that do: all of them together get a few ms of each round of the event loop, however many they are."""
 
-    def __init__(self, answer: AsyncIterable[bytes], turns: Turns) -> None:
+    def __init__(self, answer: Answer, turns: Turns) -> None:
+        self._answer = answer
         self._reads = aiter(answer)
         self._turns = turns
         self._data = b""
@@ -60,6 +62,11 @@ class InTurns:
 
     def __aiter__(self) -> "InTurns":
         return self
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all of it was given, and nothing more comes."""
+        return self._at >= len(self._data) and self._answer.has_ended
 
     async def __anext__(self) -> bytes:
         if self._at >= len(self._data):

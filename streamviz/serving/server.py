@@ -153,7 +153,11 @@ class Server(DaphneServer, ABC):
         )
         if is_last:
             self.release_brake(protocol)  # Twisted closes no connection that still has a producer
-            await super().handle_reply(protocol, message)
+            if isinstance(protocol, Request) and protocol.channel is not None:
+                with protocol.channel.transport.at_once():
+                    await super().handle_reply(protocol, message)
+            else:
+                await super().handle_reply(protocol, message)
             return
         brake = self._brakes.get(protocol) or self._brake(protocol)
         if message["type"] == "http.response.start" and self._is_stopping:

@@ -11,7 +11,8 @@ class Answer(Protocol):
 
     Iterating gives the body's bytes as they come and raises UpstreamError where it breaks off. `close` ends the
     connection at once, also in the middle. `left_out` names what the provider could not take of the request and, as
-    far as it has come, what of the answer has no place in the client's format.
+    far as it has come, what of the answer has no place in the client's format. `has_ended` says whether it is known by
+    now that nothing more comes, so that the end of the response can go out with the last of it.
     """
 
     status: int
@@ -19,6 +20,9 @@ class Answer(Protocol):
 
     @property
     def left_out(self) -> tuple[str, ...]: ...
+
+    @property
+    def has_ended(self) -> bool: ...
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
@@ -40,6 +44,11 @@ class BoundedAnswer:
     def left_out(self) -> tuple[str, ...]:
         """As the answer has it."""
         return self._answer.left_out
+
+    @property
+    def has_ended(self) -> bool:
+        """As the answer has it; of one that is too long the end is to be asked for."""
+        return self._answer.has_ended and self._received <= self._bounds.answer_bytes
 
     def __aiter__(self) -> "BoundedAnswer":
         return self

@@ -31,6 +31,11 @@ class QuotedKey:
             return piece[:end]
         return piece
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether something waits."""
+        return bool(self._begun)
+
     def rest(self) -> bytes:
         """What waited, where nothing follows."""
         begun, self._begun = self._begun, b""

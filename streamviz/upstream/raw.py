@@ -6,8 +6,10 @@ import re
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import as_json_text, as_object, as_text, decode, encode
@@ -37,6 +39,7 @@ def new_client(silence_seconds: float) -> aiohttp.ClientSession:
     """
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, socket_factory=_bounded_socket)
+    connector._factory = partial(_connection, asyncio.get_running_loop())
     return aiohttp.ClientSession(
         connector=connector,
         timeout=timeout,
@@ -45,6 +48,22 @@ def new_client(silence_seconds: float) -> aiohttp.ClientSession:
         # Not what else happens to be installed: these are unpacked no further than is read.
         headers={"accept-encoding": "gzip, deflate"},
     )
+
+
+class _Connection(ResponseHandler):
+    """A connection to a provider. Once a piece that is read, aiohttp has the parser and the socket go on, also where
+    neither was paused, which takes as long as to read it."""
+
+    __slots__ = ()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Called by aiohttp."""
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
+
+
+def _connection(loop: asyncio.AbstractEventLoop) -> ResponseHandler:
+    return _Connection(loop)
 
 
 def _bounded_socket(address: aiohttp.AddrInfoType) -> socket.socket:
@@ -82,6 +101,11 @@ class RawAnswer:
         if rest := self._quoted.rest():
             return rest
         raise StopAsyncIteration
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all of it was read, and none of it waits."""
+        return self._response.content.at_eof() and not self._quoted.has_begun
 
     async def _read(self) -> bytes:
         """The next bytes; empty at the end."""

@@ -29,6 +29,7 @@ class TranslatedAnswer:
     """
 
     status = 200
+    has_ended = False
 
     def __init__(
         self,

@@ -181,7 +181,7 @@ def word_for(command: Command) -> str:
         case Begin() | Respond():
             return f"{type(command).__name__.lower()} {command.status}"
         case Send():
-            return f"send {command.data.decode()}".rstrip()
+            return f"{'send the last' if command.is_last else 'send'} {command.data.decode()}".rstrip()
         case Ask():
             return f"ask {command.question.number}"
         case Forget():

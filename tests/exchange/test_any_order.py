@@ -12,7 +12,7 @@ from streamviz.core.errors import InternalError, UpstreamError
 from streamviz.core.judgements import InParts, ModelSaid, Unanswered
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.verdicts import Mode
-from streamviz.exchange.commands import Begin, CutOff, End, Finish, Record, Respond, Send
+from streamviz.exchange.commands import Begin, Command, CutOff, End, Finish, Record, Respond, Send
 from streamviz.exchange.life import State
 from streamviz.policies import build
 from streamviz.records.recorder import FramesSent, VerdictsGiven
@@ -110,7 +110,7 @@ def is_whole(play: Play) -> None:
 def ends_legally(play: Play, format: str) -> None:
     """The commands are one HTTP response, and what it says is legal in its format as far as it came."""
     heads = [each for each in play.done if isinstance(each, Begin | Respond)]
-    ends = [each for each in play.done if isinstance(each, End | CutOff | Respond)]
+    ends = [each for each in play.done if isinstance(each, End | CutOff | Respond) or is_last(each)]
     finishes = [each for each in play.done if isinstance(each, Finish)]
     assert len(heads) <= 1
     assert len(ends) == len(finishes) <= 1
@@ -118,10 +118,14 @@ def ends_legally(play: Play, format: str) -> None:
         outcome = [each for each in play.done if isinstance(each, Finish | End | CutOff | Respond | Send | Begin)][-1]
         assert isinstance(outcome, Finish)
         assert outcome.outcome == play.stream.outcome
-    if ends and isinstance(ends[0], End) and play.stream.is_streaming:
+    if ends and isinstance(ends[0], End | Send) and play.stream.is_streaming:
         check_events(play, format)
     elif ends and not isinstance(ends[0], CutOff):
         json.loads(play.sent)
+
+
+def is_last(command: Command) -> bool:
+    return isinstance(command, Send) and command.is_last
 
 
 def check_events(play: Play, format: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from streamviz.core.bounds import Bounds
 from streamviz.core.errors import InternalError, RequestError, UpstreamError
+from streamviz.core.policy import ActivePolicy
 from streamviz.core.sse import events_in
 from streamviz.policies import build
 from tests.core.support import active, call, calls, delta, deny_names
@@ -60,8 +61,9 @@ def test_an_upstream_that_breaks_off_is_told_as_the_last_word() -> None:
     play = Play().opened().received(HI)
     play.take()
     play.ended(UpstreamError(502, "it broke off"))
-    [close, record, send, end, finish] = play.take()
-    assert (close, record, end, finish) == ("close upstream", "record frames", "end", "finish upstream_error")
+    [close, record, send, finish] = play.take()
+    assert (close, record, finish) == ("close upstream", "record frames", "finish upstream_error")
+    assert send.startswith("send the last")
     assert "it broke off" in send
     assert play.stream.error == "it broke off"
 
@@ -76,6 +78,23 @@ def test_events_are_events_however_their_content_type_is_written(kind: str) -> N
 def test_what_breaks_off_behind_the_last_word_is_no_error(format: str, reads: tuple[bytes, ...]) -> None:
     play = Play(format).opened().received(*reads).ended(UpstreamError(502, "it broke off"))
     assert play.take()[-2:] == ["end", "finish completed"]
+
+
+def test_the_end_that_is_known_goes_out_with_the_last_of_the_answer() -> None:
+    play = Play().opened()
+    play.take()
+    play.exchange.received(HI + STOP + DONE)
+    [close, record, send, finish] = play.ended().take()
+    assert (close, record, finish) == ("close upstream", "record chunks, frames", "finish completed")
+    assert send.startswith("send the last")
+
+
+@pytest.mark.parametrize("policies", [[], [active(deny_names("rm"))]])
+def test_an_answer_that_cannot_be_kept_is_no_empty_one(policies: list[ActivePolicy]) -> None:
+    play = Play(policies=policies, loses_after=0).opened().received(HI + STOP + DONE).ended()
+    assert b"error" in play.sent
+    assert HI not in play.sent
+    assert play.stream.outcome == "interrupted"
 
 
 def test_a_stream_that_upstream_did_not_finish_says_so() -> None:
@@ -123,7 +142,8 @@ def test_who_cuts_it_short_is_told_in_an_answer_or_as_the_last_word(
     amid = Play().opened().received(HI)
     amid.take()
     words = amid.happened(happens, *details).take()
-    assert [word.split()[0] for word in words] == ["close", "record", "send", "end", "finish"]
+    assert [word.split()[0] for word in words] == ["close", "record", "send", "finish"]
+    assert words[2].startswith("send the last")
     assert words[-1] == f"finish {outcome}"
     assert amid.stream.status == status
 

@@ -38,6 +38,7 @@ class _Answer:
     status = 200
     headers = {"content-type": "text/event-stream"}
     left_out: tuple[str, ...] = ()
+    has_ended = False
 
     def __init__(self, model: Model, chunks: Sequence[Any]) -> None:
         self._model = model

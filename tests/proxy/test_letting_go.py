@@ -37,6 +37,7 @@ class Answer:
     status = 200
     headers = {"content-type": "text/event-stream"}
     left_out: tuple[str, ...] = ()
+    has_ended = False
 
     def __init__(self, reads: list[bytes]) -> None:
         self._reads = reads

@@ -12,6 +12,7 @@ from streamviz.core.blocks import StreamBlock, Told
 from streamviz.core.calls import as_arguments, may_be_call
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_list, as_object, as_text
+from streamviz.core.repeats import TextPlace
 from streamviz.core.wire.anthropic_messages_beside import messages_known_of, messages_say_beside
 from streamviz.core.wire.anthropic_messages_calls import says_twice, tool_name
 from streamviz.core.wire.anthropic_messages_events import EventNames, content_of, is_repeated, kind_of
@@ -25,6 +26,7 @@ _DELTA_FIELDS = (
     ("partial_json", BlockKind.TOOL_CALL, "tool_use", "input_json_delta"),
 )
 _PLAIN_DELTAS = {word: (field, kind, label) for field, kind, label, word in _DELTA_FIELDS}
+_DELTA = frozenset({"type", "index", "delta"})
 _KNOWN_DELTAS = frozenset({"text_delta", "thinking_delta", "input_json_delta", "signature_delta"})
 # Of a message's usage, which each of its events may add to.
 _MOST_COUNTS = 100
@@ -54,6 +56,13 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._places: list[StreamBlock | None] = []
         self._placed: set[int] = set()
         self._with_input: set[int] = set()
+
+    def _text_place(self, payload: JsonObject) -> TextPlace | None:
+        delta = as_object(payload.get("delta"))
+        plain = _PLAIN_DELTAS.get(as_text(delta.get("type")))
+        if plain is None or len(delta) != 2 or payload.keys() != _DELTA or as_index(payload["index"]) is None:
+            return None
+        return TextPlace(delta, plain[0]) if isinstance(delta.get(plain[0]), str) else None
 
     def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
         self._envelope.read_message(payload, as_text(payload.get("type")) or name)

@@ -12,6 +12,7 @@ from streamviz.core.blocks import StreamBlock, Told, ToolCallStreamBlock
 from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
+from streamviz.core.repeats import TextPlace
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.openai_chat_beside import chat_known_of, chat_says_beside
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, Places, legacy_piece, piece_of
@@ -66,6 +67,13 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         if self._envelope.only_adds_text(payload):
             return Beside(self._envelope.is_odd)
         return super()._look_beside(payload, name)
+
+    def _text_place(self, payload: JsonObject) -> TextPlace | None:
+        if not self._envelope.only_adds_text(payload):
+            return None
+        delta = as_object(objects(payload["choices"])[0]["delta"])
+        texts = [name for name, value in delta.items() if value and name != "role"]
+        return TextPlace(delta, texts[0]) if len(texts) == 1 else None
 
     def _told_beside(self, payload: JsonObject, name: str) -> Sequence[Told]:
         self._envelope.read_chat(payload)

@@ -51,6 +51,7 @@ class RunAnswer:
     """Carries a run out in a task of its own, which ends with it."""
 
     status = 200
+    has_ended = False
 
     def __init__(self, asked: Asked, run: Run) -> None:
         self._asked = asked
