@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 from streamviz.core.context import OURSELVES
 from streamviz.core.differences import Part, difference
-from streamviz.core.events import BlockKind, StreamEvent, StreamFailed, StreamFinished, UsageUpdated
+from streamviz.core.events import UsageUpdated
 from streamviz.core.lint import Note
 from streamviz.core.tapes import Fate, Row, Tapes
-from streamviz.core.timeline import NOBODY, Piece, Timeline
+from streamviz.core.timeline import NOBODY, Timeline
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.block_views import BlockView
-from streamviz.live.presentation.text import UNKNOWN, one_line, plural, printable
+from streamviz.live.presentation.tape_words import words_in
+from streamviz.live.presentation.text import UNKNOWN, plural
 from streamviz.live.presentation.views import StreamView
 
 ROWS_A_PAGE = 200
 _MOST_TEXT = 4_000
 _RUN_TEXT = 160
-_BARE = 60
 _LOOKED_AT = 100
 # A bar is as long as the wait on a log scale, whole at a minute.
 _SHORTEST, _LONGEST = 3, 7.8
@@ -93,7 +93,7 @@ class Rows:
 
     def _shown(self, number: int, row: Row) -> RowView:
         lost = [seq for seq in row.seqs if seq in self._tapes.lost]
-        up = _words(self._tapes.upstream, row.seqs, self._bare.upstream, _RUN_TEXT if row.is_run else _MOST_TEXT)
+        up = words_in(self._tapes.upstream, row.seqs, self._bare.upstream, _RUN_TEXT if row.is_run else _MOST_TEXT)
         down = "" if row.waited is not None else self._down(row)
         return RowView(
             number=number,
@@ -114,7 +114,7 @@ class Rows:
         )
 
     def _down(self, row: Row) -> str:
-        return _words(self._tapes.client, row.frames, self._bare.client, _MOST_TEXT)
+        return words_in(self._tapes.client, row.frames, self._bare.client, _MOST_TEXT)
 
     def _block(self, ordinal: int) -> BlockView | None:
         return self._stream.blocks[ordinal] if 0 <= ordinal < len(self._stream.blocks) else None
@@ -180,46 +180,6 @@ class Rows:
             return "usage that the client did not ask for"
         state = marks.OUTCOMES.get(self._stream.outcome)
         return "" if state is None or state.word == "completed" else state.word
-
-
-def _words(timeline: Timeline, numbers: range, bare: Mapping[int, bytes], most: int) -> str:
-    """The beginning of what chunks, or frames, say: of blocks their text, else what they tell of the answer."""
-    words: list[str] = []
-    length = 0
-    for number in numbers:
-        if length > most:
-            break
-        words.append(_said(timeline, number, bare))
-        length += len(words[-1])
-    said = printable("".join(words))
-    return said if len(said) <= most else f"{said[:most]}…"
-
-
-def _said(timeline: Timeline, number: int, bare: Mapping[int, bytes]) -> str:
-    pieces = "".join(_words_of(timeline, piece) for piece in dict.fromkeys(timeline.pieces(number)))
-    told = " ".join(filter(None, map(_told, timeline.told(number))))
-    if pieces or told:
-        return f"{pieces} {told}" if pieces and told else pieces or told
-    return one_line(bare.get(number, b"").decode("utf-8", "replace"), _BARE)
-
-
-def _words_of(timeline: Timeline, piece: Piece) -> str:
-    """A piece of a block; of a call that begins, its name before it."""
-    begun = timeline.begun(piece.ordinal)
-    name = f"{begun.name} " if begun.kind is BlockKind.TOOL_CALL and piece.end == 0 else ""
-    return name + timeline.text(piece)
-
-
-def _told(event: StreamEvent) -> str:
-    match event:
-        case StreamFinished(reason=reason):
-            return f"finish_reason {reason}"
-        case UsageUpdated():
-            return "usage"
-        case StreamFailed(message=message):
-            return f"error {message}"
-        case _:
-            return ""
 
 
 def _numbers(numbers: range) -> str:
