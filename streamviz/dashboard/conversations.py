@@ -15,6 +15,7 @@ from streamviz.core.wire import WIRE_FORMATS
 from streamviz.dashboard import queries
 from streamviz.live.presentation import conversation
 from streamviz.live.presentation.conversation import Source
+from streamviz.live.presentation.said_parts import NOT_KEPT
 from streamviz.live.presentation.stream_views import view_of
 from streamviz.live.presentation.text import byte_size
 from streamviz.live.presentation.turn_tree import Line, Link, Turn, lines_of
@@ -111,7 +112,7 @@ def _asked_bytes(stream: Stream) -> int:
 
 def _why_not(stream: Stream) -> str:
     size = _asked_bytes(stream)
-    return f"{byte_size(size)}, too large to show here" if size else conversation.NOT_KEPT
+    return f"{byte_size(size)}, too large to show here" if size else NOT_KEPT
 
 
 def _with_texts(turns: Turns, ids: Iterable[UUID]) -> dict[UUID, StreamView]:

@@ -14,8 +14,9 @@ from streamviz.dashboard.turn_facts import session_facts, turn_facts
 from streamviz.dashboard.turn_links import TurnLinks
 from streamviz.live.feed import now_us
 from streamviz.live.presentation import marks
-from streamviz.live.presentation.conversation import calls_of, conversation_of
+from streamviz.live.presentation.conversation import conversation_of
 from streamviz.live.presentation.offered import offered_of
+from streamviz.live.presentation.said_parts import calls_of
 from streamviz.live.presentation.session_story import last_of, story_of
 from streamviz.live.presentation.turn_drawing import drawing_of
 from streamviz.live.presentation.turn_outline import outline_of_lines

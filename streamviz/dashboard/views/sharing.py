@@ -16,7 +16,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from streamviz.dashboard import conversations, roles
 from streamviz.dashboard.pages import needs, note_change, signed_in_user
-from streamviz.live.presentation.conversation import TurnView, calls_of, conversation_of
+from streamviz.live.presentation.conversation import TurnView, conversation_of
+from streamviz.live.presentation.said_parts import calls_of
 from streamviz.records.models import PublicLink, Session, Stream
 from streamviz.records.queries.pages import Place
 

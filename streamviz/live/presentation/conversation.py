@@ -1,6 +1,6 @@
 """A session as a conversation: what each request added, and what came back."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -8,33 +8,20 @@ from streamviz.core.events import BlockKind
 from streamviz.core.request_outline import RequestOutline, new_in, parts_of
 from streamviz.core.request_parts import Part, PartKind
 from streamviz.live.presentation.arguments import ArgumentTree, tree_of
-from streamviz.live.presentation.block_views import BlockView, title_of
+from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.cutting import Cut, cut, share
 from streamviz.live.presentation.offered import Change, changes_of
 from streamviz.live.presentation.rows import Badge, row_of
+from streamviz.live.presentation.said_parts import HEAD, MOST_SAID, Call, SaidPart, said_part
 from streamviz.live.presentation.text import age, byte_size, exact, one_line, printable
 from streamviz.live.presentation.turn_tree import Turn
 from streamviz.live.presentation.views import StreamView
 
 # What a page of turns has room for, in bytes, and what of one thing it shows at most.
 _ROOM = 900_000
-_MOST_SAID = 24_000
 _MOST_TREE = 24_000
 _MOST_PARTS = 40
-# Longer than so many characters, what a tool answered is folded.
-_LONG = 1_500
-_LONG_SAID = 6_000
-_HEAD = 110
-NOT_KEPT = "not kept"
 MOST_BLOCKS = 60
-
-
-class Call(NamedTuple):
-    """A call of a tool: the turn that made it, and when that was over (µs since the epoch)."""
-
-    turn: Turn
-    name: str
-    at: int
 
 
 class Answered(NamedTuple):
@@ -42,29 +29,6 @@ class Answered(NamedTuple):
 
     turn: Turn
     after: str
-
-
-class SaidPart(NamedTuple):
-    """A part of a request. `who` said it; `title` and `meta` name it; long ones are folded."""
-
-    kind: PartKind
-    who: str
-    title: str
-    meta: str
-    text: Cut
-    size: str
-    is_open: bool
-    is_error: bool
-    call: Call | None
-    summary: str
-
-    @property
-    def is_text(self) -> bool:
-        return self.kind is PartKind.TEXT
-
-    @property
-    def is_result(self) -> bool:
-        return self.kind is PartKind.TOOL_RESULT
 
 
 class AnswerBlock(NamedTuple):
@@ -131,25 +95,14 @@ def title_for(stream: StreamView) -> str:
     """What a turn came to, in a word: the tools that it called, the answer, or how it failed; of a call of a run, what
     that was for."""
     if stream.part:
-        return one_line(stream.part, _HEAD)
+        return one_line(stream.part, HEAD)
     names = [block.title for block in stream.blocks if block.is_tool_call]
     if not names:
         return "answer" if stream.blocks else stream.outcome.replace("_", " ") or "running"
     kinds = list(dict.fromkeys(names))
     if len(kinds) > 1:
-        return one_line(f"{kinds[0]}, {len(names) - 1} more", _HEAD)
+        return one_line(f"{kinds[0]}, {len(names) - 1} more", HEAD)
     return names[0] if len(names) == 1 else f"{names[0]}, {len(names)} calls"
-
-
-def calls_of(turns: Iterable[tuple[Turn, StreamView]]) -> dict[str, Call]:
-    """The calls of all turns by their ids, and by their tools' names where they have none (the last of each)."""
-    calls: dict[str, Call] = {}
-    for turn, stream in turns:
-        for block in stream.blocks:
-            if block.is_tool_call:
-                at = stream.ended_at or block.completed_at or block.started_at
-                calls[block.upstream_id or f"\x00{block.name}"] = Call(turn, title_of(block.kind, block.name), at)
-    return calls
 
 
 def conversation_of(sources: Sequence[Source], calls: Mapping[str, Call]) -> list[TurnView]:
@@ -163,7 +116,7 @@ def conversation_of(sources: Sequence[Source], calls: Mapping[str, Call]) -> lis
     }
     texts = [part.text for new in said for part in new.parts]
     texts += [block.text for source in sources for block in source.stream.blocks[:MOST_BLOCKS]] * 2
-    room = share((text[:_MOST_SAID] for text in texts), _ROOM)
+    room = share((text[:MOST_SAID] for text in texts), _ROOM)
     return [_view(source, new, calls, results, room) for source, new in zip(sources, said, strict=True)]
 
 
@@ -215,33 +168,12 @@ def _view(
     )
 
 
-def said_part(part: Part, at: int, calls: Mapping[str, Call], room: int) -> SaidPart:
-    """A part of a request that came `at` (µs since the epoch), in so many bytes of a page. `calls` are those that it
-    may have the results of."""
-    call = calls.get(part.call_id) if part.call_id else calls.get(f"\x00{part.name}")
-    call = call if part.kind is PartKind.TOOL_RESULT else None
-    name = one_line(part.name, _HEAD) or (call.name if call else "")
-    most = _LONG if part.kind is PartKind.TOOL_RESULT else _LONG_SAID
-    return SaidPart(
-        kind=part.kind,
-        who=one_line(part.role, 40) or "user",
-        title=name or ("call " + one_line(part.call_id, 40) if part.call_id else ""),
-        meta=exact(max(0, at - call.at)) if call else "",
-        text=cut(part.text, min(room, _MOST_SAID)),
-        size=byte_size(part.size) if part.size else "",
-        is_open=len(part.text) <= most,
-        is_error=part.is_error,
-        call=call,
-        summary=one_line(part.text, _HEAD),
-    )
-
-
 def _block(block: BlockView, source: Source, results: Mapping[str, tuple[Turn, int]], room: int) -> AnswerBlock:
     found = results.get(block.upstream_id or "\x00") if block.is_tool_call else None
     ended_at = source.stream.ended_at or source.stream.requested_at
     is_whole = len(block.text) >= block.length
     is_tree = block.is_tool_call and (bool(block.text) or not block.length)
-    text = cut(block.text, min(room, _MOST_SAID))
+    text = cut(block.text, min(room, MOST_SAID))
     if not is_whole and block.text:
         text = Cut(text.beginning, "", block.length - len(text.beginning), block.length)
     return AnswerBlock(
@@ -268,7 +200,7 @@ def instead_of(stream: StreamView, got: Sequence[tuple[BlockKind, str, str]]) ->
     for block in stream.blocks:
         if block.state == "never sent":
             found[block.ordinal] = _next(left, BlockKind.CONTENT)
-    return {ordinal: printable(text.strip()[:_MOST_SAID]) for ordinal, text in found.items() if text.strip()}
+    return {ordinal: printable(text.strip()[:MOST_SAID]) for ordinal, text in found.items() if text.strip()}
 
 
 def _take(left: list[tuple[BlockKind, str, str]], block: BlockView) -> None:
