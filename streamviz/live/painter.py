@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from streamviz.live import rendering
+from streamviz.live import wall_rendering
 from streamviz.live.entries import Entry
 from streamviz.live.filters import Facts
 from streamviz.live.presentation.block_views import tail_line
@@ -30,13 +30,13 @@ class Painter:
         text = _text_of(source)
         if source.view is not None:
             return self.paint_whole(RowView(source.view, source.at, source.counts), text)
-        if self._entry is not None and (changed := self._paint(rendering.TEXT_PARTS, text)):
+        if self._entry is not None and (changed := self._paint(wall_rendering.TEXT_PARTS, text)):
             self._entry = msgspec.structs.replace(self._entry, parts=self._entry.parts | changed)
         return self._entry
 
     def paint_whole(self, row: RowView, text: RowText) -> Entry:
         """All that changed of a row."""
-        changed = self._paint(rendering.ROW_PARTS, row) | self._paint(rendering.TEXT_PARTS, text)
+        changed = self._paint(wall_rendering.ROW_PARTS, row) | self._paint(wall_rendering.TEXT_PARTS, text)
         self._entry = Entry(
             id=row.stream.id,
             group=row.state.group,
@@ -49,7 +49,7 @@ class Painter:
         )
         return self._entry
 
-    def _paint(self, parts: Mapping[str, rendering.Part[_Shown]], shown: _Shown) -> dict[str, str]:
+    def _paint(self, parts: Mapping[str, wall_rendering.Part[_Shown]], shown: _Shown) -> dict[str, str]:
         changed = {}
         for name, part in parts.items():
             shows = part.shows(shown)

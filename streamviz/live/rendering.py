@@ -1,27 +1,23 @@
 """Fragments of the pages: the same partial templates make the first paint, live updates and history."""
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 from django.template.loader import get_template
 from django.utils.safestring import SafeString
 
-from streamviz.live import row_markup
-from streamviz.live.entries import Entry
 from streamviz.live.pace import Pace, paced
 from streamviz.live.presentation.arguments import tree_of
 from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut, share
 from streamviz.live.presentation.facts import facts_of
 from streamviz.live.presentation.moment import Moment
-from streamviz.live.presentation.rows import RowText, RowView, asks_of
+from streamviz.live.presentation.rows import asks_of
 from streamviz.live.presentation.text import exact, one_line, plural
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import waterfall_of
 from streamviz.live.presentation.windows import window_of
-
-_Shown = TypeVar("_Shown")
 
 _FRAMED = {"held": " is-held", "never sent": " is-denied"}
 
@@ -38,62 +34,6 @@ _HOLDS = 50
 def fragment(template: str, **context: Any) -> SafeString:
     """One partial of templates/live. `oob` in its context marks it as an update of what the page has."""
     return cast(SafeString, get_template(f"live/{template}.html").render(context))
-
-
-class Part(NamedTuple, Generic[_Shown]):
-    """A part of a row: what it shows, and how that is painted. It is painted again only when it shows another thing."""
-
-    shows: Callable[[_Shown], object]
-    paint: Callable[[_Shown], str]
-
-
-def _by_template(name: str) -> Callable[[RowView], str]:
-    return lambda row: fragment(f"_row_{name}", row=row)
-
-
-def _asks(row: RowView) -> str:
-    return fragment("_row_asks", row=row) if row.asks else ""
-
-
-def _calls(row: RowView) -> str:
-    return fragment("_row_calls", row=row) if row.stream.executor else ""
-
-
-ROW_PARTS: dict[str, Part[RowView]] = {
-    "asks": Part(lambda row: [ask._replace(seconds=0, left="") for ask in row.asks], _asks),
-    "who": Part(lambda row: row.state, _by_template("who")),
-    "strip": Part(lambda row: row.strip, row_markup.blocks),
-    "rate": Part(lambda row: row.stream.is_running and row.now // 1_000_000, row_markup.rate),
-    "age": Part(lambda row: row.stream.is_running, row_markup.age),
-    "verdicts": Part(lambda row: ([badge._replace(age="") for badge in row.badges], row.why), _by_template("verdicts")),
-    "calls": Part(lambda row: (row.stream.call_count, row.stream.calls), _calls),
-}
-# These change with almost every chunk.
-TEXT_PARTS: dict[str, Part[RowText]] = {
-    "tail": Part(lambda text: text.tail, row_markup.tail),
-    "last": Part(lambda text: (text.last.since_ms, text.is_running), row_markup.last),
-}
-
-
-_ASKING_PARTS = ("who", "asks")
-_OTHER_PARTS = tuple(name for name in (*ROW_PARTS, *TEXT_PARTS) if name != "asks")
-
-
-def parts_of(group: str) -> tuple[str, ...]:
-    """The parts that a row of this group has on the page."""
-    return _ASKING_PARTS if group == "asks" else _OTHER_PARTS
-
-
-def as_update(part: str) -> str:
-    """A part of the page as an update of what the page has: its first element has an id."""
-    return part.replace(' id="', ' hx-swap-oob="true" id="', 1)
-
-
-def row(entry: Entry) -> SafeString:
-    """A whole row of the Live page."""
-    # The parts were made by the functions above, here or in another worker, and are escaped.
-    parts = {name: SafeString(part) for name, part in entry.parts.items()}
-    return fragment("_asks_row" if entry.group == "asks" else "_row", entry=entry, parts=parts)
 
 
 def card_class(block: BlockView) -> str:
@@ -166,12 +106,6 @@ def waterfall(
     a `moment` or at the end."""
     fall = waterfall_of(view, now, before)
     return fragment("_waterfall", fall=fall, moment=moment, is_played=is_played, oob=oob)
-
-
-def group_count(name: str, number: int, most: int) -> str:
-    """How many rows a group of the Live page has, as an update; the page has no more than `most` of them."""
-    count = fragment("_group_count", name=name, number=number, oob=True)
-    return count + fragment("_group_more", name=name, more=max(0, number - most), oob=True)
 
 
 def _count(element: str, text: str, oob: bool) -> SafeString:
@@ -258,36 +192,3 @@ def _verdicts(views: Sequence[VerdictView]) -> tuple[list[SafeString], int]:
         rendered.append(verdict(view))
         room -= len(rendered[-1].encode())
     return rendered, len(views) - len(rendered)
-
-
-class Group(NamedTuple):
-    """The first rows of a group of the Live page, and how many there are in all."""
-
-    name: str
-    entries: Sequence[Entry]
-    number: int
-
-
-async def wall(groups: Sequence[Group], pace: Pace, *, is_filtered: bool, oob: bool = False) -> SafeString:
-    """The Live page's list: each group's title with its rows."""
-    rendered = [
-        {
-            "name": group.name,
-            "title": GROUP_TITLES[group.name],
-            "rows": await paced((row(entry) for entry in group.entries), pace),
-            "number": group.number,
-            "more": group.number - len(group.entries),
-        }
-        for group in groups
-    ]
-    return fragment("_wall", groups=rendered, is_filtered=is_filtered, oob=oob)
-
-
-GROUP_TITLES = {
-    "asks": "Needs you",
-    "held": "Held",
-    "stalled": "Stalled",
-    "running": "Running",
-    "finished": "Just finished",
-    "recent": "Recent",
-}

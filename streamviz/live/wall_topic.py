@@ -4,7 +4,7 @@ import uuid
 from bisect import bisect_left, insort
 from collections.abc import AsyncIterator
 
-from streamviz.live import rendering
+from streamviz.live import rendering, wall_rendering
 from streamviz.live.entries import Entry
 from streamviz.live.filters import EVERYTHING, Filter
 from streamviz.live.pace import Pace
@@ -13,7 +13,7 @@ from streamviz.live.wall import Wall
 
 # Of a group so many rows are on the page: of more nobody reads any, and filters find each.
 MOST_ROWS = 100
-_TEXT_PARTS = {"strip", "rate", *rendering.TEXT_PARTS}
+_TEXT_PARTS = {"strip", "rate", *wall_rendering.TEXT_PARTS}
 _Place = tuple[int, uuid.UUID]
 
 
@@ -30,7 +30,7 @@ class WallTopic:
         self._wall = wall
         self._filter = wanted
         self._shown: dict[uuid.UUID, Entry] = {}
-        self._groups: dict[str, list[_Place]] = {name: [] for name in rendering.GROUP_TITLES}
+        self._groups: dict[str, list[_Place]] = {name: [] for name in wall_rendering.GROUP_TITLES}
         self._pending: set[uuid.UUID] = set()
         self._numbers = ""
         for entry in wall.entries.values():
@@ -68,10 +68,10 @@ class WallTopic:
     async def html(self, pace: Pace, *, oob: bool = False) -> str:
         """The whole list."""
         groups = [
-            rendering.Group(name, [self._shown[each] for _, each in places[:MOST_ROWS]], len(places))
+            wall_rendering.Group(name, [self._shown[each] for _, each in places[:MOST_ROWS]], len(places))
             for name, places in self._groups.items()
         ]
-        return await rendering.wall(groups, pace, is_filtered=bool(self._filter.terms), oob=oob)
+        return await wall_rendering.wall(groups, pace, is_filtered=bool(self._filter.terms), oob=oob)
 
     def _look_at(self, stream_id: uuid.UUID) -> tuple[list[str], list[str]]:
         """What must be told of a stream: moves and verdicts, and what is only text."""
@@ -85,10 +85,10 @@ class WallTopic:
         self._shown[stream_id] = new
         if not self._is_on_page(new):
             return [], []
-        parts = rendering.parts_of(new.group)
+        parts = wall_rendering.parts_of(new.group)
         changed = {part: new.parts[part] for part in parts if old.parts[part] != new.parts[part]}
-        texts = [rendering.as_update(html) for part, html in changed.items() if part in _TEXT_PARTS]
-        return [rendering.as_update(html) for part, html in changed.items() if part not in _TEXT_PARTS], texts
+        texts = [wall_rendering.as_update(html) for part, html in changed.items() if part in _TEXT_PARTS]
+        return [wall_rendering.as_update(html) for part, html in changed.items() if part not in _TEXT_PARTS], texts
 
     def _remove(self, entry: Entry | None) -> list[str]:
         if entry is None:
@@ -114,7 +114,7 @@ class WallTopic:
         """The row at this place, which the page does not have."""
         places = self._groups[group]
         where = f"afterend:#r-{places[at - 1][1].hex}" if at else f"afterbegin:#group-{group}"
-        return f'<ul hx-swap-oob="{where}">{rendering.row(self._shown[places[at][1]])}</ul>'
+        return f'<ul hx-swap-oob="{where}">{wall_rendering.row(self._shown[places[at][1]])}</ul>'
 
     def _is_shown(self, stream_id: uuid.UUID) -> bool:
         entry = self._shown.get(stream_id)
@@ -132,7 +132,7 @@ class WallTopic:
         return bisect_left(places, (entry.order, entry.id))
 
     def _render_numbers(self) -> str:
-        counts = [rendering.group_count(name, len(ids), MOST_ROWS) for name, ids in self._groups.items()]
+        counts = [wall_rendering.group_count(name, len(ids), MOST_ROWS) for name, ids in self._groups.items()]
         tally, others_away = self._wall.tally, self._wall.are_others_away
         shown = rendering.fragment("_tally", tally=tally, others_away=others_away, oob=True)
         return "".join(counts) + shown + rendering.nav_asks(tally["asks"], others_away=others_away)

@@ -6,7 +6,7 @@ import pytest
 
 from streamviz.core.policy_settings import ByHand
 from streamviz.core.verdicts import Decision
-from streamviz.live import rendering
+from streamviz.live import rendering, wall_rendering
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.simulator.scenarios import HOSTILE_TEXT
@@ -49,7 +49,7 @@ async def test_hostile_text_is_shown_and_does_nothing(text: str) -> None:
         page = await rendering.stream(view, running.now, Pace())
         head = "".join(rendering.header(view, running.now).values())
         entry = Row(running).look()
-        wall = await rendering.wall([rendering.Group("held", [entry], 1)], Pace(), is_filtered=True)
+        wall = await wall_rendering.wall([wall_rendering.Group("held", [entry], 1)], Pace(), is_filtered=True)
         elements = parse(page + head + wall).walk()
         (page + head + wall).encode()
         assert not {"script", "img", "iframe", "head", "body", "template", "style"} & {each.tag for each in elements}
@@ -63,7 +63,7 @@ async def test_hostile_text_is_shown_and_does_nothing(text: str) -> None:
 async def test_a_row_takes_no_more_than_its_end_of_a_long_output() -> None:
     running = await Running(session_label="y" * 100_000, requested_model="m" * 100_000).say("x" * 1_000_000)
     entry = Row(running).look()
-    assert len(rendering.row(entry)) < 6_000
+    assert len(wall_rendering.row(entry)) < 6_000
     assert len(entry.facts.text) < 2_000
 
 
