@@ -13,13 +13,14 @@ from django.utils.safestring import SafeString
 
 from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
+from streamviz.live.channel import Channel
 from streamviz.live.feed import Feed, feed, now_us
 from streamviz.live.fleet import Member
 from streamviz.live.messages import Found
 from streamviz.live.pace import Pace
 from streamviz.live.peer_counts import PeerCounts
 from streamviz.live.presentation.stream_views import load_recent
-from streamviz.live.subscriber import OVER, TRY_AGAIN, Message, Subscriber, head
+from streamviz.live.subscriber import TRY_AGAIN, Subscriber
 from streamviz.live.topics import Topic, count_asking
 from streamviz.live.wall import Wall
 from streamviz.live.wall_topic import WallTopic
@@ -32,75 +33,7 @@ LEAST_PAUSE_SECONDS = 0.02
 # The share of the event loop's time that painting may take: with much to paint ticks are rarer, up to the longest.
 SHARE_BESIDE_CLIENTS = 0.08
 SHARE_ALONE = 0.5
-# Browsers that are sent something before clients come first again.
-_AT_ONCE = 4
-_ALIVE_US = 5_000_000
-# A snapshot is dear, and a browser may ask for one as often as it likes.
-_SNAPSHOT_US = 500_000
 _LOOK_US = 5_000_000
-
-
-class Channel:
-    """A topic, the sockets that watch it, and the number of its last message."""
-
-    def __init__(self, topic: Topic) -> None:
-        self.topic = topic
-        self.subscribers: set[Subscriber] = set()
-        self.number = 0
-        self._told_at = now_us()
-
-    async def publish(self, changed: set[uuid.UUID], now: int, pace: Pace) -> None:
-        """Bring all subscribers up to date."""
-        async for update in self.topic.updates(changed, now, pace):
-            self.number += 1
-            message = Message(self.number, head(self.number, "delta", now) + update.html, is_text=update.is_text)
-            await self._offer(message, now, pace)
-            self._told_at = now
-        if now - self._told_at > _ALIVE_US:
-            self._told_at = now
-            self._tell("alive", now)
-        await self._show_again(now, pace)
-        # Whoever came while the last snapshot was made is shown it with the next tick.
-        if self.topic.is_over and not any(subscriber.wants_snapshot for subscriber in self.subscribers):
-            self._end(now)
-
-    async def _offer(self, message: Message, now: int, pace: Pace) -> None:
-        """To a few at a time: each is a message of many kB that its socket is given."""
-        subscribers = list(self.subscribers)
-        for first in range(0, len(subscribers), _AT_ONCE):
-            for subscriber in subscribers[first : first + _AT_ONCE]:
-                if subscriber.relays or not subscriber.wants_snapshot:
-                    subscriber.offer(message, now, is_text=message.is_text)
-            if first + _AT_ONCE < len(subscribers):
-                await pace.give_way()
-        await pace.rest()
-
-    async def _show_again(self, now: int, pace: Pace) -> None:
-        """Snapshots for those who asked for one, or had something left out and have caught up."""
-        wanting = [subscriber for subscriber in self.subscribers if self._is_shown_again(subscriber, now)]
-        if wanting:
-            html = await self.topic.snapshot(now, pace)
-            for subscriber in wanting:
-                subscriber.show(self.number, html, now)
-
-    def _is_shown_again(self, subscriber: Subscriber, now: int) -> bool:
-        if self.topic.is_over:
-            return subscriber.wants_snapshot or subscriber.dropped > 0
-        return subscriber.wants_snapshot and subscriber.has_room and now - subscriber.shown_at >= _SNAPSHOT_US
-
-    def _tell(self, kind: str, now: int) -> None:
-        for subscriber in self.subscribers:
-            subscriber.tell(self.number, kind, now)
-
-    def _end(self, now: int) -> None:
-        self._tell("end", now)
-        self.close(OVER)
-
-    def close(self, code: int) -> None:
-        """Send all subscribers away."""
-        for subscriber in self.subscribers:
-            subscriber.close(code)
-        self.subscribers.clear()
 
 
 class Peers(Protocol):

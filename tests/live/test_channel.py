@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from streamviz.live import publisher
+from streamviz.live import channel as channel_module
+from streamviz.live.channel import Channel
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
-from streamviz.live.publisher import Channel
 from streamviz.live.subscriber import WINDOW, Subscriber
 from streamviz.live.topics import Update
 
@@ -56,7 +56,7 @@ async def test_who_comes_while_the_last_snapshot_is_made_has_one_too() -> None:
 
 
 async def test_who_takes_nothing_is_not_shown_everything_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publisher, "_SNAPSHOT_US", 0)
+    monkeypatch.setattr(channel_module, "_SNAPSHOT_US", 0)
     topic, greedy = Finished("x" * WINDOW), Subscriber()
     topic.is_over = False
     topic.may_go_on.set()
