@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from django.utils.safestring import SafeString
 
-from streamviz.dashboard.charts import Bar, Brush, Chart, Mark
+from streamviz.dashboard.charts import Bar, Brush, Chart
+from streamviz.dashboard.time_axis import Mark
 
 _GROUND = '<line class="bars-ground" x1="0" x2="100%" y1="100%" y2="100%"/>'
 

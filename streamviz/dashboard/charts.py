@@ -5,27 +5,18 @@ A drawing is for those who see it and point at it; the same figures stand in a t
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
-from streamviz.dashboard.timespans import ORIGIN, Timespan
+from streamviz.dashboard.timespans import Timespan
 
 _BAR = 0.8  # of a step's width
 _LEAST = 2.0  # what is there is seen
-_MARKS = 6.5
-_INTERVALS = [
-    *(timedelta(seconds=n) for n in (1, 5, 10, 30)),
-    *(timedelta(minutes=n) for n in (1, 2, 5, 10, 15, 30)),
-    *(timedelta(hours=n) for n in (1, 2, 4, 6, 12)),
-    *(timedelta(days=n) for n in (1, 2, 7, 14, 28, 91, 182, 364, 1820)),
-]
-_LAST_MARK = 88.0
 _SHADES = 5
 # One in so many of the steps, and one at least, may stand so many times as high as the next: it is cut off then.
 _OUTLIERS, _FAR = 20, 4
 _LEAST_REST = 4
 _ROOM = 1.25  # above the rest
-_SHOWN = {"second": "%H:%M:%S", "time": "%H:%M", "day": "%d %b", "month": "%b %Y"}
 
 
 class Segment(NamedTuple):
@@ -47,17 +38,6 @@ class Bar(NamedTuple):
     segments: list[Segment]
     over: str
     at: datetime
-
-
-class Mark(NamedTuple):
-    """A moment. `words` are what is said of it; on the axis that is the moment itself, which `shows` lets a script say
-    in another time zone."""
-
-    x: str
-    at: datetime
-    words: str
-    href: str = ""
-    shows: str = ""
 
 
 class Brush(NamedTuple):
@@ -245,27 +225,3 @@ def _spread(column: Spread, full: float) -> list[Segment]:
         Segment("spread", percent(high), percent(max(_LEAST, middle - high))),
         Segment("median", percent(middle), percent(_LEAST)),
     ]
-
-
-def axis(span: Timespan) -> list[Mark]:
-    """A few times along the axis, round ones."""
-    shows = "second" if span.step < timedelta(minutes=1) else "time"
-    if span.until - span.since > timedelta(hours=50):
-        shows = "day" if span.until - span.since < timedelta(days=360) else "month"
-    every = _round_interval(span)
-    first = span.since + (ORIGIN - span.since) % every
-    moments = [first + n * every for n in range(math.ceil((span.until - first) / every))]
-    return [Mark(place(at, span), at, at.strftime(_SHOWN[shows]), shows=shows) for at in moments if _has_room(at, span)]
-
-
-def _round_interval(span: Timespan) -> timedelta:
-    return next((each for each in _INTERVALS if (span.until - span.since) / each <= _MARKS), _INTERVALS[-1])
-
-
-def _has_room(at: datetime, span: Timespan) -> bool:
-    return (at - span.since) / (span.until - span.since) * 100 <= _LAST_MARK
-
-
-def place(at: datetime, span: Timespan) -> str:
-    """Where a moment is on the axis."""
-    return percent((at - span.since) / (span.until - span.since) * 100)

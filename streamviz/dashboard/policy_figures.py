@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from streamviz.dashboard import charts
 from streamviz.dashboard.links import sessions_url, term
+from streamviz.dashboard.time_axis import Mark, place
 from streamviz.dashboard.timespans import Timespan, between
 from streamviz.live.presentation.text import about, count, exact, plural
 from streamviz.records.models import PolicyVersion
@@ -43,7 +44,7 @@ class Change(NamedTuple):
     """A change of a policy."""
 
     version: PolicyVersion
-    mark: charts.Mark
+    mark: Mark
 
 
 def policy_charts(span: Timespan) -> dict[str, charts.Chart]:
@@ -151,6 +152,6 @@ def policy_changes(span: Timespan) -> list[Change]:
     return [Change(version, _mark(version, span)) for version in versions]
 
 
-def _mark(version: PolicyVersion, span: Timespan) -> charts.Mark:
+def _mark(version: PolicyVersion, span: Timespan) -> Mark:
     words, at = f"{version} ({version.mode}) {version.reason}", version.changed_at
-    return charts.Mark(charts.place(at, span), at, words, reverse("policy", args=[version.policy.name]))
+    return Mark(place(at, span), at, words, reverse("policy", args=[version.policy.name]))

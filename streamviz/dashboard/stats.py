@@ -11,6 +11,7 @@ from streamviz.dashboard.comparing import Compared, Figure, headline, other_tota
 from streamviz.dashboard.histogram import failed_of, outcome_values, outcome_words
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.policy_figures import Change, PolicyRow, policy_changes, policy_rows
+from streamviz.dashboard.time_axis import Mark
 from streamviz.dashboard.timespans import Timespan, between
 from streamviz.live.presentation.text import about, count, estimates, exact, money, one_line, plural
 from streamviz.records.queries.filters import Filters
@@ -91,7 +92,7 @@ class Stats(NamedTuple):
         return estimates({"times": self.one_in, "verdicts": verdicts, "holds": holds, **others})
 
     @property
-    def marks(self) -> list[charts.Mark]:
+    def marks(self) -> list[Mark]:
         """The changes of policy, for the drawings."""
         return [change.mark for change in self.changes]
 

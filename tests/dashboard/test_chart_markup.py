@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 
 from streamviz.dashboard.chart_markup import bars, small_bars
-from streamviz.dashboard.charts import Chart, Column, Mark, stacked
+from streamviz.dashboard.charts import Chart, Column, stacked
+from streamviz.dashboard.time_axis import Mark
 from tests.live.support import parse
 
 NOON = datetime(2026, 9, 21, 12, tzinfo=UTC)

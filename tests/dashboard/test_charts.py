@@ -6,7 +6,6 @@ import pytest
 
 from streamviz.dashboard import charts
 from streamviz.dashboard.charts import Column, Range, Ranges, Segment, Spread
-from streamviz.dashboard.timespans import chosen
 
 NOW = datetime(2026, 9, 21, 12, 34, 56, tzinfo=UTC)
 
@@ -71,24 +70,3 @@ def test_one_that_stands_far_above_the_others_does_not_flatten_them() -> None:
 @pytest.mark.parametrize("values", [[10, 20, 4_000], [1, 10, 100, 1_000, 3_000], [0, 0, 0, 0, 7], [5] * 9])
 def test_what_is_merely_uneven_is_drawn_as_it_is(values: list[int]) -> None:
     assert charts.height(values) == max(values)
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("1h", ["11:10", "11:20", "11:30", "11:40", "11:50", "12:00"]),
-        ("24h", ["12:00", "16:00", "20:00", "00:00", "04:00", "08:00"]),
-    ],
-)
-def test_the_axis_has_round_times(name: str, shown: list[str]) -> None:
-    at = datetime(2026, 7, 1, 12, 7, tzinfo=UTC)
-    assert [mark.words for mark in charts.axis(chosen({"range": name}, at, None))] == shown
-
-
-def test_the_axis_has_a_few_times() -> None:
-    for name in ("1h", "24h", "7d", "30d"):
-        span = chosen({"range": name}, NOW, None)
-        marks = charts.axis(span)
-        assert 3 <= len(marks) <= 7
-        assert charts.place(span.since, span) == "0.00%"
-        assert charts.place(span.until, span) == "100.00%"

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from streamviz.core.verdicts import Mode
-from streamviz.dashboard import charts, policy_facts, roles, timespans
+from streamviz.dashboard import policy_facts, roles, timespans
 from streamviz.dashboard.forms import BacktestForm, PolicyForm, PolicyModeForm, TryOutForm, WhyForm
 from streamviz.dashboard.pages import needs, render_page, signed_in_user
 from streamviz.dashboard.policy_figures import hold_times, policy_charts
@@ -18,6 +18,7 @@ from streamviz.dashboard.policy_list import SMALLEST_FIRST, SORTED, policy_list
 from streamviz.dashboard.policy_verdicts import verdict_rows
 from streamviz.dashboard.rule_words import KINDS, rule_of
 from streamviz.dashboard.sorting import Sorting
+from streamviz.dashboard.time_axis import axis
 from streamviz.live.presentation.text import estimates
 from streamviz.live.publisher import publisher
 from streamviz.policies.registry import REGISTRY, kinds, words_for
@@ -113,7 +114,7 @@ def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str,
         "spans": [(name, timespans.RANGES[name][0]) for name in policy_facts.SPANS],
         "chart": policy_charts(span).get(found.name),
         "hold_times": held,
-        "axis": charts.axis(span),
+        "axis": axis(span),
         "changes": [each.mark for each in policy_changes_in(span) if each.version.policy_id == found.pk],
         "done": done,
         "estimates": estimates({"verdicts": done.one_in, "holds": held.whole.one_in if held.whole else 1}),

@@ -17,6 +17,7 @@ from streamviz.dashboard.links import page_url, sessions_between, sessions_url
 from streamviz.dashboard.pages import needs
 from streamviz.dashboard.replica_reads import from_replica
 from streamviz.dashboard.sorting import Sorting, place_in
+from streamviz.dashboard.time_axis import axis
 from streamviz.dashboard.timespans import Timespan
 from streamviz.live.filters import Filter, parse_filter, unknown_fields
 from streamviz.records.queries.filters import Filters
@@ -99,7 +100,7 @@ def choices(written: Filter, span: Timespan, page: str = "sessions", sort: str =
         "shown_page": page,
         "filter": written,
         "span": span,
-        "axis": charts.axis(span),
+        "axis": axis(span),
         "brush": charts.Brush(span, sessions_between(written.text)),
         "nothing": charts.Chart([], ""),
         "chips": [(term, url(span.query, written.without(term).text)) for term in written.terms],

@@ -17,6 +17,7 @@ from streamviz.dashboard.replica_reads import from_replica
 from streamviz.dashboard.stats import GROUPINGS, TOOL, stats_of
 from streamviz.dashboard.stats_csv import TABLES, as_csv
 from streamviz.dashboard.stats_sorting import Order, sorted_rules, sorted_stats
+from streamviz.dashboard.time_axis import axis
 from streamviz.records.queries import names
 from streamviz.records.queries.lint import broken_rules
 from streamviz.records.queries.rows import SearchTooBroad, limited
@@ -62,7 +63,7 @@ def stats(request: HttpRequest) -> HttpResponse:
             for name, (w, _) in COMPARED.items()
         ],
         "csv": {table: _url(kept, csv=table) for table in TABLES},
-        "axis": charts.axis(span),
+        "axis": axis(span),
         "brush": charts.Brush(span, sessions_between(term("model", compared.model) if compared.model else "")),
     }
     try:

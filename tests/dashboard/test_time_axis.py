@@ -1,0 +1,31 @@
+"""The axis of drawings: it has round times, a few of them."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from streamviz.dashboard.time_axis import axis, place
+from streamviz.dashboard.timespans import chosen
+
+NOW = datetime(2026, 9, 21, 12, 34, 56, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("1h", ["11:10", "11:20", "11:30", "11:40", "11:50", "12:00"]),
+        ("24h", ["12:00", "16:00", "20:00", "00:00", "04:00", "08:00"]),
+    ],
+)
+def test_the_axis_has_round_times(name: str, shown: list[str]) -> None:
+    at = datetime(2026, 7, 1, 12, 7, tzinfo=UTC)
+    assert [mark.words for mark in axis(chosen({"range": name}, at, None))] == shown
+
+
+def test_the_axis_has_a_few_times() -> None:
+    for name in ("1h", "24h", "7d", "30d"):
+        span = chosen({"range": name}, NOW, None)
+        marks = axis(span)
+        assert 3 <= len(marks) <= 7
+        assert place(span.since, span) == "0.00%"
+        assert place(span.until, span) == "100.00%"
