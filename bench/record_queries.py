@@ -117,7 +117,7 @@ def _queries() -> dict[str, Callable[[], Any]]:
     from django.db.models import Max
 
     from bench.record_pages import stream_of
-    from streamviz.dashboard import queries
+    from streamviz.dashboard import chunk_queries, queries
     from streamviz.live.presentation.stream_views import view_of_record
     from streamviz.records.models import Session, Stream
     from streamviz.records.queries.filters import Filters
@@ -159,7 +159,7 @@ def _queries() -> dict[str, Callable[[], Any]]:
         "search: nothing": lambda: session_page(Filters(text="nowhere to be found"), None, 50),
         "streams, the newest": lambda: stream_page(Filters(), None, 100),
         f"a stream of {long.chunk_count} chunks": lambda: view_of_record(load(long.pk)),
-        "200 of its chunks": lambda: queries.chunk_page(long, long.chunk_count // 2),
+        "200 of its chunks": lambda: chunk_queries.chunk_page(long, long.chunk_count // 2),
         "statistics: 24 h by hour": lambda: by_time(Filters(since=day), timedelta(hours=1)),
         "statistics: a week by 6 h and model": lambda: by_time(Filters(since=week), timedelta(hours=6), Grouping.MODEL),
         "statistics: a month by day": lambda: by_time(Filters(since=month), timedelta(days=1)),

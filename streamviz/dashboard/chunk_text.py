@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from streamviz.dashboard.queries import ChunkRow
+from streamviz.dashboard.chunk_queries import ChunkRow
 from streamviz.live.presentation.cutting import PAGE_BYTES, Cut, cut, share
 from streamviz.records.models import Block
 

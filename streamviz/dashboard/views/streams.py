@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from msgspec import structs
 
 from streamviz.core.verdicts import Decision
-from streamviz.dashboard import chunk_text, queries, roles, tryout
+from streamviz.dashboard import chunk_queries, chunk_text, roles, tryout
 from streamviz.dashboard.pages import NotFoundHere, needs, render_page
 from streamviz.dashboard.playback import Asked, Playback, is_played, playback_of, takes_long
 from streamviz.dashboard.runs import calls_of
@@ -137,11 +137,11 @@ async def chunks(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     found = await find_stream(stream_id)
     record = await Stream.objects.filter(pk=stream_id).afirst()
     try:
-        rows = await sync_to_async(queries.chunk_page)(record, _number(request) or 0) if record else []
+        rows = await sync_to_async(chunk_queries.chunk_page)(record, _number(request) or 0) if record else []
     except ChunksAway as error:
         found = replace(found, chunks_away=str(error))
         return await render_page(request, "dashboard/chunks.html", found.context("chunks"), status=503)
-    more = rows[-1].seq + 1 if len(rows) == queries.CHUNKS_A_PAGE else None
+    more = rows[-1].seq + 1 if len(rows) == chunk_queries.CHUNKS_A_PAGE else None
     is_part = getattr(request, "htmx", False)
     template = "dashboard/_chunk_rows.html" if is_part else "dashboard/chunks.html"
     context = found.context("chunks") | {"rows": chunk_text.shown(rows), "more": more}
@@ -170,7 +170,7 @@ async def block_text(request: HttpRequest, stream_id: uuid.UUID, ordinal: int) -
 async def chunk(request: HttpRequest, stream_id: uuid.UUID, seq: int) -> HttpResponse:
     """A chunk's bytes as upstream sent them, as a file."""
     record = await aget_object_or_404(Stream, pk=stream_id)
-    rows = await sync_to_async(queries.chunk_page)(record, seq, 1)
+    rows = await sync_to_async(chunk_queries.chunk_page)(record, seq, 1)
     if not rows:
         raise Http404("No such chunk.")
     return _file(rows[0].raw, f"{stream_id}-chunk-{seq}.txt", "application/octet-stream")

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from streamviz.core.lint import RULES, Note
 from streamviz.core.tapes import Fate, Row
 from streamviz.core.timeline import Piece
-from streamviz.dashboard import queries, roles
+from streamviz.dashboard import chunk_queries, roles
 from streamviz.dashboard.chunk_text import decoded
 from streamviz.dashboard.pages import needs, render_page
 from streamviz.dashboard.playback import Playback, compared, number_in, playback_of
@@ -123,8 +123,8 @@ async def tape_row(request: HttpRequest, stream_id: uuid.UUID, number: int) -> H
 
 def _bytes_of(stream_id: uuid.UUID, row: Row) -> tuple[list[Cut], list[Cut]]:
     seqs, frames = row.seqs[:_RAW_CHUNKS], row.frames[:_RAW_CHUNKS]
-    up = queries.chunk_bytes(stream_id, seqs)
-    down = queries.frame_bytes(stream_id, frames) if row.waited is None else []
+    up = chunk_queries.chunk_bytes(stream_id, seqs)
+    down = chunk_queries.frame_bytes(stream_id, frames) if row.waited is None else []
     return [_shown(raw) for raw in up], [_shown(raw) for raw in down]
 
 

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from streamviz.dashboard import policy_facts, queries
+from streamviz.dashboard import chunk_queries, policy_facts, queries
 from streamviz.records.models import Policy, Session, Stream
 from streamviz.records.queries import members, names, pages, policy_samples, search, streams
 from streamviz.records.queries.filters import Filters
@@ -52,7 +52,7 @@ QUERIES: dict[str, Callable[[Stream], object]] = {
     "streams": lambda _: stream_page(Filters(), PLACE, 50),
     "a session's streams": lambda stream: queries.streams_of(stream.session, None),
     "a stream": lambda stream: streams.entries_of(streams.load(stream.pk)),
-    "its chunks": lambda stream: queries.chunk_page(stream, 0),
+    "its chunks": lambda stream: chunk_queries.chunk_page(stream, 0),
     "statistics": lambda _: by_time(Filters(since=day(30)), timedelta(days=1)),
     "statistics by session": lambda _: by_time(Filters(since=day(30)), timedelta(days=1), Grouping.SESSION),
     "statistics by key": lambda _: by_time(Filters(since=day(30)), timedelta(days=1), Grouping.KEY),
