@@ -7,7 +7,8 @@ from django.http import QueryDict
 
 from streamviz.dashboard.policy_figures import PolicyRow
 from streamviz.dashboard.sorting import Sorting
-from streamviz.dashboard.stats import GroupRow, Row, Stats
+from streamviz.dashboard.stats import GroupRow, Stats
+from streamviz.dashboard.stats_drawings import Row
 from streamviz.records.queries.latencies import ToolFigures
 from streamviz.records.queries.lint import Broken
 
