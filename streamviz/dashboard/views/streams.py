@@ -4,37 +4,31 @@ import asyncio
 import contextlib
 import json
 import uuid
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import aget_object_or_404, redirect, render
+from django.shortcuts import aget_object_or_404, redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 from msgspec import structs
 
-from streamviz.core.verdicts import Decision
 from streamviz.dashboard import chunk_queries, chunk_text, roles, tryout
-from streamviz.dashboard.pages import NotFoundHere, needs, render_page
+from streamviz.dashboard.finding import Found, find_stream
+from streamviz.dashboard.pages import needs, render_page
 from streamviz.dashboard.playback import Asked, Playback, is_played, playback_of, takes_long
 from streamviz.dashboard.runs import calls_of
-from streamviz.live import actions, messages, rendering
-from streamviz.live.feed import feed, now_us
+from streamviz.live import rendering
+from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
-from streamviz.live.presentation import marks
 from streamviz.live.presentation.asked import asked_of, headers_of
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut
 from streamviz.live.presentation.moment import moment_of
-from streamviz.live.presentation.stream_views import view_of_record, view_of_running, whole_view_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.windows import window_of
-from streamviz.live.publisher import publisher
 from streamviz.records.archive.bucket import ChunksAway
 from streamviz.records.models import Stream
-from streamviz.records.queries import streams
 
 # To indent more would take too long, and would not be shown.
 _MOST_INDENTED = 1_000_000
@@ -95,7 +89,7 @@ async def _request_of(stream_id: uuid.UUID) -> bytes:
     return bytes(found or b"")
 
 
-async def _with_client(found: "Found") -> "Found":
+async def _with_client(found: Found) -> Found:
     """With what the client had instead, and why the answer ended for it, where a policy may have changed that. Of a
     long stream its tapes tell: to read them here would take too long."""
     view = found.view
@@ -207,113 +201,6 @@ async def replay_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpRespo
     is_refused = isinstance(replayed, str)
     context = found.context("replay") | ({"problem": replayed} if is_refused else {"replayed": replayed})
     return await render_page(request, "dashboard/replay.html", context)
-
-
-@needs(roles.DECIDE)
-@require_POST
-async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """Allow or deny a held block by hand. The answer says who did, for the place of the buttons; what came of it is on
-    the page as a verdict. 409 where it is too late."""
-    ordinal, decision = request.POST.get("ordinal", ""), request.POST.get("decision", "")
-    if not (ordinal.isdecimal() and len(ordinal) < 7 and decision in actions.DECISIONS):
-        return _said(400, "Name a block, and allow or deny.")
-    by, for_session = await _user_name(request), request.POST.get("scope") == "session"
-    told = stream_id, int(ordinal), Decision(decision), by
-    is_decided: bool | None = actions.decide(feed, *told, for_session=for_session)
-    if not is_decided and publisher.workers is not None and stream_id not in feed.running:
-        is_decided = await publisher.workers.decide(*told, for_session=for_session)
-    if not is_decided:
-        return _answer(is_decided, "Already decided.")
-    said = {"by": by, "mark": marks.DECISIONS[Decision(decision)], "at": timezone.now()}
-    return render(request, "dashboard/_decided.html", said)
-
-
-@needs(roles.CANCEL)
-@require_POST
-async def cancel(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
-    """Stop a stream: upstream is closed, and the client told in its own format. 409 where it is over."""
-    by = await _user_name(request)
-    is_cancelled: bool | None = actions.cancel(feed, stream_id, by)
-    if not is_cancelled and publisher.workers is not None and stream_id not in feed.running:
-        is_cancelled = await publisher.workers.cancel(stream_id, by)
-    return _answer(is_cancelled, "This stream has already ended.")
-
-
-def _answer(is_done: bool | None, too_late: str) -> HttpResponse:
-    """`is_done` is None where the worker that runs the stream did not answer, if there is still one."""
-    if is_done is None:
-        return _said(504, "No server answered. The stream may have ended; this page shows the outcome.")
-    return HttpResponse(status=204) if is_done else _said(409, too_late)
-
-
-async def _user_name(request: HttpRequest) -> str:
-    return (await request.auser()).get_username()
-
-
-def _said(status: int, text: str) -> HttpResponse:
-    return HttpResponse(text, status=status, content_type="text/plain")
-
-
-@dataclass(frozen=True)
-class Found:
-    """A stream and where it was found; `chunks_away` is why the archive cannot give its chunks now, as a clause."""
-
-    view: StreamView
-    request: bytes
-    is_watchable: bool
-    chunks_away: str = ""
-
-    @classmethod
-    def over(cls, view: StreamView) -> "Found":
-        """One that is over, without its request."""
-        return cls(view, b"", is_watchable=False)
-
-    def context(self, tab: str) -> dict[str, Any]:
-        """What the head of each of its pages needs."""
-        now = now_us()
-        return {
-            "page": "live" if self.view.is_running else "sessions",
-            "tab": tab,
-            "stream": self.view,
-            "is_watchable": self.is_watchable,
-            "chunks_away": self.chunks_away,
-            **rendering.header(self.view, now),
-        }
-
-
-async def find_stream(stream_id: uuid.UUID, *, has_times: bool = False) -> Found:
-    """In memory, in the record, or else in another worker's memory; of the record without the times of its chunks and
-    frames where nobody asks for them. Raises Http404, NotFoundHere where others could not be asked."""
-    if running := feed.get(stream_id):
-        view = whole_view_of(running, view_of_running(running))
-        return Found(view, running.request, view.is_running)
-    if recorded := await sync_to_async(_recorded)(stream_id, has_times):
-        # One that has no end in the record runs in another worker: its socket shows the rest.
-        return replace(recorded, is_watchable=recorded.view.is_running and publisher.workers is not None)
-    if elsewhere := await _elsewhere(stream_id):
-        return Found(elsewhere.view, elsewhere.request, elsewhere.view.is_running)
-    # It may have been stored, and forgotten where it ran, while that was asked.
-    if recorded := await sync_to_async(_recorded)(stream_id, has_times):
-        return recorded
-    if publisher.workers is not None and publisher.workers.is_away:
-        raise NotFoundHere
-    raise Http404("No such stream.")
-
-
-def _recorded(stream_id: uuid.UUID, has_times: bool) -> Found | None:
-    with contextlib.suppress(Stream.DoesNotExist):
-        record = streams.load(stream_id)
-        try:
-            view, away = view_of_record(record, has_times=has_times), ""
-        except ChunksAway as error:
-            view, away = view_of_record(record, has_times=False), str(error)
-        return Found(view, bytes(record.request), is_watchable=False, chunks_away=away)
-    return None
-
-
-async def _elsewhere(stream_id: uuid.UUID) -> messages.Found | None:
-    """From the worker that runs it: the writer may be behind, or stopped."""
-    return None if publisher.workers is None else await publisher.workers.look_for(stream_id)
 
 
 def readable(body: bytes) -> str:

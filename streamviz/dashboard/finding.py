@@ -1,0 +1,81 @@
+"""Where a stream is that a page is asked for: in memory while it runs, in the record, or at another worker."""
+
+import contextlib
+import uuid
+from dataclasses import dataclass, replace
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.http import Http404
+
+from streamviz.dashboard.pages import NotFoundHere
+from streamviz.live import messages, rendering
+from streamviz.live.feed import feed, now_us
+from streamviz.live.presentation.stream_views import view_of_record, view_of_running, whole_view_of
+from streamviz.live.presentation.views import StreamView
+from streamviz.live.publisher import publisher
+from streamviz.records.archive.bucket import ChunksAway
+from streamviz.records.models import Stream
+from streamviz.records.queries import streams
+
+
+@dataclass(frozen=True)
+class Found:
+    """A stream and where it was found; `chunks_away` is why the archive cannot give its chunks now, as a clause."""
+
+    view: StreamView
+    request: bytes
+    is_watchable: bool
+    chunks_away: str = ""
+
+    @classmethod
+    def over(cls, view: StreamView) -> "Found":
+        """One that is over, without its request."""
+        return cls(view, b"", is_watchable=False)
+
+    def context(self, tab: str) -> dict[str, Any]:
+        """What the head of each of its pages needs."""
+        now = now_us()
+        return {
+            "page": "live" if self.view.is_running else "sessions",
+            "tab": tab,
+            "stream": self.view,
+            "is_watchable": self.is_watchable,
+            "chunks_away": self.chunks_away,
+            **rendering.header(self.view, now),
+        }
+
+
+async def find_stream(stream_id: uuid.UUID, *, has_times: bool = False) -> Found:
+    """In memory, in the record, or else in another worker's memory; of the record without the times of its chunks and
+    frames where nobody asks for them. Raises Http404, NotFoundHere where others could not be asked."""
+    if running := feed.get(stream_id):
+        view = whole_view_of(running, view_of_running(running))
+        return Found(view, running.request, view.is_running)
+    if recorded := await sync_to_async(_recorded)(stream_id, has_times):
+        # One that has no end in the record runs in another worker: its socket shows the rest.
+        return replace(recorded, is_watchable=recorded.view.is_running and publisher.workers is not None)
+    if elsewhere := await _elsewhere(stream_id):
+        return Found(elsewhere.view, elsewhere.request, elsewhere.view.is_running)
+    # It may have been stored, and forgotten where it ran, while that was asked.
+    if recorded := await sync_to_async(_recorded)(stream_id, has_times):
+        return recorded
+    if publisher.workers is not None and publisher.workers.is_away:
+        raise NotFoundHere
+    raise Http404("No such stream.")
+
+
+def _recorded(stream_id: uuid.UUID, has_times: bool) -> Found | None:
+    with contextlib.suppress(Stream.DoesNotExist):
+        record = streams.load(stream_id)
+        try:
+            view, away = view_of_record(record, has_times=has_times), ""
+        except ChunksAway as error:
+            view, away = view_of_record(record, has_times=False), str(error)
+        return Found(view, bytes(record.request), is_watchable=False, chunks_away=away)
+    return None
+
+
+async def _elsewhere(stream_id: uuid.UUID) -> messages.Found | None:
+    """From the worker that runs it: the writer may be behind, or stopped."""
+    return None if publisher.workers is None else await publisher.workers.look_for(stream_id)

@@ -1,0 +1,61 @@
+"""What people do to a stream that runs: they decide about a block that is held, or stop all of it."""
+
+import uuid
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from streamviz.core.verdicts import Decision
+from streamviz.dashboard import roles
+from streamviz.dashboard.pages import needs
+from streamviz.live import actions
+from streamviz.live.feed import feed
+from streamviz.live.presentation import marks
+from streamviz.live.publisher import publisher
+
+
+@needs(roles.DECIDE)
+@require_POST
+async def decide(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """Allow or deny a held block by hand. The answer says who did, for the place of the buttons; what came of it is on
+    the page as a verdict. 409 where it is too late."""
+    ordinal, decision = request.POST.get("ordinal", ""), request.POST.get("decision", "")
+    if not (ordinal.isdecimal() and len(ordinal) < 7 and decision in actions.DECISIONS):
+        return _said(400, "Name a block, and allow or deny.")
+    by, for_session = await _user_name(request), request.POST.get("scope") == "session"
+    told = stream_id, int(ordinal), Decision(decision), by
+    is_decided: bool | None = actions.decide(feed, *told, for_session=for_session)
+    if not is_decided and publisher.workers is not None and stream_id not in feed.running:
+        is_decided = await publisher.workers.decide(*told, for_session=for_session)
+    if not is_decided:
+        return _answer(is_decided, "Already decided.")
+    said = {"by": by, "mark": marks.DECISIONS[Decision(decision)], "at": timezone.now()}
+    return render(request, "dashboard/_decided.html", said)
+
+
+@needs(roles.CANCEL)
+@require_POST
+async def cancel(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
+    """Stop a stream: upstream is closed, and the client told in its own format. 409 where it is over."""
+    by = await _user_name(request)
+    is_cancelled: bool | None = actions.cancel(feed, stream_id, by)
+    if not is_cancelled and publisher.workers is not None and stream_id not in feed.running:
+        is_cancelled = await publisher.workers.cancel(stream_id, by)
+    return _answer(is_cancelled, "This stream has already ended.")
+
+
+def _answer(is_done: bool | None, too_late: str) -> HttpResponse:
+    """`is_done` is None where the worker that runs the stream did not answer, if there is still one."""
+    if is_done is None:
+        return _said(504, "No server answered. The stream may have ended; this page shows the outcome.")
+    return HttpResponse(status=204) if is_done else _said(409, too_late)
+
+
+async def _user_name(request: HttpRequest) -> str:
+    return (await request.auser()).get_username()
+
+
+def _said(status: int, text: str) -> HttpResponse:
+    return HttpResponse(text, status=status, content_type="text/plain")
