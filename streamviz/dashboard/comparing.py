@@ -7,8 +7,9 @@ from typing import NamedTuple
 from streamviz.dashboard.histogram import failed_of
 from streamviz.dashboard.timespans import Timespan
 from streamviz.live.presentation.text import UNKNOWN, count, exact, money, one_line
+from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.filters import Filters
-from streamviz.records.queries.statistics import Bucket, by_time
+from streamviz.records.queries.statistics import by_time
 
 # With what a stretch of time is compared, and how far back that lies; its own length where that is None.
 COMPARED: dict[str, tuple[str, timedelta | None]] = {

@@ -6,9 +6,10 @@ from streamviz.dashboard import charts
 from streamviz.dashboard.links import sessions_url
 from streamviz.dashboard.timespans import Timespan, between
 from streamviz.live.presentation.text import count, plural
+from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.rows import limited
-from streamviz.records.queries.statistics import Bucket, by_time
+from streamviz.records.queries.statistics import by_time
 
 
 class Histogram(NamedTuple):

@@ -15,13 +15,14 @@ from streamviz.dashboard.stats_drawings import Drawn, Row, drawings_of, drawn_la
 from streamviz.dashboard.time_axis import Mark
 from streamviz.dashboard.timespans import Timespan, between
 from streamviz.live.presentation.text import estimates, one_line
+from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.grouping import Grouping
 from streamviz.records.queries.largest import LARGEST, Largest, largest
 from streamviz.records.queries.latencies import ToolFigures, tools
 from streamviz.records.queries.names import session_titles
 from streamviz.records.queries.sources import one_in_costly
-from streamviz.records.queries.statistics import Bucket, Statistics, by_group, by_time
+from streamviz.records.queries.statistics import Statistics, by_group, by_time
 
 GROUPINGS = {
     "model": Grouping.MODEL,

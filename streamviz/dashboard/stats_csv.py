@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 
 from streamviz.dashboard.stats import Stats
+from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.lint import Broken
-from streamviz.records.queries.statistics import Bucket
 
 # What a spreadsheet would take for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

@@ -10,10 +10,11 @@ from streamviz.dashboard.histogram import outcome_values, outcome_words
 from streamviz.dashboard.links import sessions_url
 from streamviz.dashboard.timespans import Timespan, between
 from streamviz.live.presentation.text import about, count, exact, money, plural
+from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.latencies import BANDS, latencies
 from streamviz.records.queries.stalls import Stalls, stalls_by_time
-from streamviz.records.queries.statistics import Bucket, Statistics
+from streamviz.records.queries.statistics import Statistics
 
 
 class Drawn(NamedTuple):

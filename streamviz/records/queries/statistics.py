@@ -1,13 +1,13 @@
 """Statistics of streams by time and by what they have in common, and of policies by time."""
 
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from streamviz.records.models import Outcome
+from streamviz.records.queries.buckets import NO_TIMES, Bucket, Counts, bucket_of, buckets_of, flat, sums
 from streamviz.records.queries.filters import Conditions, Filters, Values, conditions
 from streamviz.records.queries.grouping import COLUMNS, PLANNED, Grouping, source_of, streams_in
 from streamviz.records.queries.pages import wanted_streams
@@ -35,38 +35,6 @@ _BY_OUTCOME = ", ".join(
     f"coalesce(sum(streams) FILTER (WHERE outcome = '{outcome}'), 0)::bigint"
     for outcome in ("", *(each.value for each in _OUTCOMES))
 )
-
-
-class Bucket(NamedTuple):
-    """The streams of a group that were requested in a stretch of time. Times are µs, `cost` is in US dollars; None is
-    unknown. `running` and `failed` (upstream's errors) are among `streams`, and so are the others. `reported` and
-    `priced` are those whose tokens and whose cost are known, `estimated` those whose tokens are estimates.
-    `cached_tokens` are those of the input that were read from a cache. ITL is of each stream's median."""
-
-    at: datetime
-    group: str
-    streams: int
-    running: int
-    completed: int
-    halted: int
-    failed: int
-    left: int
-    interrupted: int
-    input_tokens: int | None
-    output_tokens: int | None
-    cost: float | None
-    reported: int
-    priced: int
-    cached_tokens: int | None
-    estimated: int
-    ttft_upstream_p50: float | None
-    ttft_upstream_p95: float | None
-    ttft_client_p50: float | None
-    ttft_client_p95: float | None
-    itl_p50: float | None
-    itl_p95: float | None
-    tpot_p50: float | None
-    tpot_p95: float | None
 
 
 class Statistics(NamedTuple):
@@ -128,16 +96,13 @@ FROM (
 ) AS each
 GROUP BY GROUPING SETS ({together})
 """
-_NO_TIMES = (None,) * 8
 _TOGETHER = (None, None)
-_MICROSECOND = timedelta(microseconds=1)
 # So many of a sample tell how many there are in all, give or take a seventh.
 ENOUGH = 200
 # Fewer of a sample say nothing.
 LEAST = 20
 # What would take so many seconds, as a sample tells, is not tried; where it tells little, it is given as many.
 TOO_LONG = 0.5
-_Counts = list[tuple[Any, ...]]
 
 
 def by_time(
@@ -167,9 +132,9 @@ def by_time(
         )
         timed = one_in(_number(counts))
         times = _times(wanted, parts, values, timed) if has_times else {}
-    buckets = _buckets(counts, times)
+    buckets = buckets_of(counts, times)
     is_one = bool(buckets) and grouping is Grouping.NOTHING
-    total = _bucket((buckets[0].at, "", *_sums(counts)), times.get(_TOGETHER, _NO_TIMES)) if is_one else None
+    total = bucket_of((buckets[0].at, "", *sums(counts)), times.get(_TOGETHER, NO_TIMES)) if is_one else None
     return Statistics(buckets, total, timed, counted)
 
 
@@ -193,24 +158,14 @@ def by_group(filters: Filters, since: datetime, until: datetime, step: timedelta
         in_one = {**wanted.values, "step": until - since, "origin": since}
         timed = one_in(_number(counts))
         times = _times(wanted, parts, in_one, timed)
-    of_groups: dict[Any, _Counts] = defaultdict(list)
+    of_groups: dict[Any, Counts] = defaultdict(list)
     for row in counts:
         of_groups[row[1]].append(row)
-    whole = [(since, name, *_sums(own)) for name, own in of_groups.items()]
-    return Grouped(_buckets(whole, times), _buckets(counts, {}), timed)
+    whole = [(since, name, *sums(own)) for name, own in of_groups.items()]
+    return Grouped(buckets_of(whole, times), buckets_of(counts, {}), timed)
 
 
-def _buckets(counts: _Counts, times: Mapping[tuple[Any, Any], tuple[float | None, ...]]) -> list[Bucket]:
-    return [_bucket(row, times.get(row[:2], _NO_TIMES)) for row in counts]
-
-
-def _bucket(counted: tuple[Any, ...], times: tuple[float | None, ...]) -> Bucket:
-    """Costs are added up as decimals, of which nothing is lost, and shown as floats."""
-    bucket = Bucket(*counted, *times)
-    return bucket._replace(group=str(bucket.group), cost=None if bucket.cost is None else float(bucket.cost))
-
-
-def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: Values) -> tuple[_Counts, int]:
+def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: Values) -> tuple[Counts, int]:
     """Counts from one stream in so many, where there are very many to look at: of what is common, and of what is rarer
     where counting it all would take too long."""
     few_of = one_in_costly if wanted.is_costly else one_in
@@ -232,11 +187,11 @@ def _about(filters: Filters, wanted: Conditions, parts: dict[str, str], values: 
     return found, few
 
 
-def _number(counts: _Counts) -> int:
+def _number(counts: Counts) -> int:
     return sum(row[2] for row in counts)
 
 
-def _counts(wanted: Conditions, parts: dict[str, str], values: Values, few: int = 1) -> _Counts:
+def _counts(wanted: Conditions, parts: dict[str, str], values: Values, few: int = 1) -> Counts:
     """The beginnings of buckets, in their order, from one stream in `few`, which stands for all of them."""
     where = wanted.of("s") if few == 1 else wanted.of_each("s")
     known = parts if few == 1 else parts | {"source": sample_of(few, parts["time"], has_all=is_in_index(values))}
@@ -250,17 +205,4 @@ def _times(
     """The times of each bucket, and of all as one where there are no groups."""
     together = "(at, group_name), ()" if parts["group"] == Grouping.NOTHING else "(at, group_name)"
     sql = _TIMES.format(**parts, conditions=f"{wanted.of('s')} AND {sampled(few)}", together=together)
-    return {row[:2]: _flat(row[2:]) for row in rows(sql, values)}
-
-
-def _sums(counts: _Counts) -> list[Any]:
-    """What all buckets come to; None where nothing is known."""
-    columns = list(zip(*counts, strict=True))[2:]
-    known = [[value for value in column if value is not None] for column in columns]
-    return [sum(values) if values else None for values in known]
-
-
-def _flat(percentiles: tuple[list[timedelta] | None, ...]) -> tuple[float | None, ...]:
-    """One after another, in µs; two that are not known where there is nothing to order."""
-    known = (each for pair in percentiles for each in pair or (None, None))
-    return tuple(None if each is None else each / _MICROSECOND for each in known)
+    return {row[:2]: flat(row[2:]) for row in rows(sql, values)}
