@@ -1,22 +1,21 @@
 """The admin of what an operator sets up. The record itself is read on the dashboard's pages."""
 
-from typing import Any, cast
+from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.decorators import action, display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from streamviz.core.verdicts import Mode
 from streamviz.records import policy_changes
+from streamviz.records.admin_forms import PolicyForm, RouteForm
 from streamviz.records.models import ApiKey, McpServer, Policy, PolicyVersion, Route, RouteVersion
 
 MODE_COLOURS = {Mode.OFF.value: "info", Mode.SHADOW.value: "warning", Mode.ENFORCE.value: "success"}
@@ -33,51 +32,6 @@ class NoDeletion:
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
-
-
-class PolicyForm(forms.ModelForm):
-    """A policy's fields, and why they are changed."""
-
-    why = forms.CharField(
-        label="Why",
-        max_length=500,
-        help_text="Saved with the new version.",
-        widget=UnfoldAdminTextInputWidget(),
-    )
-
-    seen = forms.IntegerField(required=False, widget=forms.HiddenInput())
-
-    by: User | None = None
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["seen"].initial = self.instance.version or None
-        self.instance.asked_by = self.by
-
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        for name in ("kind", "parameters"):
-            setattr(self.instance, name, cleaned.get(name, getattr(self.instance, name)))
-        # Locked until it is saved, so that of two who save at once the second is refused.
-        Policy.objects.select_for_update().filter(pk=self.instance.pk).first()
-        newest = self.instance.versions.first() if self.instance.pk else None
-        self._require_unchanged(cleaned.get("seen"), newest)
-        return cleaned
-
-    def _require_unchanged(self, seen: int | None, newest: PolicyVersion | None) -> None:
-        """Refused once: below the form stands what changed, and whoever saves again has seen it."""
-        try:
-            self.instance.require_unchanged(seen, newest)
-        except ValidationError:
-            assert newest is not None
-            data = cast(QueryDict, self.data).copy()
-            data[self.add_prefix("seen")] = str(newest.number)
-            self.data = data
-            raise
-
-    class Meta:
-        model = Policy
-        fields = "__all__"  # all of a policy is an operator's to set
 
 
 class Versions(TabularInline):
@@ -222,22 +176,6 @@ class ApiKeyAdmin(NoDeletion, ModelAdmin):
         for key in keys:
             key.revoke()
         messages.success(request, f"{len(keys)} revoked.")
-
-
-class RouteForm(forms.ModelForm):
-    """A route's fields, and why they are changed."""
-
-    why = forms.CharField(
-        label="Why",
-        max_length=500,
-        required=False,
-        help_text="Saved with the new version.",
-        widget=UnfoldAdminTextInputWidget(),
-    )
-
-    class Meta:
-        model = Route
-        fields = "__all__"  # all of a route is an operator's to set
 
 
 class RouteVersionInline(Versions):

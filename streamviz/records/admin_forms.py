@@ -1,0 +1,72 @@
+"""The admin's forms: the fields of what is changed, and why it is."""
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from streamviz.records.models import Policy, PolicyVersion, Route
+
+
+class PolicyForm(forms.ModelForm):
+    """A policy's fields, and why they are changed."""
+
+    why = forms.CharField(
+        label="Why",
+        max_length=500,
+        help_text="Saved with the new version.",
+        widget=UnfoldAdminTextInputWidget(),
+    )
+
+    seen = forms.IntegerField(required=False, widget=forms.HiddenInput())
+
+    by: User | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["seen"].initial = self.instance.version or None
+        self.instance.asked_by = self.by
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        for name in ("kind", "parameters"):
+            setattr(self.instance, name, cleaned.get(name, getattr(self.instance, name)))
+        # Locked until it is saved, so that of two who save at once the second is refused.
+        Policy.objects.select_for_update().filter(pk=self.instance.pk).first()
+        newest = self.instance.versions.first() if self.instance.pk else None
+        self._require_unchanged(cleaned.get("seen"), newest)
+        return cleaned
+
+    def _require_unchanged(self, seen: int | None, newest: PolicyVersion | None) -> None:
+        """Refused once: below the form stands what changed, and whoever saves again has seen it."""
+        try:
+            self.instance.require_unchanged(seen, newest)
+        except ValidationError:
+            assert newest is not None
+            data = cast(QueryDict, self.data).copy()
+            data[self.add_prefix("seen")] = str(newest.number)
+            self.data = data
+            raise
+
+    class Meta:
+        model = Policy
+        fields = "__all__"  # all of a policy is an operator's to set
+
+
+class RouteForm(forms.ModelForm):
+    """A route's fields, and why they are changed."""
+
+    why = forms.CharField(
+        label="Why",
+        max_length=500,
+        required=False,
+        help_text="Saved with the new version.",
+        widget=UnfoldAdminTextInputWidget(),
+    )
+
+    class Meta:
+        model = Route
+        fields = "__all__"  # all of a route is an operator's to set
