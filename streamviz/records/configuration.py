@@ -7,8 +7,7 @@ anywhere acts on the next request everywhere.
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
 from typing import NamedTuple
@@ -16,23 +15,19 @@ from typing import NamedTuple
 import psycopg
 from asgiref.sync import sync_to_async
 from django.db import close_old_connections
-from django.db.models import F
 from psycopg.types.json import Jsonb
 
-from streamviz import policies
-from streamviz.core.events import BlockKind
 from streamviz.core.judgements import NotRun
 from streamviz.core.model_names import REPLAY_PREFIX, matching
-from streamviz.core.policy import ActivePolicy, CannotRun
-from streamviz.core.policy_settings import BlockScope, ByHand
-from streamviz.core.verdicts import Decision, Mode
+from streamviz.core.policy import ActivePolicy
 from streamviz.executors.executor import Executor, ExecutorError
 from streamviz.executors.mcp_tools import McpServer as KnownMcpServer
 from streamviz.executors.registry import PASSTHROUGH, Unusable, build
-from streamviz.records.models import ApiKey, McpServer, Policy, PolicyVersion, Route
+from streamviz.records.models import ApiKey, McpServer, Policy, Route
 from streamviz.records.models.access import digest
-from streamviz.records.models.policies import PolicyFields, words
+from streamviz.records.models.policies import words
 from streamviz.records.models.workers import LIFE
+from streamviz.records.scoped_policies import ScopedPolicy, matches, policies_in_force
 
 log = logging.getLogger(__name__)
 
@@ -89,40 +84,11 @@ class KnownRoute:
     executor: Executor = PASSTHROUGH
 
 
-@dataclass(frozen=True, slots=True)
-class ScopedPolicy:
-    """A policy that is not off, and the models and keys it is for: globs, none meaning all.
-
-    `trouble` says why it cannot run, where it cannot. `active` is then what fails in its place where it is enforced,
-    and None where it is not.
-    """
-
-    name: str
-    version: int
-    mode: Mode
-    models: tuple[str, ...]
-    keys: tuple[str, ...]
-    active: ActivePolicy | None = None
-    trouble: str = ""
-
-    def why_not(self, models: tuple[str, ...], key_name: str) -> str:
-        """Why it does not run on a stream of a model with these names; empty where it does."""
-        if self.models and not matching(models, self.models):
-            return "the model is outside its scope"
-        if not _matches(key_name, self.keys):
-            return "the key is outside its scope"
-        return self.trouble if self.active is None else ""
-
-
 class Chosen(NamedTuple):
     """The policies of one stream, in their order, and those that do not run on it."""
 
     active: list[ActivePolicy]
     not_run: list[NotRun]
-
-
-def _matches(value: str, globs: tuple[str, ...]) -> bool:
-    return not globs or any(fnmatchcase(value, glob) for glob in globs)
 
 
 @dataclass(slots=True)
@@ -168,7 +134,7 @@ class Configuration:
 
     def policies_of(self, key_name: str) -> list[ActivePolicy]:
         """The policies of a key, of whatever model."""
-        return [each.active for each in self.policies if each.active is not None and _matches(key_name, each.keys)]
+        return [each.active for each in self.policies if each.active is not None and matches(key_name, each.keys)]
 
     async def start(self, conninfo: Callable[[], str]) -> None:
         """Read everything, then follow changes until `stop`."""
@@ -259,47 +225,3 @@ def _executor(route: Route) -> Executor:
         # It was checked when it was saved; a newer release may still refuse it. Nothing else may answer in its place.
         log.error("route %s: %s", route.name, error)
         return Unusable(str(error))
-
-
-def policies_in_force() -> tuple[ScopedPolicy, ...]:
-    """The policies that are not off, in the order in which they run, as the database has them now."""
-    # In one query: a policy can be changed, or go, at any moment.
-    running = PolicyVersion.objects.filter(number=F("policy__version")).exclude(mode=Mode.OFF.value)
-    return tuple(map(_scoped, running.select_related("policy").order_by("order", "policy__name")))
-
-
-def _scoped(version: PolicyVersion) -> ScopedPolicy:
-    scoped = scoped_policy(version.policy.name, version, version.number, version.pk)
-    if scoped.trouble:
-        # It was checked when it was saved; a newer release may still refuse it. Nothing may pass as judged by it.
-        log.error("policy %s v%d: %s", scoped.name, scoped.version, scoped.trouble)
-    return scoped
-
-
-def scoped_policy(name: str, fields: PolicyFields, number: int = 0, version_id: int = 0) -> ScopedPolicy:
-    """A policy with what it is for; `trouble` says why it cannot run, where it cannot."""
-    scoped = ScopedPolicy(name, number, Mode(fields.mode), words(fields.models_scope), words(fields.keys_scope))
-    try:
-        return replace(scoped, active=active_policy(name, fields, version_id, number))
-    except Exception as error:  # A kind of a newer release, or anybody's code; the other policies stand all the same.
-        trouble = f"it cannot run: {error}"
-        failing = ActivePolicy(CannotRun(trouble), name, version_id, number, scoped.mode, fields.fail_open)
-        return replace(scoped, active=failing if scoped.mode is Mode.ENFORCE else None, trouble=trouble)
-
-
-def active_policy(name: str, fields: PolicyFields, version_id: int = 0, number: int = 0) -> ActivePolicy:
-    """A policy as streams have it. Raises PolicyParametersError where its kind does not take its parameters."""
-    rule = policies.build_short(fields.kind, fields.parameters)
-    by_hand = ByHand(fields.by_hand_seconds, Decision(fields.by_hand)) if fields.by_hand else None
-    kinds = frozenset(BlockKind(kind) for kind in words(fields.kinds_scope))
-    return ActivePolicy(
-        rule,
-        name,
-        version_id,
-        number,
-        Mode(fields.mode),
-        fields.fail_open,
-        fields.time_limit,
-        BlockScope(kinds, words(fields.tools_scope)),
-        by_hand,
-    )

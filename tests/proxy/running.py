@@ -11,7 +11,7 @@ from streamviz.core.verdicts import Decision, Mode
 from streamviz.exchange.stream import LiveStream
 from streamviz.policies import build
 from streamviz.proxy.worker import Worker
-from streamviz.records.configuration import ScopedPolicy
+from streamviz.records.scoped_policies import ScopedPolicy
 from tests.exchange.support import event
 from tests.executors.support import plan, use
 

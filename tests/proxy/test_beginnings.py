@@ -16,9 +16,10 @@ from streamviz.policies import build
 from streamviz.proxy import asgi
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.worker import Worker
-from streamviz.records.configuration import KnownKey, KnownRoute, ScopedPolicy
+from streamviz.records.configuration import KnownKey, KnownRoute
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
+from streamviz.records.scoped_policies import ScopedPolicy
 from streamviz.upstream.raw import new_client
 from tests.core.sdk import Reader
 from tests.core.support import active

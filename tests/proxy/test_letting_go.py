@@ -20,9 +20,10 @@ from streamviz.policies import build
 from streamviz.proxy import calls
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.worker import Worker
-from streamviz.records.configuration import KnownKey, KnownRoute, ScopedPolicy
+from streamviz.records.configuration import KnownKey, KnownRoute
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
+from streamviz.records.scoped_policies import ScopedPolicy
 from tests.core.support import call, delta
 from tests.core.support import calls as calling
 from tests.exchange.support import event

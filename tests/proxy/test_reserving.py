@@ -20,10 +20,11 @@ from streamviz.proxy.calls import model_call
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.spending import amounts_of
 from streamviz.proxy.worker import Worker
-from streamviz.records.configuration import KnownKey, KnownRoute, ScopedPolicy
+from streamviz.records.configuration import KnownKey, KnownRoute
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
 from streamviz.records.recorder import AnyEntry, StreamOpened
+from streamviz.records.scoped_policies import ScopedPolicy
 from streamviz.records.tallies import Amounts
 from tests.records.support import ROOM
 

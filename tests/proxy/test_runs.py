@@ -19,8 +19,9 @@ from streamviz.executors.registry import build as build_executor
 from streamviz.policies import build
 from streamviz.proxy import calls, runs
 from streamviz.proxy.worker import Worker
-from streamviz.records.configuration import KnownRoute, ScopedPolicy
+from streamviz.records.configuration import KnownRoute
 from streamviz.records.moments import Clock
+from streamviz.records.scoped_policies import ScopedPolicy
 from streamviz.upstream.prices import price
 from tests.executors.support import USAGE, payloads, plan, said
 from tests.proxy.running import USES, Model, decide, guard, held

@@ -19,9 +19,9 @@ from streamviz.dashboard import roles, tryout
 from streamviz.dashboard.forms import BacktestForm, PolicyForm, TryOutForm, wrong_with
 from streamviz.dashboard.pages import needs, render_page, signed_in_user
 from streamviz.records.backtests import jobs
-from streamviz.records.configuration import active_policy
 from streamviz.records.models import Backtest, Policy
 from streamviz.records.models.policies import PolicyFields, may_build
+from streamviz.records.scoped_policies import active_policy
 
 
 @needs(roles.CHANGE_POLICY)

@@ -9,8 +9,8 @@ from django.utils import timezone
 from streamviz.core.errors import PolicyParametersError
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.runner import Scope, run
-from streamviz.records.configuration import ScopedPolicy, scoped_policy
 from streamviz.records.models import Backtest, BacktestState
+from streamviz.records.scoped_policies import ScopedPolicy, scoped_policy
 
 # Advisory locks with this class and a back-test's number: held for as long as its process lives.
 LIFE = 0x4254

@@ -27,8 +27,8 @@ from streamviz.core.verdicts import Mode
 from streamviz.core.wire import COMPOSERS
 from streamviz.evaluation.pool import Pool
 from streamviz.records.backtests.figures import Decisions, Figures
-from streamviz.records.configuration import ScopedPolicy
 from streamviz.records.models import Stream, Verdict
+from streamviz.records.scoped_policies import ScopedPolicy
 from streamviz.records.tapes import upstream_runs_of
 
 # So many streams are in memory at once, whatever the length of the run.

@@ -14,8 +14,8 @@ from django.utils import timezone
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.jobs import run_job
 from streamviz.records.backtests.runner import Scope, run
-from streamviz.records.configuration import scoped_policy
 from streamviz.records.models import Backtest, Policy, PolicyVersion
+from streamviz.records.scoped_policies import scoped_policy
 
 
 class Command(BaseCommand):
