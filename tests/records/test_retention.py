@@ -17,7 +17,7 @@ from streamviz.records.partitions import make_days
 from streamviz.records.retention import Retaining, days, is_due, run_retention
 from streamviz.records.rules import Retention
 from streamviz.records.verification import strays, wrong_sums
-from streamviz.records.writer.linking import _move
+from streamviz.records.writer.session_moves import move_stream
 from tests.records.conftest import Query, wait_for_a_lock
 from tests.records.history import NOW, day, make_policy, store, story
 
@@ -255,7 +255,7 @@ def test_a_session_that_gets_a_stream_meanwhile_stays(query: Query) -> None:
     Annotation.objects.all().delete()
     into = Stream.objects.get(pk=old).session_id
     with ThreadPoolExecutor(1) as pool, psycopg.connect(conninfo()) as writer:
-        _move(writer.cursor(), new, Stream.objects.get(pk=new).session_id, into)
+        move_stream(writer.cursor(), new, Stream.objects.get(pk=new).session_id, into)
         deleting = pool.submit(apply)
         pool.submit(connections.close_all)
         wait_for_a_lock(query)

@@ -16,19 +16,16 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
-from streamviz.core.json_value import encode
 from streamviz.records.columns import as_array
-from streamviz.records.ids import ALL, around, between, day_before, uuid7
+from streamviz.records.ids import around, day_before, uuid7
 from streamviz.records.links import FAILED, Asker, Candidate, Chosen, are_strangers, choose, parted
 from streamviz.records.models.streams import Relation
 from streamviz.records.moments import as_datetime, as_microseconds
-from streamviz.records.moves import CHANNEL, Move
 from streamviz.records.writer.pending import Batch
 from streamviz.records.writer.retries import link_retries
+from streamviz.records.writer.session_moves import move_stream
 
 _LOCK = 7_241_006
-# A label, or a name, in a notification, which takes 8,000 bytes.
-_MOST_CHARACTERS = 300
 _MOST = 2_000
 # So long a conversation may rest. The same answer may be in very many: what is read of them is bounded by this, and of
 # the partitions only those are looked into that have ids of so many days.
@@ -93,54 +90,8 @@ FROM (
 WHERE stream.parent = first.parent AND stream.id >= %(since)s AND stream.relation IN ('turn', 'fork')
 AND (stream.relation = 'turn') <> (stream.id = first.id)
 """
-_LOCK_SESSIONS = """
-SELECT id, started_at, last_at, is_dated FROM records_session WHERE id = ANY(%s) ORDER BY id FOR UPDATE
-"""
-# With all that goes on from it.
-_MOVE = """
-WITH RECURSIVE moved AS (
-    SELECT %(stream)s::uuid AS id
-    UNION SELECT next.id FROM records_stream AS next JOIN moved ON next.parent = moved.id
-    WHERE next.session_id = %(old)s AND next.id >= %(since)s AND NOT next.is_named
-) UPDATE records_stream SET session_id = %(new)s WHERE id IN (SELECT id FROM moved) AND id >= %(since)s
-"""
-_MERGE = """
-UPDATE records_session AS session SET
-    started_at = least(session.started_at, other.started_at), last_at = greatest(session.last_at, other.last_at),
-    label = coalesce(nullif(session.label, ''), other.label), name = coalesce(nullif(session.name, ''), other.name),
-    is_dated = session.is_dated AND other.is_dated
-FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s RETURNING session.label, session.name
-"""
-_IS_EMPTY = """
-SELECT NOT EXISTS (SELECT FROM records_stream WHERE session_id = %(old)s AND id BETWEEN %(first)s AND %(last)s)
-"""
-# The label is of the stranger's words: the next stream has its own.
-_BEGIN_SESSION = """
-INSERT INTO records_session (id, label, name, key_id, started_at, last_at, is_starred, note, is_dated)
-SELECT %(new)s, '', '', session.key_id, stream.requested_at, session.last_at, false, '', session.is_dated
-FROM records_session AS session, records_stream AS stream WHERE session.id = %(old)s AND stream.id = %(stream)s
-"""
-# What people said of a session stays with it for as long as anything of it does.
-_ANNOTATE = """
-UPDATE records_session AS session SET is_starred = session.is_starred OR other.is_starred,
-    note = concat_ws(E'\\n', nullif(session.note, ''), nullif(other.note, ''))
-FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s
-"""
-_DROP = "DELETE FROM records_session WHERE id = %(old)s"
-# What was reserved goes with the streams. A session that was not counted yet will be from the record.
-_RESERVATIONS = "UPDATE records_reservation SET session_id = %(new)s WHERE session_id = %(old)s"
-_TALLY = """
-UPDATE records_sessiontally AS tally SET began_at = least(tally.began_at, other.began_at),
-    streams = tally.streams + other.streams, blocks = tally.blocks + other.blocks,
-    tool_calls = tally.tool_calls + other.tool_calls, output_tokens = tally.output_tokens + other.output_tokens,
-    cost = tally.cost + other.cost, is_estimate = tally.is_estimate OR other.is_estimate,
-    unpriced = tally.unpriced + other.unpriced, touched_at = greatest(tally.touched_at, other.touched_at)
-FROM records_sessiontally AS other WHERE tally.session_id = %(new)s AND other.session_id = %(old)s
-"""
-_DROP_TALLY = "DELETE FROM records_sessiontally WHERE session_id = %(old)s"
 _SESSION = "SELECT session_id FROM records_stream WHERE id = %s"
 _SESSIONS = "SELECT id, session_id FROM records_stream WHERE id = ANY(%s)"
-_TELL = "SELECT pg_notify(%s, %s)"
 
 
 @dataclass(slots=True)
@@ -181,7 +132,7 @@ def link(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
         cursor.execute(_CALLERS, {"called": called, **around(called, _LONGEST_REST.days + 1)._asdict()})
     if following:
         for stream, old, new in cursor.execute(_ELSEWHERE, [list(following), list(following.values())]).fetchall():
-            _move(cursor, stream, old, new)
+            move_stream(cursor, stream, old, new)
     if left:
         asking |= _waiting(cursor, left, [batch for batch in batches if batch.closed])
     parents = set(following.values())
@@ -236,7 +187,7 @@ def _link_all(cursor: psycopg.Cursor, ids: Collection[UUID]) -> set[UUID]:
             continue
         parents |= _go_on(cursor, row, chosen, found)
         if session_id != new:
-            _move(cursor, row.id, session_id, new, is_new=chosen.parent is None)
+            move_stream(cursor, row.id, session_id, new, is_new=chosen.parent is None)
             sessions: dict[UUID, UUID] = dict(cursor.execute(_SESSIONS, [as_array(found)]).fetchall())
             for each in found.values():
                 each.session_id = sessions.get(each.id, each.session_id)  # It may be deleted by now.
@@ -258,22 +209,3 @@ def _go_on(cursor: psycopg.Cursor, row: _Row, chosen: Chosen, found: Mapping[UUI
 def _earlier(by_mark: Mapping[int, Sequence[_Row]], row: _Row, mark: int) -> Iterable[Candidate]:
     earlier = (each for each in by_mark.get(mark, ()) if each.requested_at <= row.requested_at)
     return (each.as_candidate(row.requested_at) for each in earlier)
-
-
-def _move(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID, *, is_new: bool = False) -> None:
-    """Move a stream with all that goes on from it; to a session that is made for that where `is_new`."""
-    if is_new:
-        cursor.execute(_BEGIN_SESSION, {"stream": stream, "old": old, "new": new})
-    sessions = {row[0]: row[1:] for row in cursor.execute(_LOCK_SESSIONS, [[old, new]])}
-    if len(sessions) < 2:
-        return  # One was deleted while this waited: a stream that moved there would have no session.
-    started_at, last_at, is_dated = sessions[old]
-    span = between(started_at, last_at) if is_dated else ALL
-    told = {"stream": stream, "old": old, "new": new, "since": day_before(stream), **span._asdict()}
-    cursor.execute(_MOVE, told)
-    row = None if is_new else cursor.execute(_MERGE, told).fetchone()
-    if cursor.execute(_IS_EMPTY, told).fetchone() == (True,):
-        for statement in (_ANNOTATE, _RESERVATIONS, _TALLY, _DROP_TALLY, _DROP):
-            cursor.execute(statement, told)
-    label, name = (str(text)[:_MOST_CHARACTERS] for text in row or ("", ""))
-    cursor.execute(_TELL, [CHANNEL, encode(Move(stream, old, new, label, name)).decode()])

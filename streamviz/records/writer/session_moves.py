@@ -1,0 +1,80 @@
+"""Moving a stream, with all that goes on from it, to another session, and telling workers of it.
+
+What a session leaves behind goes with its last stream: what people said of it, what was reserved, what it came to.
+"""
+
+from uuid import UUID
+
+import psycopg
+
+from streamviz.core.json_value import encode
+from streamviz.records.ids import ALL, between, day_before
+from streamviz.records.moves import CHANNEL, Move
+
+# A label, or a name, in a notification, which takes 8,000 bytes.
+_MOST_CHARACTERS = 300
+_LOCK_SESSIONS = """
+SELECT id, started_at, last_at, is_dated FROM records_session WHERE id = ANY(%s) ORDER BY id FOR UPDATE
+"""
+# With all that goes on from it.
+_MOVE = """
+WITH RECURSIVE moved AS (
+    SELECT %(stream)s::uuid AS id
+    UNION SELECT next.id FROM records_stream AS next JOIN moved ON next.parent = moved.id
+    WHERE next.session_id = %(old)s AND next.id >= %(since)s AND NOT next.is_named
+) UPDATE records_stream SET session_id = %(new)s WHERE id IN (SELECT id FROM moved) AND id >= %(since)s
+"""
+_MERGE = """
+UPDATE records_session AS session SET
+    started_at = least(session.started_at, other.started_at), last_at = greatest(session.last_at, other.last_at),
+    label = coalesce(nullif(session.label, ''), other.label), name = coalesce(nullif(session.name, ''), other.name),
+    is_dated = session.is_dated AND other.is_dated
+FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s RETURNING session.label, session.name
+"""
+_IS_EMPTY = """
+SELECT NOT EXISTS (SELECT FROM records_stream WHERE session_id = %(old)s AND id BETWEEN %(first)s AND %(last)s)
+"""
+# The label is of the stranger's words: the next stream has its own.
+_BEGIN_SESSION = """
+INSERT INTO records_session (id, label, name, key_id, started_at, last_at, is_starred, note, is_dated)
+SELECT %(new)s, '', '', session.key_id, stream.requested_at, session.last_at, false, '', session.is_dated
+FROM records_session AS session, records_stream AS stream WHERE session.id = %(old)s AND stream.id = %(stream)s
+"""
+# What people said of a session stays with it for as long as anything of it does.
+_ANNOTATE = """
+UPDATE records_session AS session SET is_starred = session.is_starred OR other.is_starred,
+    note = concat_ws(E'\\n', nullif(session.note, ''), nullif(other.note, ''))
+FROM records_session AS other WHERE session.id = %(new)s AND other.id = %(old)s
+"""
+_DROP = "DELETE FROM records_session WHERE id = %(old)s"
+# What was reserved goes with the streams. A session that was not counted yet will be from the record.
+_RESERVATIONS = "UPDATE records_reservation SET session_id = %(new)s WHERE session_id = %(old)s"
+_TALLY = """
+UPDATE records_sessiontally AS tally SET began_at = least(tally.began_at, other.began_at),
+    streams = tally.streams + other.streams, blocks = tally.blocks + other.blocks,
+    tool_calls = tally.tool_calls + other.tool_calls, output_tokens = tally.output_tokens + other.output_tokens,
+    cost = tally.cost + other.cost, is_estimate = tally.is_estimate OR other.is_estimate,
+    unpriced = tally.unpriced + other.unpriced, touched_at = greatest(tally.touched_at, other.touched_at)
+FROM records_sessiontally AS other WHERE tally.session_id = %(new)s AND other.session_id = %(old)s
+"""
+_DROP_TALLY = "DELETE FROM records_sessiontally WHERE session_id = %(old)s"
+_TELL = "SELECT pg_notify(%s, %s)"
+
+
+def move_stream(cursor: psycopg.Cursor, stream: UUID, old: UUID, new: UUID, *, is_new: bool = False) -> None:
+    """Move a stream with all that goes on from it; to a session that is made for that where `is_new`."""
+    if is_new:
+        cursor.execute(_BEGIN_SESSION, {"stream": stream, "old": old, "new": new})
+    sessions = {row[0]: row[1:] for row in cursor.execute(_LOCK_SESSIONS, [[old, new]])}
+    if len(sessions) < 2:
+        return  # One was deleted while this waited: a stream that moved there would have no session.
+    started_at, last_at, is_dated = sessions[old]
+    span = between(started_at, last_at) if is_dated else ALL
+    told = {"stream": stream, "old": old, "new": new, "since": day_before(stream), **span._asdict()}
+    cursor.execute(_MOVE, told)
+    row = None if is_new else cursor.execute(_MERGE, told).fetchone()
+    if cursor.execute(_IS_EMPTY, told).fetchone() == (True,):
+        for statement in (_ANNOTATE, _RESERVATIONS, _TALLY, _DROP_TALLY, _DROP):
+            cursor.execute(statement, told)
+    label, name = (str(text)[:_MOST_CHARACTERS] for text in row or ("", ""))
+    cursor.execute(_TELL, [CHANNEL, encode(Move(stream, old, new, label, name)).decode()])
