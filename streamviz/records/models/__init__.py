@@ -3,23 +3,15 @@
 from streamviz.records.models.access import ApiKey, SignInAttempt
 from streamviz.records.models.archive import ArchivedPart, ArchiveObject, RetentionRun
 from streamviz.records.models.backtests import Backtest, BacktestState
+from streamviz.records.models.derived import LintNote, RequestWords, Stall
 from streamviz.records.models.half_hours import HalfHour
 from streamviz.records.models.mcp_servers import McpServer
 from streamviz.records.models.people import Annotation, Download, SavedView
 from streamviz.records.models.policies import Policy, PolicyVersion
 from streamviz.records.models.routes import Route, RouteVersion
+from streamviz.records.models.sessions import Session
 from streamviz.records.models.sharing import PublicLink
-from streamviz.records.models.streams import (
-    Block,
-    DeletedStream,
-    LintNote,
-    Outcome,
-    RequestWords,
-    Session,
-    Stall,
-    Stream,
-    Verdict,
-)
+from streamviz.records.models.streams import Block, DeletedStream, Outcome, Stream, Verdict
 from streamviz.records.models.tallies import Reservation, SessionTally
 from streamviz.records.models.tapes import ClientRun, UpstreamRun
 from streamviz.records.models.workers import Spread, Worker, spread_of

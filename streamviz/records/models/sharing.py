@@ -10,7 +10,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from streamviz.records.models.access import digest
-from streamviz.records.models.streams import Session, Stream
+from streamviz.records.models.sessions import Session
+from streamviz.records.models.streams import Stream
 
 
 class PublicLinkManager(models.Manager["PublicLink"]):

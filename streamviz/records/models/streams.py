@@ -6,18 +6,16 @@ kept to the byte (requests, chunks, frames) is bytea.
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models.functions import Left
 from django.utils import timezone
 
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import Subject
 from streamviz.core.outcome import Outcome
 from streamviz.core.verdicts import Decision
-from streamviz.records.ids import ALL, Span, between, uuid7
 from streamviz.records.models.access import ApiKey
 from streamviz.records.models.policies import MODES, PolicyVersion
+from streamviz.records.models.sessions import Session
 
 # Why most answers end, in the words of the wire formats. Those that end otherwise have an index.
 USUAL_ENDS = ("", "stop", "end_turn", "tool_calls", "tool_use", "completed", "STOP")
@@ -33,56 +31,6 @@ class Relation(models.TextChoices):
     FORK = "fork"
     SUBAGENT = "subagent"
     STEP = "step"
-
-
-class Session(models.Model):
-    """Streams that belong together: one conversation or agent run. `label` says what it is about, in its user's words;
-    `name` is what its client calls it, an id as a rule. Either may be empty."""
-
-    id = models.UUIDField(primary_key=True, default=uuid7)
-    label = models.TextField(blank=True)
-    name = models.TextField(default="", blank=True)
-    key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="sessions")
-    started_at = models.DateTimeField()
-    last_at = models.DateTimeField()
-    is_starred = models.BooleanField(default=False)
-    note = models.TextField(blank=True)
-    # What a writer that does not know of this stores is; whoever makes one otherwise may say so.
-    is_dated = models.BooleanField(
-        default=False,
-        db_default=True,
-        help_text="The ids of its streams tell when they were requested, to a day: those of other days are not its.",
-    )
-
-    class Meta:
-        ordering = ["-last_at", "-id"]
-        indexes = [
-            models.Index(fields=["-last_at", "-id"], name="session_newest"),
-            # Either may be longer than an index can take, and be the same, or none, with very many: a hash index would
-            # go through all of those to add one more.
-            models.Index(Left("label", 100), condition=~models.Q(label=""), name="session_of_label"),
-            models.Index(Left("name", 100), condition=~models.Q(name=""), name="session_of_name"),
-            models.Index(fields=["id"], condition=models.Q(is_starred=True), name="session_starred"),
-            models.Index(fields=["id"], condition=models.Q(is_dated=False), name="session_undated"),
-        ]
-
-    def __str__(self) -> str:
-        return self.title
-
-    @property
-    def title(self) -> str:
-        """What it is called on pages."""
-        return self.label or self.name or str(self.id)
-
-    @property
-    def known_as(self) -> str:
-        """The id by which its client knows it; ours where it told none."""
-        return self.name or str(self.id)
-
-    @property
-    def span(self) -> Span:
-        """Between which ids those of its streams are."""
-        return between(self.started_at, self.last_at) if self.is_dated else ALL
 
 
 class Stream(models.Model):
@@ -269,67 +217,6 @@ class Verdict(models.Model):
             ),
             models.Index(fields=["at"], name="verdict_at"),
         ]
-
-
-class RequestWords(models.Model):
-    """The words of a stream's request, for searches: what is new in it, see records/request_words.py. It goes with the
-    stream. `standing` is a digest of what stands over the conversation."""
-
-    stream = models.OneToOneField(
-        Stream, on_delete=models.DO_NOTHING, primary_key=True, related_name="request_words", db_constraint=False
-    )
-    session_id = models.UUIDField()
-    standing = models.BigIntegerField()
-    search = SearchVectorField()
-
-    class Meta:
-        indexes = [
-            models.Index(fields=["session_id", "standing"], name="request_words_of_session"),
-            GinIndex(fields=["search"], name="request_words_search"),
-        ]
-
-
-class LintNote(models.Model):
-    """A rule of its format that a stream's upstream broke, first with the chunk `seq`; core/lint has the rules. It goes
-    with the stream; the rest is the stream's, so that notes can be counted by themselves."""
-
-    pk = models.CompositePrimaryKey("stream_id", "rule")
-    stream = models.ForeignKey(
-        Stream, on_delete=models.DO_NOTHING, related_name="lint_notes", db_constraint=False, db_index=False
-    )
-    rule = models.CharField(max_length=40)
-    seq = models.PositiveIntegerField(help_text="The first chunk that broke it.")
-    times = models.PositiveIntegerField()
-    at = models.DateTimeField(help_text="When the stream was requested.")
-    provider = models.CharField(max_length=100, blank=True)
-    model = models.TextField(help_text="The model that was asked for.")
-
-    class Meta:
-        indexes = [models.Index(fields=["at"], include=["provider", "model", "rule", "times"], name="lint_note_at")]
-
-
-class Stall(models.Model):
-    """How often, and how long in all (µs), nothing moved in a stream for a second or longer, for one cause. It goes
-    with the stream."""
-
-    class Cause(models.TextChoices):
-        """Who kept it waiting."""
-
-        UPSTREAM = "upstream"
-        HELD = "held"
-        CLIENT = "client"
-
-    pk = models.CompositePrimaryKey("stream_id", "cause")
-    stream = models.ForeignKey(
-        Stream, on_delete=models.DO_NOTHING, related_name="stalls", db_constraint=False, db_index=False
-    )
-    cause = models.CharField(max_length=10, choices=Cause.choices)
-    times = models.PositiveIntegerField()
-    lasted_us = models.BigIntegerField()
-    at = models.DateTimeField(help_text="When the stream was requested.")
-
-    class Meta:
-        indexes = [models.Index(fields=["at"], include=["cause", "times", "stream"], name="stall_at")]
 
 
 class DeletedStream(models.Model):
