@@ -90,8 +90,9 @@ def _story(streams: list[list[bytes]], read: int, least: int) -> "tuple[list[lis
 def _entries(stream: list[bytes], read: int) -> "Iterator[list[AnyEntry]]":
     from streamviz.core.context import Frame
     from streamviz.records.aggregation import aggregate
+    from streamviz.records.blocks_and_verdicts import BlockRecord
     from streamviz.records.ids import uuid7
-    from streamviz.records.recorder import BlockRecord, ChunksReceived, FramesSent, StreamClosed, StreamOpened
+    from streamviz.records.recorder import ChunksReceived, FramesSent, StreamClosed, StreamOpened
     from streamviz.records.runs import StoredChunk
 
     stream_id, session_id, at = uuid7(), uuid7(), time.time_ns() // 1000

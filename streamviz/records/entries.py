@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streamviz.core.judgements import Hold
-from streamviz.records.recorder import StreamClosed, StreamOpened, VerdictRecord
+from streamviz.records.blocks_and_verdicts import VerdictRecord
+from streamviz.records.recorder import StreamClosed, StreamOpened
 
 
 class Given(NamedTuple):

@@ -8,21 +8,14 @@ from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
+from streamviz.records.blocks_and_verdicts import VerdictRecord
 from streamviz.records.entries import Given
 from streamviz.records.journal import folder
 from streamviz.records.journal.shared import StreamTail
 from streamviz.records.models import PolicyVersion, Stream, Verdict
 from streamviz.records.moments import as_datetime
 from streamviz.records.queries import streams
-from streamviz.records.recorder import (
-    AnyEntry,
-    ChunksReceived,
-    FramesSent,
-    StreamClosed,
-    StreamOpened,
-    VerdictRecord,
-    VerdictsGiven,
-)
+from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, StreamClosed, StreamOpened, VerdictsGiven
 from streamviz.records.runs import StoredChunk
 from streamviz.records.tables import VERDICT
 from streamviz.records.tapes import client_runs, upstream_runs

@@ -11,9 +11,10 @@ from django.db import connection, models
 from psycopg.sql import Literal
 from psycopg.types.json import Jsonb
 
+from streamviz.records.blocks_and_verdicts import BlockRecord, VerdictRecord
 from streamviz.records.columns import MOMENT, TEXT, Column, Kept, columns_of
 from streamviz.records.models import Block, Session, Stream, Verdict
-from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, VerdictRecord
+from streamviz.records.recorder import StreamClosed, StreamOpened
 
 Row = tuple[object, ...]
 

@@ -10,11 +10,11 @@ from uuid import UUID
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.aggregation import aggregate
+from streamviz.records.blocks_and_verdicts import BlockRecord
 from streamviz.records.journal.journal import INCOMPLETE
 from streamviz.records.models import Block, Outcome, RetentionRun, Stream, Verdict
 from streamviz.records.partitions import RUNS, STREAMS
 from streamviz.records.queries.rows import rows
-from streamviz.records.recorder import BlockRecord
 from streamviz.records.runs import StoredChunk, StoredFrame
 from streamviz.records.tables import BLOCK
 from streamviz.records.tapes import client_runs_of, upstream_runs_of

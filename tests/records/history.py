@@ -9,10 +9,11 @@ from typing import Any
 
 from streamviz.core.verdicts import Mode
 from streamviz.records.aggregation import aggregate
+from streamviz.records.blocks_and_verdicts import BlockRecord
 from streamviz.records.database import conninfo
 from streamviz.records.models import Policy
 from streamviz.records.moments import as_microseconds
-from streamviz.records.recorder import AnyEntry, BlockRecord
+from streamviz.records.recorder import AnyEntry
 from streamviz.records.runs import StoredChunk
 from streamviz.records.writer.process import Writer
 from tests.core.support import call, calls, delta, sse

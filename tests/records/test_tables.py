@@ -3,8 +3,9 @@
 import pytest
 from django.db.models import Model
 
+from streamviz.records.blocks_and_verdicts import BlockRecord, VerdictRecord
 from streamviz.records.models import Block, ClientRun, Session, Stream, UpstreamRun, Verdict
-from streamviz.records.recorder import BlockRecord, StreamClosed, StreamOpened, VerdictRecord
+from streamviz.records.recorder import StreamClosed, StreamOpened
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT
 from streamviz.records.writer import binary
 from tests.records.conftest import Query

@@ -16,8 +16,9 @@ from streamviz.core.request import ModelCall
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.tokens import Tokens
 from streamviz.records.aggregation import aggregate, aggregate_tape
+from streamviz.records.blocks_and_verdicts import BlockRecord
 from streamviz.records.models import Outcome
-from streamviz.records.recorder import CANCELLED, BlockRecord, StreamClosed
+from streamviz.records.recorder import CANCELLED, StreamClosed
 from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_in
 from streamviz.records.writer import statements as sql
 from streamviz.upstream.estimates import tokens_of
