@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 GROUP = "streamviz.workers"
 POST_SECONDS = 2.0
+# So long an answer of another worker is waited for.
+ANSWER_SECONDS = 2.0
 TELL_SECONDS = 60.0
 
 

@@ -2,27 +2,26 @@
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import uuid
 from collections.abc import Callable
 from time import monotonic
 
 from streamviz.core.verdicts import Decision
-from streamviz.live import actions, messages
+from streamviz.live import messages
 from streamviz.live.approvals import approvals, nobody
 from streamviz.live.exports import Exports
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
 from streamviz.live.peer_channel import PeerChannel
 from streamviz.live.peer_counts import PeerCounts
+from streamviz.live.peer_questions import PeerAnswers, PeerQuestions
 from streamviz.live.peer_rows import PeerRows
-from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.live.publisher import TICK_SECONDS, Publisher
-from streamviz.live.remote_stream import RemoteStream
+from streamviz.live.remote_stream import RemoteStreams
 from streamviz.live.remote_subscribers import RemoteSubscribers
 from streamviz.live.row_sources import RowSource
-from streamviz.live.subscriber import TRY_AGAIN, Message, Subscriber
+from streamviz.live.subscriber import Subscriber
 from streamviz.live.topics import count_asking
 
 log = logging.getLogger(__name__)
@@ -32,7 +31,6 @@ WORKER, SCREENS = "streamviz.worker", "streamviz.screens"
 # Whoever watches says so every now and then, and is forgotten after a while of saying nothing.
 REMIND_SECONDS = 2.0
 FORGET_SECONDS = 7.0
-ANSWER_SECONDS = 2.0
 ROWS_SECONDS = 0.5
 
 
@@ -52,13 +50,13 @@ class Peers:
         self._channel = PeerChannel(layer, WORKER if is_worker else SCREENS, self._note_away, self._note_back)
         self._tasks: list[asyncio.Task[None]] = []
         self._exports = Exports(publisher.feed)
-        self._subscribers = RemoteSubscribers(publisher, self._relay)
-        self._remote: dict[uuid.UUID, RemoteStream] = {}
+        self._subscribers = RemoteSubscribers(publisher, self._channel)
+        self._remote = RemoteStreams(self._channel)
         self._rows = PeerRows(publisher.wall)
         self._told = (0, 0)
         self._telling: set[asyncio.Future[None]] = set()
-        self._questions: dict[int, asyncio.Future[messages.Acted | messages.Found]] = {}
-        self._numbers = itertools.count(1)
+        self._questions = PeerQuestions(self._channel, lambda: self.is_away)
+        self._answers = PeerAnswers(publisher.feed, self._channel)
         self._reminded_at = 0.0
         self.counts = PeerCounts()
         self.is_away = False
@@ -88,15 +86,7 @@ class Peers:
 
     async def join(self, stream_id: uuid.UUID, subscriber: Subscriber) -> bool:
         """Watch a stream that another worker runs; False where none answers that it does."""
-        remote = self._remote.setdefault(stream_id, RemoteStream())
-        remote.subscribers.add(subscriber)
-        await self._channel.publish(messages.StreamWanted(self.name, stream_id, True))
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(ANSWER_SECONDS):
-                await remote.answered.wait()
-        if not remote.is_known:
-            self.leave(stream_id, subscriber)
-        return remote.is_known
+        return await self._remote.join(stream_id, subscriber)
 
     async def catch_up(self) -> None:
         """The rows of the others are on the wall when this returns, where they answer."""
@@ -117,29 +107,21 @@ class Peers:
 
     def leave(self, stream_id: uuid.UUID, subscriber: Subscriber) -> None:
         """The socket is gone."""
-        remote = self._remote.get(stream_id)
-        if remote is None:
-            return
-        remote.subscribers.discard(subscriber)
-        if not remote.subscribers:
-            del self._remote[stream_id]
+        self._remote.leave(stream_id, subscriber)
 
     async def look_for(self, stream_id: uuid.UUID) -> messages.Found | None:
         """A stream that another worker runs, or ran just now; None where nobody answers that it does."""
-        answer = await self._ask(lambda number: messages.LookedFor(self.name, number, stream_id))
-        return answer if isinstance(answer, messages.Found) else None
+        return await self._questions.look_for(stream_id)
 
     async def decide(
         self, stream_id: uuid.UUID, ordinal: int, decision: Decision, by: str, *, for_session: bool = False
     ) -> bool | None:
         """As `actions.decide`, at whichever worker runs the stream; None where nobody answers."""
-        return await self._act_there(
-            lambda number: messages.Decided(self.name, number, stream_id, ordinal, decision, by, for_session)
-        )
+        return await self._questions.decide(stream_id, ordinal, decision, by, for_session=for_session)
 
     async def cancel(self, stream_id: uuid.UUID, by: str) -> bool | None:
         """As `actions.cancel`, at whichever worker runs the stream; None where nobody answers."""
-        return await self._act_there(lambda number: messages.Cancelled(self.name, number, stream_id, by))
+        return await self._questions.cancel(stream_id, by)
 
     async def tick(self, changed: set[uuid.UUID], pace: Pace) -> None:
         """Tell those who watch of our rows that changed."""
@@ -154,24 +136,6 @@ class Peers:
     def wants_ticks(self) -> bool:
         """Whether another worker's people watch our rows."""
         return bool(self._exports.wanted_by)
-
-    async def _act_there(self, message: Callable[[int], messages.AnyMessage]) -> bool | None:
-        answer = await self._ask(message)
-        return answer.is_done if isinstance(answer, messages.Acted) else None
-
-    async def _ask(self, message: Callable[[int], messages.AnyMessage]) -> messages.Acted | messages.Found | None:
-        """The first answer; None where there is none in time, and at once while the others cannot be reached."""
-        number = next(self._numbers)
-        answer = self._questions[number] = asyncio.get_running_loop().create_future()
-        try:
-            if not self.is_away:
-                await self._channel.publish(message(number))
-            async with asyncio.timeout(0 if self.is_away else ANSWER_SECONDS):
-                return await answer
-        except TimeoutError:
-            return None
-        finally:
-            del self._questions[number]
 
     async def _read(self) -> None:
         while True:
@@ -194,43 +158,13 @@ class Peers:
             case messages.StreamWanted(sender, stream_id, again):
                 await self._show_stream(sender, stream_id, again)
             case messages.Relayed() | messages.StreamUnknown():
-                self._take_of_stream(message)
+                self._remote.take(message)
             case messages.Decided() | messages.Cancelled() | messages.SessionApproved():
-                await self._act(message)
+                await self._answers.act(message)
             case messages.LookedFor(sender, question, stream_id):
-                await self._say_found(sender, question, stream_id)
+                await self._answers.say_found(sender, question, stream_id)
             case messages.Acted() | messages.Found():
-                if (answer := self._questions.get(message.question)) and not answer.done():
-                    answer.set_result(message)
-
-    def _take_of_stream(self, message: messages.Relayed | messages.StreamUnknown) -> None:
-        remote = self._remote.get(message.stream_id)
-        if remote is None:
-            return
-        if isinstance(message, messages.Relayed):
-            remote.take(Message(message.number, message.text, message.close), now_us(), is_text=message.is_text)
-        else:
-            remote.answered.set()
-
-    async def _say_found(self, sender: str, question: int, stream_id: uuid.UUID) -> None:
-        if stream := self._publisher.feed.get(stream_id):
-            view = whole_view_of(stream, view_of_running(stream))
-            await self._channel.send(sender, messages.Found(self.name, question, view, stream.request))
-
-    async def _act(self, message: messages.Decided | messages.Cancelled | messages.SessionApproved) -> None:
-        feed = self._publisher.feed
-        if isinstance(message, messages.SessionApproved):
-            actions.approve(feed, message.session_id, message.version_id, message.by)
-            return
-        stream_id = message.stream_id
-        if stream_id not in feed.running:
-            return
-        if isinstance(message, messages.Cancelled):
-            is_done = actions.cancel(feed, stream_id, message.by)
-        else:
-            told = message.ordinal, message.decision, message.by
-            is_done = actions.decide(feed, stream_id, *told, for_session=message.for_session)
-        await self._channel.send(message.sender, messages.Acted(self.name, message.question, is_done))
+                self._questions.take(message)
 
     def _tell_approval(self, session_id: uuid.UUID, version_id: int, by: str) -> None:
         told = self._channel.publish(messages.SessionApproved(self.name, session_id, version_id, by))
@@ -258,17 +192,11 @@ class Peers:
         elif not self.are_workers:
             await self._channel.send(sender, messages.StreamUnknown(self.name, stream_id))
 
-    async def _relay(self, name: str, stream_id: uuid.UUID, said: Message) -> None:
-        message = messages.Relayed(self.name, stream_id, said.number, said.text, said.is_text, said.close)
-        await self._channel.send(name, message)
-
     async def _tend(self) -> None:
         """Say what is wanted, and forget who wants nothing any more."""
         while True:
             await asyncio.sleep(TICK_SECONDS * 2)
-            for stream_id, remote in list(self._remote.items()):
-                if remote.answered.is_set() and remote.wants_snapshot:
-                    await self._channel.publish(messages.StreamWanted(self.name, stream_id, True))
+            await self._remote.want_snapshots()
             if self._own_counts() != self._told:
                 await self._tell_counts()
             if monotonic() - self._reminded_at < REMIND_SECONDS:
@@ -299,8 +227,7 @@ class Peers:
             await self._channel.publish(messages.WallWanted(self.name, self._rows.are_missing))
         else:
             self._rows.clear()
-        for stream_id in list(self._remote):
-            await self._channel.publish(messages.StreamWanted(self.name, stream_id, False))
+        await self._remote.remind()
 
     def _forget(self) -> None:
         limit = monotonic() - FORGET_SECONDS
@@ -308,10 +235,7 @@ class Peers:
         self.counts.forget(limit)
         self._subscribers.forget(limit)
         self._rows.forget(limit)
-        for stream_id, remote in list(self._remote.items()):
-            if remote.answered.is_set() and remote.heard_at < limit:
-                remote.close(TRY_AGAIN)
-                del self._remote[stream_id]
+        self._remote.forget(limit)
 
     def _note_away(self) -> None:
         if not self.is_away:

@@ -1,13 +1,17 @@
-"""A stream of another worker, for those who watch it here: its messages are handed on as they come."""
+"""Streams of other workers, for those who watch them here: their messages are handed on as they come."""
 
 import asyncio
+import contextlib
+import uuid
 from time import monotonic
 
+from streamviz.live import messages, peer_channel
+from streamviz.live.feed import now_us
 from streamviz.live.subscriber import TRY_AGAIN, Message, Subscriber
 
 
 class RemoteStream:
-    """The sockets that watch it, and the number of the last message that came."""
+    """One stream: the sockets that watch it, and the number of the last message that came."""
 
     def __init__(self) -> None:
         self.subscribers: set[Subscriber] = set()
@@ -76,3 +80,63 @@ class RemoteStream:
         for subscriber in self.subscribers:
             if not subscriber.wants_snapshot:
                 subscriber.offer(message, now, is_text=is_text)
+
+
+class RemoteStreams:
+    """All that are watched here. They are asked for over `channel`."""
+
+    def __init__(self, channel: peer_channel.PeerChannel) -> None:
+        self._channel = channel
+        self._streams: dict[uuid.UUID, RemoteStream] = {}
+
+    async def join(self, stream_id: uuid.UUID, subscriber: Subscriber) -> bool:
+        """Watch a stream that another worker runs; False where none answers that it does."""
+        remote = self._streams.setdefault(stream_id, RemoteStream())
+        remote.subscribers.add(subscriber)
+        await self._want(stream_id, again=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(peer_channel.ANSWER_SECONDS):
+                await remote.answered.wait()
+        if not remote.is_known:
+            self.leave(stream_id, subscriber)
+        return remote.is_known
+
+    def leave(self, stream_id: uuid.UUID, subscriber: Subscriber) -> None:
+        """The socket is gone."""
+        remote = self._streams.get(stream_id)
+        if remote is None:
+            return
+        remote.subscribers.discard(subscriber)
+        if not remote.subscribers:
+            del self._streams[stream_id]
+
+    def take(self, message: messages.Relayed | messages.StreamUnknown) -> None:
+        """The worker that runs a stream, or could, says something of it."""
+        remote = self._streams.get(message.stream_id)
+        if remote is None:
+            return
+        if isinstance(message, messages.Relayed):
+            remote.take(Message(message.number, message.text, message.close), now_us(), is_text=message.is_text)
+        else:
+            remote.answered.set()
+
+    async def want_snapshots(self) -> None:
+        """Ask for everything again of those of which something is missing."""
+        for stream_id, remote in list(self._streams.items()):
+            if remote.answered.is_set() and remote.wants_snapshot:
+                await self._want(stream_id, again=True)
+
+    async def remind(self) -> None:
+        """Say that they are still watched."""
+        for stream_id in list(self._streams):
+            await self._want(stream_id, again=False)
+
+    async def _want(self, stream_id: uuid.UUID, *, again: bool) -> None:
+        await self._channel.publish(messages.StreamWanted(self._channel.name, stream_id, again))
+
+    def forget(self, limit: float) -> None:
+        """Send those away who watch what nobody has said anything of since then (`monotonic`)."""
+        for stream_id, remote in list(self._streams.items()):
+            if remote.answered.is_set() and remote.heard_at < limit:
+                remote.close(TRY_AGAIN)
+                del self._streams[stream_id]

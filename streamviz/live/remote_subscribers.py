@@ -2,16 +2,15 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from time import monotonic
 
 from streamviz.exchange.stream import LiveStream
+from streamviz.live import messages
+from streamviz.live.peer_channel import PeerChannel
 from streamviz.live.publisher import Publisher
 from streamviz.live.stream_topic import StreamTopic
-from streamviz.live.subscriber import Message, Subscriber
-
-Relay = Callable[[str, uuid.UUID, Message], Awaitable[None]]
+from streamviz.live.subscriber import Subscriber
 
 
 @dataclass(slots=True)
@@ -24,11 +23,11 @@ class _RemoteSubscriber:
 
 
 class RemoteSubscribers:
-    """`relay` sends a worker a message of a stream."""
+    """They get messages of streams over `channel`."""
 
-    def __init__(self, publisher: Publisher, relay: Relay) -> None:
+    def __init__(self, publisher: Publisher, channel: PeerChannel) -> None:
         self._publisher = publisher
-        self._relay = relay
+        self._channel = channel
         self._subscribers: dict[tuple[str, uuid.UUID], _RemoteSubscriber] = {}
 
     async def show(self, name: str, stream: LiveStream, again: bool) -> None:
@@ -58,7 +57,8 @@ class RemoteSubscribers:
     async def _send_all(self, name: str, stream_id: uuid.UUID, subscriber: Subscriber) -> None:
         is_open = True
         while is_open:
-            message = await subscriber.outbox.get()
-            is_open = message.close is None
-            await self._relay(name, stream_id, message)
-            subscriber.confirm(message.number)
+            said = await subscriber.outbox.get()
+            is_open = said.close is None
+            told = (self._channel.name, stream_id, said.number, said.text, said.is_text, said.close)
+            await self._channel.send(name, messages.Relayed(*told))
+            subscriber.confirm(said.number)

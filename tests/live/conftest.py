@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from channels.layers import InMemoryChannelLayer
 
+from streamviz.live import peer_channel
 from streamviz.live import peers as peers_module
 from streamviz.live.link import Link
 from tests.live.workers import Worker
@@ -15,7 +16,8 @@ from tests.live.workers import Worker
 async def workers(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Worker, Worker]]:
     """Two that hear each other, remind each other often, and have all the patience that a busy machine asks for."""
     monkeypatch.setattr(peers_module, "REMIND_SECONDS", 0.2)
-    for name in ("FORGET_SECONDS", "ANSWER_SECONDS", "ROWS_SECONDS"):
+    monkeypatch.setattr(peer_channel, "ANSWER_SECONDS", 60.0)
+    for name in ("FORGET_SECONDS", "ROWS_SECONDS"):
         monkeypatch.setattr(peers_module, name, 60.0)
     layer = InMemoryChannelLayer()
     here, there = Worker(layer), Worker(layer)
@@ -35,13 +37,13 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 @pytest.fixture
 def impatient(workers: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long for an answer that does not come."""
-    monkeypatch.setattr(peers_module, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(peer_channel, "ANSWER_SECONDS", 0.5)
 
 
 @pytest.fixture
 async def linked(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Worker, Worker]]:
     """A worker, and the process that has its browsers' websockets."""
-    monkeypatch.setattr(peers_module, "ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr(peer_channel, "ANSWER_SECONDS", 60.0)
     monkeypatch.setattr(peers_module, "ROWS_SECONDS", 60.0)
     ends = socket.socketpair()
     links = [Link(end, name) for end, name in zip(ends, ("server", "screens"), strict=True)]

@@ -45,7 +45,7 @@ async def test_a_stream_that_nobody_runs_is_not_joined(workers: tuple[Worker, Wo
     here, _ = workers
     stream_id = uuid.uuid4()
     assert not await here.peers.join(stream_id, Subscriber())
-    assert here.peers._remote == {}
+    assert here.peers._remote._streams == {}
 
 
 async def test_what_people_do_reaches_the_worker_that_runs_the_stream(workers: tuple[Worker, Worker]) -> None:
