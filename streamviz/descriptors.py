@@ -24,16 +24,17 @@ class Descriptors:
 
     def __init__(self) -> None:
         self._counted_at = float("-inf")
-        self._left = 0
+        self._left = self._least = 0
 
     def why_few(self) -> str:
         """Why no stream may begin, as a clause; empty where one may, which is then reckoned with."""
         now = time.monotonic()
-        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         if now - self._counted_at >= _COUNT_SECONDS:
             self._counted_at = now
+            limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            self._least = min(RESERVE, limit // 4)
             self._left = limit - len(os.listdir(_OPEN))
-        if self._left - _EACH < min(RESERVE, limit // 4):
+        if self._left - _EACH < self._least:
             return "too many files and connections are open"
         self._left -= _EACH
         return ""

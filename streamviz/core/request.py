@@ -33,6 +33,10 @@ class ModelCall:
     size: int = 0
     names: tuple[str, ...] = ()
 
+    def called(self, names: tuple[str, ...]) -> "ModelCall":
+        """The same, once all names of its model are known."""
+        return ModelCall(self.wire_format, self.fields, self.size, names)
+
     @property
     def model(self) -> str:
         """The model as the request names it."""

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.bounds import Bounds
 from streamviz.core.chain import PolicyChain
-from streamviz.core.composer import Composer
 from streamviz.core.errors import UpstreamError
 from streamviz.core.events import StreamFailed
 from streamviz.core.json_value import JsonObject
@@ -197,9 +196,11 @@ class Reading:
         is_asked = self._stream.is_streaming
         if not are_events(beginning, self._says_events, is_asked):
             self.is_whole = True
-            self._processor = self._made(self._writing.of_body())
+            self._writing.of_body()
+            self._processor = self._made()
             return
-        self._processor = self._made(self._writing.of_events())
+        self._writing.of_events()
+        self._processor = self._made()
         if not is_asked and self._is_enforcing:
             # Clients take it for text, comments and all, which nobody judges.
             self._refuse(UpstreamError(502, errors.UNASKED))
@@ -209,10 +210,10 @@ class Reading:
         for piece in pieces:
             self._pending += self._chunks(self._parser.feed(piece))
 
-    def _made(self, composer: Composer) -> StreamProcessor:
+    def _made(self) -> StreamProcessor:
         if not self._policies:
             return StreamProcessor(pass_through, self._aggregator, aside=self._means.aside)
-        chain = self.chain = PolicyChain(self._policies, composer, self._means.within, self._means.rest)
+        chain = self.chain = PolicyChain(self._policies, self._writing.composer, self._means.within, self._means.rest)
         return StreamProcessor(
             chain.on_chunk, self._aggregator, is_enforcing=chain.is_enforcing, aside=self._means.aside
         )

@@ -1,6 +1,8 @@
 """What the client gets that upstream did not say: keep-alives, and the end of a stream that broke."""
 
 import logging
+from collections.abc import Callable
+from functools import partial
 
 from streamviz.core.aggregator import Aggregator, Chunk
 from streamviz.core.composer import Composer
@@ -21,24 +23,36 @@ class Writing:
     ) -> None:
         self._format = wire_format
         self._aggregator = aggregator
-        self.composer = self.of_events() if is_streaming else self.of_an_error(are_events=False)
+        self._composer: Composer | None = None
+        self._new_composer: Callable[[], Composer]
+        if is_streaming:
+            self.of_events()
+        else:
+            self.of_an_error(are_events=False)
         # The last that went through while the composer was told of nothing, as no policy was there.
         self.passed: Frame | None = None
 
-    def of_events(self) -> Composer:
+    @property
+    def composer(self) -> Composer:
+        """What writes frames; most streams need none."""
+        if self._composer is None:
+            self._composer = self._new_composer()
+        return self._composer
+
+    def of_events(self) -> None:
         """Events are to be written from here on."""
-        self.composer = self._format.composer(self._aggregator.head)
-        return self.composer
+        self._write_by(partial(self._format.composer, self._aggregator.head))
 
-    def of_body(self) -> Composer:
+    def of_body(self) -> None:
         """A whole answer is."""
-        self.composer = self._format.body_composer(self._aggregator.body)
-        return self.composer
+        self._write_by(partial(self._format.body_composer, self._aggregator.body))
 
-    def of_an_error(self, *, are_events: bool) -> Composer:
+    def of_an_error(self, *, are_events: bool) -> None:
         """Nothing of upstream's answer goes out: an error alone, in events where the client asked for them."""
-        self.composer = self._format.composer({}) if are_events else self._format.body_composer({})
-        return self.composer
+        self._write_by(partial(self._format.composer if are_events else self._format.body_composer, {}))
+
+    def _write_by(self, new_composer: Callable[[], Composer]) -> None:
+        self._composer, self._new_composer = None, new_composer
 
     def keep_alive(self) -> Frame:
         return Frame(self.composer.keep_alive(), None, OURSELVES)

@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from collections import OrderedDict
 
 from streamviz.exchange.stream import LiveStream
 
@@ -24,7 +25,8 @@ class Feed:
 
     def __init__(self) -> None:
         self.running: dict[uuid.UUID, LiveStream] = {}
-        self.finished: dict[uuid.UUID, LiveStream] = {}
+        # The oldest first: a plain dictionary would look past all that are gone for it.
+        self.finished: OrderedDict[uuid.UUID, LiveStream] = OrderedDict()
         # The objects, as the hash of a UUID is computed anew each time.
         self._changed: set[LiveStream] = set()
 

@@ -1,7 +1,7 @@
 """Model calls: POST /v1/chat/completions, /v1/messages and /v1/responses."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
@@ -132,7 +132,7 @@ async def _judge(call: _Call, target: Target) -> RequestJudging:
     executor = call.caller.executor(context.request.model)
     stream.executor, stream.calls_model = executor.shown, executor.calls_model
     context.price = partial(price, target.model, target.provider)
-    context.request = replace(context.request, names=target.names(context.request.model))
+    context.request = context.request.called(target.names(context.request.model))
     chosen = worker.configuration.policies_for(context.request.models, stream.key_name)
     context.not_run[:] = chosen.not_run
     exchange.adopt(chosen.active)

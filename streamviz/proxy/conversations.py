@@ -189,7 +189,7 @@ class Conversations:
 
     def _is_shared(self, one: Known) -> bool:
         """Whether several conversations came over its connection, so that this does not tell which of them it is."""
-        return len({each.session for each in self._on_connection.get((one.client, one.port), ())}) > 1
+        return len({each.session.int for each in self._on_connection.get((one.client, one.port), ())}) > 1
 
     def _is_other_agent(self, one: Known, candidate: Candidate) -> bool:
         """An agent that is to end its work may be given no tools any more."""

@@ -217,9 +217,7 @@ class Marks:
 
     def _digest(self, *parts: bytes) -> bytes:
         hash = self._hash.copy()
-        for part in parts:
-            hash.update(len(part).to_bytes(4, "big"))
-            hash.update(part)
+        hash.update(b"".join([piece for part in parts for piece in (len(part).to_bytes(4, "big"), part)]))
         return hash.digest()
 
     def _mark(self, kind: Kind, *parts: bytes) -> int:

@@ -131,6 +131,9 @@ def _observe_gaps(histogram: Histogram, times: "array[int]") -> None:
     newest = times[-_MOST_GAPS:]
     if len(newest) < 2:
         return
+    if newest[0] == newest[-1]:  # all in one read
+        _batch.observe_many(histogram, {0: len(newest) - 1}, 0)
+        return
     gaps = sorted(map(sub, newest[1:], newest))  # a few searches in what is sorted, not one for each gap
     up_to = [bisect_right(gaps, bound) for bound in _GAPS_US]
     numbers = map(sub, [*up_to, len(gaps)], [0, *up_to])

@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 from urllib.parse import quote
@@ -78,7 +78,8 @@ class ModelRequest:
         """The same, asking a chat provider how many tokens its stream took."""
         options = {**as_object(self.fields.get("stream_options")), "include_usage": True}
         raw = _fields.decode(self.body) | {"stream_options": msgspec.Raw(encode(options))}
-        return replace(self, body=encode(raw), fields={**self.fields, "stream_options": options})
+        fields = {**self.fields, "stream_options": options}
+        return ModelRequest(encode(raw), fields, self.model, self.is_streaming)
 
     def replaced_by(self, call: ModelCall) -> "ModelRequest":
         """The request as policies left it; fields that they did not touch keep their bytes."""

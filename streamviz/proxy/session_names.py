@@ -84,12 +84,16 @@ TABLE = (
     Row("body `conversation`: an id, or an object with `id`", "OpenAI's SDKs", _conversation),
     Row("body `prompt_cache_key`, where it is an id", "Codex, opencode, others", _cache_key),
 )
+_HEADERS = tuple(row for row in TABLE if row.place.startswith("header"))
+# What the others are read from, which most requests have none of.
+_FIELDS = frozenset(("metadata", "client_metadata", "conversation", "prompt_cache_key"))
 _HELPER_HEADERS = (b"x-claude-code-agent-id", b"x-openai-subagent", b"x-codex-parent-thread-id", b"x-parent-session-id")
 
 
 def name_of(header: Header, request: JsonObject) -> str:
     """The session's name as the client gives it, empty where it gives none. `header` looks one up in the request."""
-    return next((name for row in TABLE if (name := row.read(header, request).strip())), "")
+    rows = _HEADERS if _FIELDS.isdisjoint(request) else TABLE
+    return next((name for row in rows if (name := row.read(header, request).strip())), "")
 
 
 def is_helper(header: Header) -> bool:

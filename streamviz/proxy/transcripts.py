@@ -42,6 +42,8 @@ _NAMES_OF_STANDING = ("system", "instructions", "systemInstruction", "system_ins
 _ANSWERING = ("assistant", "model")
 _TEXTS = ("text", "input_text", "output_text", "refusal", "summary_text")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+# Of what most messages are made.
+_PLAIN = frozenset(("role", "content"))
 _NOTHING: Mapping[int, Instead] = {}
 _sorted = msgspec.json.Encoder(order="sorted").encode
 
@@ -190,6 +192,9 @@ def _turn(items: list[JsonObject]) -> Turn:
 
 def _read(item: JsonObject, turn: Turn) -> None:
     """A message, or an item."""
+    if item.keys() == _PLAIN and isinstance(content := item["content"], str):
+        turn.say(content)
+        return
     turn.name(item.get("id"))
     turn.name(item.get("tool_call_id"))
     kind = as_text(item.get("type"))

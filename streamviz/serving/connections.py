@@ -28,6 +28,7 @@ class Connection(tcp.Server):
 
     taken_at = 0.0  # when the socket last took something (s)
     _together: list[bytes] | None = None
+    _host: Any = None
 
     def __init__(
         self, sock: socket.socket, protocol: Any, client: Any, server: Any, sessionno: Any, reactor: Any
@@ -44,6 +45,12 @@ class Connection(tcp.Server):
         port, self._port = self._port, None
         if port is not None:
             port.lost()
+
+    def getHost(self) -> Any:
+        """Called by Twisted with each request; it stays the same."""
+        if self._host is None:
+            self._host = super().getHost()
+        return self._host
 
     def writeSomeData(self, data: bytes) -> int | ConnectionLost:
         """Called by Twisted, and here."""
@@ -114,19 +121,27 @@ class Timer:
 
     def __init__(self, seconds: float, call: Callable[[], object]) -> None:
         self._call = call
-        self._start(seconds)
+        self._loop = asyncio.get_running_loop()
+        self._due = self._loop.time() + seconds
+        self._handle = self._loop.call_at(self._due, self._ring)
 
     def reset(self, seconds: float) -> None:
-        """It is due so long from now."""
-        self.cancel()
-        self._start(seconds)
+        """It is due so long from now. One that is put off is looked at again when it would have been due."""
+        due = self._loop.time() + seconds
+        if due < self._due:
+            self._handle.cancel()
+            self._handle = self._loop.call_at(due, self._ring)
+        self._due = due
 
     def cancel(self) -> None:
         """It is not due any more."""
         self._handle.cancel()
 
-    def _start(self, seconds: float) -> None:
-        self._handle = asyncio.get_running_loop().call_later(seconds, self._call)
+    def _ring(self) -> None:
+        if self._loop.time() < self._due:
+            self._handle = self._loop.call_at(self._due, self._ring)
+        else:
+            self._call()
 
 
 class Port(tcp.Port):

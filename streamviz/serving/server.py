@@ -140,8 +140,12 @@ class Server(DaphneServer, ABC):
 
     def _ended(self, protocol: Request, running: "asyncio.Task[None]") -> None:
         """An answer that its application has left unfinished is not to keep its client waiting."""
-        is_well = not running.cancelled() and running.exception() is None
-        if is_well and not protocol.finished and not self._is_gone(protocol):
+        if running.cancelled() or running.exception() is not None:
+            return  # Daphne sees to that
+        if self._is_gone(protocol):
+            # All there is to know is known: Daphne would go through it, and all others, once a second.
+            self.connections.pop(protocol, None)
+        elif not protocol.finished:
             protocol.hang_up()
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
