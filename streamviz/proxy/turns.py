@@ -5,6 +5,7 @@ from collections import deque
 
 from streamviz.upstream.answer import Answer
 
+_FEW = 8
 # Of a flood so much is taken in a turn: some 2 ms of work. What comes in less is no flood. Each event is work, however
 # short it is, and the shortest are empty lines.
 _PIECE_BYTES = 16 * 1024
@@ -17,8 +18,8 @@ class Turns:
 
     To begin a stream takes a hundred times as long as to pass a chunk on. Were all that come together begun in one
     round, no running stream would get on meanwhile, and the first of them would be answered no sooner than the last.
-    Were it one a round, many would wait long for the last on a machine that is busy: hence a quarter of them, where
-    nobody says how many `a_round` there are.
+    Were it one a round, many would wait long for the last on a machine that is busy: hence a few, which take some 5 ms,
+    or a quarter of very many, where nobody says how many `a_round` there are.
     """
 
     def __init__(self, a_round: int | None = None) -> None:
@@ -29,7 +30,7 @@ class Turns:
     async def take(self) -> None:
         """Return when it is the caller's turn: at once where there is one left in this round."""
         loop = asyncio.get_running_loop()
-        if self._waiting or self._taken >= (self._a_round or 1):
+        if self._waiting or self._taken >= (self._a_round or _FEW):
             turn = loop.create_future()
             self._waiting.append(turn)
             await turn
@@ -40,7 +41,7 @@ class Turns:
 
     def _next_round(self) -> None:
         self._taken = 0
-        for _ in range(min(len(self._waiting), self._a_round or (len(self._waiting) + 3) // 4)):
+        for _ in range(min(len(self._waiting), self._a_round or max(_FEW, len(self._waiting) // 4))):
             turn = self._waiting.popleft()
             self._taken += 1
             if not turn.done():  # as it is where its client has left

@@ -24,28 +24,29 @@ async def test_alone_nobody_waits() -> None:
     assert begun == [1]
 
 
-async def test_a_part_of_many_begins_in_each_round_and_they_keep_their_order() -> None:
+@pytest.mark.parametrize(("many", "a_round"), [(20, 8), (100, 23)])
+async def test_a_part_of_many_begins_in_each_round_and_they_keep_their_order(many: int, a_round: int) -> None:
     turns = Turns()
     begun: list[int] = []
-    tasks = [asyncio.ensure_future(begin(turns, name, begun)) for name in range(20)]
+    tasks = [asyncio.ensure_future(begin(turns, name, begun)) for name in range(many)]
     sizes = [0]
     while not all(task.done() for task in tasks):
         await asyncio.sleep(0)
         sizes.append(len(begun))
-    assert begun == list(range(20))
-    assert max(later - before for before, later in pairwise(sizes)) == 5
+    assert begun == list(range(many))
+    assert max(later - before for before, later in pairwise(sizes)) == a_round
 
 
 async def test_whoever_has_left_keeps_nobody() -> None:
     turns = Turns()
     begun: list[int] = []
-    tasks = [asyncio.ensure_future(begin(turns, name, begun)) for name in range(4)]
+    tasks = [asyncio.ensure_future(begin(turns, name, begun)) for name in range(12)]
     await asyncio.sleep(0)
-    tasks[1].cancel()
+    tasks[9].cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert begun == [0, 2, 3]
-    await begin(turns, 4, begun)
-    assert begun[-1] == 4
+    assert begun == [name for name in range(12) if name != 9]
+    await begin(turns, 12, begun)
+    assert begun[-1] == 12
 
 
 async def reads(*sizes: int) -> AsyncIterator[bytes]:

@@ -47,6 +47,24 @@ def test_a_timer_is_due_once_and_only_as_it_was_last_set() -> None:
     assert asyncio.run(due()) == ["moved"]
 
 
+def test_a_timer_that_is_put_off_is_not_due_before() -> None:
+    async def due() -> list[str]:
+        told: list[str] = []
+        over = asyncio.Event()
+
+        def ring() -> None:
+            told.append("late")
+            over.set()
+
+        late = Timer(0.001, ring)
+        late.reset(0.05)
+        Timer(0.02, lambda: told.append("between"))
+        await over.wait()
+        return told
+
+    assert asyncio.run(due()) == ["between", "late"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="its option is Linux's")
 def test_the_system_cuts_nobody_off_before_the_server_has_said_why() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()):

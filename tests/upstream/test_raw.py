@@ -4,13 +4,16 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
+from streamviz.core.bounds import Bounds
 from streamviz.core.errors import UpstreamError
+from streamviz.upstream.answer import BoundedAnswer
 from streamviz.upstream.raw import RawAnswer, new_client, open_raw, passed_on, refusal_without
 from streamviz.upstream.targets import RoutePlan, Target, resolve, simulator_target
 from tests.services import free_port
@@ -144,6 +147,71 @@ async def test_connections_are_used_again(client: aiohttp.ClientSession, simulat
     for _ in range(3):
         assert [piece async for piece in await ask(client, simulator, "content?chunks=3", stream=False)]
     assert sum(map(len, connector._conns.values())) == 1
+
+
+async def answered_by(
+    client: aiohttp.ClientSession, server: RawTestServer, most: int | None = None, key: str = ""
+) -> tuple[RawAnswer, BoundedAnswer]:
+    address = str(server.make_url("/v1"))
+    found = resolve("here", "openai_chat", RoutePlan("openai/m", address, "")).with_key("")
+    answer = await open_raw(client, replace(found, key=key, key_header=""), b"{}", {})
+    return answer, BoundedAnswer(answer, Bounds(10**9 if most is None else most, 10**9, 10, 10))
+
+
+async def test_its_end_is_known_with_the_last_of_it_where_that_is_there(client: aiohttp.ClientSession) -> None:
+    more = asyncio.Event()
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b"data: 1\n\n")
+        await more.wait()
+        await response.write(b"data: 2\n\n")
+        await response.write_eof()
+        return response
+
+    async with RawTestServer(answer) as server:
+        raw, bounded = await answered_by(client, server)
+        assert (await anext(bounded), bounded.has_ended) == (b"data: 1\n\n", False)
+        more.set()
+        await raw._response.content.wait_eof()
+        assert not bounded.has_ended  # some of it is still to be read
+        assert (await anext(bounded), bounded.has_ended) == (b"data: 2\n\n", True)
+        assert await anext(bounded, None) is None
+
+
+@pytest.mark.parametrize(("body", "most", "key"), [(b"1234", 3, ""), (b"12 sk-1234567", None, "sk-123456789012345")])
+async def test_its_end_is_not_known_where_it_is_an_error_or_something_waits(
+    client: aiohttp.ClientSession, body: bytes, most: int | None, key: str
+) -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        return web.Response(body=body)
+
+    async with RawTestServer(answer) as server:
+        raw, bounded = await answered_by(client, server, most, key)
+        await raw._response.content.wait_eof()
+        await anext(bounded)
+        assert not bounded.has_ended
+
+
+async def test_a_long_answer_whose_reader_is_late_waits_and_comes_whole(client: aiohttp.ClientSession) -> None:
+    body = bytes(range(256)) * 32_000
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for start in range(0, len(body), 1_000):
+            await response.write(body[start : start + 1_000])
+        return response
+
+    async with RawTestServer(answer) as server:
+        raw, _ = await answered_by(client, server)
+        connection = raw._response.connection
+        assert connection is not None
+        assert connection.protocol is not None
+        while not connection.protocol._reading_paused:
+            await asyncio.sleep(0)
+        assert b"".join([piece async for piece in raw]) == body
 
 
 def test_clients_get_the_headers_that_are_for_them_and_no_other() -> None:

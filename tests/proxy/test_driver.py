@@ -1,0 +1,71 @@
+"""What a driver sends of an answer, and in how many messages."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from streamviz.live.feed import Feed
+from streamviz.proxy.driver import Driver
+from streamviz.proxy.observers import Observers
+from streamviz.proxy.turns import Turns
+from tests.core.support import delta
+from tests.exchange.support import EVENTS, Play, event
+
+WHOLE = event(delta(content="hi")) + event(delta(finish="stop")) + event("[DONE]")
+
+
+class Answer:
+    """What upstream sends, in these reads; of the last it may be known that it is that."""
+
+    status = 200
+    headers = EVENTS
+    left_out: tuple[str, ...] = ()
+
+    def __init__(self, reads: list[bytes], knows_end: bool) -> None:
+        self._left = list(reads)
+        self._knows_end = knows_end
+
+    @property
+    def has_ended(self) -> bool:
+        return self._knows_end and not self._left
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while self._left:
+            yield self._left.pop(0)
+            await asyncio.sleep(0)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class Recorder:
+    """Keeps nothing."""
+
+    def append(self, entry: Any) -> None:
+        """Not here."""
+
+    def flush(self) -> None:
+        """There is nothing."""
+
+    def has_lost(self, stream_id: Any) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("knows_end", [True, False])
+@pytest.mark.parametrize("reads", [[WHOLE], [WHOLE[:50], WHOLE[50:]]])
+async def test_a_known_end_goes_out_with_the_last_of_the_answer(reads: list[bytes], knows_end: bool) -> None:
+    messages: list[Any] = []
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    play = Play().asked().forwarded()
+    driver = Driver(play.exchange, Observers(cast(Any, Recorder()), Feed()), cast(Any, None), send, Turns(1))
+    await driver.carry(Answer(reads, knows_end))
+    bodies = [(message["body"], message["more_body"]) for message in messages[1:]]
+    assert b"".join(body for body, _ in bodies) == WHOLE
+    assert [more for _, more in bodies] == [True] * (len(bodies) - 1) + [False]
+    assert (bodies[-1][0] == b"") is not knows_end
+    assert play.stream.outcome == "completed"
