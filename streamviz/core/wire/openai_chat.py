@@ -5,17 +5,17 @@ taken from recorded streams: thinking in five different fields, calls without in
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from streamviz.core.aggregator import Aggregator, Beside, Chunk
-from streamviz.core.blocks import StreamBlock, Told, ToolCallStreamBlock
+from streamviz.core.blocks import Told, ToolCallStreamBlock
 from streamviz.core.calls import may_be_call
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
 from streamviz.core.repeats import TextPlace
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.openai_chat_beside import chat_known_of, chat_says_beside
-from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, Places, legacy_piece, piece_of
+from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, legacy_piece, piece_of
+from streamviz.core.wire.openai_chat_choice import Choice
 from streamviz.core.wire.openai_chat_message import MEDIA, build_message, says_else
 from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, part_text, thinking_in
 
@@ -23,25 +23,6 @@ _THINKING = frozenset((*THINKING_FIELDS, SPECIFIC))
 # Of a name in pieces, each of which makes a new one.
 _LONGEST_NAME = 1_000
 _PLAIN = frozenset(("role", "content"))
-
-
-@dataclass(slots=True)
-class _Choice:
-    """What is open in one choice, and how its tool calls are found again."""
-
-    number: int
-    open: list[StreamBlock] = field(default_factory=list)
-    unsealed: list[StreamBlock] = field(default_factory=list)
-    text: StreamBlock | None = None
-    calls: dict[int, ToolCallStreamBlock] = field(default_factory=dict)
-    calls_by_id: dict[str, ToolCallStreamBlock] = field(default_factory=dict)
-    legacy: ToolCallStreamBlock | None = None
-    sound: StreamBlock | None = None
-    places: Places = field(default_factory=Places)
-    has_delta: bool = False
-    is_finished: bool = False
-    # Whether content came as a text, not as a list.
-    has_text: bool = False
 
 
 class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
@@ -54,7 +35,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     def clear(self) -> None:
         super().clear()
         self._envelope = Envelope()
-        self._choices: dict[int, _Choice] = {}
+        self._choices: dict[int, Choice] = {}
         # Filled in by the first chunk that has an id; a composer that continues the stream shares it.
         self.head: JsonObject = {}
         self._has_id = False
@@ -128,15 +109,15 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         if reason and isinstance(reason, str):
             self._finish_choice(choice, reason)
 
-    def _begin_choice(self, number: int) -> _Choice:
+    def _begin_choice(self, number: int) -> Choice:
         self._require_room(len(self._choices))
         self._require_asked(number)
         if number != len(self._choices):
             self._contradict("choices come out of order")
-        choice = self._choices[number] = _Choice(number)
+        choice = self._choices[number] = Choice(number)
         return choice
 
-    def _read_words(self, choice: _Choice, payload: JsonObject) -> None:
+    def _read_words(self, choice: Choice, payload: JsonObject) -> None:
         delta = payload.get("delta")
         if isinstance(delta, dict):
             if not choice.has_delta and says_else(as_object(payload.get("message")), delta):
@@ -147,7 +128,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             # A whole answer has a message; some providers send one beside the deltas too, which would count twice.
             self._read_delta(choice, as_object(payload.get("message")))
 
-    def _read_delta(self, choice: _Choice, delta: JsonObject) -> None:
+    def _read_delta(self, choice: Choice, delta: JsonObject) -> None:
         content = delta.get("content")
         if not isinstance(content, str) or not _PLAIN.issuperset(delta):
             self._read_fields(choice, delta, content)
@@ -155,7 +136,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             # Nearly every delta of nearly every stream.
             self._content(choice, content)
 
-    def _read_fields(self, choice: _Choice, delta: JsonObject, content: object) -> None:
+    def _read_fields(self, choice: Choice, delta: JsonObject, content: object) -> None:
         thinking = "" if _THINKING.isdisjoint(delta) else self._read_thinking(choice, delta)
         if content and isinstance(content, str):
             self._content(choice, content)
@@ -173,7 +154,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._media(choice, "images", images)
         self._read_call_fields(choice, delta)
 
-    def _read_call_fields(self, choice: _Choice, delta: JsonObject) -> None:
+    def _read_call_fields(self, choice: Choice, delta: JsonObject) -> None:
         if calls := delta.get("tool_calls"):
             self._read_calls(choice, self._few(objects(calls)))
             if len(objects(calls)) < (len(calls) if isinstance(calls, list) else 1):
@@ -183,11 +164,11 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             if not isinstance(call, dict):
                 self._contradict("a call is no object")
 
-    def _content(self, choice: _Choice, text: str) -> None:
+    def _content(self, choice: Choice, text: str) -> None:
         choice.has_text = True
         self._text(choice, BlockKind.CONTENT, text)
 
-    def _read_thinking(self, choice: _Choice, delta: JsonObject) -> str:
+    def _read_thinking(self, choice: Choice, delta: JsonObject) -> str:
         """Take in what a delta thinks, and give its text."""
         for each in (delta, as_object(delta.get(SPECIFIC))):
             for key in THINKING_FIELDS:
@@ -198,7 +179,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._text(choice, BlockKind.THINKING, text, signature)
         return text
 
-    def _read_audio(self, choice: _Choice, audio: object, content: object) -> None:
+    def _read_audio(self, choice: Choice, audio: object, content: object) -> None:
         """What is said aloud is content, as its transcript has it."""
         said = as_text(as_object(audio).get("transcript"))
         if said != content:
@@ -206,7 +187,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         if not said or as_object(audio).get("data"):
             self._sound(choice, as_json_text(audio))
 
-    def _sound(self, choice: _Choice, line: str) -> None:
+    def _sound(self, choice: Choice, line: str) -> None:
         """A piece of the sound, which is one block beside the text that it says."""
         block = choice.sound
         if block is None or block.is_sealed:
@@ -214,7 +195,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             choice.unsealed.append(block)
         self._grow(block, f"\n{line}" if block.length else line)
 
-    def _read_parts(self, choice: _Choice, parts: list[object], thinking: str) -> None:
+    def _read_parts(self, choice: Choice, parts: list[object], thinking: str) -> None:
         """A list of content. What it has of `thinking` again, which a field of the delta said, counts once."""
         for part in self._few(parts):
             details: JsonObject = {"type": "text", "text": part} if isinstance(part, str) else as_object(part)
@@ -234,7 +215,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
                     self._contradict("a part of the content may be a call")
                 self._media(choice, kind, details)
 
-    def _text(self, choice: _Choice, kind: BlockKind, text: str, signature: str = "") -> None:
+    def _text(self, choice: Choice, kind: BlockKind, text: str, signature: str = "") -> None:
         if not text and not signature:
             return
         block = choice.text
@@ -245,7 +226,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             choice.unsealed.append(block)
         self._grow(block, text, signature=signature)
 
-    def _media(self, choice: _Choice, label: str, payload: object) -> None:
+    def _media(self, choice: Choice, label: str, payload: object) -> None:
         self._close_open(choice)
         kind = BlockKind.MEDIA if label in MEDIA else BlockKind.OTHER
         block = self._start(kind, choice=choice.number, label=label)
@@ -253,11 +234,11 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         choice.open = [block]
         choice.unsealed.append(block)
 
-    def _read_calls(self, choice: _Choice, calls: list[JsonObject]) -> None:
+    def _read_calls(self, choice: Choice, calls: list[JsonObject]) -> None:
         put: list[tuple[int | None, int]] = []
         for position, call in enumerate(calls):
             piece = piece_of(call)
-            block = self._find_call(choice, piece.place, piece.id, piece.name, position)
+            block = choice.find_call(piece.place, piece.id, piece.name, position)
             name = piece.name
             if block is None:
                 if piece.place in choice.calls and not choice.calls[piece.place].is_sealed:
@@ -272,13 +253,13 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         if not choice.places.has_raised and choice.places.differ(put):
             self._contradict("a piece of a call has the index of another")
 
-    def _read_legacy_call(self, choice: _Choice, piece: Piece) -> None:
+    def _read_legacy_call(self, choice: Choice, piece: Piece) -> None:
         name = piece.name
         if choice.legacy is None or choice.legacy.is_sealed:
             choice.legacy, name = self._start_call(choice, piece), ""
         self._grow_call(choice, choice.legacy, piece, name)
 
-    def _grow_call(self, choice: _Choice, block: ToolCallStreamBlock, piece: Piece, name: str) -> None:
+    def _grow_call(self, choice: Choice, block: ToolCallStreamBlock, piece: Piece, name: str) -> None:
         """Add a piece to its call; `name` is what it says of the call's name anew."""
         if block.is_complete:
             choice.open.append(block)
@@ -298,22 +279,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         is_other = piece.is_custom is not (block.label == CUSTOM) and bool(name or piece.arguments)
         return piece.is_odd or is_other or bool(name and block.name) or bool(piece.arguments and is_mixed)
 
-    def _find_call(
-        self, choice: _Choice, index: int | None, id: str, name: str, position: int
-    ) -> ToolCallStreamBlock | None:
-        """The call that a piece belongs to: by index, without one by id, without that by position."""
-        if index is None and id:
-            block = choice.calls_by_id.get(id)
-        else:
-            block = choice.calls.get(position if index is None else index)
-        if block is None or block.is_sealed:
-            return None
-        is_other_call = bool(id and block.id and id != block.id)
-        # Whole calls that come one after another with neither index nor id.
-        is_next_call = bool(name and not id and block.length and block.name and (index is None or name != block.name))
-        return None if is_other_call or is_next_call else block
-
-    def _start_call(self, choice: _Choice, piece: Piece) -> ToolCallStreamBlock:
+    def _start_call(self, choice: Choice, piece: Piece) -> ToolCallStreamBlock:
         self._close_open(choice)
         block = self._start(
             BlockKind.TOOL_CALL,
@@ -329,11 +295,11 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         choice.text = None
         return block
 
-    def _close_open(self, choice: _Choice) -> None:
+    def _close_open(self, choice: Choice) -> None:
         for block in choice.open:
             self._complete(block)
 
-    def _finish_choice(self, choice: _Choice, reason: str) -> None:
+    def _finish_choice(self, choice: Choice, reason: str) -> None:
         for block in choice.unsealed:
             self._end(block)
         choice.open, choice.unsealed, choice.text = [], [], None

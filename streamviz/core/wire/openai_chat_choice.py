@@ -1,0 +1,38 @@
+"""One choice of a chat stream, while it is read."""
+
+from dataclasses import dataclass, field
+
+from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.wire.openai_chat_calls import Places
+
+
+@dataclass(slots=True)
+class Choice:
+    """What is open in one choice, and how its tool calls are found again."""
+
+    number: int
+    open: list[StreamBlock] = field(default_factory=list)
+    unsealed: list[StreamBlock] = field(default_factory=list)
+    text: StreamBlock | None = None
+    calls: dict[int, ToolCallStreamBlock] = field(default_factory=dict)
+    calls_by_id: dict[str, ToolCallStreamBlock] = field(default_factory=dict)
+    legacy: ToolCallStreamBlock | None = None
+    sound: StreamBlock | None = None
+    places: Places = field(default_factory=Places)
+    has_delta: bool = False
+    is_finished: bool = False
+    # Whether content came as a text, not as a list.
+    has_text: bool = False
+
+    def find_call(self, index: int | None, id: str, name: str, position: int) -> ToolCallStreamBlock | None:
+        """The call that a piece belongs to: by index, without one by id, without that by position."""
+        if index is None and id:
+            block = self.calls_by_id.get(id)
+        else:
+            block = self.calls.get(position if index is None else index)
+        if block is None or block.is_sealed:
+            return None
+        is_other_call = bool(id and block.id and id != block.id)
+        # Whole calls that come one after another with neither index nor id.
+        is_next_call = bool(name and not id and block.length and block.name and (index is None or name != block.name))
+        return None if is_other_call or is_next_call else block
