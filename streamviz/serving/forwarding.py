@@ -32,7 +32,7 @@ def forwarded(scope: dict[str, Any], proxies: Networks) -> dict[str, Any]:
 
 def is_in(text: str, networks: Networks) -> bool:
     """Whether it is an address in one of these networks."""
-    return _is_address(text) and any(_plain(text) in network for network in networks)
+    return bool(networks) and _is_address(text) and any(_plain(text) in network for network in networks)
 
 
 def _said(scope: dict[str, Any], name: bytes) -> list[str]:
