@@ -144,7 +144,9 @@ class Aggregator(Teller, ABC, Generic[ChunkT, MessageT]):
         self._begin_event()
         state = self.state
         state.begin_chunk(chunk.seq, chunk.received_at)
-        if text := self._repeats.text_of(chunk.raw):
+        # What is left of a chunk that was cut may be like the last: what was cut off it is to be told.
+        if not chunk.is_cut and (text := self._repeats.text_of(chunk.raw)):
+            self._head_before = {}
             self._emit(BlockDelta(self._repeats.ordinal, text))
             return state.events
         self._repeats.forget()

@@ -7,7 +7,7 @@ import msgspec
 
 from streamviz.core.events import BlockDelta
 from streamviz.core.json_value import JsonObject, decode
-from streamviz.core.sse import events_in, is_ambiguous
+from streamviz.core.sse import BOM, events_in, is_ambiguous
 
 # Of a stream whose chunks differ in more than their text, as by a number, so many are tried.
 _TRIES = 8
@@ -48,6 +48,8 @@ class Repeats:
         if before is None or not raw.startswith(before) or len(raw) > _LONGEST:
             return ""
         quoted = raw[len(before) - 1 : self._end_of_text(raw)]
+        if quoted[-1:] != b'"':  # white space behind a text is none of it
+            return ""
         try:
             text = _text(quoted)
         except ValueError:
@@ -78,25 +80,33 @@ class Repeats:
         """Know the next chunk by this event, which was read as `name` and `payload`, and `made` a block grow."""
         self._tries -= 1
         text = made.text
-        if place.members[place.name] != text or made != BlockDelta(made.ordinal, text):
+        # An empty text may be what nobody minds where any other would be minded.
+        if not text or text == _PROBE or made != BlockDelta(made.ordinal, text) or not _is_usual(raw):
             return
         quoted = b'"%b"' % text.encode("utf-8", "replace")
         at = raw.find(quoted)
-        if at < 0 or raw.find(quoted, at + 1) >= 0:
+        if place.members[place.name] != text or at < 0 or raw.find(quoted, at + 1) >= 0:
             return
         before, after = raw[: at + 1], raw[at + len(quoted) :]
         place.members[place.name] = _PROBE
-        if text != _PROBE and _says(b'%b%b"%b' % (before, _PROBE.encode(), after), name, payload):
+        is_known = _says(b'%b%b"%b' % (before, _PROBE.encode(), after), name, payload)
+        place.members[place.name] = text
+        if is_known:
             self._is_padded = not after.translate(None, _CLOSING)
             self._after = after.translate(None, b" ") if self._is_padded else after
             self._before, self.ordinal = before, made.ordinal
-        place.members[place.name] = text
+
+
+def _is_usual(raw: bytes) -> bool:
+    """Whether an event has one line of data, and nothing that some clients read in a way of their own."""
+    lines = raw.count(b"\n") - raw.startswith(b"event: ")
+    return lines == 2 and raw.endswith(b"\n\n") and b"\r" not in raw and BOM not in raw and len(raw) <= _LONGEST
 
 
 def _says(raw: bytes, name: str, payload: JsonObject) -> bool:
     """Whether bytes are one event that says this."""
-    match events_in(raw):
-        case [event]:
-            return event.name == name and event.data is not None and decode(event.data) == payload
-        case _:
-            return False
+    try:
+        [event] = events_in(raw)
+        return event.name == name and event.data is not None and decode(event.data) == payload
+    except ValueError:  # what was taken for its text is not
+        return False

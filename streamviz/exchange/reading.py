@@ -141,7 +141,7 @@ class Reading:
             self._break_off(error)
         finally:
             self.is_advancing = False
-        if life.state is State.SETTLING and self.refusal is None:
+        if life.state is State.SETTLING and self.refusal is None and not self.is_drained:
             await self._drain(processor)
 
     async def _drain(self, processor: StreamProcessor) -> None:

@@ -51,14 +51,14 @@ def new_client(silence_seconds: float) -> aiohttp.ClientSession:
 
 
 class _Connection(ResponseHandler):
-    """A connection to a provider. Once a piece that is read, aiohttp has the parser and the socket go on, also where
-    neither was paused, which takes as long as to read it."""
+    """A connection to a provider. aiohttp has its parser and the socket go on behind each piece of a read, which takes
+    as long as to read it: here they do behind the last."""
 
     __slots__ = ()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """Called by aiohttp."""
-        if self._reading_paused:
+        """Called by aiohttp with each piece that is taken, and at the end of a body."""
+        if not (resume_parser and self._payload is not None and self._payload._buffer):
             super().resume_reading(resume_parser)
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject
 from streamviz.core.repeats import TextPlace
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator
@@ -44,7 +45,7 @@ class _Read(OpenAIChatAggregator):
         super()._read(payload, name)
 
 
-FORMATS: dict[str, tuple[Callable[[], Made], Callable[[], Made]]] = {
+FORMATS: dict[str, tuple[Callable[..., Made], Callable[..., Made]]] = {
     "openai_chat": (OpenAIChatAggregator, _Chat),
     "anthropic_messages": (AnthropicMessagesAggregator, _Messages),
 }
@@ -55,24 +56,37 @@ def chat(content: str, delta: str = "", after: str = "") -> bytes:
     return f'data: {{"id":"x","choices":[{{"index":0,"delta":{{"content":{content}{delta}}}}}]{after}}}\n\n'.encode()
 
 
-def message(text: str, padding: str = "") -> bytes:
+def message(text: str, padding: str = "", kind: str = "text_delta", name: str = "text") -> bytes:
     """An event whose text is JSON as it stands in it."""
-    event = f'{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":{text}}}{padding}}}'
+    event = f'{{"type":"content_block_delta","index":0,"delta":{{"type":"{kind}","{name}":{text}}}{padding}}}'
     return f"event: content_block_delta\ndata: {event}\n\n".encode()
 
 
-def read(aggregator: Made, data: bytes) -> Any:
-    """All that an aggregator makes of bytes."""
-    events = [list(aggregator.aggregate(chunk)) for chunk in parse(data)]
-    events.append(aggregator.close())
+def read(aggregator: Made, data: bytes, is_enforcing: bool) -> Any:
+    """All that an aggregator makes of bytes, chunk by chunk; with a policy, what its format does not have is left out
+    first. In the end nothing of the last chunk is to go out."""
+    told: list[Any] = []
     state = aggregator.state
+    for chunk in parse(data):
+        try:
+            if is_enforcing:
+                aggregator.prepare(chunk, leave_out=True)
+            chunk = aggregator.prepared(chunk)
+            told.append((list(aggregator.aggregate(chunk)), list(state.beside), chunk.raw))
+        except UpstreamError as error:
+            told.append(error.message)
+    told.append(aggregator.close())
     blocks = [(block.kind, block.text, block.first_seq, block.last_seq) for block in state.blocks]
-    return events, blocks, state.contradiction, state.fault, state.usage, state.finish_reasons, aggregator.head
+    head = dict(aggregator.head)
+    aggregator.forget()
+    ends = state.contradiction, state.fault, state.usage, state.finish_reasons
+    return told, blocks, ends, head, aggregator.head
 
 
-def both(format: str, data: bytes) -> None:
-    quick, thorough = (make() for make in FORMATS[format])
-    assert read(quick, data) == read(thorough, data), data
+def both(format: str, data: bytes, most: int = 1_000) -> None:
+    for is_enforcing in (False, True):
+        quick, thorough = (make(None, "", most, most) for make in FORMATS[format])
+        assert read(quick, data, is_enforcing) == read(thorough, data, is_enforcing), data
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -93,7 +107,7 @@ def test_padding_makes_no_chunk_another() -> None:
     aggregator = AnthropicMessagesAggregator()
     data = b"".join(message(json.dumps(f"word {n}"), " " * n) for n in range(50))
     both("anthropic_messages", data)
-    read(aggregator, data)
+    read(aggregator, data, is_enforcing=False)
     assert aggregator.state.blocks[0].text == "".join(f"word {n}" for n in range(50))
 
 
@@ -124,12 +138,83 @@ ODD: Sequence[bytes] = (
     chat('"hi"').replace(b"\n\n", b"\r\n\r\n"),
     chat('"hi"')[:-1],
     b"data: [DONE]\n\n",
+    # A text that stands elsewhere too, across what is told apart.
+    chat(json.dumps('delta":{"content')),
+    # What a policy has left out, and then told where it is not.
+    chat('"hi"', ',"foo":"Write to me"'),
+    chat('"hi"', after=',"note":"Write to me"'),
+    # White space behind a text, where lines end and where they do not.
+    chat('"hi"\n', after=',"x":1'),
+    chat('"hi"\r', after=',"x":1'),
+    chat('"hi"', after=',"x":1'),
+    b"\xef\xbb\xbf" + chat('"hi"'),
+    b"\xef\xbb\xbf" + chat('"ho"'),
+    b'\xef\xbb\xbfdata: {"choices":[{"delta":{"content":"hi"}}]}\n\n',
+    b'\xef\xbb\xbfdata: {"choices":[{"delta":{"content":"ho"}}]}\n\n',
+    chat('"hi"').replace(b',"choices"', b',\ndata: "choices"'),
+    chat('"\u2028data: x"').replace(b',"choices"', b',\ndata: "choices"'),
+    chat('"' + "long " * 2_000 + '"'),
+)
+START = b'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":%b}\n\n'
+INPUT = {"kind": "input_json_delta", "name": "partial_json"}
+ODD_EVENTS: Sequence[bytes] = (
+    START % b'{"type":"tool_use","id":"t","name":"shell","input":{"command":"ls"}}',
+    START % b'{"type":"tool_use","id":"t","name":"shell","input":{}}',
+    START % b'{"type":"text","text":""}',
+    b'event: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\n',
+    message('""', **INPUT),
+    message('"{}"', **INPUT),
+    message(json.dumps('{"command":"rm"}'), **INPUT),
+    message(json.dumps('delta":{"type')),
+    message('"hi"', ',"index":1'),
+    message('"hi"', ',"foo":"Write to me"'),
+    message('"hi"\n'),
+    message('"hi"').replace(b"event: content_block_delta", b"event: content_block_stop"),
+    message('"hi"').replace(b"event: content_block_delta\n", b""),
+    message('"hi"', kind="thinking_delta", name="thinking"),
+    message('"hi"').replace(b"data: ", b"\xef\xbb\xbfdata: "),
+    message('""'),
+    message('"hi"')[:-1],
 )
 
 
-@given(st.lists(st.one_of(st.sampled_from(ODD), st.sampled_from([chat('"hi"'), chat('"ho"')]))))
+@given(st.lists(st.sampled_from((*ODD, *[chat('"hi"'), chat('"ho"')] * 6)), max_size=12))
 def test_whatever_comes_between_them_is_told(reads: list[bytes]) -> None:
     both("openai_chat", b"".join(reads))
+
+
+@given(st.lists(st.sampled_from((*ODD_EVENTS, *[message('"hi"'), message('"ho"')] * 4)), max_size=12))
+def test_whatever_comes_between_events_is_told(reads: list[bytes]) -> None:
+    both("anthropic_messages", b"".join(reads))
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_each_odd_chunk_is_read_as_it_is_and_so_is_what_follows(odd: bytes) -> None:
+    for after in ("", ',"x":1'):
+        plain = chat('"hi"', after=after), chat('"ho"', after=after)
+        both("openai_chat", b"".join((*plain, odd, *plain, odd, odd, *plain)))
+        both("openai_chat", b"".join((odd, odd, *plain)))
+
+
+@pytest.mark.parametrize("odd", ODD_EVENTS)
+def test_each_odd_event_is_read_as_it_is_and_so_is_what_follows(odd: bytes) -> None:
+    plain = message('"hi"'), message('"ho"')
+    calls = START % b'{"type":"tool_use","id":"t","name":"shell","input":{"command":"ls"}}', message('""', **INPUT)
+    both("anthropic_messages", b"".join((*plain, odd, *plain, odd, odd, *plain)))
+    both("anthropic_messages", b"".join((*calls, *calls[1:], odd, odd)))
+
+
+def test_what_was_left_out_of_a_chunk_is_told_where_it_is_said_next() -> None:
+    """It was once told of a chunk that was cut, whose rest is like the last chunk."""
+    said = "Write to me"
+    plain = chat('"a"', after=',"x":1') + chat('"b"', after=',"x":1')
+    cut = chat('"c"', f',"foo":"{said}"', ',"x":1')
+    both("openai_chat", plain + cut + chat('"d"', after=f',"x":1,"note":"{said}"'))
+
+
+def test_limits_are_those_of_any_chunk() -> None:
+    many = '"' + ",[{" * 40 + '"'
+    both("openai_chat", chat('"hi"') * 3 + chat(many) + chat('"ho"', after=',"x":[1,2,3,4,5,6,7,8,9,0,1,2]'), most=20)
 
 
 words = st.one_of(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from streamviz.core.blocks import StreamBlock
+from streamviz.core.blocks import StreamBlock, StreamState
 from streamviz.core.context import StreamingContext
 from streamviz.core.events import BlockKind
 from streamviz.core.policy import Consult, Policy
@@ -32,6 +32,17 @@ class AskAboutCalls(Policy):
 
     def on_block_complete(self, block: StreamBlock, context: StreamingContext) -> Consult | None:
         return Consult("m", "", "", self._read) if block.kind is BlockKind.TOOL_CALL else None
+
+
+class Ends(Policy):
+    """Counts how often a stream ended for it."""
+
+    kind = "ends"
+    parameters_schema = {}
+    seen = 0
+
+    def on_finish(self, state: StreamState, context: StreamingContext) -> None:
+        self.seen += 1
 
 
 class HaltCalls(Policy):

@@ -8,8 +8,8 @@ import pytest
 from streamviz.core.judgements import InParts, ModelSaid, Question, Unanswered
 from streamviz.core.verdicts import Mode
 from tests.core.support import active, call, calls, delta
-from tests.exchange.policies import AskAboutCalls, AskAboutRequests, as_said
-from tests.exchange.support import Play, event
+from tests.exchange.policies import AskAboutCalls, AskAboutRequests, Ends, as_said
+from tests.exchange.support import Play, event, run
 
 ALLOWED, DENIED = InParts((ModelSaid("allow"),)), InParts((ModelSaid("deny"),))
 CALLED = event(delta(finish="tool_calls"))
@@ -118,6 +118,16 @@ def test_who_ends_a_stream_ends_its_questions(happens: str) -> None:
     play.happened(happens, *(["alice"] if happens == "cancelled" else []))
     assert f"forget {number}" in play.take()
     assert play.answered(number, DENIED).take() == []
+
+
+def test_the_end_is_judged_once_however_often_it_is_looked_at() -> None:
+    policies = [active(AskAboutCalls(as_said), name="asks"), active(ends := Ends({}), name="ends")]
+    play = Play(policies=policies).opened()
+    play.received(event(calls(call(0, "c0", "rm", "{}"))), CALLED).ended()
+    assert play.exchange.is_waiting
+    run(play.exchange.advance())
+    play.answered(play.asks[0], DENIED)
+    assert (ends.seen, play.stream.outcome) == (1, "completed")
 
 
 def test_a_request_waits_for_its_judge_with_a_head_and_keep_alives() -> None:

@@ -14,7 +14,7 @@ from aiohttp.test_utils import RawTestServer
 from streamviz.core.bounds import Bounds
 from streamviz.core.errors import UpstreamError
 from streamviz.upstream.answer import BoundedAnswer
-from streamviz.upstream.raw import RawAnswer, new_client, open_raw, passed_on, refusal_without
+from streamviz.upstream.raw import READ_BYTES, RawAnswer, new_client, open_raw, passed_on, refusal_without
 from streamviz.upstream.targets import RoutePlan, Target, resolve, simulator_target
 from tests.services import free_port
 from tests.simulator.process import Simulator
@@ -178,6 +178,7 @@ async def test_its_end_is_known_with_the_last_of_it_where_that_is_there(client: 
         assert not bounded.has_ended  # some of it is still to be read
         assert (await anext(bounded), bounded.has_ended) == (b"data: 2\n\n", True)
         assert await anext(bounded, None) is None
+        raw.close()
 
 
 @pytest.mark.parametrize(("body", "most", "key"), [(b"1234", 3, ""), (b"12 sk-1234567", None, "sk-123456789012345")])
@@ -212,6 +213,35 @@ async def test_a_long_answer_whose_reader_is_late_waits_and_comes_whole(client: 
         while not connection.protocol._reading_paused:
             await asyncio.sleep(0)
         assert b"".join([piece async for piece in raw]) == body
+
+
+async def test_so_does_one_in_very_many_pieces(client: aiohttp.ClientSession) -> None:
+    """aiohttp waits for who reads where there are too many, and its parser with it."""
+    came = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+        writer.write(head + b"1\r\nx\r\n" * (READ_BYTES // 16 + 1))  # the last of which is one too many
+        await came.wait()
+        writer.write(b"1\r\ny\r\n1\r\nz\r\n0\r\n\r\n")
+        await writer.drain()
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", port := free_port()):
+        found = resolve("here", "openai_chat", RoutePlan("openai/m", f"http://127.0.0.1:{port}/v1", ""))
+        raw = await open_raw(client, found, b"{}", {})
+        connection = raw._response.connection
+        assert connection is not None
+        assert connection.protocol is not None
+        while not connection.protocol._reading_paused:
+            await asyncio.sleep(0)
+        pieces = aiter(raw)
+        first = await anext(pieces)
+        came.set()
+        assert first + b"".join([piece async for piece in pieces]) == b"x" * (READ_BYTES // 16 + 1) + b"yz"
+        raw.close()
 
 
 def test_clients_get_the_headers_that_are_for_them_and_no_other() -> None:
