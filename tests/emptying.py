@@ -2,10 +2,14 @@
 
 from typing import Any
 
+from django.core.management.commands import flush
 from django.db.backends.postgresql.operations import DatabaseOperations
 
-# What `migrate` leaves in these no test changes, and it would be made anew after each.
-_KEPT = ("django_migrations", "django_content_type", "auth_permission")
+# What `migrate` leaves in these no test changes, and to make it anew after each takes as long as to empty all others.
+_KEPT = (
+    *("django_migrations", "django_content_type", "auth_permission"),
+    *("auth_group", "auth_group_permissions"),
+)
 
 # To truncate a table costs a new file for it and for each of its indexes, so only those are that have rows. All are
 # locked first, which waits for whoever still writes, as truncating all would.
@@ -36,9 +40,15 @@ END $$
 
 
 def empty_quickly() -> None:
-    """From now on Django's `flush`, which follows each test that commits, empties what has something in it."""
+    """From now on Django's `flush`, which follows each test that commits, empties what has something in it, and
+    does not have made anew what is kept."""
     DatabaseOperations.sql_flush = _flush  # type: ignore[assignment, method-assign]
+    flush.emit_post_migrate_signal = _nothing
 
 
 def _flush(operations: Any, style: Any, tables: Any, **options: Any) -> list[str]:
     return [_EMPTY]
+
+
+def _nothing(*_: Any) -> None:
+    """There is nothing to make."""
