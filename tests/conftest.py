@@ -43,6 +43,8 @@ empty_quickly()
 
 TIERS = ("unit", "integration", "e2e", "clients")
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
+# A Postgres that is thrown away. To empty a table it looks through all of its buffers.
+FOR_TESTS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB"}
 HTTPX_SENDS = (httpx.Client.send, httpx.AsyncClient.send)
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # it does not start as root otherwise
@@ -138,7 +140,7 @@ def postgres(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
     if given := database_settings.postgres("DATABASE_URL"):
         yield given
         return
-    with copied_postgres(request.getfixturevalue("migrated_data"), fsync="off", full_page_writes="off") as server:
+    with copied_postgres(request.getfixturevalue("migrated_data"), **FOR_TESTS) as server:
         yield django_settings(server.data)
 
 
