@@ -22,6 +22,7 @@ class Command(BaseCommand):
     """Changes nothing. Ctrl-C ends it and prints what it has found so far."""
 
     help = "Run a policy over recorded streams and print what it would have denied, allowed and held."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("policy", nargs="?", help="its name")

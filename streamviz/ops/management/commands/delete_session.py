@@ -14,6 +14,7 @@ class Command(BaseCommand):
     """Streams of theirs that run go on, unrecorded. There is no way back."""
 
     help = "Delete sessions with their streams, chunks, blocks and verdicts."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("sessions", nargs="+", type=UUID, metavar="session", help="its id")

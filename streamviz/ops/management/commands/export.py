@@ -15,6 +15,7 @@ class Command(BaseCommand):
     """Credentials are in no record, and so in no export; requests and answers are."""
 
     help = "Write sessions as JSON lines to a file, or to standard output."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("sessions", nargs="*", type=UUID, metavar="session", help="its id")

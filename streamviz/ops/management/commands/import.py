@@ -14,6 +14,7 @@ class Command(BaseCommand):
     """Importing twice changes nothing the second time."""
 
     help = "Store the sessions of a file that `export` wrote; - is standard input."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=FileType("rb"))

@@ -15,6 +15,7 @@ class Command(BaseCommand):
     """A key's secret is shown once: on a terminal, or in a file that its owner alone can read."""
 
     help = "Create, list and revoke API keys."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)

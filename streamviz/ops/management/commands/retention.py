@@ -15,6 +15,7 @@ class Command(BaseCommand):
     """The writer does the same once a day."""
 
     help = "Delete chunks and streams that are past their retention (RETAIN_… settings)."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="only print what each rule would free")

@@ -18,6 +18,7 @@ class Command(BaseCommand):
     """Adds to what is there. The same arguments on an empty database give the same streams, but for their times."""
 
     help = "Store made-up streams as if they had been recorded. Add --days and sizes to taste."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--streams", type=int, default=2_000)

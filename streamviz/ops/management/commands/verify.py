@@ -18,6 +18,7 @@ class Command(BaseCommand):
     """Ends with status 1 where anything is damaged. Changes nothing."""
 
     help = "Check the record for gaps, blocks that differ from their chunks, and tapes that contradict verdicts."
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--days", type=float, help="only streams from the last so many days")
