@@ -71,7 +71,7 @@ def former_url(postgres: dict[str, Any]) -> Iterator[str]:
 
 
 def migrate(url: str, var: Path, *to: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "manage.py", "migrate", "-v0", *to]
+    command = [sys.executable, "manage.py", "migrate", "-v0", "--skip-checks", *to]
     environment = clean_environment(DATABASE_URL=url, VAR_DIR=str(var))
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
