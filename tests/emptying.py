@@ -43,7 +43,7 @@ def empty_quickly() -> None:
     """From now on Django's `flush`, which follows each test that commits, empties what has something in it, and
     does not have made anew what is kept."""
     DatabaseOperations.sql_flush = _flush  # type: ignore[assignment, method-assign]
-    flush.emit_post_migrate_signal = _nothing
+    flush.emit_post_migrate_signal = _nothing  # type: ignore[attr-defined]
 
 
 def _flush(operations: Any, style: Any, tables: Any, **options: Any) -> list[str]:
