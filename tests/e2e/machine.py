@@ -123,14 +123,15 @@ class Machine:
 
     def wait_until_stored(self, streams: int) -> None:
         """Return once so many streams are in Postgres and none is open there."""
+        counts = "SELECT count(*), count(*) FILTER (WHERE outcome = '') FROM records_stream"
+        # A connection for each look would cost Postgres ten times the look.
+        with psycopg.connect(self.database_url, autocommit=True) as connection:
 
-        def is_so() -> bool:
-            [(stored, is_open)] = self.query(
-                "SELECT count(*), count(*) FILTER (WHERE outcome = '') FROM records_stream"
-            )
-            return bool(stored >= streams and not is_open)
+            def is_so() -> bool:
+                [(stored, is_open)] = connection.execute(counts).fetchall()
+                return bool(stored >= streams and not is_open)
 
-        until(is_so, 120)
+            until(is_so, 120)
 
     def _start(self, command: str, *before: str) -> Program:
         return Program([*before, sys.executable, "manage.py", command], self.environment, self.root)
