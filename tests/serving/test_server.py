@@ -68,6 +68,12 @@ def served() -> Iterator[Served]:
     yield from serving()
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Served]:
+    """One for all who neither stop it nor count what it did: none finds what another has left."""
+    yield from serving()
+
+
 @pytest.fixture
 def impatient() -> Iterator[Served]:
     """One that cuts a client off soon."""
@@ -183,9 +189,9 @@ def test_one_that_takes_what_was_on_its_way_sees_why_it_is_closed(served: Served
             end = (end + data)[-4:]
 
 
-def test_an_answer_that_is_left_unfinished_is_cut_off(served: Served) -> None:
+def test_an_answer_that_is_left_unfinished_is_cut_off(shared: Served) -> None:
     with pytest.raises(http.client.IncompleteRead):
-        served.get("/unfinished")
+        shared.get("/unfinished")
 
 
 def test_a_connection_ends_with_its_next_answer_when_the_server_stops(served: Served) -> None:
@@ -234,8 +240,8 @@ def test_other_clients_are_served_meanwhile(served: Served) -> None:
         assert served.get("/") == b"hello"
 
 
-def test_a_connection_is_kept_for_the_next_request(served: Served) -> None:
-    with closing(served.connect()) as connection:
+def test_a_connection_is_kept_for_the_next_request(shared: Served) -> None:
+    with closing(shared.connect()) as connection:
         for _ in range(3):
             connection.request("GET", "/")
             socket_before = connection.sock
@@ -253,8 +259,8 @@ def test_a_response_that_fails_midway_is_cut_off(served: Served) -> None:
         served.get("/fail-midway")
 
 
-def test_an_application_that_fails_at_once_gets_status_500(served: Served) -> None:
-    with closing(served.connect()) as connection:
+def test_an_application_that_fails_at_once_gets_status_500(shared: Served) -> None:
+    with closing(shared.connect()) as connection:
         connection.request("GET", "/fail")
         assert connection.getresponse().status == 500
 
@@ -282,10 +288,10 @@ def test_it_stops_also_where_its_application_does_not(served: Served) -> None:
     assert "the application had not finished its work" in served.output()
 
 
-def test_a_port_in_use_is_one_line(served: Served) -> None:
-    second = Program([sys.executable, "-m", "tests.serving.server_app", str(served.port), "120"], clean_environment())
+def test_a_port_in_use_is_one_line(shared: Served) -> None:
+    second = Program([sys.executable, "-m", "tests.serving.server_app", str(shared.port), "120"], clean_environment())
     assert second.wait() == 1
-    assert f"fault: Cannot listen on 127.0.0.1:{served.port}" in second.output()
+    assert f"fault: Cannot listen on 127.0.0.1:{shared.port}" in second.output()
     assert "Traceback" not in second.output()
 
 
@@ -300,8 +306,8 @@ def test_who_sends_a_body_in_chunks_is_asked_once(served: Served) -> None:
     assert looked >= 50
 
 
-def test_a_body_in_chunks_is_refused_once_it_is_too_long(served: Served) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
+def test_a_body_in_chunks_is_refused_once_it_is_too_long(shared: Served) -> None:
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as client:
         client.sendall(CHUNKED.encode() + b"20000\r\n" + b"x" * 0x20000 + b"\r\n")
         assert client.recv(65536).startswith(b"HTTP/1.1 413 ")
 
@@ -316,8 +322,8 @@ def test_a_body_in_chunks_is_refused_once_it_is_too_long(served: Served) -> None
         (b"nonsense\r\n\r\n", b"400"),
     ],
 )
-def test_a_head_that_is_too_long_is_refused_with_a_word(served: Served, head: bytes, answer: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
+def test_a_head_that_is_too_long_is_refused_with_a_word(shared: Served, head: bytes, answer: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as client:
         client.sendall(head)
         came = b""
         while data := client.recv(65536):
