@@ -9,11 +9,11 @@ import msgspec
 from streamviz.core import json_value
 from streamviz.core.blocks import Told
 from streamviz.core.bounds import too_many_values
+from streamviz.core.emitter import Emitter, OnEvent
 from streamviz.core.errors import AlreadyComplete, NothingAggregated, UpstreamError
 from streamviz.core.events import MALFORMED_CHUNK, BlockDelta, StreamEvent, StreamFailed, processing_error
 from streamviz.core.repeats import Repeats, TextPlace
 from streamviz.core.sse import is_ambiguous, write_event
-from streamviz.core.teller import OnEvent, Teller
 
 ChunkT = TypeVar("ChunkT", bound="Chunk")
 MessageT = TypeVar("MessageT")
@@ -55,7 +55,7 @@ def _is_whole(chunk: Chunk) -> bool:
     return chunk.raw == chunk.data
 
 
-class Aggregator(Teller, ABC, Generic[ChunkT, MessageT]):
+class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
     """Turns the chunks of one response into events and blocks.
 
     `on_event` is called with each event, in order, once `state` has taken it in. `run_id` names the stream in

@@ -18,12 +18,12 @@ from streamviz.core.events import (
     StreamEvent,
     StreamFinished,
 )
+from streamviz.core.frame_writer import FrameWriter
 from streamviz.core.instead import Instead, cut_off, note
 from streamviz.core.judgements import ChainContext
 from streamviz.core.policy import ActivePolicy
 from streamviz.core.rewriting import Change, Rewriting
 from streamviz.core.verdicts import Verdict
-from streamviz.core.writing import Writing
 
 
 class _Item(NamedTuple):
@@ -50,7 +50,7 @@ class Release:
         self._rewriting = Rewriting(composer)
         self.running = self._rewriting.running
         self._composer = composer
-        self._writing = Writing(composer)
+        self._writing = FrameWriter(composer)
         self._pending: deque[_Item] = deque()
         # How much of each block is in what waits, how far the first item was looked through, and what it wants.
         self._waiting: Counter[int] = Counter()

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.judgements import ChainContext, Judgement
-from streamviz.core.pieces import Piece, parted
 from streamviz.core.policy import ActivePolicy, Rest
 from streamviz.core.readings import SLICE
+from streamviz.core.running_pieces import Piece, parted
 from streamviz.core.running_stage import Stage
 from streamviz.core.verdicts import Mode, Verdict
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.hooks import Failed, called, require_in_time
 from streamviz.core.judgements import ChainContext, Judgement
-from streamviz.core.pieces import Piece, cut, is_before
 from streamviz.core.policy import ActivePolicy, Edit, Reading, Tail
 from streamviz.core.readings import SHOWN_SPANS, checked_reading, placed, replaced
+from streamviz.core.running_pieces import Piece, cut, is_before
 from streamviz.core.verdicts import Decision, Mode, Verdict
 
 _CONTEXT = 1

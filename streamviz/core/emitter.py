@@ -22,7 +22,7 @@ from streamviz.core.events import (
 OnEvent = Callable[[StreamEvent], None]
 
 
-class Teller(BlockLimit):
+class Emitter(BlockLimit):
     """Makes events, which `state` takes in and `on_event` is told of."""
 
     def __init__(self, on_event: OnEvent | None, most_blocks: int | None) -> None:

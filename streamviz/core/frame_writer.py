@@ -8,7 +8,7 @@ from streamviz.core.context import StreamingContext
 from streamviz.core.events import StreamEvent
 
 
-class Writing:
+class FrameWriter:
     """Sends what the composer writes; `has_begun` says whether it has its hand in all that goes out by now."""
 
     def __init__(self, composer: Composer) -> None:
