@@ -61,16 +61,17 @@ class Between:
         until(lambda: set(models.values()) <= {model.id for model in self.proxied.sdk.models.list()})
         return models
 
-    def recorded(self, model: str, count: int = 1) -> list[Recorded]:
-        """The streams of a model in their order, once there are so many and all have ended and are in one session, or
-        after some seconds as they are."""
+    def recorded(self, model: str, count: int = 1, turns: int = 0) -> list[Recorded]:
+        """The streams of a model in their order, once there are so many, of them so many turns, and all have ended and
+        are in one session, or after some seconds as they are."""
 
         if not count:
             return []
 
         def look() -> list[Recorded]:
             found = [Recorded(*row) for row in self.proxied.query(STREAMS, model)]
-            are_over = len(found) >= count and all(stream.outcome for stream in found)
+            are_there = len(found) >= count and [stream.relation for stream in found].count("turn") >= turns
+            are_over = are_there and all(stream.outcome for stream in found)
             return found if are_over and len({stream.session for stream in found}) == 1 else []
 
         try:
