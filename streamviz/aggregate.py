@@ -20,7 +20,7 @@ from streamviz.core.events import (
     StreamFinished,
     UsageUpdated,
 )
-from streamviz.core.json_lines import AnyFraming
+from streamviz.core.framing import AnyFraming
 from streamviz.core.json_value import JsonObject
 from streamviz.core.sse import SSEEvent
 from streamviz.core.wire import AGGREGATORS

@@ -14,7 +14,7 @@ from streamviz.core.blocks import (
     ThinkingStreamBlock,
     ToolCallStreamBlock,
 )
-from streamviz.core.calls import Runner
+from streamviz.core.call_runners import Runner
 from streamviz.core.context import SessionCounts, StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import (

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import msgspec
 
-from streamviz.core.calls import FREE_TEXT, Runner, runner_of
+from streamviz.core.call_runners import Runner, runner_of
+from streamviz.core.calls import FREE_TEXT
 from streamviz.core.errors import IllegalTransition
 from streamviz.core.events import (
     CONTRADICTION,

@@ -8,35 +8,9 @@ FREE_TEXT whatever the tool takes.
 
 import json
 from collections.abc import Mapping
-from enum import StrEnum
 
 from streamviz.core.json_value import JsonObject, as_object, decode
 
-
-class Runner(StrEnum):
-    """Who carries a call out."""
-
-    CLIENT = "client"
-    PROVIDER = "provider"
-
-
-# Labels of calls that the provider carries out itself. All others, unknown ones too, are taken to be the client's.
-PROVIDER_RUN = frozenset(
-    {
-        "code_interpreter_call",
-        "file_search_call",
-        "image_generation_call",
-        "mcp_call",
-        "mcp_tool_use",
-        "program",
-        "server_tool_use",
-        "tool_search_call",
-        "web_search_call",
-        "web_search_preview_call",
-        "executableCode",
-        "toolCall",
-    }
-)
 # Labels of calls whose input is plain text, not JSON: the client's own tools with a grammar or none.
 FREE_TEXT = frozenset({"custom", "custom_tool_call"})
 
@@ -74,11 +48,6 @@ def said_beside(members: Mapping[str, object], carrier: str) -> bool:
 def is_ordinary(label: str) -> bool:
     """Whether a call with this label is one of a function that the client described."""
     return label in ("", LEGACY_CALL)
-
-
-def runner_of(label: str) -> Runner:
-    """Who carries out a call that its wire calls so."""
-    return Runner.PROVIDER if label in PROVIDER_RUN else Runner.CLIENT
 
 
 def name_of(label: str) -> str:

@@ -2,43 +2,16 @@
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState
-from streamviz.core.context import Frame
+from streamviz.core.chunk_doors import Door, Passed, Passing
 from streamviz.core.events import StreamEvent
 from streamviz.core.hooks import require_in_time, words
-from streamviz.core.judgements import ChainContext, Judgement, Subject
+from streamviz.core.judgements import ChainContext
 from streamviz.core.policy import ActivePolicy, Bounded, has_on_chunk
 from streamviz.core.shown import as_shown
 from streamviz.core.verdicts import Decision, Mode, Verdict
-
-
-class Passing(NamedTuple):
-    """A chunk with what it says, or a frame that a policy made; at the end of input, events alone."""
-
-    chunk: Chunk | None
-    events: Sequence[StreamEvent]
-    frame: Frame | None = None
-
-
-class Passed(NamedTuple):
-    """What goes on, and the policy that halts the stream behind it."""
-
-    items: list[Passing]
-    halt: tuple[ActivePolicy, Verdict] | None
-
-
-class _Door:
-    """One policy: what it was shown and has not sent on yet, and its verdict where it ended the stream."""
-
-    def __init__(self, active: ActivePolicy) -> None:
-        self.active = active
-        self.withheld: dict[int, Passing] = {}
-        self.context: ChainContext | None = None
-        self.has_failed = False
-        self.halt: Verdict | None = None
 
 
 class ChunkGate:
@@ -48,7 +21,7 @@ class ChunkGate:
     """
 
     def __init__(self, policies: Sequence[ActivePolicy], within: Bounded | None) -> None:
-        self._doors = [_Door(active) for active in policies if has_on_chunk(active.policy)]
+        self._doors = [Door(active) for active in policies if has_on_chunk(active.policy)]
         self._within = within or _unbounded
         self.is_open = not self._doors
 
@@ -64,7 +37,7 @@ class ChunkGate:
         for door in self._doors:
             sent = [passing for item in arriving for passing in await self._show(door, item, state, context)]
             if chunk is None:
-                _note_withheld(door, context)
+                door.note_withheld(context)
             if door.active.mode is not Mode.ENFORCE:
                 continue
             if door.halt is not None:
@@ -72,7 +45,7 @@ class ChunkGate:
             arriving = sent
         return Passed(arriving, None)
 
-    async def _show(self, door: _Door, item: Passing, state: StreamState, context: ChainContext) -> list[Passing]:
+    async def _show(self, door: Door, item: Passing, state: StreamState, context: ChainContext) -> list[Passing]:
         if door.has_failed or door.halt is not None or item.frame is not None:
             return [item]
         own = door.context = door.context or replace(context, outbox=[])
@@ -84,42 +57,14 @@ class ChunkGate:
             await self._within(door.active.policy.on_chunk(shown, state, own), door.active.time_limit)
             require_in_time(door.active, context.now() - began)
         except Exception as error:  # As with any hook: its failure, not the stream's.
-            return _fail(door, words(error), began, context)
+            return door.fail(words(error), began, context)
         frames, own.outbox = own.outbox, []
         if own.is_terminated:
             door.halt = Verdict(Decision.HALT, "The policy ended the stream.")
-            _note(door, door.halt, began, context)
-        sent = [_passing(door, frame) for frame in frames]
+            door.note(door.halt, began, context)
+        sent = [door.passing(frame) for frame in frames]
         # The end of input can add events that no chunk brought: there is nothing in them to withhold.
         return [*sent, item] if item.chunk is None else sent
-
-
-def _fail(door: _Door, failure: str, began: int, context: ChainContext) -> list[Passing]:
-    verdict = door.active.failed(failure)
-    if verdict.decision is not Decision.ALLOW:
-        verdict = door.halt = Verdict(Decision.HALT, verdict.reason, verdict.text)
-    door.has_failed = True
-    _note(door, verdict, began, context, failure)
-    withheld, door.withheld = list(door.withheld.values()), {}
-    return withheld if door.halt is None else []
-
-
-def _note_withheld(door: _Door, context: ChainContext) -> None:
-    if door.withheld and door.halt is None:
-        first = min(door.withheld)
-        reason = f"{len(door.withheld)} chunks were not sent on, the first of them chunk {first}."
-        evidence = {"chunks": len(door.withheld), "first": first}
-        _note(door, Verdict(Decision.REPLACE, reason, evidence=evidence), context.now(), context)
-
-
-def _note(door: _Door, verdict: Verdict, began: int, context: ChainContext, failure: str = "") -> None:
-    at = context.now()
-    context.judgements.append(Judgement(door.active, None, verdict, at, at - began, failure, Subject.STREAM))
-
-
-def _passing(door: _Door, frame: Frame) -> Passing:
-    withheld = None if frame.seq is None else door.withheld.pop(frame.seq, None)
-    return withheld or Passing(None, (), Frame(frame.raw, None, door.active.name))
 
 
 async def _unbounded(hook: Awaitable[None], seconds: float) -> None:

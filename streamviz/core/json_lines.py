@@ -1,19 +1,7 @@
 """Answers that are no server-sent events: one JSON object a line, as logs and recordings have them, or a whole one."""
 
-from typing import Protocol
-
 from streamviz.core.json_value import decode, encode, objects
-from streamviz.core.sse import SSEEvent, SSEParser
-
-_BOM = b"\xef\xbb\xbf"
-
-
-class Parser(Protocol):
-    """Finds events in bytes that come in any pieces."""
-
-    def feed(self, data: bytes) -> list[SSEEvent]: ...
-
-    def close(self) -> list[SSEEvent]: ...
+from streamviz.core.sse import SSEEvent
 
 
 class JSONLines:
@@ -50,30 +38,6 @@ class JSONLines:
         if line:
             self._open.append(line)
         return []
-
-
-class AnyFraming:
-    """Server-sent events, or lines of JSON where the bytes begin as such."""
-
-    def __init__(self) -> None:
-        self._start = b""
-        self._parser: Parser | None = None
-
-    def feed(self, data: bytes) -> list[SSEEvent]:
-        """The events that these bytes complete."""
-        if self._parser is not None:
-            return self._parser.feed(data)
-        self._start += data
-        begun = self._start.removeprefix(_BOM).lstrip()
-        if not begun or _BOM.startswith(begun):
-            return []
-        is_json = begun[:1] in (b"{", b"[")
-        self._parser = JSONLines() if is_json else SSEParser()
-        return self._parser.feed(begun if is_json else self._start)
-
-    def close(self) -> list[SSEEvent]:
-        """What is left at the end of input."""
-        return [] if self._parser is None else self._parser.close()
 
 
 def _event(data: bytes) -> SSEEvent:

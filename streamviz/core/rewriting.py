@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 from streamviz.core.blocks import StreamBlock
-from streamviz.core.calls import Runner, runner_of
+from streamviz.core.call_runners import Runner, runner_of
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
     BlockCompleted,

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from streamviz.core.blocks import OtherStreamBlock, StreamBlock, StreamState, ToolCallStreamBlock
-from streamviz.core.calls import PROVIDER_RUN, is_ordinary
+from streamviz.core.call_runners import PROVIDER_RUN
+from streamviz.core.calls import is_ordinary
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
 

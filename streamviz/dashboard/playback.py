@@ -18,7 +18,8 @@ from msgspec import structs
 from streamviz.core.blocks import StreamState
 from streamviz.core.lint import Note
 from streamviz.core.outcome import Outcome
-from streamviz.core.tapes import Held, Tapes, align
+from streamviz.core.tape_alignment import align
+from streamviz.core.tapes import Held, Tapes
 from streamviz.dashboard.preparing import Compared, Failed, Prepared, Recorded, prepared, prepared_elsewhere
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.conversation import MOST_BLOCKS, instead_of

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from streamviz.core.context import Frame
 from streamviz.core.lint import Note
-from streamviz.core.tapes import Held, Row, Sent, Tapes, align
+from streamviz.core.tape_alignment import align
+from streamviz.core.tapes import Held, Row, Sent, Tapes
 from streamviz.core.timeline import NOBODY, Timeline
 from streamviz.core.unasked_usage import UnaskedUsage
 from streamviz.core.wire import AGGREGATORS

@@ -21,7 +21,9 @@ from ag_ui.core.events import (
 )
 
 from streamviz.core.events import BlockDelta, BlockStarted
-from streamviz.core.media import Medium, media_of_line, media_within
+from streamviz.core.media import media_within
+from streamviz.core.medium import Medium
+from streamviz.core.sounds import media_of_line
 from streamviz.events.facts import PIECE
 
 Events = list[BaseEvent]

@@ -13,7 +13,7 @@ from jsonschema.validators import extend
 from referencing import Registry
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
-from streamviz.core.calls import Runner
+from streamviz.core.call_runners import Runner
 from streamviz.core.context import StreamingContext
 from streamviz.core.errors import PolicyParametersError
 from streamviz.core.events import BlockKind

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from streamviz.core.media import Medium, media_in, media_within
+from streamviz.core.media import media_within
+from streamviz.core.medium import Medium
+from streamviz.core.sounds import media_in
 
 PNG = "iVBORw0KGgoAAAA="
 FOUND = [

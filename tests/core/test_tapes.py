@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from streamviz.core.aggregator import Chunk
 from streamviz.core.differences import Part, difference
 from streamviz.core.policy import ActivePolicy
-from streamviz.core.tapes import Fate, Held, Row, Sent, Tapes, align
+from streamviz.core.tape_alignment import align
+from streamviz.core.tapes import Fate, Held, Row, Sent, Tapes
 from streamviz.core.timeline import Timeline
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 
-from streamviz.core.tapes import Held, align
+from streamviz.core.tape_alignment import align
+from streamviz.core.tapes import Held
 from streamviz.core.timeline import Timeline
 from streamviz.dashboard import playback
 from streamviz.dashboard.preparing import Failed, Recorded, prepared, prepared_elsewhere

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamBlock, StreamState, ThinkingStreamBlock, ToolCallStreamBlock
 from streamviz.core.body_composer import BodyComposer
-from streamviz.core.calls import Runner
+from streamviz.core.call_runners import Runner
 from streamviz.core.events import BlockKind, StreamFailed
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.core.wire.anthropic_messages import AnthropicMessagesAggregator

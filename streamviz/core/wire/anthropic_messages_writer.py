@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from streamviz.core import sse
 from streamviz.core.aggregator import Chunk
-from streamviz.core.calls import Runner, as_input, runner_of
+from streamviz.core.call_runners import Runner, runner_of
+from streamviz.core.calls import as_input
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
     CONTRADICTION,

@@ -14,7 +14,8 @@ from streamviz.core.blocks import StreamBlock, Told
 from streamviz.core.calls import as_arguments, name_of
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
-from streamviz.core.media import GEMINI_PARTS, is_sound, type_of_part
+from streamviz.core.media import GEMINI_PARTS, type_of_part
+from streamviz.core.medium import is_sound
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.gemini_beside import (
     DESCRIPTIONS,

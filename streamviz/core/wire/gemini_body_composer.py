@@ -11,8 +11,9 @@ from streamviz.core.json_value import JsonObject, encode, objects
 from streamviz.core.wire.gemini import GeminiAggregator
 from streamviz.core.wire.gemini_composer import FINISH_HALTED
 from streamviz.core.wire.gemini_errors import error_of
+from streamviz.core.wire.gemini_kept import kept_candidate, kept_top
 from streamviz.core.wire.gemini_message import media_parts
-from streamviz.core.wire.gemini_parts import call_part, kept_candidate, kept_top, number_of, owners_of, parts_of
+from streamviz.core.wire.gemini_parts import call_part, number_of, owners_of, parts_of
 
 
 class GeminiBodyComposer(BodyComposer):

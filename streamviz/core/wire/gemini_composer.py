@@ -21,7 +21,8 @@ from streamviz.core.events import (
 )
 from streamviz.core.json_value import JsonObject, as_object, decode, encode, objects
 from streamviz.core.wire.gemini_errors import error_of
-from streamviz.core.wire.gemini_parts import kept_candidate, kept_top, mixed, number_of, owners_of, parts_of
+from streamviz.core.wire.gemini_kept import kept_candidate, kept_top, mixed
+from streamviz.core.wire.gemini_parts import number_of, owners_of, parts_of
 from streamviz.core.wire.gemini_writer import GeminiWriter, Said, WrittenBlock
 from streamviz.core.wire.translation import GEMINI, translate_reason, translate_usage
 

@@ -1,20 +1,13 @@
-"""The parts of Gemini's answers: which block each belongs to, and what is kept beside them.
-
-Providers repeat a text in members that nobody reads, so where a verdict changes something only those are kept that are
-known to repeat none.
-"""
+"""The parts of Gemini's answers: what they say, and which block each belongs to."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 
 from streamviz.core.calls import as_arguments, as_input, name_of
 from streamviz.core.events import BlockDelta, StreamEvent
-from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text, objects
+from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, objects
 from streamviz.core.wire.gemini import is_own_call
 from streamviz.core.wire.gemini_beside import DESCRIPTIONS, own_arguments
-
-TOP = ("usageMetadata", "modelVersion", "responseId", "createTime")
-_CANDIDATE = ("index", "finishReason", "safetyRatings", "tokenCount")
 
 
 def parts_of(candidate: JsonObject) -> list[JsonObject]:
@@ -62,36 +55,3 @@ def call_part(id: str, name: str, label: str, text: str) -> JsonObject:
     if not label:
         return {"functionCall": {**named, "name": name, "args": as_input(text)}}
     return {label: as_input(text) if name in ("", name_of(label)) else {**named, "name": name, "args": as_input(text)}}
-
-
-def mixed(
-    parts: Sequence[JsonObject],
-    owners: Sequence[list[int]],
-    anew: Sequence[tuple[int, JsonObject]],
-    touched: Set[int],
-) -> list[JsonObject]:
-    """Upstream's own parts, with those that are said anew in place of the ones that are not kept."""
-    kept: list[JsonObject] = []
-    said: dict[int, list[JsonObject]] = {}
-    for ordinal, made in anew:
-        said.setdefault(ordinal, []).append(made)
-    for part, ordinals in zip(parts, owners, strict=True):
-        if touched.isdisjoint(ordinals):
-            kept += [part] if ordinals else []
-        for ordinal in ordinals:
-            kept += said.pop(ordinal, ())
-    return kept + [made for rest in said.values() for made in rest]
-
-
-def kept_top(payload: JsonObject, is_changed: bool) -> JsonObject:
-    """What stands beside the candidates; all of it as long as verdicts have changed nothing."""
-    return {name: value for name, value in payload.items() if not is_changed or name in TOP}
-
-
-def kept_candidate(candidate: JsonObject, reason: str | None, is_changed: bool) -> JsonObject:
-    """What stands beside a candidate's content; `reason` is why it ends, as the client is to get it."""
-    kept = {name: value for name, value in candidate.items() if not is_changed or name in _CANDIDATE}
-    kept.pop("content", None)
-    if reason is not None and reason != as_text(kept.get("finishReason")):
-        kept["finishReason"] = reason
-    return kept

@@ -16,8 +16,9 @@ from streamviz.core.events import (
     UsageUpdated,
 )
 from streamviz.core.json_value import JsonObject, decode, encode
+from streamviz.core.wire.gemini_kept import TOP
 from streamviz.core.wire.gemini_message import media_parts
-from streamviz.core.wire.gemini_parts import TOP, call_part
+from streamviz.core.wire.gemini_parts import call_part
 from streamviz.core.wire.translation import GEMINI, has_no_place_elsewhere
 
 

@@ -17,7 +17,8 @@ from streamviz.core.wire.openai_chat_beside import chat_known_of, chat_says_besi
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, legacy_piece, piece_of
 from streamviz.core.wire.openai_chat_choice import Choice
 from streamviz.core.wire.openai_chat_message import MEDIA, build_message, says_else
-from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, is_same, part_text, thinking_in
+from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, thinking_in
+from streamviz.core.wire.openai_chat_thinking_texts import is_same, part_text
 
 _THINKING = frozenset((*THINKING_FIELDS, SPECIFIC))
 # Of a name in pieces, each of which makes a new one.

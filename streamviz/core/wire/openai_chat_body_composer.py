@@ -10,7 +10,8 @@ from streamviz.core.calls import LEGACY_CALL
 from streamviz.core.events import BlockDelta, BlockKind, StreamFailed
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, encode, objects
 from streamviz.core.wire.openai_chat import OpenAIChatAggregator
-from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top, kept_words
+from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top
+from streamviz.core.wire.openai_chat_kept_words import kept_words
 from streamviz.core.wire.openai_chat_message import by_choice, call_of, message_of
 from streamviz.core.wire.openai_chat_writer import FINISH_WITHOUT_CALLS, error_body
 

@@ -1,6 +1,5 @@
-"""The pieces of tool calls in OpenAI's chat completions: what each says, and to which call clients add it."""
+"""The pieces of tool calls in OpenAI's chat completions: what each says."""
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streamviz.core.calls import CARRIERS, LEGACY_CALL, name_of, said_beside
@@ -66,29 +65,3 @@ def _says_twice(said: JsonObject, *, is_new: bool) -> bool:
 def legacy_piece(call: JsonObject) -> Piece:
     """A piece of `function_call`."""
     return piece_of({_FUNCTION: call})._replace(label=LEGACY_CALL)
-
-
-@dataclass(slots=True)
-class Places:
-    """Where the vendor's SDK for Python has the calls of a choice: it takes a piece's index for a place in a list, and
-    adds one that has no place yet behind the last. A place that is none makes it raise, so nothing more counts."""
-
-    calls: list[int] = field(default_factory=list)
-    has_raised: bool = False
-
-    def differ(self, pieces: list[tuple[int | None, int]]) -> bool:
-        """Whether one of a chunk's pieces, (index, call), is added to another call there than here."""
-        is_other = False
-        for index, call in pieces:
-            is_other = self._put(index, call) or is_other
-        self.has_raised = self.has_raised or any(index is None or index >= len(self.calls) for index, _ in pieces)
-        return is_other and not self.has_raised
-
-    def _put(self, index: int | None, call: int) -> bool:
-        if index is None:
-            return False
-        if index < len(self.calls):
-            return self.calls[index] != call
-        is_known = bool(self.calls) and self.calls[-1] == call
-        self.calls.append(call)
-        return is_known

@@ -1,9 +1,34 @@
-"""One choice of a chat stream, while it is read."""
+"""One choice of a chat stream, while it is read: what is open in it, and to which call clients add a piece."""
 
 from dataclasses import dataclass, field
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
-from streamviz.core.wire.openai_chat_calls import Places
+
+
+@dataclass(slots=True)
+class Places:
+    """Where the vendor's SDK for Python has the calls of a choice: it takes a piece's index for a place in a list, and
+    adds one that has no place yet behind the last. A place that is none makes it raise, so nothing more counts."""
+
+    calls: list[int] = field(default_factory=list)
+    has_raised: bool = False
+
+    def differ(self, pieces: list[tuple[int | None, int]]) -> bool:
+        """Whether one of a chunk's pieces, (index, call), is added to another call there than here."""
+        is_other = False
+        for index, call in pieces:
+            is_other = self._put(index, call) or is_other
+        self.has_raised = self.has_raised or any(index is None or index >= len(self.calls) for index, _ in pieces)
+        return is_other and not self.has_raised
+
+    def _put(self, index: int | None, call: int) -> bool:
+        if index is None:
+            return False
+        if index < len(self.calls):
+            return self.calls[index] != call
+        is_known = bool(self.calls) and self.calls[-1] == call
+        self.calls.append(call)
+        return is_known
 
 
 @dataclass(slots=True)

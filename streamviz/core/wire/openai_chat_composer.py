@@ -20,7 +20,8 @@ from streamviz.core.events import (
     StreamFinished,
 )
 from streamviz.core.json_value import JsonObject, as_index, as_object, decode, encode, objects
-from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top, kept_words
+from streamviz.core.wire.openai_chat_kept import kept_choice, kept_top
+from streamviz.core.wire.openai_chat_kept_words import kept_words
 from streamviz.core.wire.openai_chat_writer import ChatWriter
 from streamviz.core.wire.translation import OPENAI_CHAT
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE
-from streamviz.core.calls import LEGACY_CALL, Runner, runner_of
+from streamviz.core.call_runners import Runner, runner_of
+from streamviz.core.calls import LEGACY_CALL
 from streamviz.core.composer import Composer
 from streamviz.core.events import (
     CONTRADICTION,

@@ -5,7 +5,8 @@ Types that are not known are taken for calls where they may be one: a client may
 
 from typing import NamedTuple
 
-from streamviz.core.calls import Runner, as_arguments, name_of, runner_of
+from streamviz.core.call_runners import Runner, runner_of
+from streamviz.core.calls import as_arguments, name_of
 from streamviz.core.json_value import JsonObject, as_json_text, as_object, as_text, objects
 from streamviz.core.media import PREVIEW
 from streamviz.core.wire.openai_responses_arguments import is_empty, is_same

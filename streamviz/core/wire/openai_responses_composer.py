@@ -20,7 +20,7 @@ from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, 
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator
 from streamviz.core.wire.openai_responses_frames import says_nothing, tells_items
 from streamviz.core.wire.openai_responses_items import Frame, OutputBlock, OutputItem, add, begin, close, end, grow
-from streamviz.core.wire.openai_responses_message import is_speech
+from streamviz.core.wire.openai_responses_parts import is_speech
 from streamviz.core.wire.openai_responses_places import (
     continues,
     in_own_words,

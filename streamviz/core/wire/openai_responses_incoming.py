@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject
-from streamviz.core.wire.openai_responses_arguments import ArgumentsWriter
+from streamviz.core.wire.openai_responses_arguments_writer import ArgumentsWriter
 
 
 @dataclass(slots=True)

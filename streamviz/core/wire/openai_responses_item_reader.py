@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Hashable
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
-from streamviz.core.calls import PROVIDER_RUN, Runner, as_arguments, as_input
+from streamviz.core.call_runners import PROVIDER_RUN, Runner
+from streamviz.core.calls import as_arguments, as_input
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_object, as_text
-from streamviz.core.wire.openai_responses_arguments import ArgumentsWriter, goes_on, is_empty, is_same
+from streamviz.core.wire.openai_responses_arguments import goes_on, is_empty, is_same
+from streamviz.core.wire.openai_responses_arguments_writer import ArgumentsWriter
 from streamviz.core.wire.openai_responses_calls import (
     CALLS,
     announced,
@@ -21,7 +23,7 @@ from streamviz.core.wire.openai_responses_calls import (
     whole_fields,
 )
 from streamviz.core.wire.openai_responses_incoming import Item
-from streamviz.core.wire.openai_responses_message import payload_of
+from streamviz.core.wire.openai_responses_parts import payload_of
 from streamviz.core.wire.openai_responses_thinking import ThinkingReader
 
 # How often what has come may be read again as a whole, to compare it with what is told once more.

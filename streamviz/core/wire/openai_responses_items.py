@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_object
+from streamviz.core.wire.openai_responses_block_items import item_of
 from streamviz.core.wire.openai_responses_call_item import kept_of
-from streamviz.core.wire.openai_responses_message import item_of, part_of
+from streamviz.core.wire.openai_responses_parts import part_of
 
 Frame = tuple[str, JsonObject]
 

@@ -20,7 +20,7 @@ from streamviz.core.wire.openai_responses_calls import is_call
 from streamviz.core.wire.openai_responses_frames import ADDED, ITEM_DONE, PART_ADDED, id_in, payload_in, response_in
 from streamviz.core.wire.openai_responses_items import OutputBlock, OutputItem
 from streamviz.core.wire.openai_responses_matching import KnownItems
-from streamviz.core.wire.openai_responses_message import is_speech
+from streamviz.core.wire.openai_responses_parts import is_speech
 from streamviz.core.wire.openai_responses_places import made_by_call, type_of
 from streamviz.core.wire.translation import OPENAI_RESPONSES
 

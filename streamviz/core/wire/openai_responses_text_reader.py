@@ -3,7 +3,7 @@
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_text, encode
-from streamviz.core.media import is_same_sound
+from streamviz.core.sounds import is_same_sound
 from streamviz.core.wire.beside import is_word
 from streamviz.core.wire.envelope import Envelope
 from streamviz.core.wire.openai_responses_calls import is_result, split_word

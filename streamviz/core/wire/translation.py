@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from streamviz.core.calls import Runner, runner_of
+from streamviz.core.call_runners import Runner, runner_of
 from streamviz.core.events import BlockStarted
 from streamviz.core.json_value import JsonObject, as_index
 from streamviz.core.tokens import Tokens, tokens_of

@@ -4,7 +4,9 @@ import msgspec
 
 from streamviz.core.events import BlockKind
 from streamviz.core.json_value import has_more_values
-from streamviz.core.media import Medium, media_in, media_within
+from streamviz.core.media import media_within
+from streamviz.core.medium import Medium
+from streamviz.core.sounds import media_in
 from streamviz.core.verdicts import Decision
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.text import age, byte_size, exact, last_line, one_line, plural

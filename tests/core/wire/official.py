@@ -15,7 +15,7 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.responses import ResponseStreamEvent
 
 from streamviz.core.blocks import StreamState, ToolCallStreamBlock
-from streamviz.core.calls import PROVIDER_RUN, Runner
+from streamviz.core.call_runners import PROVIDER_RUN, Runner
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockKind, StreamEvent
 from streamviz.core.json_value import JsonObject

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from streamviz.core.blocks import ToolCallStreamBlock
-from streamviz.core.media import Medium, media_in
+from streamviz.core.medium import Medium
+from streamviz.core.sounds import media_in
 from streamviz.core.wire.gemini import GeminiAggregator
-from streamviz.core.wire.gemini_message import assemble
+from streamviz.core.wire.gemini_arguments import assemble
 from tests.core.support import chunks, signatures, told
 
 

@@ -11,8 +11,8 @@ from streamviz.core.chain import PolicyChain
 from streamviz.core.composer import Composer
 from streamviz.core.events import BlockKind
 from streamviz.core.judgements import ChainContext
-from streamviz.core.media import media_in
 from streamviz.core.processor import StreamProcessor
+from streamviz.core.sounds import media_in
 from streamviz.core.summary import summary
 from streamviz.core.verdicts import Decision, Verdict
 from streamviz.core.wire.openai_responses import OpenAIResponsesAggregator

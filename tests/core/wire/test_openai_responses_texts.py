@@ -11,7 +11,8 @@ from openai.types.responses import ResponseStreamEvent
 
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.events import BlockKind
-from streamviz.core.media import Medium, media_in
+from streamviz.core.medium import Medium
+from streamviz.core.sounds import media_in
 from streamviz.core.verdicts import Decision, Verdict
 from tests.core.support import Opinion, chunks, told
 from tests.core.wire.official import payloads

@@ -8,7 +8,7 @@ import pytest
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.blocks import StreamState, ToolCallStreamBlock
-from streamviz.core.calls import Runner
+from streamviz.core.call_runners import Runner
 from streamviz.core.wire import AGGREGATORS
 from tests.core.support import parse
 from tests.recordings import RECORDED_FORMATS, recorded, telling

@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 from streamviz.aggregate import Aggregator, StreamEvent
 from streamviz.core.aggregator import Chunk
 from streamviz.core.errors import StreamvizError
-from streamviz.core.json_lines import AnyFraming
+from streamviz.core.framing import AnyFraming
 from streamviz.core.json_value import JsonObject
 from streamviz.core.summary import summary
 from streamviz.core.wire import AGGREGATORS

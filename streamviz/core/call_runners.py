@@ -1,0 +1,34 @@
+"""Who carries a tool call out, told by the word that its wire format has for it."""
+
+from enum import StrEnum
+
+
+class Runner(StrEnum):
+    """Who carries a call out."""
+
+    CLIENT = "client"
+    PROVIDER = "provider"
+
+
+# Labels of calls that the provider carries out itself. All others, unknown ones too, are taken to be the client's.
+PROVIDER_RUN = frozenset(
+    {
+        "code_interpreter_call",
+        "file_search_call",
+        "image_generation_call",
+        "mcp_call",
+        "mcp_tool_use",
+        "program",
+        "server_tool_use",
+        "tool_search_call",
+        "web_search_call",
+        "web_search_preview_call",
+        "executableCode",
+        "toolCall",
+    }
+)
+
+
+def runner_of(label: str) -> Runner:
+    """Who carries out a call that its wire calls so."""
+    return Runner.PROVIDER if label in PROVIDER_RUN else Runner.CLIENT

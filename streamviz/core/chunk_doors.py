@@ -1,0 +1,65 @@
+"""A policy at the gate for chunks: what it was shown and has not sent on, and what is noted of it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from streamviz.core.aggregator import Chunk
+from streamviz.core.context import Frame
+from streamviz.core.events import StreamEvent
+from streamviz.core.judgements import ChainContext, Judgement, Subject
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.verdicts import Decision, Verdict
+
+
+class Passing(NamedTuple):
+    """A chunk with what it says, or a frame that a policy made; at the end of input, events alone."""
+
+    chunk: Chunk | None
+    events: Sequence[StreamEvent]
+    frame: Frame | None = None
+
+
+class Passed(NamedTuple):
+    """What goes on, and the policy that halts the stream behind it."""
+
+    items: list[Passing]
+    halt: tuple[ActivePolicy, Verdict] | None
+
+
+class Door:
+    """One policy: what it was shown and has not sent on yet, and its verdict where it ended the stream."""
+
+    def __init__(self, active: ActivePolicy) -> None:
+        self.active = active
+        self.withheld: dict[int, Passing] = {}
+        self.context: ChainContext | None = None
+        self.has_failed = False
+        self.halt: Verdict | None = None
+
+    def passing(self, frame: Frame) -> Passing:
+        """What a frame that it sent is: a chunk that it was shown, or bytes that it made."""
+        withheld = None if frame.seq is None else self.withheld.pop(frame.seq, None)
+        return withheld or Passing(None, (), Frame(frame.raw, None, self.active.name))
+
+    def fail(self, failure: str, began: int, context: ChainContext) -> list[Passing]:
+        """It sees no more; what it has not sent on goes on, unless it is to end the stream."""
+        verdict = self.active.failed(failure)
+        if verdict.decision is not Decision.ALLOW:
+            verdict = self.halt = Verdict(Decision.HALT, verdict.reason, verdict.text)
+        self.has_failed = True
+        self.note(verdict, began, context, failure)
+        withheld, self.withheld = list(self.withheld.values()), {}
+        return withheld if self.halt is None else []
+
+    def note_withheld(self, context: ChainContext) -> None:
+        """The stream is over: note what it never sent on."""
+        if self.withheld and self.halt is None:
+            first = min(self.withheld)
+            reason = f"{len(self.withheld)} chunks were not sent on, the first of them chunk {first}."
+            evidence = {"chunks": len(self.withheld), "first": first}
+            self.note(Verdict(Decision.REPLACE, reason, evidence=evidence), context.now(), context)
+
+    def note(self, verdict: Verdict, began: int, context: ChainContext, failure: str = "") -> None:
+        """Put a verdict on the record; `began` is when it was asked (µs since the epoch)."""
+        at = context.now()
+        context.judgements.append(Judgement(self.active, None, verdict, at, at - began, failure, Subject.STREAM))
