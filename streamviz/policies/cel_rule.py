@@ -11,7 +11,7 @@ from streamviz.core.json_value import JsonObject, as_text
 from streamviz.core.policy import Policy
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
-from streamviz.policies.arguments import read
+from streamviz.policies.argument_json import read
 from streamviz.policies.expressions import cel
 from streamviz.policies.parameters import check, shortened, texts
 

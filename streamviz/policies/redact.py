@@ -13,7 +13,7 @@ from streamviz.core.policy import Edit, Policy, Reading, Tail
 from streamviz.core.readings import edited, replaced
 from streamviz.core.request import ModelCall
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
-from streamviz.policies.arguments import read, read_json, unescaped
+from streamviz.policies.argument_json import read, read_json, unescaped
 from streamviz.policies.finder import Budget, Finder, Found
 from streamviz.policies.parameters import TEXT_KINDS, check, texts
 from streamviz.policies.secrets import SHAPES

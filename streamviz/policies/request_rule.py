@@ -9,7 +9,7 @@ from streamviz.core.model_names import matching
 from streamviz.core.policy import Policy
 from streamviz.core.request import ModelCall, Turn
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
-from streamviz.policies.arguments import unescaped
+from streamviz.policies.argument_json import unescaped
 from streamviz.policies.parameters import (
     MOST_CHARACTERS,
     MOST_STEPS,

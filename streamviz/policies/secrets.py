@@ -1,29 +1,7 @@
-"""The shapes of secrets and of personal data, with checksums where they have one."""
-
-import re
-
-from stdnum import iban, luhn
-from stdnum.us import ssn
+"""The shapes of secrets and of personal data."""
 
 from streamviz.policies.finder import Shape
-
-
-def _is_card(text: str) -> bool:
-    digits = "".join(filter(str.isdigit, text))
-    return luhn.is_valid(digits) and len(set(digits)) > 1
-
-
-def _is_ipv4(text: str) -> bool:
-    return all(int(part) < 256 for part in text.split("."))
-
-
-def _is_ssn(text: str) -> bool:
-    return bool(ssn.is_valid(text.replace(" ", "-")))
-
-
-def _is_iban(text: str) -> bool:
-    return bool(iban.is_valid(text))
-
+from streamviz.policies.secret_checks import is_card, is_iban, is_ipv4, is_key, is_ssn
 
 _KEYS = (
     r"\bsk-(?:ant-|proj-|or-v1-|svcacct-)?[A-Za-z0-9_-]{20,200}",
@@ -42,26 +20,10 @@ _KEYS = (
     r"\bxai-[A-Za-z0-9]{60,100}",
     r"\bsv-[A-Za-z0-9_-]{43}",
 )
-# Fewer kinds of characters than this have only names and made-up keys, such as sk-xxxxxxxx.
-_LEAST_KINDS = 9
-_LIKE_NAMES = ("sk-", "sv-", "hf_")
-_HEX = re.compile(r"[0-9a-f]{32}")
-
-
-def _is_key(text: str) -> bool:
-    """Whether it looks drawn at random, where names of classes begin in the same way (sk-fading-circle): they and
-    placeholders do not."""
-    if not text.startswith(_LIKE_NAMES):
-        return True
-    has_digit = any(map(str.isdigit, text))
-    has_capital = any(map(str.isupper, text)) or _HEX.search(text) is not None
-    return has_digit and has_capital and len(set(text)) >= _LEAST_KINDS
-
-
 _HEX4 = r"[0-9A-Fa-f]{1,4}"
 
 SHAPES: dict[str, list[Shape]] = {
-    "api key": [Shape("api key", "|".join(_KEYS), _is_key)],
+    "api key": [Shape("api key", "|".join(_KEYS), is_key)],
     "private key": [
         Shape(
             "private key",
@@ -71,13 +33,11 @@ SHAPES: dict[str, list[Shape]] = {
     ],
     "web token": [Shape("web token", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")],
     "e-mail": [Shape("e-mail", r"\b[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}\b")],
-    "card": [
-        Shape("card", r"\b[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,7}\b|\b3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b", _is_card)
-    ],
-    "iban": [Shape("iban", r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b", _is_iban)],
-    "ssn": [Shape("ssn", r"\b\d{3}[- ]\d{2}[- ]\d{4}\b", _is_ssn)],
+    "card": [Shape("card", r"\b[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,7}\b|\b3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b", is_card)],
+    "iban": [Shape("iban", r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b", is_iban)],
+    "ssn": [Shape("ssn", r"\b\d{3}[- ]\d{2}[- ]\d{4}\b", is_ssn)],
     "ip address": [
-        Shape("ip address", r"\b(?:\d{1,3}\.){3}\d{1,3}\b", _is_ipv4),
+        Shape("ip address", r"\b(?:\d{1,3}\.){3}\d{1,3}\b", is_ipv4),
         Shape("ip address", rf"\b(?:{_HEX4}:){{7}}{_HEX4}\b|\b(?:{_HEX4}:){{1,6}}(?::{_HEX4}){{1,6}}\b"),
     ],
 }

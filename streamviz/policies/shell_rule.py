@@ -7,7 +7,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_text
 from streamviz.core.policy import Policy
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
-from streamviz.policies.arguments import read
+from streamviz.policies.argument_json import read
 from streamviz.policies.parameters import check, shortened, texts
 from streamviz.policies.shell.calls import SHELL_TOOLS, Line, is_shell, lines_in
 from streamviz.policies.shell.commands import Word

@@ -12,7 +12,8 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_list, as_text, objects
 from streamviz.core.policy import Policy
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
-from streamviz.policies.arguments import Arguments, compile_path
+from streamviz.policies.argument_paths import compile_path
+from streamviz.policies.arguments import Arguments
 from streamviz.policies.folding import folded, forms
 from streamviz.policies.parameters import (
     MOST_CHARACTERS,

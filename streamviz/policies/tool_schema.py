@@ -20,7 +20,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.json_value import JsonObject, as_object, as_text, encode
 from streamviz.core.policy import Policy
 from streamviz.core.verdicts import ALLOW, Decision, Verdict
-from streamviz.policies.arguments import read
+from streamviz.policies.argument_json import read
 from streamviz.policies.parameters import check, compile_pattern, encodable, shortened
 
 _LONGEST_NAME = 80

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from streamviz.policies.shell.commands import Command, Word, operands
 from streamviz.policies.shell.literals import MOST_LITERALS, literals
-from streamviz.policies.shell.names import CODE_OPTIONS, INTERPRETERS, REMOTE, SHELLS, TEXT_OPTIONS
+from streamviz.policies.shell.names import CODE_OPTIONS, INTERPRETERS, SHELLS, TEXT_OPTIONS
 from streamviz.policies.shell.outputs import input_of
 from streamviz.policies.shell.paths import normal
 from streamviz.policies.shell.patterns import STARTED, has
+from streamviz.policies.shell.runners import REMOTE
 from streamviz.policies.shell.wrappers import PLAIN, behind, behind_options
 
 # Options of shells that take a value.

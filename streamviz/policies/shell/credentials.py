@@ -5,8 +5,9 @@ from streamviz.policies.shell.code import interpreted
 from streamviz.policies.shell.commands import Command
 from streamviz.policies.shell.literals import quoted
 from streamviz.policies.shell.names import DOWNLOADERS, INTERPRETERS, READERS, SENDERS
-from streamviz.policies.shell.paths import may_be_key, normal
+from streamviz.policies.shell.paths import normal
 from streamviz.policies.shell.patterns import has
+from streamviz.policies.shell.protected_paths import may_be_key
 from streamviz.policies.shell.touched import paths, written
 
 _METADATA = ("169.254.169.254", "metadata.google.internal", "100.100.100.200")

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from tree_sitter import Node
 
 from streamviz.policies.shell import grammar
+from streamviz.policies.shell.braces import split
 from streamviz.policies.shell.commands import UNKNOWN, Command, Flow, Word
 from streamviz.policies.shell.grammar import pieces, text_of
 from streamviz.policies.shell.state import State
 from streamviz.policies.shell.variables import expanded, together
-from streamviz.policies.shell.words import GAP, ansi, bare, split, within_quotes
+from streamviz.policies.shell.words import GAP, ansi, bare, within_quotes
 
 MOST_WORDS = 5_000
 # All the words of an array, or of a script, each as it is.

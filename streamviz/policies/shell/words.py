@@ -1,21 +1,18 @@
-"""What words of a shell script say: quotes, escapes, braces."""
+"""What words of a shell script say: quotes, escapes, and marks where braces are."""
 
 import re
-from collections.abc import Iterator
-from itertools import pairwise
 
 from streamviz.policies.shell.commands import UNKNOWN
 
 # Marks inside a word while it is put together: unquoted braces and commas, and where it is split.
 OPEN, CLOSE, COMMA, GAP = "\ue000", "\ue001", "\ue002", "\ue003"
-_MARKS = str.maketrans({OPEN: "{", CLOSE: "}", COMMA: ","})
+MARKS = str.maketrans({OPEN: "{", CLOSE: "}", COMMA: ","})
 _UNMARKED = str.maketrans({"{": OPEN, "}": CLOSE, ",": COMMA})
 # Of what a shell leaves out or joins, and of our own marks, nothing may hide what is there.
 _LEFT_OUT = re.compile(f"[{UNKNOWN}{OPEN}{CLOSE}{COMMA}{GAP}]")
 _JOINED = re.compile(r"\\\r?\n")
 # A backslash at the end of a line that may be part of a comment, of quoted text or of an escaped backslash.
 _MAY_NOT_JOIN = re.compile(r"[#'\\][^\n]*\\\r?\n|\\\\\r?\n")
-MOST_WORDS = 200
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
 _ANSI = re.compile(
@@ -44,7 +41,7 @@ def _plain(text: str) -> str:
 
 def bare(text: str) -> str:
     """A word without quotes; its braces are marked."""
-    return _BACKSLASH.sub(lambda found: found[1].translate(_MARKS), text.translate(_UNMARKED))
+    return _BACKSLASH.sub(lambda found: found[1].translate(MARKS), text.translate(_UNMARKED))
 
 
 def within_quotes(text: str) -> str:
@@ -68,53 +65,3 @@ def _character(escape: re.Match[str]) -> str:
     code = int(short or long or longest, 16)
     is_character = code <= _LAST_CHARACTER and not _FIRST_SURROGATE <= code <= _LAST_SURROGATE
     return chr(code) if is_character else "?"
-
-
-def split(text: str) -> Iterator[str]:
-    """The words that one word becomes: where an unquoted variable has blanks, and for each choice of its braces.
-    Raises ValueError where these are too many."""
-    for piece in text.split(GAP):
-        for word in _braces(piece):
-            yield word.translate(_MARKS)
-
-
-def _braces(text: str) -> list[str]:
-    words, made = [text], text.count(OPEN)
-    done: list[str] = []
-    while words:
-        if made > MOST_WORDS:
-            raise ValueError("braces with too many choices")
-        word = words.pop()
-        choices = _choices(word)
-        if choices is None:
-            done.append(word)
-        else:
-            words += reversed(choices)
-            made += len(choices)
-    return done
-
-
-def _choices(word: str) -> list[str] | None:
-    """The first braces with a comma in them, each choice in its place; None where there are none."""
-    start = word.find(OPEN)
-    while start >= 0:
-        commas, end = _inside(word, start)
-        if end >= 0 and commas:
-            cuts = [start, *commas, end]
-            parts = [word[a + 1 : b] for a, b in pairwise(cuts)]
-            return [word[:start] + part + word[end + 1 :] for part in parts]
-        start = word.find(OPEN, start + 1)
-    return None
-
-
-def _inside(word: str, start: int) -> tuple[list[int], int]:
-    """Where the commas of the braces that open at `start` are, and their end; -1 where they have none."""
-    depth = 0
-    commas: list[int] = []
-    for at in range(start, len(word)):
-        depth += (word[at] == OPEN) - (word[at] == CLOSE)
-        if depth == 0:
-            return commas, at
-        if depth == 1 and word[at] == COMMA:
-            commas.append(at)
-    return commas, -1

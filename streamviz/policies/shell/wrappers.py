@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from streamviz.policies.shell.commands import UNKNOWN, Command, Word, program
-from streamviz.policies.shell.names import INTERPRETERS, REMOTE, RUNNERS, SHELLS, WRAPPERS
+from streamviz.policies.shell.databases import DATABASES
+from streamviz.policies.shell.names import INTERPRETERS, SHELLS
 from streamviz.policies.shell.outputs import input_of
-from streamviz.policies.shell.services import DATABASES
+from streamviz.policies.shell.runners import REMOTE, RUNNERS, WRAPPERS
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SHELL_CODE = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*\Z")

@@ -1,0 +1,62 @@
+"""The JSON of a tool call's arguments, read as every client reads it."""
+
+import json
+import re
+
+from streamviz.core.blocks import ToolCallStreamBlock
+from streamviz.core.json_value import JsonObject, decode_strictly
+
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+def read(block: ToolCallStreamBlock) -> JsonObject:
+    """What a call is given, as every client reads it: nothing at all is an object without members, and plain text is
+    the one member `input`.
+
+    Raises ValueError where clients do not agree on it, or not all of them can read it: what is no JSON, no object, more
+    than one value, nested deeper than MAX_DEPTH, or has a key twice, halves of surrogates or numbers out of range.
+    """
+    if block.is_free_text:
+        return {"input": block.arguments}
+    return _read_once(block.arguments) if block.arguments else {}
+
+
+def read_json(text: str) -> object:
+    """The value that every client reads there. Raises ValueError where they do not agree on it."""
+    value = decode_strictly(text)
+    json.loads(text, object_pairs_hook=_unique)
+    return value
+
+
+def _read_once(raw: str) -> JsonObject:
+    try:
+        value = read_json(raw)
+    except ValueError as error:
+        # The library's own words may quote what is there.
+        raise ValueError(f"the arguments cannot be read as one JSON object ({_why(error)})") from None
+    if not isinstance(value, dict):
+        raise ValueError("the arguments are not a JSON object")
+    return value
+
+
+def _why(error: ValueError) -> str:
+    return str(error) if type(error) is ValueError else "it is no JSON"
+
+
+def unescaped(text: str) -> str:
+    """What a text says that has JSON's escapes in it, whether it is JSON or not."""
+    return _ESCAPE.sub(_character, text)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Of a key that comes twice one client takes the first value and another the last."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a key appears twice")
+    return members
+
+
+def _character(escape: re.Match[str]) -> str:
+    code, letter = escape.groups()
+    return chr(int(code, 16)) if code else _CONTROLS.get(letter, letter)

@@ -1,0 +1,36 @@
+"""Paths that lead to what is in the arguments of a tool call."""
+
+import re
+
+from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
+
+from streamviz.core.errors import PolicyParametersError
+
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+
+
+class _Paths(JSONPathEnvironment):
+    """RFC 9535 without its functions for regular expressions, which run on Python's `re`."""
+
+    def setup_function_extensions(self) -> None:
+        super().setup_function_extensions()
+        del self.function_extensions["match"], self.function_extensions["search"]
+
+
+_paths = _Paths(strict=True)
+
+
+def compile_path(path: str, field: str) -> JSONPath:
+    """Raises PolicyParametersError for what is no JSON path (RFC 9535), such as one that does not begin with `$`, and
+    for one that goes through everything for each thing: arguments can be long."""
+    bare = _QUOTED.sub("", path)
+    if bare.count("..") > 1 or bare.count("$") > 1:
+        raise PolicyParametersError(f"{field}: at most one `..`, and no `$` but the first", field)
+    try:
+        compiled = _paths.compile(path)
+    except JSONPathError as error:
+        reason = error.args[0] if error.args else "it cannot be read"
+        raise PolicyParametersError(f"{field}: not a JSON path: {reason}", field) from None
+    if not isinstance(compiled, JSONPath):
+        raise PolicyParametersError(f"{field}: one path, not several joined", field)
+    return compiled

@@ -1,0 +1,33 @@
+"""Which paths an operator allows commands to take away."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from streamviz.policies.shell.commands import UNKNOWN
+from streamviz.policies.shell.paths import emptied, is_vital, normal
+from streamviz.policies.shell.protected_paths import is_system
+
+# Of a long path only the end says what it is: a whole project may lie in `/home/me/build`.
+_NEAR = 3
+
+
+def may_delete(path: str, globs: Sequence[str]) -> bool:
+    """Whether an operator allows to delete what is there with all that is in it.
+
+    A glob with a slash in front, or `~`, is of the whole path, and may be in the system's folders. One with none is of
+    any part of it.
+    """
+    if is_vital(path):
+        return False
+    path = emptied(normal(path))
+    if any(fnmatchcase(path, glob) for glob in globs if glob.startswith(("/", "~"))):
+        return True
+    inside = [glob for glob in globs if not glob.startswith(("/", "~"))]
+    return not is_system(path) and any(_is_in(path, glob) for glob in inside)
+
+
+def _is_in(path: str, glob: str) -> bool:
+    if "/" in glob:
+        return fnmatchcase(path, glob) or fnmatchcase(path, f"*/{glob}")
+    parts = [part for part in path.split("/") if part not in ("", "~", "..", UNKNOWN)]
+    return any(fnmatchcase(part, glob) for part in parts[-_NEAR:])
