@@ -15,7 +15,7 @@ from streamviz.core.json_value import JsonObject, as_object, encode
 from streamviz.executors import mcp_process
 from streamviz.executors.mcp_bounds import MESSAGE_BYTES, Heard
 from streamviz.executors.tools import Tool, ToolFailed, shortened
-from streamviz.upstream.refusals import names_credential, without
+from streamviz.upstream.redaction import names_credential, without
 
 PREFIX = "mcp__"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")

@@ -2,7 +2,8 @@
 
 import msgspec
 
-from streamviz.executors.executor import Call, Executor
+from streamviz.executors.call import Call
+from streamviz.executors.executor import Executor
 from streamviz.upstream.answer import Answer
 
 

@@ -4,7 +4,8 @@ import msgspec
 
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject
-from streamviz.executors.executor import Call, Executor, ExecutorError
+from streamviz.executors.call import Call
+from streamviz.executors.executor import Executor, ExecutorError
 from streamviz.executors.passthrough import NoParameters, Passthrough
 from streamviz.executors.reasoning.executor import Reasoning
 from streamviz.upstream.answer import Answer

@@ -10,7 +10,7 @@ from asgiref.typing import ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallab
 from streamviz.core.errors import ClientFacingError, InternalError, UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, decode
 from streamviz.core.sse import SSEEvent, SSEParser
-from streamviz.executors.executor import Spent
+from streamviz.executors.child import Spent
 from streamviz.proxy import http
 
 log = logging.getLogger(__name__)

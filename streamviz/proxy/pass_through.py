@@ -34,7 +34,7 @@ from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent
 from streamviz.records.tallies import Amounts
 from streamviz.upstream.answer import BoundedAnswer
 from streamviz.upstream.raw import FAILURES, RawAnswer, no_answer, passed_on, refusal_without
-from streamviz.upstream.refusals import without
+from streamviz.upstream.redaction import without
 
 # What is shown by a browser can do nothing there.
 _INERT = {"content-security-policy": "default-src 'none'; sandbox"}

@@ -15,7 +15,9 @@ from streamviz.core.model_names import SIMULATOR
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.exchange.stream import LiveStream
 from streamviz.executors.builtin_tools import BuiltIn
-from streamviz.executors.executor import Asked, Call, Executor, Proposed
+from streamviz.executors.call import Asked, Call
+from streamviz.executors.child import Proposed
+from streamviz.executors.executor import Executor
 from streamviz.executors.passthrough import NoParameters
 from streamviz.executors.registry import PASSTHROUGH
 from streamviz.executors.tools import Source, Toolbox
@@ -86,7 +88,7 @@ class RunningCall:
         """With what bounds its answer called as this model has it: some refuse the usual name."""
         if "max_tokens" not in request or self.target.provider == SIMULATOR:
             return request
-        from streamviz.upstream.chat_requests import bound_of  # `structure` has loaded it
+        from streamviz.upstream.provider_formats import bound_of  # `structure` has loaded it
 
         bound = bound_of(self.target.provider, self.target.model)
         return {bound if name == "max_tokens" else name: value for name, value in request.items()}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from streamviz.core.json_value import JsonObject, as_text, objects
 from streamviz.core.wire.signed_thinking import is_marked
-from streamviz.upstream.chat_requests import speaks_messages
+from streamviz.upstream.provider_formats import speaks_messages
 from streamviz.upstream.targets import Target
 
 

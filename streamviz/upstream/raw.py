@@ -14,7 +14,7 @@ from aiohttp.client_proto import ResponseHandler
 from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import as_json_text, as_object, as_text, decode, encode
 from streamviz.upstream.quoted_keys import QuotedKey
-from streamviz.upstream.refusals import told_headers, without
+from streamviz.upstream.redaction import told_headers, without
 from streamviz.upstream.targets import Target
 
 CONNECT_SECONDS = 10

@@ -7,8 +7,8 @@ from streamviz.core.errors import UpstreamError
 from streamviz.core.json_value import JsonObject
 from streamviz.core.wire import GEMINI
 from streamviz.core.wire.gemini_as_chat import as_chat
-from streamviz.upstream.chat_requests import as_chat_request
 from streamviz.upstream.lite import litellm
+from streamviz.upstream.messages_as_chat import as_chat_request
 from streamviz.upstream.refusals import as_upstream_error
 from streamviz.upstream.targets import Target
 from streamviz.upstream.translated import arguments_for

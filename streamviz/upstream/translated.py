@@ -15,10 +15,13 @@ from streamviz.core.wire import ANTHROPIC_MESSAGES, EMBEDDINGS, GEMINI, OPENAI_C
 from streamviz.core.wire.gemini_as_chat import as_chat
 from streamviz.core.wire.signed_thinking import marked, signed_blocks
 from streamviz.core.wire.translator import Translator, collected
-from streamviz.upstream.chat_requests import as_chat_request, speaks_messages, speaks_responses, without_thinking
-from streamviz.upstream.chat_stream import ChatChunk, ChatStream
+from streamviz.upstream.chat_chunk import ChatChunk
+from streamviz.upstream.chat_requests import without_thinking
+from streamviz.upstream.chat_stream import ChatStream
 from streamviz.upstream.fitting import fit
 from streamviz.upstream.lite import litellm
+from streamviz.upstream.messages_as_chat import as_chat_request
+from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
 from streamviz.upstream.refusals import as_upstream_error
 from streamviz.upstream.targets import Target
 from streamviz.upstream.translated_answer import Opened, TranslatedAnswer

@@ -10,7 +10,8 @@ from streamviz.core.errors import ClientFacingError
 from streamviz.core.json_value import JsonObject
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.executors.builtin_tools import BuiltIn
-from streamviz.executors.executor import Asked, Proposed, Spent
+from streamviz.executors.call import Asked
+from streamviz.executors.child import Proposed, Spent
 from streamviz.executors.tools import Source, Toolbox
 from streamviz.upstream.answer import Answer
 from streamviz.upstream.structured import Structure

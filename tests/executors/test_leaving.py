@@ -4,7 +4,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from streamviz.executors.executor import Asked
+from streamviz.executors.call import Asked
 from streamviz.executors.reasoning.answer import RunAnswer
 from streamviz.executors.reasoning.speaking import Speaker
 

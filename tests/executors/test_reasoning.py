@@ -10,7 +10,8 @@ import pytest
 
 from streamviz.core.errors import UpstreamError
 from streamviz.core.wire import WIRE_FORMATS
-from streamviz.executors.executor import ExecutorError, Spent
+from streamviz.executors.child import Spent
+from streamviz.executors.executor import ExecutorError
 from streamviz.executors.registry import build
 from streamviz.upstream.answer import Answer
 from streamviz.upstream.structured import Structure

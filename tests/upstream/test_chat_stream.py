@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
-from streamviz.upstream.chat_stream import ChatStream, typed_chunk
+from streamviz.upstream.chat_chunk import typed_chunk
+from streamviz.upstream.chat_stream import ChatStream
 from streamviz.upstream.lite import litellm
 from tests.simulator.process import Simulator
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from streamviz.upstream.refusals import as_upstream_error, told
+from streamviz.upstream.redaction import told
+from streamviz.upstream.refusals import as_upstream_error
 
 
 class Failed(Exception):

@@ -15,7 +15,7 @@ from streamviz.core.json_value import encode
 from streamviz.core.sse import SSEParser, write_event
 from streamviz.core.wire import AGGREGATORS
 from streamviz.core.wire.translator import Translator
-from streamviz.upstream.chat_stream import typed_chunk
+from streamviz.upstream.chat_chunk import typed_chunk
 from tests.core.evasions import JSON, SSE, Evasion, evasion
 from tests.core.test_evasions import FIRST, KINDS, LOOKED_AT, NUMBER, is_meant, passed
 

@@ -10,7 +10,7 @@ from streamviz.core.aggregator import DONE, Chunk
 from streamviz.core.json_value import JsonObject, as_object, decode, encode
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.core.wire.translator import Translator, collected
-from streamviz.executors.executor import Asked
+from streamviz.executors.call import Asked
 from streamviz.executors.reasoning.run import Run
 from streamviz.executors.reasoning.speaking import Speaker
 from streamviz.executors.reasoning.whole import Beside

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import msgspec
 
-from streamviz.executors.executor import Call, Executor, ExecutorError
+from streamviz.executors.call import Call
+from streamviz.executors.executor import Executor, ExecutorError
 from streamviz.executors.reasoning.answer import RunAnswer
 from streamviz.executors.reasoning.limits import Limits
 from streamviz.executors.reasoning.prompts import OWN, prompts_in

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeGuard
 
 from streamviz.core.json_value import JsonObject
 from streamviz.core.tokens import tokens_of
-from streamviz.executors.executor import Spent
+from streamviz.executors.child import Spent
 
 
 class Limits(NamedTuple):

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 from streamviz.core.errors import ClientFacingError, UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, objects
-from streamviz.executors.executor import Call, Child, Proposed
+from streamviz.executors.call import Call
+from streamviz.executors.child import Child, Proposed
 from streamviz.executors.reasoning.limits import Budget, Limits
 from streamviz.executors.reasoning.plan import NoPlan, Plan, read_plan
 from streamviz.executors.reasoning.prompts import Prompts

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from streamviz.core.json_value import JsonObject, as_index, as_object, as_text, objects
-from streamviz.executors.executor import Proposed
+from streamviz.executors.child import Proposed
 from streamviz.executors.reasoning.speaking import Speaker
 from streamviz.executors.tools import Result, Toolbox, shortened
 

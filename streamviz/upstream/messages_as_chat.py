@@ -1,0 +1,37 @@
+"""LiteLLM's arguments for a call of Anthropic's messages as those for a chat call."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from litellm.llms.anthropic.messages.adapters.handler import LiteLLMMessagesToCompletionTransformationHandler
+
+from streamviz.core.errors import UpstreamError
+from streamviz.upstream.redaction import told
+
+_AS_CHAT = frozenset(
+    "max_tokens messages model metadata stop_sequences stream system temperature thinking tool_choice tools top_k"
+    " top_p".split()
+)
+
+
+def as_chat_request(arguments: dict[str, Any]) -> tuple[dict[str, object], Mapping[str, str]]:
+    """LiteLLM's arguments for a messages call as those for a chat call.
+
+    Beside them the client's own names of tools whose names had to be cut for chat, by what was left of them. Raises
+    UpstreamError (400) for what cannot be said there.
+    """
+    own = {name: value for name, value in arguments.items() if name in _AS_CHAT}
+    others = {name: value for name, value in arguments.items() if name not in _AS_CHAT}
+    try:
+        chat, tool_names = LiteLLMMessagesToCompletionTransformationHandler._prepare_completion_kwargs(
+            **own, extra_kwargs=others
+        )
+    except Exception as error:  # It takes the request for well-formed, and fails as it happens where it is not.
+        raise inconvertible(error) from error
+    return dict(chat), tool_names
+
+
+def inconvertible(error: Exception) -> UpstreamError:
+    """What a client is told whose request LiteLLM cannot convert."""
+    message = f"This request cannot be converted to its provider's format: {told(str(error))}"
+    return UpstreamError(400, message, kind="invalid_request_error")

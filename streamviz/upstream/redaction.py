@@ -1,0 +1,56 @@
+"""What clients may have of upstream's words and headers: no credentials, no paths of this machine, no tracebacks."""
+
+import os
+import re
+from collections.abc import Mapping
+
+MOST_CHARACTERS = 2_000
+# A shorter text is no credential, and taking it out would spoil words.
+SHORTEST_SECRET = 8
+
+# What clients get of upstream's headers: what its SDKs read. Any other may speak to a browser, of another site.
+_PASSED_ON = frozenset(
+    "content-type retry-after retry-after-ms request-id x-request-id x-should-retry ratelimit ratelimit-policy"
+    " x-amzn-requestid apim-request-id cf-ray".split()
+)
+_FAMILIES_PASSED_ON = ("openai-", "anthropic-", "x-ratelimit-", "ratelimit-", "x-groq-", "x-simulator-")
+# What is of the program that failed, not of what went wrong.
+_TRACEBACK = re.compile(r"\s*(Traceback \(most recent call last\)|  File \").*", re.DOTALL)
+_PATH = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]+|\b[A-Z]:\\[^\s'\"]+")
+_CREDENTIAL = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$")
+
+
+def without(key: str, text: str) -> str:
+    """Upstream's words without the credential of the call, which it may quote."""
+    return text.replace(key, "***") if len(key) >= SHORTEST_SECRET else text
+
+
+def told_headers(headers: Mapping[str, str], key: str = "") -> dict[str, str]:
+    """Upstream's headers that the client gets: rate limits, request ids, retry-after and the like. `key` is the
+    credential of the call."""
+    own = {name.lower(): without(key, value) for name, value in headers.items()}
+    return {name: value for name, value in own.items() if name in _PASSED_ON or name.startswith(_FAMILIES_PASSED_ON)}
+
+
+def told(message: str, key: str = "") -> str:
+    """A message as clients may have it: without tracebacks, paths of this machine and credentials, and not too long."""
+    message = _PATH.sub("…", _TRACEBACK.sub("", without_secrets(message, key)))
+    return message[:MOST_CHARACTERS] or "the call failed"
+
+
+def without_secrets(text: str, key: str) -> str:
+    """A text without the call's credential and those in the environment."""
+    for secret in _secrets(key):
+        text = text.replace(secret, "…")
+    return text
+
+
+def _secrets(key: str) -> list[str]:
+    """This call's credential and those in the environment, the longest first."""
+    known = {value for name, value in os.environ.items() if names_credential(name)} | {key}
+    return sorted((value for value in known if len(value) >= SHORTEST_SECRET), key=len, reverse=True)
+
+
+def names_credential(variable: str) -> bool:
+    """Whether an environment variable has a credential, by its name."""
+    return _CREDENTIAL.search(variable) is not None
