@@ -10,7 +10,7 @@ from pathlib import Path
 from aiohttp import web
 
 from streamviz.simulator.app import make_app
-from streamviz.simulator.asked import parse_speed
+from streamviz.simulator.model_name import parse_speed
 
 SHUTDOWN_SECONDS = 0.2
 

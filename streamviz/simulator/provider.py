@@ -9,10 +9,11 @@ from pathlib import Path
 
 from aiohttp import web
 
-from streamviz.simulator.asked import Asked, AskedReplay, parse_model
+from streamviz.simulator.asked import Asked, AskedReplay
 from streamviz.simulator.endpoints import Endpoint
 from streamviz.simulator.errors import ProviderError
 from streamviz.simulator.ledger import Exchange, Ledger
+from streamviz.simulator.model_name import parse_model
 from streamviz.simulator.replay import recording, replay_frames
 from streamviz.simulator.reply import GARBAGE, Frame, JsonObject, Reply, encode
 from streamviz.simulator.request import answers_in, input_tokens, read_request, seed_of

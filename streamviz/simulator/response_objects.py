@@ -1,12 +1,9 @@
-"""The objects that OpenAI's responses are made of: the response itself, its output items and their parts."""
-
-from typing import Literal
+"""The object that a response of OpenAI's is: with what it repeats of its request, and what it took."""
 
 from streamviz.simulator.errors import ProviderError
 from streamviz.simulator.reply import HEX, JsonObject, Reply
-from streamviz.simulator.steps import Part
+from streamviz.simulator.response_items import Status
 
-Status = Literal["in_progress", "completed", "incomplete", "failed"]
 _SETTINGS: JsonObject = {
     "frequency_penalty": 0.0,
     "instructions": None,
@@ -34,22 +31,6 @@ _SETTINGS: JsonObject = {
 """What a response repeats of its request, with the values for what the request does not say."""
 
 
-def final_status(reply: Reply) -> Status:
-    """How the whole answer ends; it is still in progress where it never says."""
-    match reply.script.finish_reason:
-        case None:
-            return "in_progress"
-        case "length":
-            return "incomplete"
-        case _:
-            return "completed"
-
-
-def item_status(reply: Reply) -> Status:
-    """How an item ends that has ended."""
-    return "incomplete" if reply.script.finish_reason == "length" else "completed"
-
-
 def response(reply: Reply, status: Status, output: list[JsonObject], error: ProviderError | None = None) -> JsonObject:
     """The response in a state of its making; its usage is known once it is over."""
     over = status in {"completed", "incomplete"}
@@ -67,46 +48,6 @@ def response(reply: Reply, status: Status, output: list[JsonObject], error: Prov
         **{key: reply.request.get(key, value) for key, value in _SETTINGS.items()},
         "usage": _usage(reply) if over else None,
     }
-
-
-def item(reply: Reply, part: Part, output_index: int, status: Status) -> JsonObject:
-    """An output item that holds one part; it is empty while it is in progress."""
-    if part.kind == "thinking":
-        summary = [] if status == "in_progress" else [part_object(part)]
-        return {"id": item_id(reply, part, output_index), "type": "reasoning", "summary": summary}
-    if part.kind == "tool":
-        return {
-            "id": item_id(reply, part, output_index),
-            "type": "function_call",
-            "status": status,
-            "arguments": part.text,
-            "call_id": reply.make_id("call_", 24, part.call),
-            "name": part.name,
-        }
-    return {
-        "id": item_id(reply, part, output_index),
-        "type": "message",
-        "status": status,
-        "content": [] if status == "in_progress" else [part_object(part)],
-        "role": "assistant",
-    }
-
-
-def item_id(reply: Reply, part: Part, output_index: int) -> str:
-    """The id of the item at that place of the output."""
-    prefix = {"thinking": "rs_", "tool": "fc_"}.get(part.kind, "msg_")
-    return reply.make_id(prefix, 50, output_index, HEX)
-
-
-def part_object(part: Part) -> JsonObject:
-    """A part of a message's content or of a reasoning item's summary."""
-    match part.kind:
-        case "thinking":
-            return {"type": "summary_text", "text": part.text}
-        case "refusal":
-            return {"type": "refusal", "refusal": part.text}
-        case _:
-            return {"type": "output_text", "annotations": [], "logprobs": [], "text": part.text}
 
 
 def _usage(reply: Reply) -> JsonObject:

@@ -7,7 +7,8 @@ import msgspec
 
 from streamviz.simulator.errors import ProviderError
 from streamviz.simulator.reply import GARBAGE, Frame, JsonObject, Padding, Reply, named_event
-from streamviz.simulator.response_objects import final_status, item, item_id, item_status, part_object, response
+from streamviz.simulator.response_items import final_status, item, item_id, item_status, part_object
+from streamviz.simulator.response_objects import response
 from streamviz.simulator.steps import (
     Fail,
     Finish,

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from streamviz.simulator.asked import Asked, AskedReplay, parse_model, parse_speed
+from streamviz.simulator.asked import Asked, AskedReplay
 from streamviz.simulator.errors import ProviderError
+from streamviz.simulator.model_name import parse_model, parse_speed
 
 
 def test_a_bare_name_is_a_scenario() -> None:
