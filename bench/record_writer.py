@@ -49,7 +49,8 @@ def main() -> None:
 
 def _measure(url: str, streams: list[list[bytes]], read: int, least: int) -> None:
     from streamviz.records.journal.journal import Journal
-    from streamviz.records.journal.room import Limits, usage
+    from streamviz.records.journal.room import Limits
+    from streamviz.records.journal.usage import usage
     from streamviz.records.writer.process import Writer
 
     with tempfile.TemporaryDirectory(prefix="streamviz-bench-") as folder:
@@ -90,7 +91,7 @@ def _story(streams: list[list[bytes]], read: int, least: int) -> "tuple[list[lis
 def _entries(stream: list[bytes], read: int) -> "Iterator[list[AnyEntry]]":
     from streamviz.core.context import Frame
     from streamviz.records.aggregation import aggregate
-    from streamviz.records.blocks_and_verdicts import BlockRecord
+    from streamviz.records.block_record import BlockRecord
     from streamviz.records.ids import uuid7
     from streamviz.records.recorder import ChunksReceived, FramesSent, StreamClosed, StreamOpened
     from streamviz.records.runs import StoredChunk

@@ -22,13 +22,14 @@ from streamviz.events.facts import Asked, Closed, Fact, Held, Judged, Opened
 from streamviz.live.feed import feed
 from streamviz.live.pace import Pace
 from streamviz.live.publisher import publisher
-from streamviz.records.blocks_and_verdicts import BlockRecord, VerdictRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.entries import Given
 from streamviz.records.following import Following, News
 from streamviz.records.models import Block, Stream
 from streamviz.records.moments import as_microseconds
 from streamviz.records.recorder import StreamClosed
 from streamviz.records.telling import Telling
+from streamviz.records.verdict_record import VerdictRecord
 
 # How often a running stream is looked at: where its worker's journal is on this machine, and where it is not.
 LOOK_SECONDS = 0.1

@@ -21,7 +21,7 @@ from streamviz.records.queries.grouping import Grouping
 from streamviz.records.queries.largest import LARGEST, Largest, largest
 from streamviz.records.queries.latencies import ToolFigures, tools
 from streamviz.records.queries.names import session_titles
-from streamviz.records.queries.sources import one_in_costly
+from streamviz.records.queries.samples import one_in_costly
 from streamviz.records.queries.statistics import Statistics, by_group, by_time
 
 GROUPINGS = {

@@ -26,7 +26,7 @@ from streamviz.live.presentation.cutting import Cut, clipped, cut, share
 from streamviz.records.aggregation import aggregate_tape
 from streamviz.records.backtests.runner import recording_of
 from streamviz.records.models import Stream
-from streamviz.records.scoped_policies import policies_in_force
+from streamviz.records.policies_in_force import policies_in_force
 from streamviz.records.tapes import client_bytes
 
 # Of each side of the result so much is shown, and of what was found so many.

@@ -7,7 +7,7 @@ from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
 from streamviz.core.timing import Percentiles, inter_token_latency
 from streamviz.exchange.stream import LiveStream
-from streamviz.records.blocks_and_verdicts import BlockRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.entries import NO_TIMES, Given, StreamEntries, Times
 from streamviz.records.recorder import StreamClosed, StreamOpened
 

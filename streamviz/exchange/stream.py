@@ -11,7 +11,7 @@ from streamviz.core.judgements import ChainContext
 from streamviz.core.tokens import Tokens
 from streamviz.core.verdicts import Decision
 from streamviz.exchange.life import Life, State
-from streamviz.records.blocks_and_verdicts import VerdictRecord
+from streamviz.records.verdict_record import VerdictRecord
 from streamviz.traces import Trace
 
 

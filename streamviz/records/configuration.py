@@ -27,7 +27,8 @@ from streamviz.records.models import ApiKey, McpServer, Policy, Route
 from streamviz.records.models.access import digest
 from streamviz.records.models.policies import words
 from streamviz.records.models.workers import LIFE
-from streamviz.records.scoped_policies import ScopedPolicy, matches, policies_in_force
+from streamviz.records.policies_in_force import policies_in_force
+from streamviz.records.scoped_policies import ScopedPolicy, matches
 
 log = logging.getLogger(__name__)
 

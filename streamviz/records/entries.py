@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from streamviz.core.judgements import Hold
-from streamviz.records.blocks_and_verdicts import VerdictRecord
 from streamviz.records.recorder import StreamClosed, StreamOpened
+from streamviz.records.verdict_record import VerdictRecord
 
 
 class Given(NamedTuple):

@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
-from streamviz.records.blocks_and_verdicts import VerdictRecord
 from streamviz.records.entries import Given
 from streamviz.records.journal import folder
 from streamviz.records.journal.shared import StreamTail
@@ -19,6 +18,7 @@ from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, Str
 from streamviz.records.runs import StoredChunk
 from streamviz.records.tables import VERDICT
 from streamviz.records.tapes import client_runs, upstream_runs
+from streamviz.records.verdict_record import VerdictRecord
 
 # What is read at a time: some ms, and as much in memory for each who reads.
 _RUNS_AT_ONCE = 16

@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError
 
 from streamviz.core.verdicts import Mode
-from streamviz.records.blocks_and_verdicts import BlockRecord, VerdictRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.columns import bytes_from_line, clean
 from streamviz.records.exporting import VERSION, Line
 from streamviz.records.models import Annotation, ApiKey, DeletedStream, Policy, PolicyVersion, Session, Stream
@@ -21,6 +21,7 @@ from streamviz.records.models.policies import OWN_CODE, PolicyFields
 from streamviz.records.partitions import day_of
 from streamviz.records.recorder import ChunksReceived, FramesSent, StreamClosed, StreamOpened
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
+from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.writer.pending import Batch
 from streamviz.records.writer.store import Store
 

@@ -11,7 +11,7 @@ from streamviz.core.blocks import StreamBlock
 from streamviz.core.judgements import ChainContext
 from streamviz.core.masking import masked_text, told_text
 from streamviz.core.policy import ActivePolicy, TakesLong
-from streamviz.records.blocks_and_verdicts import BlockRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, Recorder, StreamClosed
 
 

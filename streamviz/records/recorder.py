@@ -12,7 +12,7 @@ import msgspec
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.context import UPSTREAM, Frame
-from streamviz.records.blocks_and_verdicts import BlockRecord, VerdictRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.columns import (
     Content,
     Cost,
@@ -31,6 +31,7 @@ from streamviz.records.columns import (
     Tokens,
 )
 from streamviz.records.ids import DAY_MILLISECONDS, milliseconds_of
+from streamviz.records.verdict_record import VerdictRecord
 
 # The client's error message for a stream that an operator stopped.
 CANCELLED = "The stream was cancelled by an operator."

@@ -1,21 +1,11 @@
-"""The policies that an operator set up, ready to judge: each with the models and keys that it is for."""
+"""A policy that is ready to judge, with the models and keys that it is for."""
 
-import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from django.db.models import F
-
-from streamviz import policies
-from streamviz.core.events import BlockKind
 from streamviz.core.model_names import matching
-from streamviz.core.policy import ActivePolicy, CannotRun
-from streamviz.core.policy_settings import BlockScope, ByHand
-from streamviz.core.verdicts import Decision, Mode
-from streamviz.records.models import PolicyVersion
-from streamviz.records.models.policies import PolicyFields, words
-
-log = logging.getLogger(__name__)
+from streamviz.core.policy import ActivePolicy
+from streamviz.core.verdicts import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,47 +36,3 @@ class ScopedPolicy:
 def matches(value: str, globs: tuple[str, ...]) -> bool:
     """Whether one of the globs means it; none of them means all."""
     return not globs or any(fnmatchcase(value, glob) for glob in globs)
-
-
-def policies_in_force() -> tuple[ScopedPolicy, ...]:
-    """The policies that are not off, in the order in which they run, as the database has them now."""
-    # In one query: a policy can be changed, or go, at any moment.
-    running = PolicyVersion.objects.filter(number=F("policy__version")).exclude(mode=Mode.OFF.value)
-    return tuple(map(_scoped, running.select_related("policy").order_by("order", "policy__name")))
-
-
-def _scoped(version: PolicyVersion) -> ScopedPolicy:
-    scoped = scoped_policy(version.policy.name, version, version.number, version.pk)
-    if scoped.trouble:
-        # It was checked when it was saved; a newer release may still refuse it. Nothing may pass as judged by it.
-        log.error("policy %s v%d: %s", scoped.name, scoped.version, scoped.trouble)
-    return scoped
-
-
-def scoped_policy(name: str, fields: PolicyFields, number: int = 0, version_id: int = 0) -> ScopedPolicy:
-    """A policy with what it is for; `trouble` says why it cannot run, where it cannot."""
-    scoped = ScopedPolicy(name, number, Mode(fields.mode), words(fields.models_scope), words(fields.keys_scope))
-    try:
-        return replace(scoped, active=active_policy(name, fields, version_id, number))
-    except Exception as error:  # A kind of a newer release, or anybody's code; the other policies stand all the same.
-        trouble = f"it cannot run: {error}"
-        failing = ActivePolicy(CannotRun(trouble), name, version_id, number, scoped.mode, fields.fail_open)
-        return replace(scoped, active=failing if scoped.mode is Mode.ENFORCE else None, trouble=trouble)
-
-
-def active_policy(name: str, fields: PolicyFields, version_id: int = 0, number: int = 0) -> ActivePolicy:
-    """A policy as streams have it. Raises PolicyParametersError where its kind does not take its parameters."""
-    rule = policies.build_short(fields.kind, fields.parameters)
-    by_hand = ByHand(fields.by_hand_seconds, Decision(fields.by_hand)) if fields.by_hand else None
-    kinds = frozenset(BlockKind(kind) for kind in words(fields.kinds_scope))
-    return ActivePolicy(
-        rule,
-        name,
-        version_id,
-        number,
-        Mode(fields.mode),
-        fields.fail_open,
-        fields.time_limit,
-        BlockScope(kinds, words(fields.tools_scope)),
-        by_hand,
-    )

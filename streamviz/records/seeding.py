@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from streamviz.core.json_value import encode
 from streamviz.core.wire import OPENAI_CHAT
 from streamviz.records.aggregation import aggregate
-from streamviz.records.blocks_and_verdicts import BlockRecord, VerdictRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.moments import as_microseconds
 from streamviz.records.partitions import make_days
 from streamviz.records.recorder import StreamClosed, StreamOpened
 from streamviz.records.runs import StoredChunk
+from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.writer.pending import Batch
 from streamviz.records.writer.store import copy_runs, write_request_words, write_rows
 from streamviz.records.writer.tapes import Chunks, Frames

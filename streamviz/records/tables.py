@@ -11,10 +11,11 @@ from django.db import connection, models
 from psycopg.sql import Literal
 from psycopg.types.json import Jsonb
 
-from streamviz.records.blocks_and_verdicts import BlockRecord, VerdictRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.columns import MOMENT, TEXT, Column, Kept, columns_of
 from streamviz.records.models import Block, Session, Stream, Verdict
 from streamviz.records.recorder import StreamClosed, StreamOpened
+from streamviz.records.verdict_record import VerdictRecord
 
 Row = tuple[object, ...]
 

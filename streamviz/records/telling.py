@@ -21,7 +21,7 @@ from streamviz.core.json_value import as_object, decode
 from streamviz.core.wire import AGGREGATORS
 from streamviz.events.facts import PIECE
 from streamviz.records.aggregation import events_of
-from streamviz.records.blocks_and_verdicts import BlockRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.recorder import StreamClosed
 from streamviz.records.runs import StoredChunk
 

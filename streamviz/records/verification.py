@@ -10,7 +10,7 @@ from uuid import UUID
 from streamviz.core.blocks import StreamBlock
 from streamviz.core.verdicts import Decision, Mode
 from streamviz.records.aggregation import aggregate
-from streamviz.records.blocks_and_verdicts import BlockRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.journal.journal import INCOMPLETE
 from streamviz.records.models import Block, Outcome, RetentionRun, Stream, Verdict
 from streamviz.records.partitions import RUNS, STREAMS

@@ -15,7 +15,7 @@ from streamviz.core.timeline import Timeline
 from streamviz.dashboard import playback
 from streamviz.dashboard.preparing import Failed, Recorded, prepared, prepared_elsewhere
 from streamviz.live.pace import Pace
-from streamviz.records.blocks_and_verdicts import BlockRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.models import Stream
 from streamviz.records.queries import streams
 from streamviz.records.queries.rows import long_rows

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from streamviz.dashboard import queries
 from streamviz.records.models import Session
-from streamviz.records.queries import rows, search, sources, statistics
+from streamviz.records.queries import rows, samples, search, statistics
 from tests.dashboard.conftest import NOON, Cast, hold, recorded
 
 
@@ -149,7 +149,7 @@ def test_tokens_that_nobody_told_are_one_dash(cast: Cast) -> None:
 
 
 def test_an_estimate_says_that_it_is_one(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "SAMPLE", 0)
+    monkeypatch.setattr(samples, "SAMPLE", 0)
     monkeypatch.setattr(statistics, "ENOUGH", 1)
     recorded("sampled", id=UUID(int=7 << 76), cost=1)
     recorded("not sampled", id=UUID(int=(7 << 76) + 255), cost=1)

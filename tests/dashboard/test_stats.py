@@ -13,7 +13,7 @@ from streamviz.dashboard import stats as dashboard_stats
 from streamviz.dashboard import stats_csv
 from streamviz.records.ids import uuid7
 from streamviz.records.models import ApiKey, Policy, Stream
-from streamviz.records.queries import policy_holds, policy_samples, rows, sources
+from streamviz.records.queries import policy_holds, policy_samples, rows, samples
 from tests.dashboard.conftest import Cast, recorded
 from tests.dashboard.test_sessions import HOSTILE, labels
 
@@ -77,13 +77,13 @@ def test_cached_tokens_stand_apart_and_estimates_are_marked(cast: Cast) -> None:
 
 
 def test_very_many_say_that_times_are_estimated(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "SAMPLE", 0)
+    monkeypatch.setattr(samples, "SAMPLE", 0)
     lately("one")
     assert "Estimated from some streams: times from one in 65,536; everything else is exact." in page(cast)
 
 
 def test_what_tools_came_to_is_exact_where_streams_are_few(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "SAMPLE", 3)
+    monkeypatch.setattr(samples, "SAMPLE", 3)
     for n in range(3):
         at = timezone.now() - MINUTE
         lately(f"of {n}").blocks.create(
@@ -102,7 +102,7 @@ def test_a_table_says_of_how_many_streams_its_estimates_are(cast: Cast, monkeypa
     lately("one")
     for table, column in (("time", "times_from_one_in"), ("group", "times_from_one_in")):
         assert [row[column] for row in table_of(cast, f"csv={table}")] == ["1"]
-    monkeypatch.setattr(sources, "SAMPLE", 0)
+    monkeypatch.setattr(samples, "SAMPLE", 0)
     for table, column in (("time", "times_from_one_in"), ("group", "times_from_one_in")):
         assert [row[column] for row in table_of(cast, f"csv={table}")] == ["65536"]
 

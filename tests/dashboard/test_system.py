@@ -17,7 +17,8 @@ from streamviz.live.publisher import publisher
 from streamviz.live.subscriber import Subscriber
 from streamviz.records.database import conninfo
 from streamviz.records.journal import folder
-from streamviz.records.journal.room import Limits, usage
+from streamviz.records.journal.room import Limits
+from streamviz.records.journal.usage import usage
 from streamviz.records.models import RetentionRun
 from streamviz.records.rules import Retention
 from tests.dashboard.conftest import Cast

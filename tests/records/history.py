@@ -9,7 +9,7 @@ from typing import Any
 
 from streamviz.core.verdicts import Mode
 from streamviz.records.aggregation import aggregate
-from streamviz.records.blocks_and_verdicts import BlockRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.database import conninfo
 from streamviz.records.models import Policy
 from streamviz.records.moments import as_microseconds

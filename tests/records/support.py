@@ -10,11 +10,12 @@ from typing import Any
 
 from streamviz.core.aggregator import Chunk
 from streamviz.core.context import UPSTREAM, Frame
-from streamviz.records.blocks_and_verdicts import BlockRecord, VerdictRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.database import conninfo
 from streamviz.records.journal.journal import Journal
 from streamviz.records.journal.room import Limits
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, StreamClosed, StreamOpened, VerdictsGiven
+from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.writer.process import Writer
 
 NOON = 1_790_000_000_000_000  # µs since the epoch

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.runner import BATCH, Scope, run
 from streamviz.records.models import Policy, Stream, UpstreamRun, Verdict
-from streamviz.records.scoped_policies import scoped_policy
+from streamviz.records.policies_in_force import scoped_policy
 from tests.core.support import call, calls, delta, sse
 from tests.dashboard.conftest import recorded
 

@@ -12,13 +12,14 @@ from django.core.management import CommandError, call_command
 from msgspec.structs import replace
 
 from streamviz.core.context import Frame
-from streamviz.records.blocks_and_verdicts import BlockRecord, VerdictRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.database import conninfo
 from streamviz.records.deletion import delete_session
 from streamviz.records.exporting import export
 from streamviz.records.importing import Importing, NotAnExport
 from streamviz.records.models import Annotation, ApiKey, Block, ClientRun, Policy, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.recorder import ChunksReceived, StreamClosed, StreamOpened
+from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.verification import verify
 from streamviz.records.writer.store import Store
 from tests.records.conftest import Query

@@ -3,11 +3,12 @@
 import pytest
 from django.db.models import Model
 
-from streamviz.records.blocks_and_verdicts import BlockRecord, VerdictRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.models import Block, ClientRun, Session, Stream, UpstreamRun, Verdict
 from streamviz.records.recorder import StreamClosed, StreamOpened
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT
-from streamviz.records.writer import binary
+from streamviz.records.verdict_record import VerdictRecord
+from streamviz.records.writer import run_tables
 from tests.records.conftest import Query
 from tests.records.filled import filled, plain
 from tests.records.history import day, id_at, make_policy, store
@@ -20,8 +21,8 @@ FILLED: list[tuple[type[Model], set[str]]] = [
     (Stream, {*OPENED.names, *CLOSED.names}),
     (Block, {*BLOCK.names}),
     (Verdict, {*VERDICT.names}),
-    (UpstreamRun, {"stream_id", *binary.UPSTREAM.columns}),
-    (ClientRun, {"stream_id", *binary.CLIENT.columns}),
+    (UpstreamRun, {"stream_id", *run_tables.UPSTREAM.columns}),
+    (ClientRun, {"stream_id", *run_tables.CLIENT.columns}),
 ]
 
 

@@ -10,7 +10,7 @@ from streamviz.core.blocks import StreamState
 from streamviz.core.timeline import Piece, Timeline
 from streamviz.core.wire import AGGREGATORS
 from streamviz.records.aggregation import aggregate, events_of
-from streamviz.records.blocks_and_verdicts import BlockRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.runs import StoredChunk
 from tests.core.support import delta, parse, sse
 from tests.recordings import RECORDED_FORMATS, recorded

@@ -21,7 +21,7 @@ from streamviz.dashboard.pages import needs, render_page, signed_in_user
 from streamviz.records.backtests import jobs
 from streamviz.records.models import Backtest, Policy
 from streamviz.records.models.policies import PolicyFields, may_build
-from streamviz.records.scoped_policies import active_policy
+from streamviz.records.policies_in_force import active_policy
 
 
 @needs(roles.CHANGE_POLICY)

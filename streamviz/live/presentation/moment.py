@@ -12,7 +12,7 @@ from streamviz.live.presentation.block_states import Kept, by_block, deciding, s
 from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.stream_views import block_view
 from streamviz.live.presentation.views import StreamView
-from streamviz.records.blocks_and_verdicts import BlockRecord
+from streamviz.records.block_record import BlockRecord
 
 _LATER = 20
 

@@ -20,7 +20,7 @@ from streamviz.live.presentation.block_views import TAIL_CHARACTERS, BlockView, 
 from streamviz.live.presentation.evidence import evidence_text
 from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
-from streamviz.records.blocks_and_verdicts import BlockRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.entries import Given, StreamEntries
 from streamviz.records.models import Stream
 from streamviz.records.queries import streams

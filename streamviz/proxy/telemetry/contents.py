@@ -9,7 +9,7 @@ from streamviz.core.request_outline import outline_of, parts_of, system_of
 from streamviz.core.request_parts import Part, PartKind
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.proxy.telemetry.conventions import Attributes
-from streamviz.records.blocks_and_verdicts import BlockRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.recorder import AnyEntry, Recorder, StreamClosed, StreamOpened
 
 # A span is no record: the newest turns, and the beginning of what is said in each.

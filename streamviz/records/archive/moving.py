@@ -14,7 +14,9 @@ import psycopg
 from streamviz.records import metrics
 from streamviz.records.archive import statements as sql
 from streamviz.records.archive.bucket import Bucket, ObjectGone
-from streamviz.records.archive.packing import ClientRow, Outline, Runs, UpstreamRow, packed, parts
+from streamviz.records.archive.packing import packed
+from streamviz.records.archive.parts import Outline, Runs, parts
+from streamviz.records.archive.rows import ClientRow, UpstreamRow
 from streamviz.records.ids import milliseconds_of
 from streamviz.records.partitions import day_of
 

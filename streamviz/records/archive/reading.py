@@ -11,7 +11,8 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from streamviz.records.archive.bucket import ChunksAway, ObjectGone, bucket
-from streamviz.records.archive.packing import Runs, unpacked
+from streamviz.records.archive.packing import unpacked
+from streamviz.records.archive.parts import Runs
 from streamviz.records.models import ArchivedPart, ClientRun, UpstreamRun
 
 # A page that is looked at asks for the same parts again and again.

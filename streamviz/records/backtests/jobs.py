@@ -10,7 +10,8 @@ from streamviz.core.errors import PolicyParametersError
 from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.runner import Scope, run
 from streamviz.records.models import Backtest, BacktestState
-from streamviz.records.scoped_policies import ScopedPolicy, scoped_policy
+from streamviz.records.policies_in_force import scoped_policy
+from streamviz.records.scoped_policies import ScopedPolicy
 
 # Advisory locks with this class and a back-test's number: held for as long as its process lives.
 LIFE = 0x4254

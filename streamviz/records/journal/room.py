@@ -4,9 +4,8 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from streamviz.records.journal import folder
+from streamviz.records.journal.usage import usage
 
 # A disk counts as full before it is, so that streams that run by then can be recorded to their end.
 RESERVE_BYTES = 16 * 1024 * 1024
@@ -23,15 +22,6 @@ class Limits:
     most_bytes: int
     most_seconds: float
     refuses: bool
-
-
-class Usage(NamedTuple):
-    """What the journals take: bytes in all segments, for how many seconds the oldest has waited, and when any was last
-    written to (s since the epoch, 0 where none was)."""
-
-    size: int
-    age: float
-    written_at: float
 
 
 class Room:
@@ -62,23 +52,3 @@ def why_full(root: Path, limits: Limits) -> str:
     if shutil.disk_usage(root).free < RESERVE_BYTES:
         return "the journal's disk is full"
     return ""
-
-
-def usage(root: Path) -> Usage:
-    """What the journals under `root` take.
-
-    A journal's newest segment has no age: a worker that is idle may keep one whose contents were stored long ago.
-    """
-    size, now, written_at = 0, time.time(), 0.0
-    oldest = now
-    for journal in folder.journals(root):
-        *older, newest = folder.segments(journal) or [0]
-        for number in (*older, newest):
-            try:
-                status = folder.segment(journal, number).stat()
-            except FileNotFoundError:  # stored and removed meanwhile
-                continue
-            size += status.st_size
-            written_at = max(written_at, status.st_mtime if status.st_size else 0.0)
-            oldest = oldest if number == newest else min(oldest, status.st_mtime)
-    return Usage(size, now - oldest, written_at)

@@ -12,7 +12,8 @@ from threading import Lock
 from uuid import UUID
 
 from streamviz.records.journal import folder
-from streamviz.records.journal.encoding import HEADER, length_at, records_in
+from streamviz.records.journal.decoding import length_at, records_in
+from streamviz.records.journal.encoding import HEADER
 from streamviz.records.journal.tail import READ_BYTES, Tail
 from streamviz.records.recorder import AnyEntry
 

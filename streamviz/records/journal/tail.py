@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 
 from streamviz.records.journal import folder
-from streamviz.records.journal.encoding import HEADER, length_at, next_record, placed_in
+from streamviz.records.journal.decoding import length_at, next_record, placed_in
+from streamviz.records.journal.encoding import HEADER
 from streamviz.records.recorder import AnyEntry
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from streamviz.records.queries.filters import Conditions, Filters
 from streamviz.records.queries.grouping import COLUMNS, PLANNED, Grouping, source_of, streams_in
 from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import planned, rows
-from streamviz.records.queries.sources import one_in_index, sampled
+from streamviz.records.queries.samples import one_in_index, sampled
 
 # Index stream_newest for sessions.
 _LARGEST = """

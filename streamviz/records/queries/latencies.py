@@ -6,7 +6,8 @@ from typing import NamedTuple
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import planned, rows
-from streamviz.records.queries.sources import ORIGIN, sampled
+from streamviz.records.queries.samples import sampled
+from streamviz.records.queries.sources import ORIGIN
 
 # Bands of time to each power of ten.
 BANDS = 3

@@ -12,16 +12,8 @@ from streamviz.records.queries.filters import Conditions, Filters, Values, condi
 from streamviz.records.queries.grouping import COLUMNS, PLANNED, Grouping, source_of, streams_in
 from streamviz.records.queries.pages import wanted_streams
 from streamviz.records.queries.rows import BRIEFLY, SearchTooBroad, limited, planned, rows
-from streamviz.records.queries.sources import (
-    HALF_HOURS,
-    ORIGIN,
-    WHOLE_INDEX,
-    is_in_index,
-    one_in,
-    one_in_costly,
-    sample_of,
-    sampled,
-)
+from streamviz.records.queries.samples import WHOLE_INDEX, is_in_index, one_in, one_in_costly, sampled
+from streamviz.records.queries.sources import HALF_HOURS, ORIGIN, sample_of
 
 _OUTCOMES = (
     Outcome.COMPLETED,

@@ -7,7 +7,7 @@ from django.db.models import Prefetch, QuerySet
 from django.db.models.functions import Right
 
 from streamviz.records.archive import reading
-from streamviz.records.blocks_and_verdicts import BlockRecord, VerdictRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.entries import NO_TIMES, Given, StreamEntries, Times
 from streamviz.records.ids import ALL, Span
 from streamviz.records.models import Block, Session, Stream
@@ -15,6 +15,7 @@ from streamviz.records.moments import as_microseconds
 from streamviz.records.queries.rows import long_rows, rows
 from streamviz.records.recorder import StreamClosed, StreamOpened
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, VERDICT
+from streamviz.records.verdict_record import VerdictRecord
 
 # Longer than what a sparkline shows, as a run begins before its last chunk.
 _SPARK_US = 60_000_000

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from streamviz.records.blocks_and_verdicts import VerdictRecord
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent, StreamClosed, StreamOpened, VerdictsGiven
+from streamviz.records.verdict_record import VerdictRecord
 from streamviz.records.writer.tapes import Chunks, Frames
 
 # A stream's entries wait so long for more of them, so that a run holds some tens of chunks at a usual pace,

@@ -16,7 +16,7 @@ from streamviz.core.request import ModelCall
 from streamviz.core.timing import inter_token_latency
 from streamviz.core.tokens import Tokens
 from streamviz.records.aggregation import aggregate, aggregate_tape
-from streamviz.records.blocks_and_verdicts import BlockRecord
+from streamviz.records.block_record import BlockRecord
 from streamviz.records.models import Outcome
 from streamviz.records.recorder import CANCELLED, StreamClosed
 from streamviz.records.runs import StoredChunk, StoredFrame, chunks_in, frames_in

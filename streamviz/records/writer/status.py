@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from streamviz.records.journal.folder import WRITER_LOCK, WRITER_STATUS, open_locked
-from streamviz.records.journal.room import usage
+from streamviz.records.journal.usage import usage
 from streamviz.version import version
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from streamviz.records.partitions import day_of, make_days
 from streamviz.records.recorder import StreamOpened
 from streamviz.records.request_index import StoredRequest, write_words
 from streamviz.records.tables import BLOCK, CLOSED, OPENED, SESSION, VERDICT, WHOLE, Row, Table
-from streamviz.records.writer import binary
+from streamviz.records.writer import binary, run_tables
 from streamviz.records.writer import statements as sql
 from streamviz.records.writer.linking import link
 from streamviz.records.writer.linting import write_lint_notes
@@ -143,12 +143,18 @@ def write_request_words(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> Non
 def copy_runs(cursor: psycopg.Cursor, batches: Sequence[Batch]) -> None:
     """The chunks and frames of batches that have none that is stored already."""
     upstream = [
-        binary.UPSTREAM.row(batch.stream_id, run) for batch in batches for piece in batch.chunks for run in piece.runs()
+        run_tables.UPSTREAM.row(batch.stream_id, run)
+        for batch in batches
+        for piece in batch.chunks
+        for run in piece.runs()
     ]
     client = [
-        binary.CLIENT.row(batch.stream_id, run) for batch in batches for piece in batch.frames for run in piece.runs()
+        run_tables.CLIENT.row(batch.stream_id, run)
+        for batch in batches
+        for piece in batch.frames
+        for run in piece.runs()
     ]
-    for statement, values in ((binary.UPSTREAM.copy(), upstream), (binary.CLIENT.copy(), client)):
+    for statement, values in ((run_tables.UPSTREAM.copy(), upstream), (run_tables.CLIENT.copy(), client)):
         if values:
             with cursor.copy(statement) as copy:
                 copy.write(b"".join((binary.HEADER, *values, binary.TRAILER)))

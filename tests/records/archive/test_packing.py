@@ -2,7 +2,9 @@ import tracemalloc
 
 import pytest
 
-from streamviz.records.archive.packing import PART_BYTES, ClientRow, Outline, Runs, UpstreamRow, packed, parts, unpacked
+from streamviz.records.archive.packing import packed, unpacked
+from streamviz.records.archive.parts import PART_BYTES, Outline, Runs, parts
+from streamviz.records.archive.rows import ClientRow, UpstreamRow
 
 UPSTREAM = [UpstreamRow(0, 10, [0, 5], [2, 3], b"abcde"), UpstreamRow(2, 20, [0], [7], None)]
 CLIENT = [ClientRow(0, 11, [0, 6], 0, "", [], b""), ClientRow(2, 30, [0], None, "guard", [4], b"made")]

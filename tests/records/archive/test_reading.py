@@ -12,8 +12,9 @@ from django.core.management import call_command
 
 from streamviz.records.archive import reading
 from streamviz.records.archive.bucket import Bucket, ChunksAway, ObjectGone
-from streamviz.records.archive.packing import Runs, UpstreamRow
+from streamviz.records.archive.parts import Runs
 from streamviz.records.archive.reading import Kept
+from streamviz.records.archive.rows import UpstreamRow
 from streamviz.records.backtests.runner import _chunks
 from streamviz.records.database import conninfo
 from streamviz.records.exporting import export_streams

@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamviz.core.context import Frame
-from streamviz.records.blocks_and_verdicts import BlockRecord, VerdictRecord
-from streamviz.records.journal.encoding import HEADER, append_record, length_at, records_in
+from streamviz.records.block_record import BlockRecord
+from streamviz.records.journal.decoding import length_at, records_in
+from streamviz.records.journal.encoding import HEADER, append_record
 from streamviz.records.recorder import AnyEntry, ChunksReceived, StreamClosed, StreamOpened
+from streamviz.records.verdict_record import VerdictRecord
 from tests.records.filled import filled
 from tests.records.support import block, closed, judged, opened, passed, received, sent, verdict
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from streamviz.records.journal import folder, journal, room
-from streamviz.records.journal.room import Limits, Room, usage, why_full
+from streamviz.records.journal.room import Limits, Room, why_full
+from streamviz.records.journal.usage import usage
 from tests.records.support import ROOM, journal_of, opened
 
 ONE = uuid.UUID(int=1)

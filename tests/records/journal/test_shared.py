@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamviz.records.journal import encoding, shared
+from streamviz.records.journal import decoding, shared
 from streamviz.records.journal.journal import Journal
 from streamviz.records.journal.shared import StreamTail
 from streamviz.records.journal.tail import Tail
@@ -43,14 +43,14 @@ def rest(follower: StreamTail) -> list[bytes]:
 
 
 def test_many_followers_cost_one_reading(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    decoded, decode = 0, encoding._decode
+    decoded, decode = 0, decoding._decode
 
     def counted(payload: Any) -> AnyEntry:
         nonlocal decoded
         decoded += 1
         return decode(payload)
 
-    monkeypatch.setattr(encoding, "_decode", counted)
+    monkeypatch.setattr(decoding, "_decode", counted)
     others = [received(OTHER, [b"x"], n) for n in range(500)]
     add(journal, received(STREAM, [b"0"]), *others, received(STREAM, [b"1"], 1))
     followers = [StreamTail(journal.path, STREAM) for _ in range(50)]

@@ -8,8 +8,9 @@ import pytest
 
 from streamviz.records.deletion import delete_session
 from streamviz.records.queries.filters import Filters
+from streamviz.records.queries.found_words import pieces_of, words_pattern
 from streamviz.records.queries.pages import stream_page
-from streamviz.records.queries.snippets import pieces_of, snippets, words_pattern
+from streamviz.records.queries.snippets import snippets
 from tests.core.support import delta, sse
 from tests.records.conftest import Query
 from tests.records.history import day, store, story

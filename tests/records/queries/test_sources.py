@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from streamviz.records.queries.filters import Filters
-from streamviz.records.queries.sources import ORIGIN, has_half_hours, one_in, sampled
+from streamviz.records.queries.samples import one_in, sampled
+from streamviz.records.queries.sources import ORIGIN, has_half_hours
 from tests.records.history import NOW
 
 SECOND = timedelta(seconds=1)

@@ -8,7 +8,7 @@ from streamviz.records.models import ApiKey, Session
 from streamviz.records.moments import as_microseconds
 from streamviz.records.queries import grouping as groupings
 from streamviz.records.queries import largest as choosing
-from streamviz.records.queries import search, sources, statistics
+from streamviz.records.queries import samples, search, sources, statistics
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.grouping import Grouping
 from streamviz.records.queries.largest import largest
@@ -61,7 +61,7 @@ def test_times_are_percentiles(query: Query) -> None:
 
 
 def test_very_many_are_sampled_but_all_are_counted(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "SAMPLE", 10)
+    monkeypatch.setattr(samples, "SAMPLE", 10)
     # Of these the ids' last bytes are 0, 8, 16 and so on: the first two are the sample.
     firsts = [as_microseconds(NOW) + (100_000 if n < 2 else 900_000) for n in range(11)]
     store(*(story(NOW, number=8 * n, upstream_first_at=first) for n, first in enumerate(firsts)))
@@ -141,7 +141,7 @@ def test_groups_are_in_all_what_they_are_by_time(
 
 
 def test_what_is_common_is_estimated_and_what_is_rare_is_counted(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "SAMPLE", 10)
+    monkeypatch.setattr(samples, "SAMPLE", 10)
     monkeypatch.setattr(statistics, "ENOUGH", 2)
     # Of these the ids' last bytes are 0, 8, 16 and so on: the first two are the sample.
     store(*(story(NOW, number=8 * n, cost=5 if n in (1, 9) else 1) for n in range(11)))
@@ -170,7 +170,7 @@ def test_of_what_few_of_a_sample_have_more_are_looked_at(query: Query, monkeypat
 def test_what_takes_too_long_to_count_is_estimated_from_few(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
     slowly = "FROM (SELECT pg_sleep(0.15)) AS nap, {source}"
     monkeypatch.setattr(statistics, "_COUNTS", statistics._COUNTS.replace("FROM {source}", slowly))
-    monkeypatch.setattr(sources, "SAMPLE", 10)
+    monkeypatch.setattr(samples, "SAMPLE", 10)
     monkeypatch.setattr(statistics, "ENOUGH", 3)
     monkeypatch.setattr(statistics, "LEAST", 2)
     store(*(story(NOW, number=8 * n) for n in range(11)))
@@ -182,7 +182,7 @@ def test_what_takes_too_long_to_count_is_estimated_from_few(query: Query, monkey
 
 
 def test_what_the_index_of_samples_has_not_is_estimated_too(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "SAMPLE", 10)
+    monkeypatch.setattr(samples, "SAMPLE", 10)
     monkeypatch.setattr(statistics, "ENOUGH", 1)
     store(*(story(NOW, number=8 * n, finish_reason="length" if n else "stop") for n in range(11)))
     found = by_time(Filters(finish_reasons=("length",)), HOUR, has_times=False, may_estimate=True)
@@ -192,7 +192,7 @@ def test_what_the_index_of_samples_has_not_is_estimated_too(query: Query, monkey
 def test_a_common_word_is_estimated_where_enough_of_the_sample_have_it(
     query: Query, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "SAMPLE", 10)
+    monkeypatch.setattr(samples, "SAMPLE", 10)
     monkeypatch.setattr(search, "COMMON", 1)
     monkeypatch.setattr(statistics, "ENOUGH", 2)
     store(*(story(NOW, number=8 * n) for n in range(11)))
@@ -219,7 +219,7 @@ def test_of_very_many_streams_a_sample_tells_which_sessions_may_be_the_largest(
     store(*(story(NOW, number=n, session="large" if n % 4 else "small") for n in range(64)))
     store(*(story(NOW, number=n, session="never chosen") for n in range(64, 256)))
     ids = {session.label: str(session.pk) for session in Session.objects.all()}
-    monkeypatch.setattr(sources, "SAMPLE", 1)
+    monkeypatch.setattr(samples, "SAMPLE", 1)
     monkeypatch.setattr(choosing, "MOST_ADDED_UP", 255)
     monkeypatch.setattr(choosing, "CANDIDATES", 2)
     assert largest(Filters(since=NOW), Grouping.SESSION, 9) == ([ids["large"], ids["small"]], None, 16)

@@ -18,7 +18,7 @@ from streamviz.faults import Fault
 from streamviz.records.database import conninfo
 from streamviz.records.ids import uuid7
 from streamviz.records.journal import folder
-from streamviz.records.journal.encoding import records_in
+from streamviz.records.journal.decoding import records_in
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models import DeletedStream, Policy
 from streamviz.records.queries import streams

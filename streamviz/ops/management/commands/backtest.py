@@ -15,7 +15,7 @@ from streamviz.records.backtests.figures import Figures
 from streamviz.records.backtests.jobs import run_job
 from streamviz.records.backtests.runner import Scope, run
 from streamviz.records.models import Backtest, Policy, PolicyVersion
-from streamviz.records.scoped_policies import scoped_policy
+from streamviz.records.policies_in_force import scoped_policy
 
 
 class Command(BaseCommand):
