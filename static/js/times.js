@@ -72,7 +72,7 @@ function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// The same words as the server's, in streamviz/live/presentation/text.py.
+// The same words as the server's, in streamviz/live/presentation/durations.py.
 export function age(milliseconds) {
   const seconds = Math.max(0, milliseconds) / 1000;
   if (seconds < 59.95) return `${seconds.toFixed(1)} s`;

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 from streamviz.dashboard.histogram import failed_of
 from streamviz.dashboard.timespans import Timespan
-from streamviz.live.presentation.text import UNKNOWN, count, exact, money, one_line
+from streamviz.live.presentation.durations import exact
+from streamviz.live.presentation.figures import UNKNOWN, count, money
+from streamviz.live.presentation.text import one_line
 from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.statistics import by_time

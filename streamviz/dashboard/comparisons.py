@@ -8,7 +8,8 @@ from streamviz.core.json_value import JsonObject, as_object, decode, encode
 from streamviz.core.request_outline import RequestOutline, outline_of, parts_of, system_of, tools_of
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.live.presentation.comparison import Piece, differing
-from streamviz.live.presentation.text import byte_size, plural, printable
+from streamviz.live.presentation.figures import byte_size, plural
+from streamviz.live.presentation.text import printable
 from streamviz.records.models import Stream
 
 _MOST = 40

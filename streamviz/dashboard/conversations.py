@@ -15,9 +15,9 @@ from streamviz.core.wire import WIRE_FORMATS
 from streamviz.dashboard import queries
 from streamviz.live.presentation import conversation
 from streamviz.live.presentation.conversation import Source
+from streamviz.live.presentation.figures import byte_size
 from streamviz.live.presentation.said_parts import NOT_KEPT
 from streamviz.live.presentation.stream_views import view_of
-from streamviz.live.presentation.text import byte_size
 from streamviz.live.presentation.turn_tree import Line, Link, Turn, lines_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.records.aggregation import aggregate_tape

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from streamviz.dashboard import charts
 from streamviz.dashboard.links import sessions_url
 from streamviz.dashboard.timespans import Timespan, between
-from streamviz.live.presentation.text import count, plural
+from streamviz.live.presentation.figures import count, plural
 from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.rows import limited

@@ -6,8 +6,8 @@ from urllib.parse import quote_plus
 
 from django.urls import reverse
 
-from streamviz.live.filters import quoted_if_needed
-from streamviz.live.presentation.text import UNKNOWN
+from streamviz.live.filter_terms import quoted_if_needed
+from streamviz.live.presentation.figures import UNKNOWN
 
 
 def page_url(page: str, time: Mapping[str, str], written: str = "") -> str:

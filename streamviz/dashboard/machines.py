@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from streamviz.live.fleet import Journal, Machine, Member
+from streamviz.live.fleet import Machine
+from streamviz.live.fleet_members import Journal, Member
 
 READY, DEGRADED, NOT_READY = "ready", "degraded", "not ready"
 

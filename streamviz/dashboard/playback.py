@@ -23,7 +23,8 @@ from streamviz.core.tapes import Held, Tapes
 from streamviz.dashboard.preparing import Compared, Failed, Prepared, Recorded, prepared, prepared_elsewhere
 from streamviz.live.pace import Pace
 from streamviz.live.presentation.conversation import MOST_BLOCKS, instead_of
-from streamviz.live.presentation.moment import Side, Step, stepped
+from streamviz.live.presentation.moment import Side
+from streamviz.live.presentation.stepping import Step, stepped
 from streamviz.live.presentation.stream_views import view_of_record
 from streamviz.live.presentation.tape_rows import Bare
 from streamviz.live.presentation.views import StreamView

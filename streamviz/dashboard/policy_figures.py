@@ -11,7 +11,8 @@ from streamviz.dashboard import charts
 from streamviz.dashboard.links import sessions_url, term
 from streamviz.dashboard.time_axis import Mark, place
 from streamviz.dashboard.timespans import Timespan, between
-from streamviz.live.presentation.text import about, count, exact, plural
+from streamviz.live.presentation.durations import exact
+from streamviz.live.presentation.figures import about, count, plural
 from streamviz.records.models import PolicyVersion
 from streamviz.records.queries.policy_holds import Decider, Holds, Waits, holds, holds_of
 from streamviz.records.queries.policy_verdicts import PolicyBucket, verdicts

@@ -14,7 +14,8 @@ from streamviz.dashboard.comparing import Figure, figure_of
 from streamviz.dashboard.policy_facts import NOT_ALLOWED
 from streamviz.dashboard.policy_figures import policy_charts
 from streamviz.dashboard.sorting import Sorting
-from streamviz.live.presentation.text import estimates, exact
+from streamviz.live.presentation.durations import exact
+from streamviz.live.presentation.figures import estimates
 from streamviz.records.models import Policy, PolicyVersion, Verdict
 from streamviz.records.queries.policy_holds import Holds, holds
 

@@ -10,8 +10,9 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from streamviz.core.verdicts import Decision
-from streamviz.live.filters import Filter, Term
-from streamviz.live.presentation.text import UNKNOWN
+from streamviz.live.filter_terms import Term
+from streamviz.live.filters import Filter
+from streamviz.live.presentation.figures import UNKNOWN
 from streamviz.records.models import Outcome
 from streamviz.records.queries import names
 from streamviz.records.queries.filters import Filters

@@ -14,7 +14,8 @@ from streamviz.dashboard.policy_figures import Change, PolicyRow, policy_changes
 from streamviz.dashboard.stats_drawings import Drawn, Row, drawings_of, drawn_latencies, drawn_stalls
 from streamviz.dashboard.time_axis import Mark
 from streamviz.dashboard.timespans import Timespan, between
-from streamviz.live.presentation.text import estimates, one_line
+from streamviz.live.presentation.figures import estimates
+from streamviz.live.presentation.text import one_line
 from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.grouping import Grouping

@@ -9,7 +9,8 @@ from streamviz.dashboard import charts
 from streamviz.dashboard.histogram import outcome_values, outcome_words
 from streamviz.dashboard.links import sessions_url
 from streamviz.dashboard.timespans import Timespan, between
-from streamviz.live.presentation.text import about, count, exact, money, plural
+from streamviz.live.presentation.durations import exact
+from streamviz.live.presentation.figures import about, count, money, plural
 from streamviz.records.queries.buckets import Bucket
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.latencies import BANDS, latencies

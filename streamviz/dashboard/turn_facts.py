@@ -6,8 +6,10 @@ from streamviz.core.tokens import Tokens
 from streamviz.dashboard.conversations import Turns
 from streamviz.dashboard.queries import SessionRow, Spent
 from streamviz.live.presentation.block_views import VerdictView
+from streamviz.live.presentation.durations import age, exact
 from streamviz.live.presentation.facts import Fact
-from streamviz.live.presentation.text import UNKNOWN, about, age, count, exact, money, one_line, plural
+from streamviz.live.presentation.figures import UNKNOWN, about, count, money, plural
+from streamviz.live.presentation.text import one_line
 from streamviz.live.presentation.views import StreamView
 from streamviz.records.models import Session, Stream
 

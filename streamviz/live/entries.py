@@ -4,7 +4,7 @@ import uuid
 
 import msgspec
 
-from streamviz.live.filters import Facts
+from streamviz.live.filter_terms import Facts
 
 
 class Entry(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from streamviz.core.verdicts import Decision
-from streamviz.live.fleet import Member
+from streamviz.live.fleet_members import Member
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.row_sources import RowSource
 

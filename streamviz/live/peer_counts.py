@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from streamviz.live import messages
-from streamviz.live.fleet import SERVER, Member
+from streamviz.live.fleet_members import SERVER, Member
 
 # For so long it is told of a server that it is not heard any longer.
 SILENT_SECONDS = 600.0

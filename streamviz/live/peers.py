@@ -13,9 +13,10 @@ from streamviz.live.approvals import approvals, nobody
 from streamviz.live.exports import Exports
 from streamviz.live.feed import now_us
 from streamviz.live.pace import Pace
+from streamviz.live.peer_answers import PeerAnswers
 from streamviz.live.peer_channel import PeerChannel
 from streamviz.live.peer_counts import PeerCounts
-from streamviz.live.peer_questions import PeerAnswers, PeerQuestions
+from streamviz.live.peer_questions import PeerQuestions
 from streamviz.live.peer_rows import PeerRows
 from streamviz.live.publisher import TICK_SECONDS, Publisher
 from streamviz.live.remote_stream import RemoteStreams

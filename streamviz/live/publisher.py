@@ -15,7 +15,7 @@ from streamviz.core.verdicts import Decision
 from streamviz.live import rendering
 from streamviz.live.channel import Channel
 from streamviz.live.feed import Feed, feed, now_us
-from streamviz.live.fleet import Member
+from streamviz.live.fleet_members import Member
 from streamviz.live.messages import Found
 from streamviz.live.pace import Pace
 from streamviz.live.peer_counts import PeerCounts

@@ -11,10 +11,12 @@ from streamviz.live.pace import Pace, paced
 from streamviz.live.presentation.arguments import tree_of
 from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.cutting import PAGE_BYTES, cut, share
+from streamviz.live.presentation.durations import exact
 from streamviz.live.presentation.facts import facts_of
+from streamviz.live.presentation.figures import plural
 from streamviz.live.presentation.moment import Moment
 from streamviz.live.presentation.rows import asks_of
-from streamviz.live.presentation.text import exact, one_line, plural
+from streamviz.live.presentation.text import one_line
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import waterfall_of
 from streamviz.live.presentation.windows import window_of

@@ -4,7 +4,7 @@ import uuid
 from bisect import bisect_left, insort
 from collections.abc import AsyncIterator
 
-from streamviz.live import rendering, wall_rendering
+from streamviz.live import rendering, row_parts, wall_rendering
 from streamviz.live.entries import Entry
 from streamviz.live.filters import EVERYTHING, Filter
 from streamviz.live.pace import Pace
@@ -13,7 +13,7 @@ from streamviz.live.wall import Wall
 
 # Of a group so many rows are on the page: of more nobody reads any, and filters find each.
 MOST_ROWS = 100
-_TEXT_PARTS = {"strip", "rate", *wall_rendering.TEXT_PARTS}
+_TEXT_PARTS = {"strip", "rate", *row_parts.TEXT_PARTS}
 _Place = tuple[int, uuid.UUID]
 
 
@@ -85,7 +85,7 @@ class WallTopic:
         self._shown[stream_id] = new
         if not self._is_on_page(new):
             return [], []
-        parts = wall_rendering.parts_of(new.group)
+        parts = row_parts.parts_of(new.group)
         changed = {part: new.parts[part] for part in parts if old.parts[part] != new.parts[part]}
         texts = [wall_rendering.as_update(html) for part, html in changed.items() if part in _TEXT_PARTS]
         return [wall_rendering.as_update(html) for part, html in changed.items() if part not in _TEXT_PARTS], texts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from streamviz.live.fleet import SCREENS, SERVER, Journal, Member, Writer, late
+from streamviz.live.fleet_members import SCREENS, SERVER, Journal, Member, Writer, late
 from streamviz.live.publisher import publisher
 from streamviz.records.backlog import Backlog
 from streamviz.records.journal.folder import machine_id

@@ -12,7 +12,7 @@ from django.conf import LazySettings
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
-from streamviz.live.fleet import Journal, Member, Writer
+from streamviz.live.fleet_members import Journal, Member, Writer
 from streamviz.live.publisher import publisher
 from streamviz.live.subscriber import Subscriber
 from streamviz.records.database import conninfo

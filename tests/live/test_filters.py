@@ -4,7 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streamviz.live.filters import EVERYTHING, FIELDS, MOST_CHARACTERS, Facts, parse_filter, unknown_fields
+from streamviz.live.filter_terms import Facts
+from streamviz.live.filters import EVERYTHING, FIELDS, MOST_CHARACTERS, parse_filter, unknown_fields
 
 FACTS = Facts(
     model=("sim/gpt-4.1", "gpt-4.1-2026"),

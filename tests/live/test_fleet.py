@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from streamviz.live.fleet import Journal, Member, Writer, lacking, late, machines_of, versions_of
+from streamviz.live.fleet import lacking, machines_of, versions_of
+from streamviz.live.fleet_members import Journal, Member, Writer, late
 
 
 def member(pid: int, machine: str = "a", process: str = "server", **changes: Any) -> Member:

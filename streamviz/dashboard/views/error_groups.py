@@ -14,7 +14,7 @@ from streamviz.dashboard.replica_reads import from_replica
 from streamviz.dashboard.sorting import Sorting
 from streamviz.dashboard.stats_csv import csv_of
 from streamviz.dashboard.views.sessions import asked_of, choices
-from streamviz.live.presentation.text import UNKNOWN
+from streamviz.live.presentation.figures import UNKNOWN
 from streamviz.records.queries.errors import SORTED, Errors, error_groups
 from streamviz.records.queries.rows import SearchTooBroad
 

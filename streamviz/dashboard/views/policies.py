@@ -19,7 +19,7 @@ from streamviz.dashboard.policy_verdicts import verdict_rows
 from streamviz.dashboard.rule_words import KINDS, rule_of
 from streamviz.dashboard.sorting import Sorting
 from streamviz.dashboard.time_axis import axis
-from streamviz.live.presentation.text import estimates
+from streamviz.live.presentation.figures import estimates
 from streamviz.live.publisher import publisher
 from streamviz.policies.registry import REGISTRY, kinds, words_for
 from streamviz.records import policy_changes

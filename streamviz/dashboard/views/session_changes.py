@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from streamviz.dashboard import roles
 from streamviz.dashboard.forms import NoteForm, wrong_with
 from streamviz.dashboard.pages import needs, note_change
-from streamviz.live.presentation.text import plural
+from streamviz.live.presentation.figures import plural
 from streamviz.records.deletion import delete_session as delete_recorded
 from streamviz.records.models import Session
 

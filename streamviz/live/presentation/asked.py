@@ -10,9 +10,9 @@ from streamviz.core.request_parts import PartKind
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.core.wire_format import WireFormat
 from streamviz.live.presentation.cutting import share
+from streamviz.live.presentation.figures import byte_size
 from streamviz.live.presentation.offered import Offered, offered_of
 from streamviz.live.presentation.said_parts import NOT_KEPT, SaidPart, said_part
-from streamviz.live.presentation.text import byte_size
 from streamviz.live.presentation.turn_tree import Link, lines_of
 from streamviz.live.presentation.views import StreamView
 

@@ -9,7 +9,9 @@ from streamviz.core.medium import Medium
 from streamviz.core.sounds import media_in
 from streamviz.core.verdicts import Decision
 from streamviz.live.presentation import marks
-from streamviz.live.presentation.text import age, byte_size, exact, last_line, one_line, plural
+from streamviz.live.presentation.durations import age, exact
+from streamviz.live.presentation.figures import byte_size, plural
+from streamviz.live.presentation.text import last_line, one_line
 from streamviz.records.moments import as_datetime
 
 # Of the end of a text as much is shown as there is when each run of blanks is one.

@@ -2,7 +2,8 @@
 
 import jiter
 
-from streamviz.live.presentation.text import byte_size, one_line, plural
+from streamviz.live.presentation.figures import byte_size, plural
+from streamviz.live.presentation.text import one_line
 
 _CHARACTERS = 240
 _VALUE_CHARACTERS = 120

@@ -8,7 +8,9 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from streamviz.live.presentation.block_views import BlockView
-from streamviz.live.presentation.text import UNKNOWN, age, count, exact, money, printable
+from streamviz.live.presentation.durations import age, exact
+from streamviz.live.presentation.figures import UNKNOWN, count, money
+from streamviz.live.presentation.text import printable
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import Waterfall, end_of, waterfall_of
 

@@ -10,10 +10,12 @@ from streamviz.core.request_parts import Part, PartKind
 from streamviz.live.presentation.arguments import ArgumentTree, tree_of
 from streamviz.live.presentation.block_views import BlockView
 from streamviz.live.presentation.cutting import Cut, cut, share
-from streamviz.live.presentation.offered import Change, changes_of
+from streamviz.live.presentation.durations import age, exact
+from streamviz.live.presentation.figures import byte_size
+from streamviz.live.presentation.offered_changes import Change, changes_of
 from streamviz.live.presentation.rows import Badge, row_of
 from streamviz.live.presentation.said_parts import HEAD, MOST_SAID, Call, SaidPart, said_part
-from streamviz.live.presentation.text import age, byte_size, exact, one_line, printable
+from streamviz.live.presentation.text import one_line, printable
 from streamviz.live.presentation.turn_tree import Turn
 from streamviz.live.presentation.views import StreamView
 

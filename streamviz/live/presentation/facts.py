@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 from streamviz.core.tokens import Tokens
 from streamviz.core.usage import CHARACTERS_A_TOKEN
-from streamviz.live.presentation.text import UNKNOWN, about, age, count, exact, money, one_line
+from streamviz.live.presentation.durations import age, exact
+from streamviz.live.presentation.figures import UNKNOWN, about, count, money
+from streamviz.live.presentation.text import one_line
 from streamviz.live.presentation.views import StreamView
 
 

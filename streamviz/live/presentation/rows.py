@@ -10,9 +10,11 @@ from typing import NamedTuple
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.block_views import BlockView, VerdictView
 from streamviz.live.presentation.calls import call_line
+from streamviz.live.presentation.durations import age, ago
+from streamviz.live.presentation.figures import plural
 from streamviz.live.presentation.spark import Spark, counts_of, spark_of
 from streamviz.live.presentation.strip import Strip, strip_of
-from streamviz.live.presentation.text import age, ago, one_line, plain_reason, plural
+from streamviz.live.presentation.text import one_line, plain_reason
 from streamviz.live.presentation.views import StreamView
 
 _MOST_ASKS = 5

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from streamviz.core.outcome import Outcome
-from streamviz.live.presentation.text import UNKNOWN, about, age, count, money, one_line, plural
+from streamviz.live.presentation.durations import age
+from streamviz.live.presentation.figures import UNKNOWN, about, count, money, plural
+from streamviz.live.presentation.text import one_line
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.presentation.waterfall import Span, end_of
 

@@ -6,7 +6,9 @@ from typing import NamedTuple
 from streamviz.core.request_parts import Part, PartKind
 from streamviz.live.presentation.block_views import title_of
 from streamviz.live.presentation.cutting import Cut, cut
-from streamviz.live.presentation.text import byte_size, exact, one_line
+from streamviz.live.presentation.durations import exact
+from streamviz.live.presentation.figures import byte_size
+from streamviz.live.presentation.text import one_line
 from streamviz.live.presentation.turn_tree import Turn
 from streamviz.live.presentation.views import StreamView
 

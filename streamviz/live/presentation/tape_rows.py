@@ -12,8 +12,8 @@ from streamviz.core.tapes import Fate, Row, Tapes
 from streamviz.core.timeline import NOBODY, Timeline
 from streamviz.live.presentation import marks
 from streamviz.live.presentation.block_views import BlockView
+from streamviz.live.presentation.figures import UNKNOWN, plural
 from streamviz.live.presentation.tape_words import words_in
-from streamviz.live.presentation.text import UNKNOWN, plural
 from streamviz.live.presentation.views import StreamView
 
 ROWS_A_PAGE = 200

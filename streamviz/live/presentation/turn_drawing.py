@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from streamviz.live.presentation.block_views import BlockView
-from streamviz.live.presentation.text import age
+from streamviz.live.presentation.durations import age
 from streamviz.live.presentation.turn_scale import Scale
 from streamviz.live.presentation.turn_tree import Line, Turn
 from streamviz.live.presentation.views import LASTING_US, StreamView

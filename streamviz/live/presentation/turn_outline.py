@@ -5,8 +5,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from streamviz.live.presentation.conversation import title_for, took
+from streamviz.live.presentation.figures import plural
 from streamviz.live.presentation.rows import GRAVEST_FIRST
-from streamviz.live.presentation.text import plural
 from streamviz.live.presentation.turn_tree import Line, Turn
 from streamviz.live.presentation.views import StreamView
 

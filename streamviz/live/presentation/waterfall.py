@@ -7,7 +7,8 @@ from typing import NamedTuple
 from streamviz.core.judgements import Subject
 from streamviz.core.timing import UPSTREAM_SILENT, Wait, stalls
 from streamviz.live.presentation.block_views import BlockView
-from streamviz.live.presentation.text import age, plural
+from streamviz.live.presentation.durations import age
+from streamviz.live.presentation.figures import plural
 from streamviz.live.presentation.views import StreamView
 
 # Ticks are drawn on a grid of so many places, which bounds what a lane costs however many chunks it has.

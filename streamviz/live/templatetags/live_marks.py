@@ -10,20 +10,20 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from streamviz.live import row_markup
-from streamviz.live.presentation import cutting, text
+from streamviz.live.presentation import cutting, durations, figures, text
 
 register = template.Library()
 
-register.filter("age", text.age)
-register.filter("exact", text.exact)
+register.filter("age", durations.age)
+register.filter("exact", durations.exact)
 register.filter("printable", text.printable)
 register.filter("clipped", cutting.clipped)
 register.filter("one_line", text.one_line)
-register.filter("plural", text.plural)
+register.filter("plural", figures.plural)
 register.simple_tag(row_markup.strip, name="strip")
-register.filter("count", text.count)
-register.filter("money", text.money)
-register.filter("about", text.about)
+register.filter("count", figures.count)
+register.filter("money", figures.money)
+register.filter("about", figures.about)
 
 
 @register.simple_tag
@@ -43,14 +43,14 @@ def block_url(stream_id: uuid.UUID, ordinal: int | None) -> str:
 def moment(at: datetime | None) -> SafeString | str:
     """A time as `4 min ago`, with the absolute one on hover; a script keeps it fresh."""
     if at is None:
-        return text.UNKNOWN
+        return figures.UNKNOWN
     absolute = at.astimezone(timezone.get_current_timezone()).strftime("%Y-%m-%d %H:%M:%S %Z")
     return format_html(
         '<time datetime="{}" title="{}" data-ago="{}">{}</time>',
         at.isoformat(),
         absolute,
         int(at.timestamp() * 1000),
-        text.ago((timezone.now() - at).total_seconds()),
+        durations.ago((timezone.now() - at).total_seconds()),
     )
 
 

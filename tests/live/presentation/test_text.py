@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamviz.live.presentation import text
+from streamviz.live.presentation import durations, figures, text
 from streamviz.live.presentation.rows import last_of
 
 
@@ -36,13 +36,13 @@ def test_it_names_characters_that_cannot_be_read(given: str, shown: str) -> None
     ],
 )
 def test_it_tells_times_as_precisely_as_they_matter(microseconds: int | None, age: str, exact: str) -> None:
-    assert text.age(microseconds) == age
-    assert text.exact(microseconds) == exact
+    assert durations.age(microseconds) == age
+    assert durations.exact(microseconds) == exact
 
 
 def test_it_never_shows_unknown_as_nothing() -> None:
-    assert text.count(None) == text.money(None) == "–"
-    assert text.count(0) == "0"
+    assert figures.count(None) == figures.money(None) == "–"
+    assert figures.count(0) == "0"
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,13 @@ def test_it_never_shows_unknown_as_nothing() -> None:
     ],
 )
 def test_a_small_cost_is_not_nothing_and_a_large_one_has_its_thousands_apart(dollars: float, words: str) -> None:
-    assert text.money(dollars) == words
+    assert figures.money(dollars) == words
 
 
 def test_it_cuts_long_text_to_one_line() -> None:
     assert text.one_line("a\n\n b   c", 20) == "a b c"
     assert text.last_line("x" * 500 + " the\nend", 7) == "the end"
-    assert (text.plural(1, "chunk"), text.plural(2, "chunk")) == ("1 chunk", "2 chunks")
+    assert (figures.plural(1, "chunk"), figures.plural(2, "chunk")) == ("1 chunk", "2 chunks")
 
 
 @pytest.mark.parametrize(

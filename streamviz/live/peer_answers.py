@@ -1,0 +1,36 @@
+"""What a worker answers to the others' questions about the streams that it runs."""
+
+import uuid
+
+from streamviz.live import actions, messages, peer_channel
+from streamviz.live.feed import Feed
+from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
+
+
+class PeerAnswers:
+    """What others are told who ask about the streams of `feed`."""
+
+    def __init__(self, feed: Feed, channel: peer_channel.PeerChannel) -> None:
+        self._feed = feed
+        self._channel = channel
+
+    async def say_found(self, sender: str, question: int, stream_id: uuid.UUID) -> None:
+        """Show it a stream, where that runs here or did just now."""
+        if stream := self._feed.get(stream_id):
+            view = whole_view_of(stream, view_of_running(stream))
+            await self._channel.send(sender, messages.Found(self._channel.name, question, view, stream.request))
+
+    async def act(self, message: messages.Decided | messages.Cancelled | messages.SessionApproved) -> None:
+        """Do what a person did there, where the stream runs here, and say what became of it."""
+        if isinstance(message, messages.SessionApproved):
+            actions.approve(self._feed, message.session_id, message.version_id, message.by)
+            return
+        stream_id = message.stream_id
+        if stream_id not in self._feed.running:
+            return
+        if isinstance(message, messages.Cancelled):
+            is_done = actions.cancel(self._feed, stream_id, message.by)
+        else:
+            told = message.ordinal, message.decision, message.by
+            is_done = actions.decide(self._feed, stream_id, *told, for_session=message.for_session)
+        await self._channel.send(message.sender, messages.Acted(self._channel.name, message.question, is_done))

@@ -1,0 +1,60 @@
+"""Where a session went wrong, for its story: requests that failed, and what policies and people changed."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
+from typing import NamedTuple
+from uuid import UUID
+
+from streamviz.live.presentation import marks
+from streamviz.live.presentation.block_views import VerdictView
+from streamviz.live.presentation.text import one_line, plain_reason
+from streamviz.live.presentation.turn_tree import Turn
+from streamviz.live.presentation.views import StreamView
+
+NAME = 60
+_WHY = 200
+
+
+class Trouble(NamedTuple):
+    """Something that did not go as the model or the client meant it: in which turn, what, and why."""
+
+    turn: Turn
+    icon: str
+    tone: str
+    what: str
+    why: str
+
+
+def troubles_of(turn: Turn, streams: Mapping[UUID, StreamView]) -> Iterator[Trouble]:
+    """Those of a turn, its attempts first."""
+    for each in turn.attempts:
+        yield from _failure(turn, streams[each])
+    stream = streams[turn.stream]
+    acted = (each for each in stream.verdicts if each.intervenes and not each.is_shadow)
+    yield from (_intervention(turn, each) for each in _one_a_subject(sorted(acted, key=attrgetter("at"))))
+    yield from _failure(turn, stream)
+
+
+def _one_a_subject(verdicts: Iterable[VerdictView]) -> Iterable[VerdictView]:
+    """The gravest on each block, and on the stream as a whole."""
+    order = list(marks.DECISIONS)
+    found: dict[int | None, VerdictView] = {}
+    for each in verdicts:
+        before = found.get(each.ordinal)
+        if before is None or order.index(each.decision) > order.index(before.decision):
+            found[each.ordinal] = each
+    return found.values()
+
+
+def _intervention(turn: Turn, verdict: VerdictView) -> Trouble:
+    name = one_line(verdict.block_name, NAME) or "request"
+    by = one_line(verdict.by or verdict.policy, NAME)
+    tone = "tone-replace" if verdict.mark.css == "replace" else "tone-deny"
+    what = f"{name} {verdict.mark.done} by {by}"
+    return Trouble(turn, verdict.mark.icon, tone, what, one_line(plain_reason(verdict.reason, name), _WHY))
+
+
+def _failure(turn: Turn, stream: StreamView) -> Iterator[Trouble]:
+    if stream.outcome not in ("", "completed", "halted"):
+        mark = marks.OUTCOMES.get(stream.outcome, marks.RUNNING)
+        yield Trouble(turn, "deny", mark.tone, mark.word, one_line(stream.error, _WHY))

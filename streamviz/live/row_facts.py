@@ -1,0 +1,49 @@
+"""What a row of the Live page is found by, and its place among those of its group."""
+
+from streamviz.live.filter_terms import Facts
+from streamviz.live.presentation.rows import RowView
+
+_WORD_CHARACTERS = 300  # no more than a filter can ask for
+
+
+def order_of(row: RowView) -> int:
+    """Of those that ask the one with the least time left comes first, of those that wait the one that has waited
+    longest, of the others the newest."""
+    match row.state.group:
+        case "asks":
+            return min(block.decided_at or 0 for block in row.stream.asking)
+        case "held":
+            return min(block.held_at or 0 for block in row.stream.held)
+        case "stalled":
+            return row.stream.quiet_since
+        case _:
+            return -(row.stream.ended_at or row.stream.requested_at)
+
+
+def facts_of(row: RowView) -> Facts:
+    """What a filter can ask of it."""
+    stream = row.stream
+    session = (stream.label, stream.session_known_as, str(stream.session_id))
+    words = (*session, stream.model, stream.key_name, str(stream.id), row.why)
+    holders = (name for block in stream.held for name in block.held_by)
+    return Facts(
+        model=_lower(stream.requested_model, stream.upstream_model),
+        key=_lower(stream.key_name),
+        session=_lower(*session),
+        policy=_lower(*holders, *(verdict.policy for verdict in stream.verdicts)),
+        verdict=_lower(*(verdict.word for verdict in stream.verdicts)),
+        tool=_lower(*(block.name for block in stream.blocks if block.is_tool_call)),
+        state=_lower(*_states(row)),
+        text=" ".join(words).lower(),
+    )
+
+
+def _states(row: RowView) -> tuple[str, ...]:
+    """What waits for a person is held, too."""
+    held = ("held",) if row.stream.asking else ()
+    return (row.state.word, *held, "running" if row.stream.is_running else "finished")
+
+
+def _lower(*words: str) -> tuple[str, ...]:
+    """Each word once, and of a word no more than a filter can ask for."""
+    return tuple(dict.fromkeys(word[:_WORD_CHARACTERS].lower() for word in words if word))
