@@ -3,10 +3,10 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from streamviz.dashboard.views import accounts, errors
+from streamviz.dashboard.views import errors, signing_in
 
 urlpatterns = [
-    path("admin/login/", accounts.admin_sign_in),
+    path("admin/login/", signing_in.admin_sign_in),
     path("admin/", admin.site.urls),
     path("", include("streamviz.dashboard.urls")),
 ]

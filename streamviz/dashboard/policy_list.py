@@ -9,7 +9,7 @@ from django.db.models import Count, Prefetch, Q
 from django.utils import timezone
 
 from streamviz.core.verdicts import Decision, Mode
-from streamviz.dashboard import charts, timespans
+from streamviz.dashboard import charts, chosen_timespans
 from streamviz.dashboard.comparing import Figure, figure_of
 from streamviz.dashboard.policy_facts import NOT_ALLOWED
 from streamviz.dashboard.policy_figures import policy_charts
@@ -91,7 +91,7 @@ _COUNTED = {
 def policy_list(sorting: Sorting, asking: Mapping[str, int]) -> PolicyList:
     """All policies with their last day, beside the day before, as their own pages count them; in eight queries.
     `asking` is for how many blocks each waits for a person."""
-    span = timespans.chosen({}, timezone.now(), None)
+    span = chosen_timespans.chosen({}, timezone.now(), None)
     lasts = span.until - span.since
     versions = PolicyVersion.objects.select_related("changed_by")
     policies = Policy.objects.prefetch_related(Prefetch("versions", versions))

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from streamviz.dashboard.charts import percent
-from streamviz.dashboard.timespans import ORIGIN, Timespan
+from streamviz.dashboard.chosen_timespans import ORIGIN
+from streamviz.dashboard.timespans import Timespan
 
 _MARKS = 6.5
 _INTERVALS = [

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
+from streamviz.dashboard.chosen_timespans import chosen
 from streamviz.dashboard.comparing import Compared, headline, other_total
 from streamviz.dashboard.stats_csv import csv_of
-from streamviz.dashboard.timespans import chosen
 from streamviz.records.models import Block, Stream
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.latencies import latencies, tools

@@ -360,7 +360,7 @@ def test_there_is_no_such_stream_to_try_it_on(alice: Client, guard: Policy) -> N
 def test_a_back_test_of_an_empty_record(alice: Client, guard: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
     monkeypatch.setattr(
-        "streamviz.dashboard.views.tryouts.subprocess.Popen", lambda command, **_: started.append(command)
+        "streamviz.dashboard.views.backtests.subprocess.Popen", lambda command, **_: started.append(command)
     )
     response = alice.post("/policies/guard/back-tests/", {"version": 1, "streams": 10})
     job = Backtest.objects.get()

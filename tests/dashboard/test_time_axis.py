@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from streamviz.dashboard.chosen_timespans import chosen
 from streamviz.dashboard.time_axis import axis, place
-from streamviz.dashboard.timespans import chosen
 
 NOW = datetime(2026, 9, 21, 12, 34, 56, tzinfo=UTC)
 

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from streamviz.dashboard.timespans import MOST_STEPS, ORIGIN, RANGES, between, chosen
+from streamviz.dashboard.chosen_timespans import MOST_STEPS, ORIGIN, chosen
+from streamviz.dashboard.timespans import RANGES, between
 
 NOW = datetime(2026, 9, 21, 12, 34, 56, tzinfo=UTC)
 OLD = NOW - timedelta(days=400)

@@ -11,8 +11,9 @@ from playwright.sync_api import Browser, Page, Route
 
 from streamviz.dashboard.chart_markup import bars
 from streamviz.dashboard.charts import Brush, Column, stacked
+from streamviz.dashboard.chosen_timespans import chosen
 from streamviz.dashboard.links import sessions_between
-from streamviz.dashboard.timespans import between, chosen
+from streamviz.dashboard.timespans import between
 
 NOON = datetime(2026, 9, 21, 12, tzinfo=UTC)
 SCRIPT = '<script type="module">import { start } from "/brush.js"; start(); document.title = "ready";</script>'

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from streamviz.core.verdicts import Mode
-from streamviz.dashboard import policy_facts, roles, timespans
+from streamviz.dashboard import chosen_timespans, policy_facts, roles, timespans
 from streamviz.dashboard.forms import BacktestForm, PolicyForm, PolicyModeForm, TryOutForm, WhyForm
 from streamviz.dashboard.pages import needs, render_page, signed_in_user
 from streamviz.dashboard.policy_figures import hold_times, policy_charts
@@ -103,7 +103,7 @@ def _context(request: HttpRequest, found: Policy, form: PolicyForm) -> dict[str,
     seen = form.cleaned_data.get("seen") if form.is_bound else None
     over = request.GET.get("over", "")
     over = over if over in policy_facts.SPANS else "24h"
-    span = timespans.chosen({"range": over}, timezone.now(), None)
+    span = chosen_timespans.chosen({"range": over}, timezone.now(), None)
     done, held = policy_facts.done(found, span.since, span.until), hold_times(found.name, span)
     return {
         "page": "policies",

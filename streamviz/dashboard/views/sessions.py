@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from streamviz.dashboard import charts, queries, roles, session_filters, timespans
+from streamviz.dashboard import charts, chosen_timespans, queries, roles, session_filters, timespans
 from streamviz.dashboard.histogram import histogram_of
 from streamviz.dashboard.links import page_url, sessions_between, sessions_url
 from streamviz.dashboard.pages import needs
@@ -42,8 +42,8 @@ def asked_of(request: HttpRequest) -> Asked:
     asked = session_filters.read(written)
     oldest = queries.oldest_stream()
     # Who has an id does not know when its stream was.
-    usual = timespans.ALL if as_id(asked.filters.text) else timespans.USUAL
-    span = timespans.chosen(request.GET.dict(), timezone.now(), oldest, usual)
+    usual = timespans.ALL if as_id(asked.filters.text) else chosen_timespans.USUAL
+    span = chosen_timespans.chosen(request.GET.dict(), timezone.now(), oldest, usual)
     problems = [*unknown_fields(written, session_filters.FIELDS), *asked.problems]
     return Asked(written, problems, replace(asked.filters, since=span.since, until=span.until), span, oldest)
 

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from streamviz.dashboard import charts, queries, roles, timespans
+from streamviz.dashboard import charts, chosen_timespans, queries, roles, timespans
 from streamviz.dashboard.comparing import COMPARED, USUAL, Compared
 from streamviz.dashboard.links import sessions_between, term
 from streamviz.dashboard.pages import needs
@@ -31,7 +31,7 @@ _MOST_MODELS = 200
 def stats(request: HttpRequest) -> HttpResponse:
     """The streams of a time, `?range=`, by what they have in common, `?by=`, beside another time, `?compare=`.
     `?model=` has those of one model alone, beside another's with `?against=`; a table alone is CSV with `?csv=`."""
-    span = timespans.chosen(request.GET.dict(), timezone.now(), queries.oldest_stream())
+    span = chosen_timespans.chosen(request.GET.dict(), timezone.now(), queries.oldest_stream())
     only = _one_of(TABLES, request.GET.get("csv", ""), "")
     group = TOOL if only == TOOL else _one_of((*GROUPINGS, TOOL), request.GET.get("by", ""), "model")
     only = TOOL if only == "group" and group == TOOL else only  # these have a table of their own

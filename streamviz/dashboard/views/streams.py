@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 from msgspec import structs
 
-from streamviz.dashboard import chunk_queries, chunk_text, roles, tryout
+from streamviz.dashboard import chunk_queries, chunk_text, replaying, roles
 from streamviz.dashboard.finding import Found, find_stream
 from streamviz.dashboard.pages import needs, render_page
 from streamviz.dashboard.playback import Asked, Playback, is_played, playback_of, takes_long
@@ -197,7 +197,7 @@ async def request_body(request: HttpRequest, stream_id: uuid.UUID) -> HttpRespon
 async def replay_stream(request: HttpRequest, stream_id: uuid.UUID) -> HttpResponse:
     """What the policies in force now would make of a recorded stream, beside what its client got then."""
     found = await find_stream(stream_id)
-    replayed = await tryout.replay(stream_id)
+    replayed = await replaying.replay(stream_id)
     is_refused = isinstance(replayed, str)
     context = found.context("replay") | ({"problem": replayed} if is_refused else {"replayed": replayed})
     return await render_page(request, "dashboard/replay.html", context)

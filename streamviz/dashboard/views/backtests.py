@@ -1,0 +1,61 @@
+"""Running a policy over the record."""
+
+import subprocess
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from streamviz.dashboard import roles
+from streamviz.dashboard.forms import BacktestForm, wrong_with
+from streamviz.dashboard.pages import needs, signed_in_user
+from streamviz.dashboard.views.tryouts import refusal
+from streamviz.records.backtests import jobs
+from streamviz.records.models import Backtest, Policy
+
+
+@needs(roles.CHANGE_POLICY)
+@require_POST
+def start_backtest(request: HttpRequest, name: str) -> HttpResponse:
+    """Run a version of a policy over the record, in a process of its own."""
+    policy = get_object_or_404(Policy, name=name)
+    form = BacktestForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, wrong_with(form))
+        return redirect("policy", name)
+    wanted = form.cleaned_data
+    version = get_object_or_404(policy.versions, number=wanted["version"])
+    if why := refusal(version, signed_in_user(request)):
+        messages.error(request, why)
+        return redirect("policy", name)
+    since = timezone.now() - timedelta(days=wanted["days"]) if wanted["days"] else None
+    job = Backtest.objects.create(
+        policy=policy, streams=wanted["streams"], since=since, created_by=signed_in_user(request), **version.fields()
+    )
+    command = [*settings.PYTHON, "-m", "django", "backtest", "--job", str(job.pk)]
+    subprocess.Popen(command, cwd=settings.WORKING_DIR, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    return redirect("backtest", name, job.pk)
+
+
+@needs(roles.VIEW_POLICIES)
+@require_safe
+def backtest(request: HttpRequest, name: str, job_id: int) -> HttpResponse:
+    """A back-test: how far it is, and what it found; the progress alone where only that is asked for."""
+    job = get_object_or_404(Backtest.objects.select_related("policy", "created_by"), pk=job_id, policy__name=name)
+    jobs.settle(job)
+    is_part = request.headers.get("HX-Request") == "true"
+    template = "dashboard/_backtest.html" if is_part else "dashboard/backtest.html"
+    context = {"page": "policies", "policy": job.policy, "job": job, "is_part": is_part}
+    return render(request, template, context)
+
+
+@needs(roles.CHANGE_POLICY)
+@require_POST
+def cancel_backtest(request: HttpRequest, name: str, job_id: int) -> HttpResponse:
+    """End a back-test; what it found so far stays."""
+    jobs.cancel(get_object_or_404(Backtest, pk=job_id, policy__name=name))
+    return redirect("backtest", name, job_id)

@@ -1,0 +1,65 @@
+"""Signing in and out."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login, logout
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView, redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from streamviz.dashboard.forms import SignInForm
+from streamviz.dashboard.sign_in_links import user_for_link
+
+
+class SignInView(LoginView):
+    """Signing in with a password. 429 where there were too many attempts, with the time after which to try again."""
+
+    template_name = "dashboard/sign_in.html"
+    redirect_authenticated_user = True
+    authentication_form = SignInForm
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_invalid(form)
+        assert isinstance(form, SignInForm)
+        if form.refused_seconds:
+            response.status_code = 429
+            response.headers["Retry-After"] = str(form.refused_seconds)
+        return response
+
+
+sign_in = SignInView.as_view()
+
+
+@never_cache
+def admin_sign_in(request: HttpRequest) -> HttpResponse:
+    """The admin has no sign-in of its own. Raises PermissionDenied for who is signed in, and may not enter it."""
+    if request.user.is_authenticated:
+        raise PermissionDenied
+    return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_in_link(request: HttpRequest, uidb64: str, token: str) -> HttpResponse:
+    """Sign in with a one-time link; whoever has no password yet is led to set one. Only its button uses it up:
+    programs that look at links, such as those of mail and chats, do not."""
+    user = user_for_link(uidb64, token)
+    if user is None:
+        messages.error(request, "This link has already been used or has expired. Sign in with your password.")
+        return redirect("sign_in")
+    if request.method != "POST":
+        return render(request, "dashboard/sign_in_link.html", {"account": user.get_username()})
+    login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+    return redirect("live" if user.has_usable_password() else "account")
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """End the session."""
+    logout(request)
+    return redirect("sign_in")
