@@ -49,7 +49,7 @@ def _of_the_database(error: Exception) -> "Fault | None":
     cause = error.__cause__ or error  # Django's has the driver's as its cause
     if not isinstance(cause, Error):
         return None
-    from streamviz.ops.checks import fault_of
+    from streamviz.ops.database_faults import fault_of
 
     return fault_of(cause)
 

@@ -11,7 +11,7 @@ from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, HTTPScope
 from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
-from streamviz.api import readers
+from streamviz.api import admission, readers
 from streamviz.api.events import Wanted, send_events
 from streamviz.core.errors import ClientFacingError, InternalError, RequestError, Unavailable
 from streamviz.core.wire import OPENAI_CHAT
@@ -62,8 +62,8 @@ async def _answer(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISend
         raise RequestError(405, "Events take GET.", code="method_not_allowed", headers={"allow": "GET"})
     reader = await readers.reader_of(scope, worker)
     wanted = Wanted.of(scope, reader)
-    with readers.counted(reader):
-        stream = await readers.stream_for(reader, UUID(found["id"]))
+    with admission.counted(reader):
+        stream = await admission.stream_for(reader, UUID(found["id"]))
         if stream.outcome:
             await database_sync_to_async(require_readable, thread_sensitive=False)(stream.pk)
         await _until_gone(send_events(stream, wanted, reader, send), receive, worker)

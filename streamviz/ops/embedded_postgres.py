@@ -23,7 +23,7 @@ from psycopg import sql
 from streamviz import cores
 from streamviz.environment import COMMAND
 from streamviz.faults import Fault
-from streamviz.ops import system_account
+from streamviz.ops import passage, system_account
 
 MAJOR_VERSION = "18"
 USER = DATABASE = "streamviz"
@@ -88,8 +88,8 @@ class EmbeddedPostgres:
         self._account = system_account.needed_account(self._say)
         self.data.parent.mkdir(parents=True, exist_ok=True)
         if self._account:
-            system_account.let_reach(self._bin / "postgres", self._account, self._say)
-            system_account.let_reach(self.data.parent, self._account, self._say)
+            passage.let_reach(self._bin / "postgres", self._account, self._say)
+            passage.let_reach(self.data.parent, self._account, self._say)
         if not self.data.exists():
             self._make_data_folder()
         if not self._is_other:

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from streamviz.dashboard.sign_in_links import sign_in_link
 from streamviz.faults import Fault
-from streamviz.ops import checks
+from streamviz.ops import password_checks
 from streamviz.ops.handing_over import HandedOver, hand_over
 from streamviz.records.models import ApiKey
 
@@ -24,7 +24,7 @@ def ensure_administrator() -> User:
 def link_if_needed(administrator: User, base_url: str, file: Path) -> HandedOver | None:
     """A one-time sign-in link until an administrator, this one or another, has a password to sign in with; `file` gets
     it where there is no terminal, and has none that is needed no longer."""
-    if checks.has_administrators_password():
+    if password_checks.has_administrators_password():
         file.unlink(missing_ok=True)
         return None
     return hand_over(sign_in_link(administrator, base_url), file)

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connections
 
-from streamviz.ops import checks, first_start
+from streamviz.ops import checks, database_checks, first_start, password_checks
 from streamviz.ops.children import Address, Child
 from streamviz.ops.embedded_postgres import EmbeddedPostgres
 from streamviz.ops.keeping import Keeping
@@ -98,12 +98,12 @@ def _start_postgres(stack: ExitStack) -> EmbeddedPostgres | None:
 
 
 def _prepare_database() -> User:
-    checks.require_database()
-    checks.require_database_password_if_public()
+    database_checks.require_database()
+    password_checks.require_database_password_if_public()
     say("Preparing the database")
     call_command("migrate", interactive=False, verbosity=0)
     administrator = first_start.ensure_administrator()
-    checks.require_password_if_public()
+    password_checks.require_password_if_public()
     return administrator
 
 

@@ -5,30 +5,18 @@ workers, and in no client's way: the answer is 200 then too, and says what is `d
 all processes of all machines, to whoever may read /metrics.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qs
 
 from asgiref.sync import sync_to_async
 from asgiref.typing import ASGISendCallable, HTTPScope
-from channels.layers import get_channel_layer
-from django.conf import settings
-from django.db import DatabaseError, close_old_connections, connection
 from msgspec import to_builtins
 
 from streamviz.core.json_value import JsonObject, encode
 from streamviz.live.fleet import lacking, machines_of, versions_of
-from streamviz.live.peer_channel import away
 from streamviz.live.publisher import publisher
-from streamviz.proxy.worker import worker
 from streamviz.records import replica
-from streamviz.records.backlog import backlog
+from streamviz.serving.health_checks import OK, facts_now
 from streamviz.serving.metrics import may_read, who_may_read
-
-# A probe waits no longer for what is only told.
-SECONDS = 2.0
-OK = "ok"
-Check = Callable[[], Awaitable[str]]
 
 
 async def application(scope: HTTPScope, send: ASGISendCallable) -> None:
@@ -38,17 +26,10 @@ async def application(scope: HTTPScope, send: ASGISendCallable) -> None:
     if "verbose" in parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True):
         status, found = await _everything() if may_read(scope) else (403, {"error": who_may_read()})
     elif scope["path"] == "/readyz":
-        status, found = _judged(await _facts())
+        status, found = _judged(await facts_now())
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
     await send({"type": "http.response.body", "body": encode(found), "more_body": False})
-
-
-async def _facts() -> dict[str, str]:
-    """What this server finds of what it needs: OK, or what is wrong."""
-    checks: dict[str, Check] = {"database": _database, "channel_layer": _channel_layer, "journal": _journal}
-    answers = await asyncio.gather(*(_within_time(check) for check in checks.values()))
-    return {"server": worker.why_refused() or OK, **dict(zip(checks, answers, strict=True))}
 
 
 def _judged(facts: dict[str, str]) -> tuple[int, JsonObject]:
@@ -62,20 +43,9 @@ def _judged(facts: dict[str, str]) -> tuple[int, JsonObject]:
 async def _everything() -> tuple[int, JsonObject]:
     """What this server finds, and what each process of each machine tells of itself."""
     machines = machines_of(publisher.members())
-    status, found = _judged({**await _facts(), "servers": "; ".join(lacking(machines)) or OK})
+    status, found = _judged({**await facts_now(), "servers": "; ".join(lacking(machines)) or OK})
     told = {"versions": versions_of(machines), "machines": [to_builtins(machine._asdict()) for machine in machines]}
     return status, {**found, **await _replica(), **told}
-
-
-async def _within_time(check: Check) -> str:
-    try:
-        return await asyncio.wait_for(check(), SECONDS)
-    except TimeoutError:
-        return "no answer"
-
-
-async def _database() -> str:
-    return await sync_to_async(_ask_database)()
 
 
 async def _replica() -> JsonObject:
@@ -84,32 +54,3 @@ async def _replica() -> JsonObject:
         return {}
     await sync_to_async(replica.health.is_usable)()
     return {"replica": {"state": replica.health.trouble or OK, "lag_seconds": replica.health.lag}}
-
-
-def _ask_database() -> str:
-    close_old_connections()
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError:  # Why, a stranger need not know; the log says it.
-        return "cannot be reached"
-    return OK
-
-
-async def _channel_layer() -> str:
-    """A message to ourselves and back."""
-    layer = get_channel_layer()
-    try:
-        name = await layer.new_channel()
-        await layer.send(name, {"type": "probe", "data": b""})
-        await layer.receive(name)
-    except away():
-        return "cannot be reached"
-    return OK
-
-
-async def _journal() -> str:
-    found = await asyncio.to_thread(backlog, settings.JOURNAL_DIR, settings.JOURNAL_LIMITS)
-    if found.full:
-        return found.full
-    return found.stuck or OK

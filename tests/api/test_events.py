@@ -15,8 +15,8 @@ from django.conf import LazySettings
 from django.db import connections
 from msgspec.structs import replace
 
+from streamviz.api import admission
 from streamviz.api import events as events_module
-from streamviz.api import readers
 from streamviz.api.asgi import application
 from streamviz.core.context import Frame
 from streamviz.core.json_value import encode
@@ -321,7 +321,7 @@ async def test_who_waits_for_a_stream_counts_as_a_reader(
         await asyncio.Event().wait()
 
     with monkeypatch.context() as patched:
-        patched.setattr(readers, "stream_for", find)
+        patched.setattr(admission, "stream_for", find)
         first = read(recorder)
         await waits.wait()
     assert (await read(recorder).whole()).status == 429
@@ -380,7 +380,7 @@ async def test_a_reader_who_takes_nothing_and_is_cut_off_lets_go_of_everything(r
     await call.stuck.wait()
     assert recorder.journal.path in shared._journals
     await call.leave()
-    assert (recorder.journal.path in shared._journals, readers._reading) == (False, {})
+    assert (recorder.journal.path in shared._journals, admission._reading) == (False, {})
 
 
 async def test_a_client_is_not_told_what_policies_kept_from_it_and_its_operator_is(recorder: Recorder) -> None:
@@ -487,7 +487,7 @@ def end_connection(process: int | None) -> None:
 
 
 async def test_a_stream_that_has_just_begun_is_waited_for(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "LOOKS", 1000)
+    monkeypatch.setattr(admission, "LOOKS", 1000)
     new = recorder.id = uuid7()
     call = read(recorder)
     recorder.add(opened(new, key_id=next(iter(worker.configuration.keys.values())).id), closed(new))

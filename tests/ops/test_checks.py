@@ -16,7 +16,7 @@ from psycopg.conninfo import make_conninfo
 from pytest_django import Settings
 
 from streamviz.faults import Fault, Refused
-from streamviz.ops import checks
+from streamviz.ops import checks, database_checks, password_checks
 from streamviz.ops.management.commands import migrate
 from streamviz.ops.system_account import needed_account
 from tests.conftest import missing
@@ -59,10 +59,10 @@ def test_a_public_server_needs_an_administrators_password(
     User.objects.create_user("bob", password="of no use here")
     User.objects.create_superuser("alice", password=password)
     if is_fine:
-        checks.require_password_if_public()
+        password_checks.require_password_if_public()
     else:
         with pytest.raises(Refused, match="no administrator has a password"):
-            checks.require_password_if_public()
+            password_checks.require_password_if_public()
 
 
 @pytest.mark.django_db
@@ -72,7 +72,7 @@ def test_a_command_that_needs_the_database_is_named_only_where_that_runs(
 ) -> None:
     settings.PUBLIC, settings.EMBEDDED_POSTGRES = True, is_embedded
     with pytest.raises(Refused) as refusal:
-        checks.require_password_if_public()
+        password_checks.require_password_if_public()
     assert ("createsuperuser" in str(refusal.value)) is not is_embedded
     assert "Account page" in str(refusal.value)
 
@@ -85,12 +85,12 @@ def test_a_public_servers_database_has_no_short_password(
     settings.PUBLIC = is_public
     monkeypatch.setitem(connection.settings_dict, "PASSWORD", password)
     with pytest.raises(Refused, match="DATABASE_URL") if is_public and password == "postgres" else nullcontext():
-        checks.require_database_password_if_public()
+        password_checks.require_database_password_if_public()
 
 
 @pytest.mark.django_db
 def test_postgres_itself_gives_each_connection_a_session_of_its_own() -> None:
-    checks.require_own_sessions()
+    database_checks.require_own_sessions()
 
 
 @pytest.mark.django_db
@@ -98,15 +98,15 @@ def test_postgres_itself_gives_each_connection_a_session_of_its_own() -> None:
 def test_pgbouncer_must_pool_sessions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pool_mode: str, is_fine: bool
 ) -> None:
-    monkeypatch.setattr(checks, "NOTIFY_SECONDS", 30.0 if is_fine else 1.0)
+    monkeypatch.setattr(database_checks, "NOTIFY_SECONDS", 30.0 if is_fine else 1.0)
     with pgbouncer(tmp_path, pool_mode) as port:
         monkeypatch.setitem(connection.settings_dict, "HOST", "127.0.0.1")
         monkeypatch.setitem(connection.settings_dict, "PORT", str(port))
         if is_fine:
-            checks.require_own_sessions()
+            database_checks.require_own_sessions()
         else:
             with pytest.raises(Fault, match=f"127.0.0.1:{port}/.* is behind a pooler in transaction mode"):
-                checks.require_own_sessions()
+                database_checks.require_own_sessions()
 
 
 @contextmanager

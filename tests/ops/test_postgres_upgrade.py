@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from streamviz.faults import Fault
-from streamviz.ops import system_account
+from streamviz.ops import passage, system_account
 from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, made_by, socket_dir, wheel_programs
 from streamviz.ops.postgres_upgrade import upgrade
 from tests.conftest import missing
@@ -32,7 +32,7 @@ def old(old_programs: Path) -> Iterator[Path]:
     account = system_account.needed_account(print)
     data.mkdir(mode=0o700)
     if account:
-        system_account.let_reach(data.parent, account, print)
+        passage.let_reach(data.parent, account, print)
         shutil.chown(data, account.pw_uid, account.pw_gid)
     initdb = [old_programs / "initdb", "-D", data, "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C"]
     subprocess.run(initdb, check=True, capture_output=True, cwd="/", **system_account.run_as(account))

@@ -14,7 +14,7 @@ from django.db import connections
 
 from streamviz import descriptors, environment, figures
 from streamviz.faults import Fault, end_with
-from streamviz.ops import checks, workers
+from streamviz.ops import checks, database_checks, password_checks, workers
 
 log = logging.getLogger(__name__)
 
@@ -31,9 +31,9 @@ class Command(BaseCommand):
                 log.warning(line)
         try:
             checks.require_folder(settings.VAR_DIR)
-            checks.require_database()
-            checks.require_database_password_if_public()
-            checks.require_password_if_public()
+            database_checks.require_database()
+            password_checks.require_database_password_if_public()
+            password_checks.require_password_if_public()
             connections.close_all()
             if settings.WORKERS > 1 and not settings.LISTENER:
                 workers.run(settings.WORKERS)

@@ -1,0 +1,56 @@
+"""Whether the database can be used: it is reached, new enough, and lets connections be sessions."""
+
+import secrets
+
+import psycopg
+from django.db import NotSupportedError, OperationalError, connection
+from django.db.utils import Error as DatabaseError
+from psycopg import sql
+
+from streamviz.faults import Fault
+from streamviz.ops.database_faults import no_database, place_of
+from streamviz.records.database import conninfo
+
+LEAST_POSTGRES = 15
+# A notification takes a few ms; a database under load is given its time.
+NOTIFY_SECONDS = 5.0
+
+
+def require_database() -> None:
+    """Fault when the database cannot be reached or is too old."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW server_version_num")
+            version = int(cursor.fetchone()[0]) // 10000
+    except (OperationalError, NotSupportedError, DatabaseError) as error:
+        raise no_database(error) from None
+    if version < LEAST_POSTGRES:
+        place = place_of(connection.settings_dict)
+        raise Fault(f"The database at {place} is Postgres {version}; {LEAST_POSTGRES} or newer is needed.")
+    require_own_sessions()
+
+
+def require_own_sessions() -> None:
+    """Fault where a pooler in transaction mode stands before the database: changes of policies and keys are listened
+    for, and locks held, for as long as a connection lasts, and there each transaction may be on another one."""
+    try:
+        with psycopg.connect(conninfo(), autocommit=True) as one, psycopg.connect(conninfo(), autocommit=True) as other:
+            is_heard = hears(one, other)
+    except psycopg.Error as error:
+        raise no_database(error) from None
+    if not is_heard:
+        place = place_of(connection.settings_dict)
+        raise Fault(
+            f"The database at {place} is behind a pooler in transaction mode, such as PgBouncer: what one connection "
+            "listens for does not reach it. Set DATABASE_URL to Postgres itself, or have it pool sessions "
+            "(pool_mode=session)."
+        )
+
+
+def hears(one: psycopg.Connection, other: psycopg.Connection) -> bool:
+    """Whether what `other` notifies of reaches `one`, which listens: a pooler of transactions has given its backend to
+    somebody else by then."""
+    channel = sql.Identifier(f"streamviz_probe_{secrets.token_hex(8)}")
+    one.execute(sql.SQL("LISTEN {}").format(channel))
+    other.execute(sql.SQL("NOTIFY {}").format(channel))
+    return any(one.notifies(timeout=NOTIFY_SECONDS, stop_after=1))

@@ -1,0 +1,57 @@
+"""What to say of a database that cannot be used: where it is and what to do, never its password."""
+
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from psycopg.errors import InsufficientPrivilege, UndefinedColumn, UndefinedTable
+
+from streamviz.environment import COMMAND
+from streamviz.faults import Fault
+
+
+def no_database(error: Exception) -> Fault:
+    """What to say of a database that the driver cannot reach, or cannot use. Says where it is, never the password."""
+    said = _without_password(error)
+    if settings.EMBEDDED_POSTGRES:
+        return Fault(
+            f"DATABASE_URL is unset, and the embedded Postgres does not answer: {said} It runs while `{COMMAND} up` "
+            "does: start that first."
+        )
+    return Fault(f"{_cannot_use(said)} Check DATABASE_URL.")
+
+
+def fault_of(error: psycopg.Error) -> Fault | None:
+    """What to say of what a command ended with, where that can be put right from outside."""
+    if isinstance(error, InsufficientPrivilege):
+        owner = "The role in DATABASE_URL is to own all tables: restore them as that role, or change their owner."
+        return Fault(f"{_cannot_use(_without_password(error))} {owner}")
+    if isinstance(error, UndefinedTable | UndefinedColumn) and _is_behind():
+        return Fault(f"{_cannot_use(_without_password(error))} Run `{COMMAND} migrate`, or check DATABASE_URL.")
+    # One that Postgres itself did not send is of a connection.
+    is_unreached = isinstance(error, psycopg.OperationalError) and not error.sqlstate
+    return no_database(error) if is_unreached else None
+
+
+def _is_behind() -> bool:
+    """Whether the database lacks a migration of this version."""
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+
+
+def place_of(database: dict[str, Any]) -> str:
+    """Where it is, for whoever set it up."""
+    return f"{database['HOST'] or 'localhost'}:{database['PORT'] or 5432}/{database['NAME']}"
+
+
+def _cannot_use(why: str) -> str:
+    return f"Cannot use the database at {place_of(connection.settings_dict)}: {why}"
+
+
+def _without_password(error: Exception) -> str:
+    """The first line of what the driver says, as a sentence."""
+    line = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    password = connection.settings_dict["PASSWORD"]
+    return f"{line.replace(password, '***') if password else line}."
