@@ -14,7 +14,7 @@ from streamviz.core.json_value import JsonObject, as_text
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy.marks import Marks
 from streamviz.proxy.transcripts import answers_of
-from streamviz.records.links import FAILED, MOST_LEFT, Asker, Candidate, Chosen, Relation, choose, few
+from streamviz.records.links import FAILED, MOST_LEFT, Asker, Candidate, Chosen, Kind, Relation, choose, few, kind_of
 
 # Streams; each takes some KB.
 _REMEMBERED = 5_000
@@ -33,7 +33,8 @@ Key = TypeVar("Key")
 class Known:
     """A stream that is remembered. `session` is empty until it was found, `port` that of its client's connection.
 
-    `turns` is how many go on from it. `answer` is what upstream has said so far, until the stream is over.
+    `turns` is how many go on from it. `answer` is what upstream has said so far, until the stream is over. `has_left`
+    tells whether what its request leaves is in `left` by now.
     """
 
     id: UUID
@@ -52,6 +53,7 @@ class Known:
     is_retried: bool = False
     has_failed: bool = False
     has_calls: bool = False
+    has_left: bool = False
     left: list[int] = field(default_factory=list)
 
     def as_candidate(self) -> Candidate:
@@ -103,6 +105,7 @@ class Conversations:
             if one.owner == owner and (answer := one.answer) is not None and answer.state.finish_reasons
         ]
         for one, answer in said:
+            self._leave_request(one)
             self._leave(one, _marks_of(one, answer.state, answer.head))
         return bool(said)
 
@@ -115,8 +118,6 @@ class Conversations:
         here = self._on_connection.setdefault((one.client, one.port), [])
         here.append(one)
         del here[:-_MOST_IN_SESSION]
-        self._leave(one, one.marks.requests)
-        one.marks.release()
         self._count(one, 1)
         if len(self._known) > self._most:
             self._drop(next(iter(self._known)))
@@ -128,6 +129,7 @@ class Conversations:
         one = self._known.get(stream.id)
         if one is None or one.answer is None:
             return []
+        self._leave_request(one)
         head, one.answer = one.answer.head, None
         del self._running[one.id]
         one.has_calls = stream.state.tool_calls > 0
@@ -164,18 +166,29 @@ class Conversations:
                 _take_out(one, mark, self._failed)
         _take_out(one, (one.client, one.port), self._on_connection)
 
+    def _leave_request(self, one: Known) -> None:
+        """Note what its request may be known by. No client waits for that: it is done as the stream ends, or before
+        somebody looks for a request that runs."""
+        if not one.has_left:
+            one.has_left = True
+            self._leave(one, one.marks.requests)
+            one.marks.release()
+
     def _leave(self, one: Known, marks: Iterable[int]) -> None:
         left = few([*one.left, *marks], MOST_LEFT)
         _put(one, left[len(one.left) :], self._by_mark)
         one.left = left
 
     def _candidates(self, mark: int) -> Iterable[Candidate]:
+        if kind_of(mark) is Kind.REQUEST:
+            for one in self._running.values():
+                self._leave_request(one)
         return [each.as_candidate() for each in self._by_mark.get(mark, ())]
 
     def _failed_before(self, one: Known, session: UUID | None) -> Candidate | None:
         """The same request, where it failed just now: in the session that the client names, or on its connection. Of
         another model there it has to go on from something: many models are asked the same to begin with."""
-        for mark in one.marks.requests:
+        for mark in one.marks.requests if self._failed else ():
             failed = [each for each in self._failed.get(mark, ()) if not each.is_retried]
             is_same = mark == one.marks.requests[0]
             if session is None:
@@ -189,7 +202,8 @@ class Conversations:
 
     def _is_shared(self, one: Known) -> bool:
         """Whether several conversations came over its connection, so that this does not tell which of them it is."""
-        return len({each.session.int for each in self._on_connection.get((one.client, one.port), ())}) > 1
+        here = self._on_connection.get((one.client, one.port), [])
+        return any(each.session != here[0].session for each in here)
 
     def _is_other_agent(self, one: Known, candidate: Candidate) -> bool:
         """An agent that is to end its work may be given no tools any more."""

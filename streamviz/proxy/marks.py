@@ -121,6 +121,16 @@ class Marks:
         self._reading = iter(())
         self._fields = {}
 
+    @cached_property
+    def tools(self) -> frozenset[str]:
+        """The names of the tools that the request offers; those without a name by their type."""
+        told = objects(self._fields.get("tools"))
+        # Gemini has its functions in one tool.
+        offered = [*told, *chain.from_iterable(map(functions_of, told))]
+        own = [as_object(each.get("function")) or each for each in offered]
+        names = [each.get("name") or each.get("type") for each in own]
+        return frozenset([name for name in names if isinstance(name, str)])
+
     @property
     def is_beginning(self) -> bool:
         """Whether the request repeats no answer."""
@@ -188,7 +198,7 @@ class Marks:
     @cached_property
     def _voice(self) -> bytes:
         """What stays the same in many conversations, but differs between programs."""
-        told = [self._agent, as_text(self._fields.get("model")), *sorted(tools_of(self._fields))]
+        told = [self._agent, as_text(self._fields.get("model")), *sorted(self.tools)]
         return self._digest(*(each.encode("utf-8", "replace") for each in told), standing(self._fields, self._turns))
 
     def _id(self, id: str) -> int:
@@ -222,16 +232,6 @@ class Marks:
 
     def _mark(self, kind: Kind, *parts: bytes) -> int:
         return numbered(kind, self._digest(_NAMES[kind], *parts))
-
-
-def tools_of(fields: JsonObject) -> frozenset[str]:
-    """The names of the tools that a request offers; those without a name by their type."""
-    told = objects(fields.get("tools"))
-    # Gemini has its functions in one tool.
-    offered = [*told, *chain.from_iterable(map(functions_of, told))]
-    own = [as_object(each.get("function")) or each for each in offered]
-    names = [each.get("name") or each.get("type") for each in own]
-    return frozenset([name for name in names if isinstance(name, str)])
 
 
 def looks_random(id: str) -> bool:

@@ -11,7 +11,7 @@ from streamviz.core.context import SessionCounts
 from streamviz.core.json_value import JsonObject
 from streamviz.exchange.stream import LiveStream, Place
 from streamviz.proxy.conversations import Conversations, Known
-from streamviz.proxy.marks import Marks, tools_of
+from streamviz.proxy.marks import Marks
 from streamviz.proxy.said import Said
 from streamviz.records.ids import uuid7
 from streamviz.records.links import Kind, Relation, kind_of
@@ -50,7 +50,7 @@ class Sessions:
         """The session of a stream that begins, and its place there. `answer` is what it will have of upstream."""
         marks = Marks(self._secret, owner, request, said.wire_format.turns, said.user_agent)
         told = (stream_id, owner, requested_at, *said.client, said.user_agent)
-        one = Known(*told, tools_of(request), marks, answer)
+        one = Known(*told, marks.tools, marks, answer)
         named = self.named(owner, said.session) if said.session else None
         place = self._placed(one, named, said)
         if named is not None:

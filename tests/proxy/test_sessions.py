@@ -213,6 +213,14 @@ def test_an_errand_that_strangers_gave_is_nobodys(host: Host) -> None:
     assert _next(host, _user(errand), port=3).stream.place.parent is None
 
 
+def test_a_request_is_tried_again_while_its_client_has_given_up_on_the_first(host: Host) -> None:
+    said = [_user("hi"), _model(LONG), _user("Why?")]
+    first, _ = host.begin(_chat(*said, answer=Said()), 1)
+    again = _chat(*said, answer=Said(HELLO), headers={"x-stainless-retry-count": "1"})
+    place = host.take(again, 2).stream.place
+    assert (place.parent, place.relation) == (first.stream.id, "retry")
+
+
 def test_two_requests_alike_that_failed_are_not_tried_again_for_each_other(host: Host) -> None:
     failed = _chat(_user("hi"), answer=Said(), fails=True)
     host.take(failed, 1)
