@@ -67,14 +67,14 @@ def test_what_a_shadow_would_have_done_is_never_red(cast: Cast, judged: Policy) 
 
 def test_each_verdict_says_what_the_client_got_and_who_decided(guard: Policy) -> None:
     version, usual = guard.versions.get(), {"took_us": 1, "at": timezone.now()}
-    stream, other = recorded(), Policy.objects.exclude(pk=guard.pk).first()
-    assert other is not None
+    stream, other = recorded(), Policy(name="other", kind="tool_rule", parameters={"names": ["run_shell"]})
+    other.save()
     said: list[dict[str, Any]] = [
         {"ordinal": 0, "decision": "allow"},
         {"ordinal": 1, "decision": "deny", "by": "alice", "client_had": 7},
         {"ordinal": 2, "decision": "deny", "mode": "shadow"},
         {"ordinal": 3, "decision": "allow"},
-        {"ordinal": 3, "decision": "deny", "policy_version": other.versions.all()[0]},
+        {"ordinal": 3, "decision": "deny", "policy_version": other.versions.get()},
         {"subject": "request", "decision": "deny", "failure": "no answer"},
     ]
     for number, each in enumerate(said):
