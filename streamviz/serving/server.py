@@ -35,7 +35,6 @@ logger = logging.getLogger(__name__)
 
 SERVER_NAME = "streamviz"
 KEEP_ALIVE_SECONDS = 75  # an idle connection is kept this long for the client's next request
-LAST_SECONDS = 10  # what an application gets to end its requests, and then its own work, when the server stops
 REQUEST_PART_BYTES = 64 * 1024
 WEBSOCKET_CLOSE_SECONDS = 5  # what a browser gets to answer that its websocket is closed; then it is dropped
 BACKLOG = 512
@@ -46,10 +45,12 @@ HandOver = Callable[[int, bytes], bool]
 
 
 class Limits(NamedTuple):
-    """How long a client may take nothing of what it is sent (s), and the proxies whose word on who it is counts."""
+    """How long a client may take nothing of what it is sent (s), the proxies whose word on who it is counts, and what
+    the application gets (s) to end its requests, and then its own work, when the server stops."""
 
     silence_seconds: float = 120.0
     proxies: Networks = ()
+    last_seconds: float = 10.0
 
 
 class Factory(HTTPFactory):
@@ -198,18 +199,19 @@ class Server(DaphneServer, ABC):
 
     async def _end_applications(self) -> None:
         """Let requests end, cancel those that still run, then let the application finish its work."""
+        last_seconds = self.limits.last_seconds
         if self._drain is not None:
             await self._drain(self.kept.may_bring_requests)
         running = [details["application_instance"] for details in self.connections.values() if _is_running(details)]
         for application in running:
             application.cancel()
         if running:
-            await asyncio.wait(running, timeout=LAST_SECONDS)
+            await asyncio.wait(running, timeout=last_seconds)
         # What is recorded is in the journal by now: a database that does not answer is no reason to stay.
         try:
-            await asyncio.wait_for(self._lifespan.shutdown(), LAST_SECONDS)
+            await asyncio.wait_for(self._lifespan.shutdown(), last_seconds)
         except TimeoutError:
-            logger.error("Stopped after %s s more, when the application had not finished its work.", LAST_SECONDS)
+            logger.error("Stopped after %s s more, when the application had not finished its work.", last_seconds)
 
     def _is_gone(self, protocol: Any) -> bool:
         details = self.connections.get(protocol)

@@ -1,4 +1,5 @@
-"""An ASGI application for tests of the server, and `python -m tests.serving.server_app PORT` to serve it."""
+"""An ASGI application for tests of the server, and `python -m tests.serving.server_app PORT
+SILENCE_SECONDS LAST_SECONDS [PROXY…]` to serve it."""
 
 import asyncio
 import logging
@@ -276,7 +277,7 @@ if __name__ == "__main__":
             int(sys.argv[1]),
             drain,
             hand_over=lambda descriptor, request: False,  # nobody takes its websockets, so it serves them itself
-            limits=Limits(float(sys.argv[2]), tuple(ip_network(proxy) for proxy in sys.argv[3:])),
+            limits=Limits(float(sys.argv[2]), tuple(ip_network(proxy) for proxy in sys.argv[4:]), float(sys.argv[3])),
         )
         server.gate = gate
         server.too_long = too_long

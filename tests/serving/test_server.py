@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -30,10 +31,10 @@ WEBSOCKET_REQUEST = (
 class Served(Program):
     """The application of tests.serving.server_app, being served."""
 
-    def __init__(self, silence_seconds: float = 120, proxies: Iterable[str] = ()) -> None:
+    def __init__(self, silence_seconds: float = 120, last_seconds: float = 10, proxies: Iterable[str] = ()) -> None:
         self.port = free_port()
-        command = [sys.executable, "-m", "tests.serving.server_app", str(self.port), str(silence_seconds), *proxies]
-        super().__init__(command, clean_environment())
+        arguments = [*map(str, (self.port, silence_seconds, last_seconds)), *proxies]
+        super().__init__([sys.executable, "-m", "tests.serving.server_app", *arguments], clean_environment())
         self.wait_for("Listening on")
 
     @contextmanager
@@ -81,13 +82,19 @@ def impatient() -> Iterator[Served]:
 
 
 @pytest.fixture
+def hasty() -> Iterator[Served]:
+    """One that gives its application little time to stop."""
+    yield from serving(last_seconds=0.5)
+
+
+@pytest.fixture
 def proxied() -> Iterator[Served]:
     """One whose clients are a proxy that it trusts."""
     yield from serving(proxies=["127.0.0.1"])
 
 
-def serving(silence_seconds: float = 120, proxies: Iterable[str] = ()) -> Iterator[Served]:
-    server = Served(silence_seconds, proxies)
+def serving(**limits: Any) -> Iterator[Served]:
+    server = Served(**limits)
     yield server
     server.process.kill()
     server.wait()
@@ -280,16 +287,17 @@ def test_it_stops_the_application_after_its_last_request(served: Served, number:
     ]
 
 
-def test_it_stops_also_where_its_application_does_not(served: Served) -> None:
-    with served.slow_client(get_request("/hang")) as client:
+def test_it_stops_also_where_its_application_does_not(hasty: Served) -> None:
+    with hasty.slow_client(get_request("/hang")) as client:
         assert client.recv(4096)
-        served.process.send_signal(signal.SIGTERM)
-        assert served.wait() == 0
-    assert "the application had not finished its work" in served.output()
+        hasty.process.send_signal(signal.SIGTERM)
+        assert hasty.wait() == 0
+    assert "Stopped after 0.5 s more, when the application had not finished its work" in hasty.output()
 
 
 def test_a_port_in_use_is_one_line(shared: Served) -> None:
-    second = Program([sys.executable, "-m", "tests.serving.server_app", str(shared.port), "120"], clean_environment())
+    arguments = [str(shared.port), "120", "10"]
+    second = Program([sys.executable, "-m", "tests.serving.server_app", *arguments], clean_environment())
     assert second.wait() == 1
     assert f"fault: Cannot listen on 127.0.0.1:{shared.port}" in second.output()
     assert "Traceback" not in second.output()
