@@ -111,6 +111,7 @@ class Conversations:
 
     def remember(self, one: Known) -> None:
         """A stream begins; it has its session and its parent."""
+        one.marks.drop_texts()
         self._known[one.id] = self._running[one.id] = one
         self._in_session.setdefault(one.session, []).append(one.id)
         self._in_session.move_to_end(one.session)

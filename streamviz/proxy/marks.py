@@ -113,11 +113,15 @@ class Marks:
             self._requests = self._mark(Kind.REQUEST, of_one, *told), self._mark(Kind.REQUEST, of_any, *told)
         return self._requests
 
+    def drop_texts(self) -> None:
+        """What the request goes on from was found: of the turns that were read for that, keep the digests."""
+        self._read = [_Said(said.digest, said.weight) for said in self._read[: _LAST_STEP + 1]]
+
     def release(self) -> None:
         """Keep no more of the request than what its answer's marks are made of."""
         self._has(_LAST_STEP)
         _ = self._voice
-        self._read = [_Said(said.digest, said.weight) for said in self._read[: _LAST_STEP + 1]]
+        self.drop_texts()
         self._reading = iter(())
         self._fields = {}
 
