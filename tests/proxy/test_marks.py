@@ -1,7 +1,10 @@
 """What a request looks for: of its last answer before anything of those before it."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
+
+import pytest
 
 from streamviz.proxy.marks import Marks
 from streamviz.proxy.transcripts import Turn
@@ -58,3 +61,20 @@ def test_what_has_no_turns_is_not_read_to_its_end() -> None:
     texts = Texts(["x"] * 10_000)
     assert list(Marks(b"secret", "key", {"input": texts}, "input").asked(is_named=False, is_retry=False)) == []
     assert texts.read < 500
+
+
+@pytest.mark.parametrize("turns", [1, 2, 8, 9, 10, 11, 60])
+@pytest.mark.parametrize("looked_for", [0, 1, 5, None])
+def test_a_stream_leaves_the_same_however_far_its_request_was_read_before(turns: int, looked_for: int | None) -> None:
+    said = [{"role": ("user", "assistant")[at % 2], "content": f"What was said in turn {at}."} for at in range(turns)]
+    answer = Turn(is_answer=True, texts=["Because the clock is corrected meanwhile."], weight=41)
+    unread, read = marks(said), marks(said)
+    for _ in islice(read.asked(is_named=True, is_retry=True), looked_for):
+        pass
+    read.drop_texts()
+    kept = []
+    for each in (unread, read):
+        requests = each.requests
+        each.release()
+        kept.append((requests, each.left([answer], ["message-1"])))
+    assert kept[0] == kept[1]
