@@ -111,11 +111,13 @@ def streamviz(upstream_port: int, cpu: Cpus, **settings: str) -> Iterator[Gatewa
         yield Gateway("streamviz", port, key, link, server, starter)
 
 
-def sign_in(link: str, client: httpx.Client) -> None:
-    """Sign a client in; the link is good for once, and shows a button to press."""
-    found = FORM_TOKEN.search(client.get(link).text)
-    assert found, f"{link} has no form"
-    client.post(link, data={"csrfmiddlewaretoken": found[1]})
+def sign_in(link: str) -> dict[str, str]:
+    """The cookies of somebody who is signed in; the link is good for once, and shows a button to press."""
+    with httpx.Client(timeout=30) as client:
+        found = FORM_TOKEN.search(client.get(link).text)
+        assert found, f"{link} has no form"
+        client.post(link, data={"csrfmiddlewaretoken": found[1]})
+        return dict(client.cookies)
 
 
 @contextmanager

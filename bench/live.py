@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from statistics import median
 
 import aiohttp
-import httpx
 import psutil
 from yarl import URL
 
@@ -49,13 +48,6 @@ class Watched:
     behind: int = 0
     unread: int = 0
     sent_away: int | None = None
-
-
-def sign_in(link: str) -> dict[str, str]:
-    """The cookies of somebody who is signed in."""
-    with httpx.Client(timeout=30) as client:
-        gateways.sign_in(link, client)
-        return dict(client.cookies)
 
 
 async def watch(url: URL, cookies: dict[str, str], browsers: int, seconds: float, begin: Callable[[], None]) -> Watched:
@@ -252,7 +244,7 @@ def main() -> None:
     if _OTHERS_CPU is not None:
         os.sched_setaffinity(0, {_OTHERS_CPU})  # and all that is started from here on
     with gateways.upstream(None) as upstream, gateways.streamviz(upstream.port, None) as ours:
-        cookies = sign_in(ours.sign_in_link)
+        cookies = gateways.sign_in(ours.sign_in_link)
         rounds = [measure(upstream, ours, cookies, asked) for _ in range(asked.rounds)]
     print(f"{asked.streams} streams of 50 chunks a second, {asked.browsers} browsers and one that reads nothing\n")
     print("| | p50 ms | p99 ms |\n|---|---:|---:|")

@@ -6,18 +6,18 @@ import sys
 import aiohttp
 from yarl import URL
 
+from bench.gateways import sign_in
+
 WATCHING = "watching"
 AGAIN_SECONDS = 0.5
 
 
 async def watch(link: str) -> None:
     """Sign in, then watch until this process is ended; come back where the server sends us away."""
-    url = URL(link)
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
-        async with client.get(url) as page:
-            page.raise_for_status()
+    jar = aiohttp.CookieJar(unsafe=True)  # which takes cookies of an address, too
+    async with aiohttp.ClientSession(cookies=sign_in(link), cookie_jar=jar) as client:
         while True:
-            await _take_in(client, url.with_path("/ws/live/"))
+            await _take_in(client, URL(link).with_path("/ws/live/"))
             await asyncio.sleep(AGAIN_SECONDS)
 
 
