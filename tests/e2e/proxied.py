@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import httpx
@@ -34,6 +35,15 @@ def until(is_so: Callable[[], Any], seconds: float = 120) -> Any:
     while not (found := is_so()):
         assert time.monotonic() < deadline, f"not within {seconds} s"
         time.sleep(0.02)
+    return found
+
+
+def files_with(folder: Path, text: str) -> list[str]:
+    """The files in which a text stands. A process that runs may rename or remove one while it is looked for."""
+    found = []
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            found += [str(path)] if path.is_file() and text.encode() in path.read_bytes() else []
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.proxied import MESSAGES, Proxied, until
+from tests.e2e.proxied import MESSAGES, Proxied, files_with, until
 from tests.services import Serving
 from tests.simulator.process import PATHS
 
@@ -45,8 +45,7 @@ def kept_of(proxied: Proxied, text: str) -> list[str]:
         row = f"SELECT count(*) FROM {table} AS row WHERE " + " OR ".join(["row::text LIKE %s"] * len(forms))
         [(count,)] = proxied.query(row, *(f"%{form}%" for form in forms))
         found += [table] if count else []
-    files = [path for path in proxied.server.var_dir.rglob("*") if path.is_file() and path.name != "first_key"]
-    found += [str(path) for path in files if text.encode() in path.read_bytes()]
+    found += [path for path in files_with(proxied.server.var_dir, text) if not path.endswith("/first_key")]
     return found + (["log"] if text in proxied.server.output() else [])
 
 

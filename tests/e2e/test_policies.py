@@ -20,7 +20,7 @@ from google import genai
 from google.genai.errors import APIError as GoogleError
 from google.genai.types import HttpOptions
 
-from tests.e2e.proxied import MESSAGES, Proxied, until
+from tests.e2e.proxied import MESSAGES, Proxied, files_with, until
 from tests.services import Streamviz
 
 FIELDS: dict[str, Any] = {
@@ -241,8 +241,7 @@ def stored(guarded: Guarded, secret: str) -> list[str]:
             f"SELECT count(*) FROM {table} row WHERE row::text ~* %s", f"{secret}|{secret.encode().hex()}"
         )
         found += [table] if count else []
-    var = Path(guarded.server.environment["VAR_DIR"])
-    return found + [str(path) for path in var.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+    return found + files_with(Path(guarded.server.environment["VAR_DIR"]), secret)
 
 
 @pytest.mark.parametrize(
