@@ -11,6 +11,7 @@ import aiohttp
 from asgiref.typing import HTTPScope
 from django.conf import settings
 
+from streamviz import huge_pages
 from streamviz.core.errors import RequestError, Unavailable
 from streamviz.descriptors import Descriptors
 from streamviz.evaluation.pool import Pool
@@ -93,6 +94,7 @@ class Worker:
         # What is loaded by now stays.
         gc.collect()
         gc.freeze()
+        huge_pages.collapse()
         # A stream's objects free themselves: looking for circles after each 700 of them cost 5 % and pauses of 2 ms.
         gc.set_threshold(20_000, 20, 20)
 
