@@ -31,6 +31,8 @@ def kept_text(text: str, policies: Iterable[ActivePolicy]) -> str:
 
 def kept_values(values: Mapping[str, str], policies: Sequence[ActivePolicy]) -> dict[str, str]:
     """The same of texts by name, such as headers, without those of which nothing is left."""
+    if not policies:
+        return {name: text for name, text in values.items() if text}
     return {name: kept for name, text in values.items() if (kept := kept_text(text, policies))}
 
 
@@ -44,6 +46,8 @@ def told_text(text: str, policies: Iterable[ActivePolicy]) -> str:
 
 def told_values(values: Mapping[str, str], policies: Sequence[ActivePolicy]) -> dict[str, str]:
     """The same of texts by name, such as headers, without those of which nothing is left."""
+    if not policies:
+        return kept_values(values, policies)
     return {name: told for name, text in values.items() if (told := told_text(text, policies))}
 
 

@@ -37,16 +37,17 @@ class UnaskedUsage:
         # In a text of the model's its quotes would be escaped.
         if b'"usage"' not in raw:
             return raw
+        payload = None
         if self._null is None:
-            self._null = _null_of(raw)
+            payload = _payload(raw)
+            self._null = _null_of(payload, raw)
         if self._null and (at := raw.find(self._null)) >= 0:
             end = at + len(self._null)
             return raw if raw.find(self._null, end) >= 0 else raw[:at] + raw[end:]
-        return b"" if _is_usage_alone(_payload(raw)) else raw
+        return b"" if _is_usage_alone(_payload(raw) if payload is None else payload) else raw
 
 
-def _null_of(raw: bytes) -> bytes:
-    payload = _payload(raw)
+def _null_of(payload: JsonObject, raw: bytes) -> bytes:
     if payload.get("usage", payload) is not None:
         return b""
     return next((null for null in _NULLS if null in raw), b"")

@@ -82,7 +82,7 @@ class Conversations:
         asker = Asker(one.id, session, one.client, one.agent, port, partial(self._is_other_agent, one))
         if (failed := self._failed_before(one, session)) is not None:
             return Chosen(failed, Relation.RETRY, [])
-        return choose(asker, asked, self._candidates)
+        return choose(asker, asked, partial(self._candidates, one.owner))
 
     def find_caller(self, one: Known, session: UUID, *, is_helper: bool) -> Candidate | None:
         """For a request that begins anew in a session that its client names: the stream whose call it carries out, or
@@ -180,10 +180,11 @@ class Conversations:
         _put(one, left[len(one.left) :], self._by_mark)
         one.left = left
 
-    def _candidates(self, mark: int) -> Iterable[Candidate]:
+    def _candidates(self, owner: str, mark: int) -> Iterable[Candidate]:
         if kind_of(mark) is Kind.REQUEST:
             for one in self._running.values():
-                self._leave_request(one)
+                if one.owner == owner:  # nobody else's marks are like theirs
+                    self._leave_request(one)
         return [each.as_candidate() for each in self._by_mark.get(mark, ())]
 
     def _failed_before(self, one: Known, session: UUID | None) -> Candidate | None:
@@ -228,7 +229,8 @@ def _put(one: Known, marks: Iterable[int], lists: dict[int, list[Known]]) -> Non
     for mark in marks:
         alike = lists.setdefault(mark, [])
         alike.append(one)
-        del alike[:-_MOST_ALIKE]
+        if len(alike) > _MOST_ALIKE:
+            del alike[0]
 
 
 def _take_out(one: Known, key: Key, lists: dict[Key, list[Known]]) -> None:

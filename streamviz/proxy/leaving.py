@@ -29,6 +29,8 @@ class Endable(Protocol):
 
     stream: LiveStream
 
+    @property
+    def has_sent_all(self) -> bool: ...
     def cancelled(self, by: str) -> None: ...
     def revoked(self) -> None: ...
     def stopped(self) -> None: ...
@@ -45,8 +47,9 @@ class Race:
         self.leaving = asyncio.ensure_future(receive())
         self.say: Say | None = None
         self._is_decided: asyncio.Future[None] = loop.create_future()
+        self._end_of_patience: asyncio.TimerHandle | None = None
         self.running.add_done_callback(self._decide)
-        self.leaving.add_done_callback(self._decide)
+        self.leaving.add_done_callback(self._client_left)
         self._ended = ended
         self._worker = worker
         ended.stream.cancel = lambda by: self._stop(partial(ended.cancelled, by))
@@ -62,7 +65,9 @@ class Race:
         """Nobody waits any more."""
         self._ended.stream.cancel = None
         self._worker.over(self._ended.stream)
-        self.leaving.remove_done_callback(self._decide)
+        if self._end_of_patience is not None:
+            self._end_of_patience.cancel()
+        self.leaving.remove_done_callback(self._client_left)
         self.leaving.cancel()
         if not self.running.done():
             await _ended(self.running)
@@ -75,7 +80,14 @@ class Race:
         self._is_decided.set_result(None)
         return True
 
-    def _decide(self, _: "asyncio.Future[Any]") -> None:
+    def _client_left(self, _: "asyncio.Future[Any]") -> None:
+        """One that has all of the answer does not end the call at once, which upstream has yet to end."""
+        if self._ended.has_sent_all and not self.running.done():
+            self._end_of_patience = asyncio.get_running_loop().call_later(END_SECONDS, self._decide)
+        else:
+            self._decide()
+
+    def _decide(self, _: "asyncio.Future[Any] | None" = None) -> None:
         if not self._is_decided.done():
             self._is_decided.set_result(None)
 
@@ -90,8 +102,6 @@ async def until_over(
     running, leaving = race.running, race.leaving
     try:
         await race.first()
-        if leaving.done() and exchange.has_sent_all:
-            await asyncio.wait((running,), timeout=END_SECONDS)
         if running.done():
             running.result()
         elif leaving.done():

@@ -10,7 +10,7 @@ that stand over the conversation. One whom a program names as its user never has
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -31,7 +31,9 @@ _TELLING_ALONE = 200
 _MOST_ERRANDS = 8
 _RUN = re.compile(r"[A-Za-z0-9]{8,}")
 _FEWEST_DISTINCT = 6
-_NAMES = [str(kind.value).encode() for kind in Kind]
+_NO_TOOLS: frozenset[str] = frozenset()
+# Owners whose hashes are made already.
+_OWNERS = 1_000
 
 
 class _Said(NamedTuple):
@@ -50,12 +52,30 @@ class _Said(NamedTuple):
         return any(map(looks_random, self.call_ids))
 
 
+class _Hashes:
+    """What the digests of one owner's marks begin with. `secret` is the installation's."""
+
+    def __init__(self, secret: bytes, owner: str) -> None:
+        self.plain = hashlib.blake2b(owner.encode("utf-8", "replace"), digest_size=16, key=secret)
+        self.of_kind = [self.plain.copy() for _ in Kind]
+        for kind in Kind:
+            _update(self.of_kind[kind], str(kind.value).encode())
+
+
+_hashes = lru_cache(_OWNERS)(_Hashes)
+
+
+def _update(hash: "hashlib.blake2b", part: bytes) -> None:
+    """A part is told with its length, so that no two lists of parts are alike."""
+    hash.update(len(part).to_bytes(4, "big") + part)
+
+
 class Marks:
     """Of one request, whose turns are read as they are needed, from the last one on. `secret` is the installation's,
     `owner` whose marks they are: nobody else's are like them. `agent` is the program that asks."""
 
     def __init__(self, secret: bytes, owner: str, fields: JsonObject, turns: str, agent: str = "") -> None:
-        self._hash = hashlib.blake2b(owner.encode("utf-8", "replace"), digest_size=16, key=secret)
+        self._hashes = _hashes(secret, owner)
         self._fields = fields
         self._turns = turns
         self._agent = agent
@@ -77,6 +97,9 @@ class Marks:
             yield from map(self._id, ids)
             if is_answer:
                 break
+        if self.is_beginning:
+            yield from self._errands()
+            return
         for at in self._answers_by_text(is_named):
             yield from self._known_by(at, is_named)
         # The calls of an answer before the last one only tell where the last, which was text, is not known.
@@ -85,8 +108,6 @@ class Marks:
         for at in self._answers_by_text(is_named):
             if self._read[at].weight >= (1 if is_named else _TELLING_ALONE):
                 yield self._mark(Kind.ANSWER, self._read[at].digest)
-        if self.is_beginning:
-            yield from self._errands()
 
     def left(self, answers: Iterable[Turn], ids: Iterable[str]) -> list[int]:
         """What later requests may know these answers by; `ids` are those of the message as a whole."""
@@ -128,7 +149,9 @@ class Marks:
     @cached_property
     def tools(self) -> frozenset[str]:
         """The names of the tools that the request offers; those without a name by their type."""
-        told = objects(self._fields.get("tools"))
+        if not self._fields.get("tools"):
+            return _NO_TOOLS
+        told = objects(self._fields["tools"])
         # Gemini has its functions in one tool.
         offered = [*told, *chain.from_iterable(map(functions_of, told))]
         own = [as_object(each.get("function")) or each for each in offered]
@@ -230,12 +253,16 @@ class Marks:
         return _Said(digest, turn.weight, turn.is_answer, turn.ids, turn.call_ids, turn.texts)
 
     def _digest(self, *parts: bytes) -> bytes:
-        hash = self._hash.copy()
-        hash.update(b"".join([piece for part in parts for piece in (len(part).to_bytes(4, "big"), part)]))
+        hash = self._hashes.plain.copy()
+        for part in parts:
+            _update(hash, part)
         return hash.digest()
 
     def _mark(self, kind: Kind, *parts: bytes) -> int:
-        return numbered(kind, self._digest(_NAMES[kind], *parts))
+        hash = self._hashes.of_kind[kind].copy()
+        for part in parts:
+            _update(hash, part)
+        return numbered(kind, hash.digest())
 
 
 def looks_random(id: str) -> bool:

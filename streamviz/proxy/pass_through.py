@@ -157,6 +157,11 @@ class _Passing:
         self.stream.status = error.status
         return error
 
+    @property
+    def has_sent_all(self) -> bool:
+        """Whether the client has its whole answer."""
+        return self.end in (Event.COMPLETED, Event.FAILED)
+
     def cancelled(self, by: str) -> None:
         self.end, self.stream.error = Event.CANCELLED, f"cancelled by {by}"
 

@@ -77,9 +77,8 @@ class ModelRequest:
     def asking_for_usage(self) -> "ModelRequest":
         """The same, asking a chat provider how many tokens its stream took."""
         options = {**as_object(self.fields.get("stream_options")), "include_usage": True}
-        raw = _fields.decode(self.body) | {"stream_options": msgspec.Raw(encode(options))}
         fields = {**self.fields, "stream_options": options}
-        return ModelRequest(encode(raw), fields, self.model, self.is_streaming)
+        return ModelRequest(self._saying(fields), fields, self.model, self.is_streaming)
 
     def replaced_by(self, call: ModelCall) -> "ModelRequest":
         """The request as policies left it; fields that they did not touch keep their bytes."""
@@ -163,17 +162,17 @@ def _decoded(body: bytes) -> JsonObject:
 
 def _require_own_names(fields: JsonObject, wire_format: WireFormat) -> None:
     """A provider that reads names in any case would take what policies do not. Of models `require_one_model` sees."""
-    own_names = _own_names(wire_format.parameters)
-    others = fields.keys() - own_names.values()
-    if own_names.keys() & set(map(str.casefold, others)):
-        name, own = next((name, own) for name in others if (own := own_names.get(name.casefold())))
-        message = f"Unknown parameter `{name}`; did you mean `{own}`?"
-        raise RequestError(400, message, code="unknown_parameter", param=name)
+    own_names, by_folded = _own_names(wire_format.parameters)
+    for name in fields:
+        if name not in own_names and (own := by_folded.get(name.casefold())):
+            message = f"Unknown parameter `{name}`; did you mean `{own}`?"
+            raise RequestError(400, message, code="unknown_parameter", param=name)
 
 
 @cache
-def _own_names(parameters: frozenset[str]) -> dict[str, str]:
-    return {name.lower(): name for name in ({"stream", *parameters} - {"model"})}
+def _own_names(parameters: frozenset[str]) -> tuple[frozenset[str], dict[str, str]]:
+    names = frozenset({"stream", *parameters} - {"model"})
+    return names, {name.lower(): name for name in names}
 
 
 def _require_turns(fields: JsonObject, wire_format: WireFormat) -> None:

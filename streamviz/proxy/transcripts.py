@@ -8,7 +8,7 @@ long its two ends and its length are looked at, so a turn costs the same whateve
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby, takewhile
+from itertools import takewhile
 
 import msgspec
 
@@ -98,15 +98,20 @@ def turns_backwards(said: object) -> Iterator[Turn]:
     them, in any format: OpenAI's responses may have a bare text there, and say one answer in several items."""
     if isinstance(said, str):
         said = [{"role": "user", "content": said}]
-    items = map(as_object, reversed(as_list(said)))
-    told = (item for item in items if item.get("role") not in _STANDING)
     # An answer's items have types of their own; messages, which say all at once, are never put together.
-    for is_part, group in groupby(told, _is_part_of_answer):
-        if is_part:
-            yield _turn(list(group)[::-1])
+    answer: list[JsonObject] = []
+    for item in map(as_object, reversed(as_list(said))):
+        if item.get("role") in _STANDING:
+            continue
+        if "type" in item and _is_part_of_answer(item):
+            answer.append(item)
         else:
-            for item in group:
-                yield _turn([item])
+            if answer:
+                yield _turn(answer[::-1])
+                answer = []
+            yield _turn([item])
+    if answer:
+        yield _turn(answer[::-1])
 
 
 def standing(fields: JsonObject, turns: str) -> bytes:

@@ -19,7 +19,7 @@ FAILED = frozenset({Outcome.UPSTREAM_ERROR, Outcome.CLIENT_DISCONNECTED, Outcome
 MOST_ASKED = 48
 MOST_LEFT = 64
 _KIND_BITS = 2
-_SIGN = 1 << 63
+_NOT_KIND = ~((1 << _KIND_BITS) - 1)
 
 
 class Kind(IntEnum):
@@ -91,8 +91,7 @@ class _Alike(NamedTuple):
 
 def numbered(kind: Kind, digest: bytes) -> int:
     """A mark: a signed number, as Postgres has them, whose last bits say of what kind it is."""
-    number = int.from_bytes(digest[:8], "big") & ~((1 << _KIND_BITS) - 1) | kind
-    return number - (1 << 64) if number & _SIGN else number
+    return int.from_bytes(digest[:8], "big", signed=True) & _NOT_KIND | kind
 
 
 def kind_of(mark: int) -> Kind:
