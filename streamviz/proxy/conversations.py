@@ -34,7 +34,8 @@ class Known:
     """A stream that is remembered. `session` is empty until it was found, `port` that of its client's connection.
 
     `turns` is how many go on from it. `answer` is what upstream has said so far, until the stream is over. `has_left`
-    tells whether what its request leaves is in `left` by now.
+    tells whether what its request leaves is in `left` by now. `first_put` and `last_put` say when it was put into lists
+    with others, counted in streams and what they left.
     """
 
     id: UUID
@@ -55,6 +56,8 @@ class Known:
     has_calls: bool = False
     has_left: bool = False
     left: list[int] = field(default_factory=list)
+    first_put: int = 0
+    last_put: int = 0
 
     def as_candidate(self) -> Candidate:
         """What is chosen by. Of one that runs, a client that sends its request again has given it up."""
@@ -68,6 +71,7 @@ class Conversations:
 
     def __init__(self, most: int = _REMEMBERED) -> None:
         self._most = most
+        self._puts = 0
         self._known: OrderedDict[UUID, Known] = OrderedDict()
         self._running: dict[UUID, Known] = {}
         self._by_mark: dict[int, list[Known]] = {}
@@ -112,6 +116,8 @@ class Conversations:
     def remember(self, one: Known) -> None:
         """A stream begins; it has its session and its parent."""
         one.marks.drop_texts()
+        self._puts += 1
+        one.first_put = one.last_put = self._puts
         self._known[one.id] = self._running[one.id] = one
         self._in_session.setdefault(one.session, []).append(one.id)
         self._in_session.move_to_end(one.session)
@@ -176,6 +182,8 @@ class Conversations:
             one.marks.release()
 
     def _leave(self, one: Known, marks: Iterable[int]) -> None:
+        self._puts += 1
+        one.last_put = self._puts
         left = few([*one.left, *marks], MOST_LEFT)
         _put(one, left[len(one.left) :], self._by_mark)
         one.left = left
@@ -234,11 +242,14 @@ def _put(one: Known, marks: Iterable[int], lists: dict[int, list[Known]]) -> Non
 
 
 def _take_out(one: Known, key: Key, lists: dict[Key, list[Known]]) -> None:
-    others = [each for each in lists.get(key, ()) if each is not one]
+    known = lists.get(key)
+    if known is None or known[0].first_put > one.last_put:
+        return  # all that are there came later: it had to make room for them
+    others = [each for each in known if each is not one]
     if others:
         lists[key] = others
     else:
-        lists.pop(key, None)
+        del lists[key]
 
 
 def _are_others(tools: frozenset[str], others: frozenset[str]) -> bool:

@@ -10,7 +10,7 @@ that stand over the conversation. One whom a program names as its user never has
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -57,17 +57,18 @@ class _Hashes:
 
     def __init__(self, secret: bytes, owner: str) -> None:
         self.plain = hashlib.blake2b(owner.encode("utf-8", "replace"), digest_size=16, key=secret)
-        self.of_kind = [self.plain.copy() for _ in Kind]
-        for kind in Kind:
-            _update(self.of_kind[kind], str(kind.value).encode())
+        self.of_kind = [_with(self.plain, str(kind.value).encode()) for kind in Kind]
 
 
 _hashes = lru_cache(_OWNERS)(_Hashes)
 
 
-def _update(hash: "hashlib.blake2b", part: bytes) -> None:
-    """A part is told with its length, so that no two lists of parts are alike."""
-    hash.update(len(part).to_bytes(4, "big") + part)
+def _with(hash: "hashlib.blake2b", *parts: bytes) -> "hashlib.blake2b":
+    """A hash that goes on with these. Each is told with its length, so that no two lists of parts are alike."""
+    copy = hash.copy()
+    for part in parts:
+        copy.update(len(part).to_bytes(4, "big") + part)
+    return copy
 
 
 class Marks:
@@ -84,6 +85,8 @@ class Marks:
         self._read: list[_Said] = []
         self._is_whole = False
         self._requests: tuple[int, int] | None = None
+        self._tools: frozenset[str] | None = None
+        self._voiced: bytes | None = None
         # What came before the turns is at the provider.
         told = fields.get("previous_response_id"), _previous_message(fields), fields.get("conversation")
         self._has_more = any(told)
@@ -141,22 +144,17 @@ class Marks:
     def release(self) -> None:
         """Keep no more of the request than what its answer's marks are made of."""
         self._has(_LAST_STEP)
-        _ = self._voice
+        self._voice()
         self.drop_texts()
         self._reading = iter(())
         self._fields = {}
 
-    @cached_property
+    @property
     def tools(self) -> frozenset[str]:
         """The names of the tools that the request offers; those without a name by their type."""
-        if not self._fields.get("tools"):
-            return _NO_TOOLS
-        told = objects(self._fields["tools"])
-        # Gemini has its functions in one tool.
-        offered = [*told, *chain.from_iterable(map(functions_of, told))]
-        own = [as_object(each.get("function")) or each for each in offered]
-        names = [each.get("name") or each.get("type") for each in own]
-        return frozenset([name for name in names if isinstance(name, str)])
+        if self._tools is None:
+            self._tools = _tools_in(self._fields)
+        return self._tools
 
     @property
     def is_beginning(self) -> bool:
@@ -211,7 +209,7 @@ class Marks:
         if is_whole:
             yield self._mark(Kind.ANSWER, b"whole", digest), None
         whole = b"whole" if is_whole else b""
-        yield self._mark(Kind.ANSWER, b"voice", self._voice, whole, digest), None if is_whole else weight
+        yield self._mark(Kind.ANSWER, b"voice", self._voice(), whole, digest), None if is_whole else weight
 
     def _errands(self) -> Iterator[int]:
         """What this agent was told, which may be what another's call says."""
@@ -222,11 +220,13 @@ class Marks:
             texts += self._read[at].texts[:_MOST_ERRANDS]
         return (self._errand(text) for text in texts[:_MOST_ERRANDS] if len(text.strip()) >= TELLING_ERRAND)
 
-    @cached_property
     def _voice(self) -> bytes:
         """What stays the same in many conversations, but differs between programs."""
-        told = [self._agent, as_text(self._fields.get("model")), *sorted(self.tools)]
-        return self._digest(*(each.encode("utf-8", "replace") for each in told), standing(self._fields, self._turns))
+        if self._voiced is None:
+            told = [self._agent, as_text(self._fields.get("model")), *sorted(self.tools)]
+            words = standing(self._fields, self._turns)
+            self._voiced = self._digest(*[each.encode("utf-8", "replace") for each in told], words)
+        return self._voiced
 
     def _id(self, id: str) -> int:
         return self._mark(Kind.ID, id.encode("utf-8", "replace"))
@@ -253,16 +253,10 @@ class Marks:
         return _Said(digest, turn.weight, turn.is_answer, turn.ids, turn.call_ids, turn.texts)
 
     def _digest(self, *parts: bytes) -> bytes:
-        hash = self._hashes.plain.copy()
-        for part in parts:
-            _update(hash, part)
-        return hash.digest()
+        return _with(self._hashes.plain, *parts).digest()
 
     def _mark(self, kind: Kind, *parts: bytes) -> int:
-        hash = self._hashes.of_kind[kind].copy()
-        for part in parts:
-            _update(hash, part)
-        return numbered(kind, hash.digest())
+        return numbered(kind, _with(self._hashes.of_kind[kind], *parts).digest())
 
 
 def looks_random(id: str) -> bool:
@@ -271,10 +265,23 @@ def looks_random(id: str) -> bool:
     return any(len(set(run)) >= _FEWEST_DISTINCT for run in runs)
 
 
+def _tools_in(fields: JsonObject) -> frozenset[str]:
+    if not fields.get("tools"):
+        return _NO_TOOLS
+    told = objects(fields["tools"])
+    # Gemini has its functions in one tool.
+    offered = [*told, *chain.from_iterable(map(functions_of, told))]
+    own = [as_object(each.get("function")) or each for each in offered]
+    names = [each.get("name") or each.get("type") for each in own]
+    return frozenset([name for name in names if isinstance(name, str)])
+
+
 def _person_in(fields: JsonObject) -> str:
     """Whom a program calls its user; empty where it names nobody."""
-    told = (fields.get("user"), fields.get("safety_identifier"), as_object(fields.get("metadata")).get("user_id"))
-    return next(filter(None, map(as_text, told)), "")
+    for told in (fields.get("user"), fields.get("safety_identifier"), as_object(fields.get("metadata")).get("user_id")):
+        if isinstance(told, str) and told:
+            return told
+    return ""
 
 
 def _previous_message(fields: JsonObject) -> object:
