@@ -240,13 +240,26 @@ def _give_back(call: _Call) -> None:
 
 def _leave(call: _Call) -> None:
     """The client has all that it gets. Where a shadow still waits for a judge, or blocks are to be masked, the record
-    waits for it too."""
-    call.worker.sessions.ended(call.stream)
+    waits for it too.
+
+    What the next request may depend on is done at once: what a stream came to where limits count that, and that it
+    failed, as its client will ask again. Of others that is found once somebody looks for it (`Conversations`).
+    """
+    stream, worker = call.stream, call.worker
     _tell_run(call)
     if call.exchange.has_questions or call.exchange.masking:
-        call.worker.run_behind(_close_later(call))
+        worker.sessions.ended(stream)
+        worker.run_behind(_close_later(call))
+    elif call.exchange.policies or stream.outcome != Outcome.COMPLETED:
+        _end(call)
     else:
-        _close(call)
+        worker.sessions.over(stream)
+        worker.afterwards.add(partial(_end, call))
+
+
+def _end(call: _Call) -> None:
+    call.worker.sessions.ended(call.stream)
+    _close(call)
 
 
 def _tell_run(call: _Call) -> None:

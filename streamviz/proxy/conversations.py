@@ -61,7 +61,7 @@ class Known:
 
     def as_candidate(self) -> Candidate:
         """What is chosen by. Of one that runs, a client that sends its request again has given it up."""
-        has_failed = self.has_failed or self.answer is not None
+        has_failed = self.has_failed or (self.answer is not None and not self.answer.is_complete)
         told = (self.id, self.session, self.requested_at, self.client, self.agent)
         return Candidate(*told, self.turns, self.is_retried, has_failed, self.port)
 
@@ -75,6 +75,8 @@ class Conversations:
         self._known: OrderedDict[UUID, Known] = OrderedDict()
         self._running: dict[UUID, Known] = {}
         self._by_mark: dict[int, list[Known]] = {}
+        # Of which what they leave is not noted yet.
+        self._over: dict[UUID, LiveStream] = {}
         # Of those that failed, by what they asked: most requests look for one, and find none.
         self._failed: dict[int, list[Known]] = {}
         self._in_session: OrderedDict[UUID, list[UUID]] = OrderedDict()
@@ -99,6 +101,13 @@ class Conversations:
             if is_waiting or is_helper or _are_others(one.tools, other.tools):
                 return other.as_candidate()
         return None
+
+    def settle(self, owner: str) -> bool:
+        """Note what streams leave that are over. Whether there is anything new."""
+        over = [stream for id, stream in self._over.items() if self._known[id].owner == owner]
+        for stream in over:
+            self.ended(stream)
+        return bool(over)
 
     def catch_up(self, owner: str) -> bool:
         """Some clients go on as soon as they have an answer's last word, before its stream is over. Whether there is
@@ -131,11 +140,18 @@ class Conversations:
         if len(self._in_session) > self._most:
             self._in_session.popitem(last=False)
 
+    def over(self, stream: LiveStream) -> None:
+        """A client has all of an answer. What the stream leaves is noted when `ended` says so, or somebody looks for
+        it."""
+        if stream.id in self._known:
+            self._over[stream.id] = stream
+
     def ended(self, stream: LiveStream) -> list[int]:
         """What a stream leaves whose client has all that it gets."""
         one = self._known.get(stream.id)
         if one is None or one.answer is None:
-            return []
+            return [] if one is None else one.left
+        self._over.pop(one.id, None)
         self._leave_request(one)
         head, one.answer = one.answer.head, None
         del self._running[one.id]
@@ -166,6 +182,7 @@ class Conversations:
     def _drop(self, id: UUID) -> None:
         one = self._known.pop(id)
         self._running.pop(id, None)
+        self._over.pop(id, None)
         for mark in one.left:
             _take_out(one, mark, self._by_mark)
         if one.has_failed:

@@ -65,6 +65,10 @@ class Sessions:
         """The session that a key's clients call so; a new one where they do not."""
         return uuid5(_LABELLED, f"{owner}\n{name}") if name else uuid7()
 
+    def over(self, stream: LiveStream) -> None:
+        """A client has all of an answer; `ended` is to follow, when there is time."""
+        self._conversations.over(stream)
+
     def ended(self, stream: LiveStream) -> None:
         """The client has all that it gets of a stream."""
         stream.place.marks = self._conversations.ended(stream)
@@ -100,12 +104,16 @@ class Sessions:
     def _placed(self, one: Known, named: UUID | None, said: Said) -> Place:
         asked = partial(one.marks.asked, is_named=named is not None, is_retry=said.is_retry)
         chosen = self._conversations.find(one, asked(), named)
-        # It may go on from a run that is alike, and whose answer is not known yet.
-        repeats = any(kind_of(mark) is not Kind.ERRAND for mark in chosen.asked)
-        is_fork = chosen.relation == Relation.FORK
-        is_doubtful = is_fork or chosen.doubtful != 0 or (chosen.parent is None and repeats)
-        if is_doubtful and self._conversations.catch_up(one.owner):
-            chosen = self._conversations.find(one, asked(), named)
+        is_doubtful = chosen.relation == Relation.FORK or chosen.doubtful != 0
+        looks_for_any = bool(chosen.asked) or named is not None
+        if is_doubtful or (chosen.parent is None and looks_for_any):
+            is_other = self._conversations.settle(one.owner)
+            # It may go on from a run that is alike, and whose answer is not known yet.
+            repeats = any(kind_of(mark) is not Kind.ERRAND for mark in chosen.asked)
+            if is_doubtful or repeats:
+                is_other |= self._conversations.catch_up(one.owner)
+            if is_other:
+                chosen = self._conversations.find(one, asked(), named)
         if chosen.parent is None and named is not None and one.marks.is_beginning:
             caller = self._conversations.find_caller(one, named, is_helper=said.is_helper)
             relation = Relation.SUBAGENT if caller is not None or said.is_helper else ""

@@ -23,6 +23,7 @@ class Turns:
     """
 
     def __init__(self, a_round: int | None = None) -> None:
+        self.taken_at = 0.0  # when the last was asked for (s, of the event loop's clock)
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._a_round = a_round
         self._taken = 0
@@ -30,6 +31,7 @@ class Turns:
     async def take(self) -> None:
         """Return when it is the caller's turn: at once where there is one left in this round."""
         loop = asyncio.get_running_loop()
+        self.taken_at = loop.time()
         if self._waiting or self._taken >= (self._a_round or _FEW):
             turn = loop.create_future()
             self._waiting.append(turn)

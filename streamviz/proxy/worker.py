@@ -18,6 +18,7 @@ from streamviz.evaluation.pool import Pool
 from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import feed
 from streamviz.proxy import http
+from streamviz.proxy.afterwards import Afterwards
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.sessions import Sessions
 from streamviz.proxy.turns import Turns
@@ -60,6 +61,7 @@ class Worker:
         self.configuration = Configuration()
         self.sessions = Sessions(settings.SECRET_KEY)
         self.turns = Turns()
+        self.afterwards = Afterwards(self.turns)
         self.tallies = Tallies(conninfo)
         self.floods = Turns(FLOODS_A_ROUND)
         self._descriptors = Descriptors()
@@ -134,6 +136,7 @@ class Worker:
         for task in self._behind:
             task.cancel()
         await asyncio.gather(*self._behind, return_exceptions=True)
+        self.afterwards.finish()
         self.pool.close()
         await self.tallies.stop()
         await self.configuration.stop()

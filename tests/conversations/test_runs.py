@@ -9,10 +9,12 @@ from tests.conversations.runs import RUNS
 from tests.conversations.worker import Host, play, strangers
 
 
+@pytest.mark.parametrize("behind", [0, 3, 40])
 @pytest.mark.parametrize("seed", range(4))
-def test_each_run_is_one_session_in_one_worker(seed: int) -> None:
+def test_each_run_is_one_session_in_one_worker(seed: int, behind: int) -> None:
+    """However far it is behind with noting what streams leave that are over."""
     assert len(RUNS) >= 40
-    host = Host(Ids())
+    host = Host(Ids(), behind)
     made = play(RUNS, [host], random.Random(seed), lambda _: 0)
     found = {
         each.stream.id: (each.stream.session_id, each.stream.place.parent, each.stream.place.relation)

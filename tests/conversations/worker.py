@@ -11,6 +11,7 @@ from streamviz.core.events import BlockKind
 from streamviz.core.instead import Instead
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
+from streamviz.core.outcome import Outcome
 from streamviz.core.request import ModelCall
 from streamviz.core.wire import WIRE_FORMATS
 from streamviz.exchange import recording
@@ -58,14 +59,17 @@ class Made:
 
 
 class Host:
-    """A worker's part in conversations. `entries` is what it records and is not stored yet."""
+    """A worker's part in conversations. `entries` is what it records and is not stored yet. It is behind with the ends
+    of so many streams."""
 
     clock = START
 
-    def __init__(self, ids: Ids) -> None:
+    def __init__(self, ids: Ids, behind: int = 0) -> None:
         self.sessions = Sessions(SECRET)
         self.entries: list[AnyEntry] = []
         self._ids = ids
+        self._behind = behind
+        self._over: list[LiveStream] = []
 
     def take(self, call: Call, port: int) -> Streamed:
         """A whole call."""
@@ -130,6 +134,20 @@ class Host:
             exchange.left()
         for _ in exchange.commands():
             """The record has no tapes of these."""
+        if stream.outcome != Outcome.COMPLETED or stream.context.instead:
+            self._close(stream)
+            return
+        self.sessions.over(stream)
+        self._over.append(stream)
+        if len(self._over) > self._behind:
+            self._close(self._over.pop(0))
+
+    def finish(self) -> None:
+        """It has time for all that it is behind with."""
+        while self._over:
+            self._close(self._over.pop(0))
+
+    def _close(self, stream: LiveStream) -> None:
         self.sessions.ended(stream)
         self.entries.append(recording.closed(stream))
 

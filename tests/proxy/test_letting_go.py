@@ -113,6 +113,7 @@ async def test_a_call_that_is_over_is_gone(
     headers = [(b"authorization", b"Bearer sv-a-key")]
     scope = {"type": "http", "method": "POST", "path": OPENAI_CHAT.path, "client": None, "headers": headers}
     await calls.model_call(OPENAI_CHAT, worker, cast(Any, scope), receive, send)
+    worker.afterwards.finish()
     await asyncio.sleep(0)
     [stream] = worker.observers.feed.finished.values()
     assert stream.context.request.fields == {"stream": True, "temperature": 0.5, "generationConfig": {}}

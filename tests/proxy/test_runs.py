@@ -231,6 +231,7 @@ async def test_a_run_takes_no_tokens_itself_and_tells_the_sum(worker: Worker, an
     answering(said(plan()), said("Done."))
     client = Client(worker)
     await client.call
+    worker.afterwards.finish()
     run = next(stream for stream in worker.observers.feed.finished.values() if stream.executor)
     assert (run.tokens and run.tokens.output, run.cost) == (0, None)
     assert run.state.usage == {"prompt_tokens": 20, "completion_tokens": 4, "total_tokens": 24}

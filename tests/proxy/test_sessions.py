@@ -39,9 +39,9 @@ def _is_after(streamed: Streamed, parent: Streamed) -> bool:
     return is_linked
 
 
-@pytest.fixture
-def host() -> Host:
-    return Host(Ids())
+@pytest.fixture(params=[0, 3, 50], ids=["at-once", "behind", "far-behind"])
+def host(request: pytest.FixtureRequest) -> Host:
+    return Host(Ids(), behind=request.param)
 
 
 def test_a_client_that_asks_on_before_its_stream_is_over_goes_on_from_it(host: Host) -> None:
@@ -284,6 +284,8 @@ def test_memory_is_bounded_and_what_is_forgotten_leaves_nothing(host: Host) -> N
     for number in range(50):
         host.take(_chat(_user(f"Question {number}"), answer=Said(f"{number} {LONG}")), 1)
     assert len(known._known) == 10
+    host.finish()
+    assert not known._over
     assert {one.id for alike in known._by_mark.values() for one in alike} == set(known._known)
     assert len(known._in_session) <= 11
     assert not known._running

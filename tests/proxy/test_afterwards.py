@@ -1,0 +1,83 @@
+"""What is left to do for calls that are over: behind requests that come in, but not far behind."""
+
+import asyncio
+from functools import partial
+from itertools import pairwise
+from math import inf
+
+import pytest
+
+from streamviz.proxy import afterwards as module
+from streamviz.proxy.afterwards import Afterwards
+from streamviz.proxy.turns import Turns
+
+
+async def until(done: list[int], many: int) -> None:
+    while len(done) < many:
+        await asyncio.sleep(0)
+
+
+async def test_it_is_done_by_itself_in_its_order() -> None:
+    afterwards, done = Afterwards(Turns()), list[int]()
+    for number in range(3):
+        afterwards.add(partial(done.append, number))
+    assert done == []
+    await until(done, 3)
+    afterwards.add(partial(done.append, 3))
+    await until(done, 4)
+    assert done == [0, 1, 2, 3]
+
+
+async def test_it_waits_while_requests_come_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LONGEST_SECONDS", 1_000)
+    turns, done = Turns(), list[int]()
+    Afterwards(turns).add(partial(done.append, 1))
+    turns.taken_at = inf  # one comes in at any moment
+    await asyncio.sleep(5 * module._PAUSE_SECONDS)
+    assert done == []
+    turns.taken_at = 0
+    await until(done, 1)
+
+
+async def test_however_many_come_in_it_is_done() -> None:
+    turns, done = Turns(), list[int]()
+    Afterwards(turns).add(partial(done.append, 1))
+    turns.taken_at = inf
+    await until(done, 1)
+
+
+async def test_a_request_is_noticed() -> None:
+    turns = Turns()
+    before = asyncio.get_running_loop().time()
+    await turns.take()
+    assert before <= turns.taken_at <= asyncio.get_running_loop().time()
+
+
+async def test_of_much_a_part_is_done_at_once_and_others_get_on_in_between() -> None:
+    afterwards, done = Afterwards(Turns()), list[int]()
+    for number in range(20):
+        afterwards.add(partial(done.append, number))
+    sizes = [0]
+    while len(done) < 20:
+        await asyncio.sleep(0)
+        sizes.append(len(done))
+    assert sorted({later - before for before, later in pairwise(sizes)} - {0}) == [4, 8]
+
+
+async def test_what_fails_keeps_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    afterwards, done = Afterwards(Turns()), list[int]()
+    afterwards.add(lambda: done.append(1 // 0))
+    afterwards.add(partial(done.append, 2))
+    await until(done, 1)
+    assert done == [2]
+    assert "a stream's end could not be recorded" in caplog.text
+
+
+async def test_as_the_server_stops_all_of_it_is_done() -> None:
+    afterwards, done = Afterwards(Turns()), list[int]()
+    for number in range(20):
+        afterwards.add(partial(done.append, number))
+    afterwards.finish()
+    assert done == list(range(20))
+    await asyncio.sleep(0.01)  # what would have looked finds nothing
+    assert done == list(range(20))
