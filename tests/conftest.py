@@ -17,6 +17,7 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Browser, sync_playwright
 
+from streamviz import huge_pages
 from streamviz.ops.embedded_postgres import DATABASE, django_settings
 from streamviz.records import database_settings
 from tests.emptying import empty_quickly
@@ -94,6 +95,7 @@ def pytest_collection_finish() -> None:
     """Left to the collector, what is there by now takes a sixth of the tests' time, and to look through it once, for
     the little that could go, 1.5 s in each process."""
     gc.freeze()
+    huge_pages.collapse()
     gc.set_threshold(20_000)  # what tests leave behind goes soon enough
     gc.enable()
 
