@@ -125,6 +125,9 @@ JOURNAL_LIMITS = Limits(
 POLICY_PROCESSES = max(1, environment.count("POLICY_PROCESSES", 2))
 POLICY_MEMORY_MB = max(64, environment.count("POLICY_MEMORY_MB", 512))
 
+# Whether a server moves what it has loaded to pages of 2 MB, which takes some tenths of a second at its start.
+HUGE_PAGES = environment.flag("HUGE_PAGES", default=True)
+
 RETENTION = Retention(
     chunk_days=environment.count("RETAIN_CHUNK_DAYS", 14),
     stream_days=environment.count("RETAIN_STREAM_DAYS", 180),

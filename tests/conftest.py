@@ -44,7 +44,8 @@ hypothesis.settings.load_profile("untimed")
 empty_quickly()
 find_once()
 
-TIERS = ("unit", "integration", "e2e", "clients")
+# By when of a run, as a part of its files, the slow ones have begun.
+SLOW_UNTIL = 0.8
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
 # A Postgres that is thrown away. To empty a table it looks through all of its buffers.
 FOR_TESTS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB"}
@@ -84,11 +85,17 @@ def pytest_collection() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its tier, before -m selects, and run the slow tiers first: at the end no process waits long
-    for the others."""
+    """Mark each test with its tier, before -m selects, and spread the files of the slowest over the run: they wait
+    more than they compute, so others are to run beside them, and at the end no process is to wait long for one."""
+    slow: dict[Path, float] = {}
+    others: dict[Path, float] = {}
     for item in items:
         item.add_marker(tier(item))
-    items.sort(key=lambda item: TIERS.index(tier(item)), reverse=True)
+        is_slow = item.get_closest_marker("e2e") is not None
+        (slow if is_slow else others)[item.path] = 0.0
+    for files, until in ((slow, SLOW_UNTIL), (others, 1.0)):
+        files.update({path: until * number / len(files) for number, path in enumerate(files)})
+    items.sort(key=lambda item: (slow if item.path in slow else others)[item.path])
 
 
 def pytest_collection_finish() -> None:

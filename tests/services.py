@@ -50,9 +50,11 @@ def clean_environment(**changes: str) -> dict[str, str]:
     """This process's environment without streamviz's settings, but for the given ones.
 
     Nor may it keep bytecode from being kept: each start would compile all of streamviz anew, which takes 2 s of CPU.
+    Most servers of tests live too short for huge pages to be worth while.
     """
     unset = {*OURS, "PYTHONDONTWRITEBYTECODE"}
-    return {name: value for name, value in os.environ.items() if name not in unset} | changes
+    kept = {name: value for name, value in os.environ.items() if name not in unset}
+    return kept | {"HUGE_PAGES": "0"} | changes
 
 
 @contextmanager

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from streamviz import huge_pages
+from streamviz.proxy import worker
 
 MAPS = """\
 55d0c0000000-55d0c0601000 rw-p 00000000 00:00 0                          [heap]
@@ -59,3 +61,11 @@ def test_a_system_that_has_none_is_left_alone(monkeypatch: pytest.MonkeyPatch, t
     (tmp_path / "enabled").write_text("[always] madvise never\n")
     (tmp_path / "maps").write_text("100000000000-100000400000 rw-p 00000000 00:00 0 \n")  # which is not there: refused
     huge_pages.collapse()
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_a_server_does_so_where_it_is_set(settings: Any, monkeypatch: pytest.MonkeyPatch, is_wanted: bool) -> None:
+    settings.HUGE_PAGES, asked = is_wanted, list[bool]()
+    monkeypatch.setattr(huge_pages, "collapse", lambda: asked.append(True))
+    worker._move_to_huge_pages()
+    assert asked == [True] * is_wanted

@@ -96,7 +96,7 @@ class Worker:
         # What is loaded by now stays.
         gc.collect()
         gc.freeze()
-        huge_pages.collapse()
+        _move_to_huge_pages()
         # A stream's objects free themselves: looking for circles after each 700 of them cost 5 % and pauses of 2 ms.
         gc.set_threshold(20_000, 20, 20)
 
@@ -262,7 +262,7 @@ class Worker:
     def _load_for_routes(self) -> None:
         """The first route may have been set: its first call is not to wait for LiteLLM."""
         if self._needs_litellm():
-            self.run_behind(asyncio.to_thread(load))
+            self.run_behind(asyncio.to_thread(_load_late))
 
 
 def _telemetry() -> "Telemetry | None":
@@ -271,6 +271,16 @@ def _telemetry() -> "Telemetry | None":
     from streamviz.proxy.telemetry.exporting import Telemetry  # its packages are an extra
 
     return Telemetry(has_contents=settings.CAPTURE_CONTENT)
+
+
+def _move_to_huge_pages() -> None:
+    if settings.HUGE_PAGES:
+        huge_pages.collapse()
+
+
+def _load_late() -> None:
+    load()
+    _move_to_huge_pages()
 
 
 def _resolved(model: str, wire_format: str, route: KnownRoute | None) -> Target:

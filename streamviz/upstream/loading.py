@@ -3,7 +3,6 @@
 import gc
 import threading
 
-from streamviz import huge_pages
 from streamviz.upstream.estimates import count_by
 from streamviz.upstream.providers import is_any_configured
 
@@ -43,6 +42,5 @@ def _load() -> None:
         count_by(token_counts.tokens_in)
         # Left to the collector, LiteLLM's tables alone cost pauses of tens of ms.
         gc.freeze()
-        huge_pages.collapse()
     finally:
         gc.enable()

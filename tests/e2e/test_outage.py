@@ -49,7 +49,8 @@ def machine(server: EmbeddedPostgres, tmp_path: Path) -> Iterator[Machine]:
 def kill(server: EmbeddedPostgres) -> None:
     """All of its processes at once."""
     for process in processes_of(server):
-        process.kill()
+        with suppress(psutil.NoSuchProcess):  # it was an other's, and ended with that
+            process.kill()
     until(server.has_ended)
 
 
