@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -93,8 +94,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(tier(item))
         is_slow = item.get_closest_marker("e2e") is not None
         (slow if is_slow else others)[item.path] = 0.0
-    for files, until in ((slow, SLOW_UNTIL), (others, 1.0)):
-        files.update({path: until * number / len(files) for number, path in enumerate(files)})
+    # Files alike have names alike: those of the browser, which compute most, are not to run all at once.
+    mixed = sorted(slow, key=lambda path: sha256(path.name.encode()).digest())
+    for files, order, until in ((slow, mixed, SLOW_UNTIL), (others, list(others), 1.0)):
+        files.update({path: until * number / len(order) for number, path in enumerate(order)})
     items.sort(key=lambda item: (slow if item.path in slow else others)[item.path])
 
 
