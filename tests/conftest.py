@@ -84,7 +84,7 @@ def pytest_collection() -> None:
     gc.disable()
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(trylast=True)  # pytest-django puts all that need a database first
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test with its tier, before -m selects, and spread the files of the slowest over the run: they wait
     more than they compute, so others are to run beside them, and at the end no process is to wait long for one."""

@@ -1,6 +1,7 @@
 """Agents on another vendor's model: five calls of a tool and an answer, in each format before each other one."""
 
 import json
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,11 +23,17 @@ FROM records_stream WHERE requested_model = %s AND wire_format = %s AND outcome 
 """
 
 
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 @pytest.fixture(scope="module")
 def provider() -> Iterator[tuple[Program, int]]:
     """The provider of both vendors' models, and its port."""
     port = free_port()
     started = Program([sys.executable, "-m", "tests.clients.provider", str(port)], clean_environment())
+    until(lambda: _listens(port))
     yield started, port
     started.process.terminate()
     started.wait()
