@@ -84,14 +84,18 @@ def pytest_collection() -> None:
     gc.disable()
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark each test with its tier, which -m selects by."""
+    item.add_marker(tier(item))
+
+
 @pytest.hookimpl(trylast=True)  # pytest-django puts all that need a database first
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test with its tier, before -m selects, and spread the files of the slowest over the run: they wait
-    more than they compute, so others are to run beside them, and at the end no process is to wait long for one."""
+    """Spread the files of the slowest tests over the run: they wait more than they compute, so others are to run beside
+    them, and at the end no process is to wait long for one."""
     slow: dict[Path, float] = {}
     others: dict[Path, float] = {}
     for item in items:
-        item.add_marker(tier(item))
         is_slow = item.get_closest_marker("e2e") is not None
         (slow if is_slow else others)[item.path] = 0.0
     # Files alike have names alike: those of the browser, which compute most, are not to run all at once.
