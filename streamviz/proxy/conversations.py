@@ -33,9 +33,9 @@ Key = TypeVar("Key")
 class Known:
     """A stream that is remembered. `session` is empty until it was found, `port` that of its client's connection.
 
-    `turns` is how many go on from it. `answer` is what upstream has said so far, until the stream is over. `has_left`
-    tells whether what its request leaves is in `left` by now. `first_put` and `last_put` say when it was put into lists
-    with others, counted in streams and what they left.
+    `turns` is how many go on from it. `answer` is what upstream has said so far, until what the stream leaves is noted;
+    it `is_over` once the client has all of that. `has_left` tells whether what its request leaves is in `left` by now.
+    `first_put` and `last_put` say when it was put into lists with others, counted in streams and what they left.
     """
 
     id: UUID
@@ -54,6 +54,7 @@ class Known:
     is_retried: bool = False
     has_failed: bool = False
     has_calls: bool = False
+    is_over: bool = False
     has_left: bool = False
     left: list[int] = field(default_factory=list)
     first_put: int = 0
@@ -61,7 +62,7 @@ class Known:
 
     def as_candidate(self) -> Candidate:
         """What is chosen by. Of one that runs, a client that sends its request again has given it up."""
-        has_failed = self.has_failed or (self.answer is not None and not self.answer.is_complete)
+        has_failed = self.has_failed or (self.answer is not None and not self.is_over)
         told = (self.id, self.session, self.requested_at, self.client, self.agent)
         return Candidate(*told, self.turns, self.is_retried, has_failed, self.port)
 
@@ -143,7 +144,8 @@ class Conversations:
     def over(self, stream: LiveStream) -> None:
         """A client has all of an answer. What the stream leaves is noted when `ended` says so, or somebody looks for
         it."""
-        if stream.id in self._known:
+        if (one := self._known.get(stream.id)) is not None:
+            one.is_over = True
             self._over[stream.id] = stream
 
     def ended(self, stream: LiveStream) -> list[int]:

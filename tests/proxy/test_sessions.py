@@ -213,12 +213,21 @@ def test_an_errand_that_strangers_gave_is_nobodys(host: Host) -> None:
     assert _next(host, _user(errand), port=3).stream.place.parent is None
 
 
-def test_a_request_is_tried_again_while_its_client_has_given_up_on_the_first(host: Host) -> None:
+@pytest.mark.parametrize("is_held", [False, True])
+def test_a_request_is_tried_again_while_its_client_has_given_up_on_the_first(host: Host, is_held: bool) -> None:
     said = [_user("hi"), _model(LONG), _user("Why?")]
-    first, _ = host.begin(_chat(*said, answer=Said()), 1)
+    first, exchange = host.begin(_chat(*said, answer=Said(HELLO)), 1)
+    if is_held:
+        host.answer(first, exchange)  # all of it came, and its client has none of it
     again = _chat(*said, answer=Said(HELLO), headers={"x-stainless-retry-count": "1"})
     place = host.take(again, 2).stream.place
     assert (place.parent, place.relation) == (first.stream.id, "retry")
+
+
+def test_a_request_that_was_answered_is_not_tried_again(host: Host) -> None:
+    again = _chat(_user("Why?"), answer=Said(HELLO), headers={"x-stainless-retry-count": "1"})
+    first = host.take(_chat(_user("Why?"), answer=Said(HELLO)), 1)
+    assert host.take(again, 1).stream.place.parent != first.stream.id
 
 
 def test_two_requests_alike_that_failed_are_not_tried_again_for_each_other(host: Host) -> None:
