@@ -35,7 +35,7 @@ from tests.services import (
     migrate,
 )
 from tests.static_files import find_once
-from tests.thorough import IS_THOROUGH, examples
+from tests.thorough import examples
 
 # How long an example takes says how busy the machine is, and must not decide whether a test passes.
 hypothesis.settings.register_profile(
@@ -90,13 +90,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(trylast=True)  # pytest-django puts all that need a database first
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave to a thorough run what is marked so, and spread the files of the slowest tests over the run: they wait more
-    than they compute, so others are to run beside them, and at the end no process is to wait long for one."""
-    if not IS_THOROUGH:
-        left = [item for item in items if item.get_closest_marker("thorough")]
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in set(left)]
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spread the files of the slowest tests over the run: they wait more than they compute, so others are to run beside
+    them, and at the end no process is to wait long for one."""
     slow: dict[Path, float] = {}
     others: dict[Path, float] = {}
     for item in items:

@@ -29,13 +29,7 @@ def pages(cast: Cast, stream: Stream) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "unit"),
-    [
-        pytest.param("content", "x", marks=pytest.mark.thorough),
-        pytest.param("thinking", MARKUP, marks=pytest.mark.thorough),
-        ("tool_call", MARKUP),
-        pytest.param("content", CONTROLS, marks=pytest.mark.thorough),
-    ],
+    ("kind", "unit"), [("content", "x"), ("thinking", MARKUP), ("tool_call", MARKUP), ("content", CONTROLS)]
 )
 def test_a_block_of_five_megabytes(cast: Cast, kind: str, unit: str) -> None:
     stream, text = recorded(), unit * (5_000_000 // len(unit.encode()))
@@ -83,7 +77,6 @@ def test_a_call_of_a_hundred_thousand_arguments(cast: Cast) -> None:
     assert cast["bob"].get(f"/streams/{stream.pk}/blocks/0/").content == text.encode()
 
 
-@pytest.mark.thorough
 def test_many_calls_of_many_arguments(cast: Cast) -> None:
     stream = recorded()
     hold(stream, [json.dumps({f"{MARKUP}-{n}": MARKUP * 1_000 for n in range(50)})] * 200, kind="tool_call")

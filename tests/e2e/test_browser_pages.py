@@ -15,6 +15,7 @@ from tests.core.support import call, calls, delta, sse
 from tests.e2e.browsing import NARROW, Call, Visitor, faults, grown
 from tests.e2e.proxied import Proxied, until
 from tests.services import Serving
+from tests.thorough import IS_THOROUGH
 
 STREAM = "SELECT s.id, session_id FROM records_stream s JOIN records_session n ON n.id = session_id WHERE name = %s"
 
@@ -23,8 +24,10 @@ ENDS = "UPDATE records_publiclink SET expires_at = now() WHERE id = (SELECT max(
 
 IS_WIDE = "document.documentElement.scrollWidth > window.innerWidth"
 LIGHT, DARK = {"color_scheme": "light"}, {"color_scheme": "dark", "viewport": NARROW}
-LOOKS: dict[str, dict[str, Any]] = {"light": LIGHT, "dark-on-a-phone": DARK}
-PIECES = 40  # of 25 kB each
+LOOKS: dict[str, dict[str, Any]] = {"light": LIGHT, "dark-on-a-phone": DARK} if IS_THOROUGH else {"light": LIGHT}
+SCHEMES = ["light", "dark"] if IS_THOROUGH else ["light"]
+# Of 25 kB each: a line of a megabyte, or in a plain run one that is more than a page shows too.
+PIECES = 40 if IS_THOROUGH else 16
 
 
 class Site:
@@ -176,13 +179,12 @@ def test_no_page_is_wider_than_its_window(site: Site) -> None:
     assert too_wide(site) + too_wide(site, viewport=NARROW) == []
 
 
-@pytest.mark.parametrize("look", ["light", pytest.param("dark-on-a-phone", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("look", LOOKS)
 def test_no_page_has_a_serious_fault(site: Site, look: str) -> None:
     assert faults_of_all(site, **LOOKS[look]) == {}
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_what_runs_has_no_serious_fault_either(site: Site, scheme: str) -> None:
     calls = [Call(site.proxied, f"{name}?pace=1500", f"{name}-{scheme}") for name in ("thinking", "parallel-tools")]
     with site.visit(color_scheme=scheme, bypass_csp=True) as visitor:
@@ -287,7 +289,6 @@ def test_hostile_text_does_nothing_anywhere(site: Site) -> None:
         assert visitor.complaints == []
 
 
-@pytest.mark.thorough
 def test_a_line_of_very_many_characters_breaks_no_page(site: Site, recordings: Path) -> None:
     piece = "x<b>&" * 5_000
     line = PIECES * piece

@@ -168,10 +168,7 @@ FAULTS: dict[str, tuple[Callable[[Machine, EmbeddedPostgres], AbstractContextMan
 }
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [pytest.param(fault, marks=() if fault == "a Postgres that hangs" else pytest.mark.thorough) for fault in FAULTS],
-)
+@pytest.mark.parametrize("fault", FAULTS)
 def test_who_does_not_move_the_journal_is_told_and_clients_notice_nothing(
     machine: Machine, server: EmbeddedPostgres, fault: str
 ) -> None:

@@ -15,8 +15,6 @@ from streamviz.ops.embedded_postgres import DATABASE, USER, EmbeddedPostgres, ma
 from streamviz.ops.postgres_upgrade import upgrade
 from tests.conftest import missing
 
-pytestmark = pytest.mark.thorough
-
 
 @pytest.fixture(scope="module")
 def old_programs() -> Path:

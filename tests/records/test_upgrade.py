@@ -171,7 +171,6 @@ def test_an_older_one_is_refused_and_left_as_it_is(former_url: str, tmp_path: Pa
     assert (rows(former_url), schema(former_url)) == before
 
 
-@pytest.mark.thorough
 def test_cached_tokens_of_before_are_counted_and_priced(former_url: str, tmp_path: Path) -> None:
     usage = {"input_tokens": 4, "output_tokens": 100, "cache_read_input_tokens": 1_000}
     with psycopg.connect(former_url) as connection:

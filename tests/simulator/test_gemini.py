@@ -28,9 +28,7 @@ def ask(sdk: genai.Client, scenario: str, *, streaming: bool) -> list[types.Gene
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["stream", "whole"])
-@pytest.mark.parametrize(
-    "scenario", [pytest.param(name, marks=pytest.mark.thorough if name == "big-stream" else ()) for name in WHOLE]
-)
+@pytest.mark.parametrize("scenario", WHOLE)
 def test_it_says_what_its_script_says(sdk: genai.Client, scenario: str, *, streaming: bool) -> None:
     chunks = ask(sdk, scenario, streaming=streaming)
     parts = [part for chunk in chunks for part in chunk.parts or []]
