@@ -46,6 +46,7 @@ async def application(scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGI
         send = http.without_body(send)
     answering = http.Answering(send)
     try:
+        http.require_plain_headers(scope)
         await _endpoint(scope)(worker, scope, receive, answering)
     except http.ClientGone:
         return

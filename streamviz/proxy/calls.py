@@ -11,7 +11,7 @@ from streamviz.bounded import aside, rest, within
 from streamviz.core.context import SessionCounts
 from streamviz.core.errors import ClientFacingError
 from streamviz.core.judgements import Subject
-from streamviz.core.masking import kept_values, mask_all
+from streamviz.core.masking import mask_all
 from streamviz.core.outcome import Outcome
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import Decision
@@ -173,7 +173,7 @@ async def _answer(call: _Call, request: ModelRequest, target: Target) -> Answer:
     """What the call's executor answers. Raises ClientFacingError where that is nothing."""
     caller = call.caller
     # What a run asks is in another format than its client's, for which those headers were meant.
-    headers = kept_values(end_to_end(caller.scope), call.exchange.policies) if caller.part is None else {}
+    headers = end_to_end(caller.scope, call.exchange.policies) if caller.part is None else {}
     if call.stream.trace:
         headers[HEADER] = call.stream.trace.header
     passed = partial(open_counted, call.worker, call.stream, request, target, headers)

@@ -8,7 +8,6 @@ from django.conf import settings
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
-from streamviz.core.masking import kept_values
 from streamviz.core.request import ModelCall
 from streamviz.core.request_judging import RequestJudging
 from streamviz.core.verdicts import Decision, Mode
@@ -55,7 +54,7 @@ async def token_count(
         return
     where, body = _upstream(request, target)
     policies = worker.configuration.policies_for(target.names(request.model), key.name).active
-    headers = kept_values(end_to_end(scope), policies)
+    headers = end_to_end(scope, policies)
     opened = await open_raw(worker.client, where, body, headers)
     answer = BoundedAnswer(opened, settings.ANSWER_BOUNDS)
     try:

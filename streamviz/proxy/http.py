@@ -1,5 +1,6 @@
 """The little of HTTP that the endpoints need, on plain ASGI."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qs
@@ -7,12 +8,14 @@ from urllib.parse import parse_qs
 from asgiref.typing import ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, ASGISendEvent, HTTPScope
 from django.conf import settings
 
+from streamviz.core.errors import RequestError
 from streamviz.proxy.paths import is_gemini
 from streamviz.proxy.unpacking import require_known, too_large, unpacked
 
 # Anthropic's, Azure's and Google's.
 _KEY_HEADERS = (b"x-api-key", b"api-key", b"x-goog-api-key")
-
+# RFC 9110, section 5.5: no value has any but the tab. Nothing that sends headers on would take them.
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 # Gives a request's header, the empty text where it has none.
 Header = Callable[[bytes], str]
@@ -41,7 +44,7 @@ class Answering:
 
 def adding(send: ASGISendCallable, headers: Mapping[str, str]) -> ASGISendCallable:
     """An application's `send` that puts these headers into the head of the answer."""
-    added = [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
+    added = _as_bytes(headers)
 
     def take(event: ASGISendEvent) -> Awaitable[None]:  # no coroutine, as it is called with each chunk
         if event["type"] == "http.response.start":
@@ -62,18 +65,33 @@ def without_body(send: ASGISendCallable) -> ASGISendCallable:
     return take
 
 
+def text_of(value: bytes) -> str:
+    """A header's value. Most clients send UTF-8, JavaScript's Latin-1, which UTF-8 hardly ever looks like."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def require_plain_headers(scope: HTTPScope) -> None:
+    """Raises RequestError (400) where a header's value has a control character."""
+    if _CONTROL.search(b"".join(value for _, value in scope["headers"])):
+        name = next(name for name, value in scope["headers"] if _CONTROL.search(value)).decode()
+        raise RequestError(400, f"The header {name} has a control character.", code="invalid_header")
+
+
 def header(scope: HTTPScope, name: bytes) -> str:
     """A request header's value, the empty text when it was not sent."""
     for key, value in scope["headers"]:
         if key == name:
-            return value.decode("latin-1")
+            return text_of(value)
     return ""
 
 
 def header_reader(scope: HTTPScope) -> Callable[[bytes], str]:
     """The same, for a request of which many headers are looked up."""
     values = dict(reversed(list(scope["headers"])))
-    return lambda name: values[name].decode("latin-1") if name in values else ""
+    return lambda name: text_of(values[name]) if name in values else ""
 
 
 class Credential(NamedTuple):
@@ -89,10 +107,10 @@ def credentials(scope: HTTPScope) -> list[Credential]:
     found: list[tuple[str, str]] = []
     for name, value in scope["headers"]:
         if name == b"authorization":
-            scheme, _, token = value.decode("latin-1").partition(" ")
+            scheme, _, token = text_of(value).partition(" ")
             found += [(token, "authorization")] if scheme.lower() == "bearer" else []
         elif name in _KEY_HEADERS:
-            found.append((value.decode("latin-1"), name.decode()))
+            found.append((text_of(value), name.decode()))
     if is_gemini(scope["path"]):
         query = parse_qs(scope["query_string"].decode("latin-1"))
         found += [(key, "x-goog-api-key") for key in query.get("key", ())]
@@ -147,10 +165,15 @@ async def start(send: ASGISendCallable, status: int, headers: dict[str, str]) ->
         {
             "type": "http.response.start",
             "status": status,
-            "headers": [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()],
+            "headers": _as_bytes(headers),
             "trailers": False,
         }
     )
+
+
+def _as_bytes(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """As UTF-8. Upstream's own bytes that are none come as surrogates, and become what they were."""
+    return [(name.encode(), value.encode(errors="surrogateescape")) for name, value in headers.items()]
 
 
 def body(send: ASGISendCallable, data: bytes, more: bool = False) -> Awaitable[None]:

@@ -95,12 +95,13 @@ def _unknown(path: str) -> RequestError:
 
 
 def _query(scope: HTTPScope) -> str:
-    """The query string, re-encoded."""
+    """The query string, re-encoded byte by byte: which characters they are, only its reader knows."""
     query = scope["query_string"].decode("latin-1")
     if len(query) > _MOST_QUERY:
         raise RequestError(414, "The query string is too long.", code="too_large")
-    kept = [(name, value) for name, value in parse_qsl(query, keep_blank_values=True) if name != "key"]
-    return f"?{urlencode(kept)}" if kept else ""
+    sent = parse_qsl(query, keep_blank_values=True, encoding="latin-1")
+    kept = [(name, value) for name, value in sent if name != "key"]
+    return f"?{urlencode(kept, encoding='latin-1')}" if kept else ""
 
 
 async def _served(worker: Worker, scope: HTTPScope, names: Sequence[str]) -> tuple[str, WireFormat, Target]:

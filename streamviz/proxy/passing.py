@@ -1,8 +1,13 @@
 """Which headers of a client's request go where: to the provider all that are meant for it, to the record a few."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from asgiref.typing import HTTPScope
+
+from streamviz.core.masking import kept_values
+from streamviz.core.policy import ActivePolicy
+from streamviz.proxy.http import text_of
 
 # Of a connection, of a body that is rewritten, of a browser or a proxy on the way, or a credential.
 _OURS = frozenset(
@@ -20,14 +25,19 @@ _KEPT = frozenset(
     b" x-stainless-async x-stainless-helper x-stainless-helper-method x-stainless-poll-helper".split()
 )
 _LONGEST = 1_000
+# What a policy puts in the place of a match may have several lines.
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
-def end_to_end(scope: HTTPScope) -> dict[str, str]:
-    """Those that the provider is to see. Of one that came several times, the values stand behind one another."""
+def end_to_end(scope: HTTPScope, policies: Sequence[ActivePolicy] = ()) -> dict[str, str]:
+    """Those that the provider is to see, as far as policies leave that. Of one that came several times, the values
+    stand behind one another."""
     found: dict[str, str] = {}
     for name, value in _passed_on(scope):
         found[name] = f"{found[name]}, {value}" if name in found else value
-    return found
+    if not policies:
+        return found
+    return {name: _CONTROL.sub(" ", text) for name, text in kept_values(found, policies).items()}
 
 
 def _passed_on(scope: HTTPScope) -> Iterator[tuple[str, str]]:
@@ -39,7 +49,7 @@ def _passed_on(scope: HTTPScope) -> Iterator[tuple[str, str]]:
     }
     for name, value in scope["headers"]:
         if name not in _OURS and name not in of_connection and not name.startswith(_FAMILIES):
-            yield name.decode("latin-1"), value.decode("latin-1")
+            yield name.decode("latin-1"), text_of(value)
 
 
 def kept_headers(scope: HTTPScope) -> dict[str, str]:
@@ -48,6 +58,6 @@ def kept_headers(scope: HTTPScope) -> dict[str, str]:
     found: dict[str, str] = {}
     for raw, value in scope["headers"]:
         if raw in _KEPT:
-            name, text = raw.decode(), value.decode("latin-1")
+            name, text = raw.decode(), text_of(value)
             found[name] = f"{found[name]}, {text}" if name in found else text
     return {name: text for name, text in found.items() if len(text) <= _LONGEST}

@@ -28,15 +28,7 @@ class Row(NamedTuple):
 
 def _header(name: str) -> Callable[[Header, JsonObject], str]:
     raw = name.encode()
-    return lambda header, _: _as_meant(header(raw))
-
-
-def _as_meant(value: str) -> str:
-    """Headers are read as Latin-1. Many clients send UTF-8, which Latin-1 hardly ever looks like."""
-    try:
-        return value if value.isascii() else value.encode("latin-1").decode()
-    except UnicodeError:
-        return value
+    return lambda header, _: header(raw)
 
 
 def _codex(header: Header, _: JsonObject) -> str:

@@ -45,7 +45,7 @@ class Upstream(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
             return
         self.send_response(status)
-        asked = headers["authorization"] if status == 401 else "r"
+        asked = headers["authorization"] if status == 401 else headers.get("x-request-id", "r")
         told = {"content-type": kind, "content-length": len(answer), "x-request-id": asked, "set-cookie": "a"}
         for name, value in {**told, "location": "http://elsewhere.example/"}.items():
             self.send_header(name, str(value))
@@ -110,6 +110,27 @@ def test_a_file_goes_through_as_it_is_and_is_recorded_by_its_size(proxied: Proxi
     assert kept_of(proxied, "secret words") == []
     assert proxied.http.get(f"/streams/{id}/").status_code == 200
     assert proxied.http.get("/").status_code == 200
+
+
+def test_words_beyond_ascii_go_through_both_ways(proxied: Proxied) -> None:
+    """Python's client and this provider have a header's bytes as characters of Latin-1."""
+    as_bytes = "Zürich 会话".encode().decode("latin-1")
+    own = {"x-name": as_bytes, "x-request-id": as_bytes, "user-agent": "caf\xe9"}
+    status, headers, _ = ask(proxied, "GET", "/v1/files?name=Z%C3%BCrich&bytes=%ff%00", **own)
+    assert (status, headers["x-request-id"]) == (200, as_bytes)
+    _, path, sent, _ = Upstream.asked[-1]
+    assert path == "/v1/files?name=Z%C3%BCrich&bytes=%FF%00"
+    assert sent["x-name"] == as_bytes
+    asked = "SELECT user_agent FROM records_stream WHERE id = %s"
+    [(agent,)] = until(lambda: proxied.query(asked, headers["x-streamviz-stream"]))
+    assert agent == "café"
+
+
+@pytest.mark.parametrize("control", ["\x1b", "\x7f", "\x01"])
+def test_a_header_with_a_control_character_is_refused_in_words(proxied: Proxied, control: str) -> None:
+    for method, target in (("GET", "/v1/files"), ("POST", "/v1/messages"), ("GET", "/v1/models")):
+        status, _, body = ask(proxied, method, target, b"{}", **{"x-name": f"a{control}b"})
+        assert (status, json.loads(body)["error"]["message"]) == (400, "The header x-name has a control character.")
 
 
 @pytest.mark.parametrize("before", ["/v1", "", "/v1/v1"])

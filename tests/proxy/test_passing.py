@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from streamviz.policies import build
 from streamviz.proxy.passing import end_to_end
+from tests.core.support import active
 
 GO_ON = {
     "organisation": {"openai-organization": "org-1"},
@@ -18,6 +20,7 @@ GO_ON = {
     "Google's": {"x-goog-api-client": "genai/1", "x-server-timeout": "60"},
     "one that nobody knows": {"x-something": "else"},
     "language": {"accept-language": "de"},
+    "words beyond ASCII": {"x-title": "Zürich 会话"},
 }
 STAY = {
     "credentials": {"authorization": "Bearer s", "x-api-key": "s", "api-key": "s", "x-goog-api-key": "s"},
@@ -48,6 +51,17 @@ def test_what_is_not_stays_here(headers: dict[str, str]) -> None:
 
 def test_a_connections_own_headers_are_those_that_it_names() -> None:
     assert _seen({"connection": "close, X-Hop", "x-hop": "1", "x-other": "2"}) == {"x-other": "2"}
+
+
+def test_what_is_not_utf_8_is_latin_1() -> None:
+    scope: Any = {"headers": [(b"x-title", b"caf\xe9")]}
+    assert end_to_end(scope) == {"x-title": "café"}
+
+
+def test_a_mask_of_several_lines_puts_none_into_a_header() -> None:
+    rule = build("redact", {"find": ["e-mail"], "mask": "[some\nbody]"})
+    scope: Any = {"headers": [(b"from", "Jörg <joerg@example.com>".encode())]}
+    assert end_to_end(scope, [active(rule)]) == {"from": "Jörg <[some body]>"}
 
 
 def test_of_one_that_came_several_times_all_values_go_on() -> None:
