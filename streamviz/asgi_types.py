@@ -11,5 +11,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
+# An extension in a scope: a future that has the message http.disconnect once the client has left.
+LEFT = "streamviz.left"
 # A key of http.disconnect: why the client is gone, where the server itself cut it off.
 WHY = "streamviz.why"

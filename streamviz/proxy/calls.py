@@ -25,7 +25,7 @@ from streamviz.proxy import http, limiting
 from streamviz.proxy.answers import asks_for_usage, helpers, open_counted
 from streamviz.proxy.beginning import Caller, new_stream
 from streamviz.proxy.driver import Driver
-from streamviz.proxy.leaving import until_over
+from streamviz.proxy.leaving import Leaving, leaving_of, until_over
 from streamviz.proxy.passing import end_to_end
 from streamviz.proxy.requests import ModelRequest, read_aside, read_request
 from streamviz.proxy.runs import RunningCall
@@ -84,10 +84,11 @@ async def model_call(
     request = await read_aside(body, partial(read_request, wire_format=wire_format))
     if require is not None:
         await require(worker, key, request)
-    await serve(Caller(worker, wire_format, scope, key, clock, requested_at), request, receive, send)
+    caller = Caller(worker, wire_format, scope, key, clock, requested_at)
+    await serve(caller, request, partial(leaving_of, scope, receive), send)
 
 
-async def serve(caller: Caller, request: ModelRequest, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: ASGISendCallable) -> None:
     """Serve a call, of a client or of a run, from its request to its last word. Raises as above."""
     worker, wire_format = caller.worker, caller.wire_format
     target = await caller.find(request)
@@ -104,7 +105,7 @@ async def serve(caller: Caller, request: ModelRequest, receive: ASGIReceiveCalla
         _give_back(call)
         raise
     try:
-        await until_over(_carry(call, target), receive, driver, worker)
+        await until_over(_carry(call, target), leaving(), driver, worker)
     finally:
         _leave(call)
 

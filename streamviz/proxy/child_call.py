@@ -5,13 +5,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from asgiref.typing import ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, ASGISendEvent
+from asgiref.typing import ASGIReceiveEvent, ASGISendCallable, ASGISendEvent
 
 from streamviz.core.errors import ClientFacingError, InternalError, UpstreamError
 from streamviz.core.json_value import JsonObject, as_object, as_text, decode
 from streamviz.core.sse import SSEEvent, SSEParser
 from streamviz.executors.child import Spent
 from streamviz.proxy import http
+from streamviz.proxy.leaving import Leaving
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ _CLOSE_SECONDS = 0.4
 _NOTHING = Spent({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, 0.0)
 
 
-Serve = Callable[[ASGIReceiveCallable, ASGISendCallable], Awaitable[None]]
+Serve = Callable[[Leaving, ASGISendCallable], Awaitable[None]]
 
 
 class ChildCall:
@@ -85,7 +86,7 @@ class ChildCall:
 
     async def _run(self, serve: Serve) -> None:
         try:
-            await serve(self._receive, self._send)
+            await serve(lambda: asyncio.ensure_future(self._receive()), self._send)
         except ClientFacingError as error:
             self._error = UpstreamError(error.status, error.message, kind=error.kind)
         except http.CannotEnd as error:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Protocol
 
-from asgiref.typing import ASGIReceiveCallable
+from asgiref.typing import ASGIReceiveCallable, HTTPScope
 
-from streamviz.asgi_types import WHY
+from streamviz.asgi_types import LEFT, WHY
 from streamviz.core.errors import InternalError
 from streamviz.exchange.stream import LiveStream
 from streamviz.proxy import http
@@ -22,6 +22,15 @@ END_SECONDS = 2.0
 
 # Tells a call why it ends.
 Say = Callable[[], None]
+# Gives what is done when the client leaves.
+Leaving = Callable[[], "asyncio.Future[Any]"]
+
+
+def leaving_of(scope: HTTPScope, receive: ASGIReceiveCallable) -> "asyncio.Future[Any]":
+    """Done, with the message that says so, when the client leaves. Our server has one; for the message of others a task
+    has to wait."""
+    ours: Any = (scope.get("extensions") or {}).get(LEFT)
+    return asyncio.ensure_future(receive()) if ours is None else ours
 
 
 class Endable(Protocol):
@@ -40,11 +49,11 @@ class Race:
     """A call beside those who may end it: `running` is the call, `leaving` its client; all others `say` why."""
 
     def __init__(
-        self, call: Coroutine[None, None, None], receive: ASGIReceiveCallable, ended: Endable, worker: Worker
+        self, call: Coroutine[None, None, None], leaving: "asyncio.Future[Any]", ended: Endable, worker: Worker
     ) -> None:
         loop = asyncio.get_running_loop()
         self.running = loop.create_task(call)
-        self.leaving = asyncio.ensure_future(receive())
+        self.leaving = leaving
         self.say: Say | None = None
         self._is_decided: asyncio.Future[None] = loop.create_future()
         self._end_of_patience: asyncio.TimerHandle | None = None
@@ -93,13 +102,13 @@ class Race:
 
 
 async def until_over(
-    call: Coroutine[None, None, None], receive: ASGIReceiveCallable, driver: Driver, worker: Worker
+    call: Coroutine[None, None, None], leaving: "asyncio.Future[Any]", driver: Driver, worker: Worker
 ) -> None:
     """Run `call` to its end, or until the client leaves, a person cancels, the key is revoked or the server stops:
     upstream is closed at once then. Raises CannotEnd where the client's connection is to be cut."""
     exchange = driver.exchange
-    race = Race(_guarded(call, driver), receive, exchange, worker)
-    running, leaving = race.running, race.leaving
+    race = Race(_guarded(call, driver), leaving, exchange, worker)
+    running = race.running
     try:
         await race.first()
         if running.done():

@@ -22,7 +22,7 @@ from streamviz.exchange.life import Event
 from streamviz.exchange.stream import LiveStream
 from streamviz.logs import about_stream
 from streamviz.proxy import http, limiting
-from streamviz.proxy.leaving import Race
+from streamviz.proxy.leaving import Race, leaving_of
 from streamviz.proxy.passage import Place, place_of, require_unjudged
 from streamviz.proxy.passing import end_to_end, kept_headers
 from streamviz.proxy.session_names import name_of
@@ -64,7 +64,7 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
         raise
     worker.observers.opened(stream)
     try:
-        await _until_over(passing, Race(passing.carry(scope, place), receive, passing, worker))
+        await _until_over(passing, Race(passing.carry(scope, place), leaving_of(scope, receive), passing, worker))
     finally:
         passing.close()
 

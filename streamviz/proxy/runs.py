@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from asgiref.typing import ASGIReceiveCallable, ASGISendCallable
+from asgiref.typing import ASGISendCallable
 
 from streamviz.core import sse
 from streamviz.core.aggregator import DONE
@@ -24,6 +24,7 @@ from streamviz.executors.tools import Source, Toolbox
 from streamviz.proxy import http
 from streamviz.proxy.beginning import Caller, Part
 from streamviz.proxy.child_call import ChildCall
+from streamviz.proxy.leaving import Leaving
 from streamviz.proxy.requests import ModelRequest
 from streamviz.proxy.said import Said
 from streamviz.records.moments import Clock
@@ -33,7 +34,7 @@ from streamviz.upstream.structured import Structure, structure_of
 from streamviz.upstream.targets import Target
 
 EVENTS = b"x-streamviz-events"
-Serve = Callable[[Caller, ModelRequest, ASGIReceiveCallable, ASGISendCallable], Awaitable[None]]
+Serve = Callable[[Caller, ModelRequest, Leaving, ASGISendCallable], Awaitable[None]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,9 @@ from daphne.http_protocol import WebRequest
 
 from streamviz.serving.event_loop import reactor
 
+# A request with so short a body is no longer than its head may be (Twisted's limit), so nothing is won by refusing it
+# before that: the application does. Such requests are most of a busy server's.
+SHORT_BODY = 16 * 1024
 # What a refused client gets to read why, while what it still sends is thrown away.
 LINGER_SECONDS = 5.0
 
@@ -17,7 +20,7 @@ Headers = list[tuple[bytes, bytes]]
 Passage = Callable[[int], bytes | None]
 # Given what a request that is too long asks for, as far as it was read, and 414 or 431, this gives the response.
 TooLong = Callable[[bytes, int], bytes]
-# Asked once a request, with the path and the headers, whose names are in small letters.
+# Asked once a request with a long body, with the path and the headers, whose names are in small letters.
 Gate = Callable[[bytes, Headers], Passage]
 
 
@@ -52,7 +55,8 @@ def _throw_away(data: bytes) -> None:
 
 
 class GatedRequest(WebRequest):
-    """A request that is looked at when its headers are there, and while a body of unknown length comes."""
+    """A request that is looked at when its headers are there, unless its body is short, and while a body of unknown
+    length comes."""
 
     _is_refused = False
     _length: int | None = 0
@@ -62,7 +66,7 @@ class GatedRequest(WebRequest):
     def gotLength(self, length: int | None) -> None:
         """Called by Twisted once the headers are there; `length` is None where the body comes in chunks."""
         self._length = length
-        if length != 0:
+        if length is None or length > SHORT_BODY:
             self._pass_gate(length or 0)
         if self._is_refused:
             self.content = io.BytesIO()

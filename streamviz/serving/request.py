@@ -2,9 +2,10 @@
 
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
 
+import asyncio
 from typing import Any
 
-from streamviz.asgi_types import WHY
+from streamviz.asgi_types import WHY, Message
 from streamviz.serving.gate import GatedRequest
 
 APPLICATION_CLOSE_SECONDS = 10  # what an application gets to end by itself after its client has left
@@ -21,6 +22,7 @@ class Request(GatedRequest):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)
+        self.left: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
 
     def process(self) -> Any:
         """Called by Twisted once the request is whole. A websocket may be for another process."""
@@ -60,7 +62,10 @@ class Request(GatedRequest):
 
     def send_disconnect(self) -> None:
         """Called by Daphne when the client has left, or was cut off."""
-        self.application_queue.put_nowait({"type": "http.disconnect", WHY: self._why})
+        message = {"type": "http.disconnect", WHY: self._why}
+        self.application_queue.put_nowait(message)
+        if not self.left.done():
+            self.left.set_result(message)
 
     def handle_exception(self, exception: BaseException) -> None:
         """Answer 500 while there is no answer yet, else cut the connection: the client must not take it for whole."""

@@ -20,7 +20,7 @@ from daphne.server import Server as DaphneServer
 from twisted.internet import defer
 from twisted.logger import STDLibLogObserver, globalLogBeginner
 
-from streamviz.asgi_types import Application
+from streamviz.asgi_types import LEFT, Application
 from streamviz.faults import Fault
 from streamviz.serving import access
 from streamviz.serving.connections import Brake, Timer
@@ -133,6 +133,7 @@ class Server(DaphneServer, ABC):
         scope = forwarded(scope, self.limits.proxies)
         if isinstance(protocol, Request):
             protocol.client_addr = scope["client"]
+            scope["extensions"] = {LEFT: protocol.left}
         inbox = super().create_application(protocol, scope)
         running = self.connections.get(protocol, {}).get("application_instance")
         if running is not None and isinstance(protocol, Request):

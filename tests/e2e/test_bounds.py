@@ -123,7 +123,7 @@ def test_a_client_that_waits_to_be_asked_for_its_body_is_not(proxied: Proxied) -
 
 
 def test_a_body_that_is_compressed_in_another_way_is_refused(proxied: Proxied) -> None:
-    lines = ("Content-Length: 9", "Content-Encoding: br")
+    lines = (f"Content-Length: {HUGE}", "Content-Encoding: br")
     client = Raw(proxied.server.port, head(PATHS[1], proxied.server.api_key, *lines))
     status, _, body = client.answer()
     assert (status, json.loads(body)["type"]) == (415, "error")

@@ -314,6 +314,13 @@ def test_who_sends_a_body_in_chunks_is_asked_once(served: Served) -> None:
     assert looked >= 50
 
 
+def test_only_of_a_long_body_is_asked_who_sends_it(served: Served) -> None:
+    for length, times in ((0, 0), (16_384, 0), (16_385, 1)):
+        with closing(served.connect()) as connection:
+            connection.request("POST", "/body", body=b"x" * length)
+            assert connection.getresponse().read() == f"{length} {times} {times}".encode()
+
+
 def test_a_body_in_chunks_is_refused_once_it_is_too_long(shared: Served) -> None:
     with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as client:
         client.sendall(CHUNKED.encode() + b"20000\r\n" + b"x" * 0x20000 + b"\r\n")
