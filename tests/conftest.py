@@ -48,8 +48,9 @@ find_once()
 # By when of a run, as a part of its files, the slow ones have begun.
 SLOW_UNTIL = 0.8
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "database_url"}
-# A Postgres that is thrown away. To empty a table it looks through all of its buffers.
-FOR_TESTS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB"}
+# A Postgres that is thrown away. To empty a table it looks through all of its buffers; and nothing in it lasts for long
+# enough to be vacuumed.
+FOR_TESTS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB", "autovacuum": "off"}
 HTTPX_SENDS = (httpx.Client.send, httpx.AsyncClient.send)
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # it does not start as root otherwise

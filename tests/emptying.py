@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.commands import flush
 from django.db.backends.postgresql.operations import DatabaseOperations
+from django.test import TransactionTestCase
 
 # What `migrate` leaves in these no test changes, and to make it anew after each takes as long as to empty all others.
 _KEPT = (
@@ -41,7 +42,8 @@ END $$
 
 def empty_quickly() -> None:
     """From now on Django's `flush`, which follows each test that commits, empties what has something in it, and
-    does not have made anew what is kept."""
+    does not have made anew what is kept. The connection stays open: for each new one Postgres reads its catalogue."""
+    TransactionTestCase._should_reload_connections = _nothing  # type: ignore[attr-defined]
     DatabaseOperations.sql_flush = _flush  # type: ignore[assignment, method-assign]
     flush.emit_post_migrate_signal = _nothing  # type: ignore[attr-defined]
 
@@ -51,4 +53,4 @@ def _flush(operations: Any, style: Any, tables: Any, **options: Any) -> list[str
 
 
 def _nothing(*_: Any) -> None:
-    """There is nothing to make."""
+    """There is nothing to do."""

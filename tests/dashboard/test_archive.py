@@ -20,10 +20,10 @@ from streamviz.records.partitions import make_days
 from tests.dashboard.conftest import Cast
 from tests.records.archive.conftest import away, endpoint, storage
 from tests.records.archive.support import Storage, archive
-from tests.records.conftest import Query, query
+from tests.records.conftest import Query, connected, query
 from tests.records.history import day, make_policy, store, story
 
-__all__ = ["away", "endpoint", "query", "storage"]
+__all__ = ["away", "connected", "endpoint", "query", "storage"]
 
 TABS = ("", "tapes/", "chunks/", "?at=2", "chunks/1/", "export/", "export/?as=har", "export/?as=client")
 

@@ -27,22 +27,28 @@ SELECT relname FROM pg_class WHERE relname ~ '^records_[a-z]+_[0-9]{8}$' AND rel
 USUAL_DAYS = [day(days_ago).date() for days_ago in (1, 0)]
 
 
+@pytest.fixture(scope="session")
+def connected(django_db_setup: None) -> Iterator[psycopg.Connection]:
+    """A connection beside Django's."""
+    with psycopg.connect(conninfo(), autocommit=True) as connection:
+        yield connection
+
+
 @pytest.fixture
-def query(transactional_db: None) -> Iterator[Query]:
-    """Run SQL on a connection of the test's own and give all rows; it sees what others have committed.
+def query(transactional_db: None, connected: psycopg.Connection) -> Iterator[Query]:
+    """Run SQL on a connection of the tests' own and give all rows; it sees what others have committed.
 
     The usual days have partitions. Those of others that a test makes do not outlive it.
     """
-    with psycopg.connect(conninfo(), autocommit=True) as connection:
 
-        def run(statement: str, *values: Any) -> list[tuple[Any, ...]]:
-            cursor = connection.execute(statement, values)
-            return cursor.fetchall() if cursor.description else []
+    def run(statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        cursor = connected.execute(statement, values)
+        return cursor.fetchall() if cursor.description else []
 
-        make_days(connection, USUAL_DAYS)
-        drop_days(run, USUAL_DAYS)  # others, which tests of another kind have made
-        yield run
-        drop_days(run, USUAL_DAYS)
+    make_days(connected, USUAL_DAYS)
+    drop_days(run, USUAL_DAYS)  # others, which tests of another kind have made
+    yield run
+    drop_days(run, USUAL_DAYS)
 
 
 def drop_days(query: Query, kept: Collection[date] = ()) -> None:
