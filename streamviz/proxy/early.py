@@ -36,7 +36,7 @@ def passage(worker: Worker, target: bytes, headers: Headers) -> Passage:
     try:
         worker.authenticate(scope)
         require_known(http.header(scope, b"content-encoding"))
-        if path.rstrip("/") in _RECORDED or is_gemini_call(path):
+        if path.rstrip("/") in _RECORDED or (is_gemini_call(path) and not path.endswith(":countTokens")):
             worker.require_record()
     except ClientFacingError as error:
         answer = _told(error, path, scope)
@@ -79,4 +79,4 @@ def _told(error: ClientFacingError, path: str, scope: HTTPScope) -> bytes:
 def _response(status: int, headers: dict[str, str], body: bytes) -> bytes:
     always = {"content-length": str(len(body)), "connection": "close", "x-content-type-options": "nosniff"}
     lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{k}: {v}" for k, v in {**headers, **always}.items())]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
+    return "\r\n".join([*lines, "", ""]).encode() + body

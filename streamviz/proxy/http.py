@@ -113,7 +113,7 @@ def credentials(scope: HTTPScope) -> list[Credential]:
             found.append((text_of(value), name.decode()))
     if is_gemini(scope["path"]):
         query = parse_qs(scope["query_string"].decode("latin-1"))
-        found += [(key, "x-goog-api-key") for key in query.get("key", ())]
+        found += [(key, "x-goog-api-key") for key in query.get("key", ()) if key.isprintable()]  # it becomes a header
     return [Credential(secret.strip(), header) for secret, header in found if secret.strip()]
 
 

@@ -35,9 +35,8 @@ def end_to_end(scope: HTTPScope, policies: Sequence[ActivePolicy] = ()) -> dict[
     found: dict[str, str] = {}
     for name, value in _passed_on(scope):
         found[name] = f"{found[name]}, {value}" if name in found else value
-    if not policies:
-        return found
-    return {name: _CONTROL.sub(" ", text) for name, text in kept_values(found, policies).items()}
+    kept = kept_values(found, policies)
+    return {name: _CONTROL.sub(" ", text) for name, text in kept.items()} if policies else kept
 
 
 def _passed_on(scope: HTTPScope) -> Iterator[tuple[str, str]]:

@@ -9,8 +9,8 @@ from daphne.http_protocol import WebRequest
 
 from streamviz.serving.event_loop import reactor
 
-# A request with so short a body is no longer than its head may be (Twisted's limit), so nothing is won by refusing it
-# before that: the application does. Such requests are most of a busy server's.
+# A body so short is no longer than a head may be (Twisted's limit), so nothing is won by refusing it before it is read:
+# the application does.
 SHORT_BODY = 16 * 1024
 # What a refused client gets to read why, while what it still sends is thrown away.
 LINGER_SECONDS = 5.0
@@ -20,7 +20,8 @@ Headers = list[tuple[bytes, bytes]]
 Passage = Callable[[int], bytes | None]
 # Given what a request that is too long asks for, as far as it was read, and 414 or 431, this gives the response.
 TooLong = Callable[[bytes, int], bytes]
-# Asked once a request with a long body, with the path and the headers, whose names are in small letters.
+# Asked once a request whose body is long, or of unknown length, with the path and the headers, whose names are in small
+# letters.
 Gate = Callable[[bytes, Headers], Passage]
 
 

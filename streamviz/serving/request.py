@@ -5,9 +5,15 @@ from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
 import asyncio
 from typing import Any
 
+from daphne import http_protocol
+
 from streamviz.asgi_types import WHY, Message
 from streamviz.serving.gate import GatedRequest
 
+# What Daphne refuses in headers, as Autobahn, which reads a websocket's once more, takes it for the end of a line. Of
+# others 0x85 may be a part of a letter in UTF-8, such as Å or 公.
+_LINE_ENDS: frozenset[int] = http_protocol.INVALID_HEADER_VALUE_BYTES
+_NONE: frozenset[int] = frozenset()
 APPLICATION_CLOSE_SECONDS = 10  # what an application gets to end by itself after its client has left
 
 
@@ -34,6 +40,7 @@ class Request(GatedRequest):
             if not transport.has_unsent and hand_over(transport.fileno(), self._as_it_came()):
                 transport.detach()
                 return None
+        http_protocol.INVALID_HEADER_VALUE_BYTES = _LINE_ENDS if self.requestHeaders.hasHeader(b"upgrade") else _NONE
         return super().process()
 
     def _keep_session_header(self) -> None:

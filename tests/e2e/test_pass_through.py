@@ -114,19 +114,19 @@ def test_a_file_goes_through_as_it_is_and_is_recorded_by_its_size(proxied: Proxi
 
 def test_words_beyond_ascii_go_through_both_ways(proxied: Proxied) -> None:
     """Python's client and this provider have a header's bytes as characters of Latin-1."""
-    as_bytes = "Zürich 会话".encode().decode("latin-1")
-    own = {"x-name": as_bytes, "x-request-id": as_bytes, "user-agent": "caf\xe9"}
+    as_bytes = "Zürich, Åsa, 公司".encode().decode("latin-1")
+    own = {"x-name": as_bytes, "x-request-id": as_bytes, "user-agent": "caf\xe9", "x-session-id": as_bytes}
     status, headers, _ = ask(proxied, "GET", "/v1/files?name=Z%C3%BCrich&bytes=%ff%00", **own)
     assert (status, headers["x-request-id"]) == (200, as_bytes)
     _, path, sent, _ = Upstream.asked[-1]
     assert path == "/v1/files?name=Z%C3%BCrich&bytes=%FF%00"
     assert sent["x-name"] == as_bytes
-    asked = "SELECT user_agent FROM records_stream WHERE id = %s"
-    [(agent,)] = until(lambda: proxied.query(asked, headers["x-streamviz-stream"]))
-    assert agent == "café"
+    asked = "SELECT user_agent, name FROM records_stream s JOIN records_session n ON n.id = session_id WHERE s.id = %s"
+    [kept] = until(lambda: proxied.query(asked, headers["x-streamviz-stream"]))
+    assert kept == ("café", "Zürich, Åsa, 公司")
 
 
-@pytest.mark.parametrize("control", ["\x1b", "\x7f", "\x01"])
+@pytest.mark.parametrize("control", ["\x1b", "\x7f", "\x01", "\x0b", "\x1d"])
 def test_a_header_with_a_control_character_is_refused_in_words(proxied: Proxied, control: str) -> None:
     for method, target in (("GET", "/v1/files"), ("POST", "/v1/messages"), ("GET", "/v1/models")):
         status, _, body = ask(proxied, method, target, b"{}", **{"x-name": f"a{control}b"})

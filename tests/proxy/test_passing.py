@@ -30,6 +30,7 @@ STAY = {
     "of the connection": {"connection": "close", "keep-alive": "5", "te": "trailers", "upgrade": "h2c", "expect": "1"},
     "of the body": {"content-length": "9", "content-encoding": "gzip", "transfer-encoding": "chunked"},
     "where it was sent": {"host": "streamviz", "x-forwarded-for": "10.0.0.1", "forwarded": "for=x", "via": "1.1 a"},
+    "what says nothing": {"anthropic-version": "", "user-agent": ""},
     "of a browser": {"origin": "http://a", "referer": "http://a/b", "sec-fetch-mode": "cors"},
 }
 

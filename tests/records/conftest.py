@@ -49,6 +49,8 @@ def query(transactional_db: None, connected: psycopg.Connection) -> Iterator[Que
     drop_days(run, USUAL_DAYS)  # others, which tests of another kind have made
     yield run
     drop_days(run, USUAL_DAYS)
+    connected.execute("RESET ALL")
+    connected.execute("SELECT pg_advisory_unlock_all()")
 
 
 def drop_days(query: Query, kept: Collection[date] = ()) -> None:

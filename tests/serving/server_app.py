@@ -10,7 +10,7 @@ from contextlib import suppress
 from ipaddress import ip_network
 from typing import Any
 
-from streamviz.asgi_types import WHY
+from streamviz.asgi_types import LEFT, WHY
 from streamviz.faults import Fault
 from streamviz.live.subscriber import TRY_AGAIN
 from streamviz.serving.gate import Passage
@@ -38,6 +38,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await SOCKETS[scope["path"]](receive, send)
     else:
         roots.append(scope["root_path"])
+        scope["extensions"][LEFT].add_done_callback(lambda left: say(f"left {left.result()[WHY]}"))
         await PAGES[scope["path"]](receive, send)
 
 

@@ -66,6 +66,13 @@ def test_a_handshake_that_is_none_is_refused_without_a_traceback(
     assert "dropping connection" not in served.output()
 
 
+@pytest.mark.parametrize("end", [b"\x85", b"\x0b"])
+def test_what_would_be_read_as_the_end_of_a_line_is_refused(served: Served, end: bytes) -> None:
+    with connected(served) as client:
+        client.sendall(asked(added=b"X-Name: a" + end + b"X-Other: b\r\n"))
+        assert client.recv(1 << 16).startswith(b"HTTP/1.1 400 ")
+
+
 @pytest.mark.parametrize("protocols", [b"\xff", b"a,a"])
 def test_protocols_that_are_asked_for_do_not_matter(served: Served, protocols: bytes) -> None:
     with connected(served) as client:
