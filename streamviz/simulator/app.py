@@ -45,7 +45,10 @@ def _handler(
     answer: Callable[[Endpoint, web.Request], Awaitable[web.StreamResponse]], endpoint: Endpoint
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
-        return await answer(endpoint, request)
+        try:
+            return await answer(endpoint, request)
+        except ConnectionError:
+            return web.Response()  # to a client that has left, which is no error of ours
 
     return handle
 

@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import logging
 import socket
 from collections.abc import Iterator
 from typing import Any, cast
 
+import aiohttp
 import pytest
+from aiohttp.test_utils import TestServer
 
+from streamviz.simulator.app import make_app
 from streamviz.simulator.ledger import Exchange, Ledger
 from streamviz.simulator.sending import MOST_JOINED, Sender
 from tests.simulator.process import Simulator, http_chunks
@@ -67,6 +71,25 @@ def test_it_stops_when_the_client_leaves(simulator: Simulator, wire_format: str,
     connection.sock.shutdown(socket.SHUT_RDWR)
     connection.close()
     assert simulator.get_json(f"/_ended/{request_id}")["closed_early"] is True
+
+
+async def test_that_it_left_while_something_was_written_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    send = Sender.send
+
+    async def send_to_nobody(sender: Sender, *given: Any) -> None:
+        transport = sender._request.transport
+        assert transport is not None
+        transport.close()
+        await send(sender, *given)
+
+    monkeypatch.setattr(Sender, "send", send_to_nobody)
+    asked = {"model": "content?speed=inf", "stream": True, "messages": []}
+    async with TestServer(make_app()) as server, aiohttp.ClientSession() as client:
+        with pytest.raises(aiohttp.ClientError):
+            await client.post(server.make_url("/v1/chat/completions"), json=asked)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 def newest_open(simulator: Simulator, path: str) -> str:
