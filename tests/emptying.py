@@ -36,19 +36,23 @@ BEGIN
     IF filled <> '{{}}' THEN
         EXECUTE 'TRUNCATE ' || array_to_string(filled, ', ') || ' CASCADE';
     END IF;
+    PERFORM pg_advisory_unlock_all();
 END $$
 """
 
 
 def empty_quickly() -> None:
     """From now on Django's `flush`, which follows each test that commits, empties what has something in it, and
-    does not have made anew what is kept. The connection stays open: for each new one Postgres reads its catalogue."""
+    does not have made anew what is kept. The connection stays open, unless the test has lost it: for each new one
+    Postgres reads its catalogue."""
     TransactionTestCase._should_reload_connections = _nothing  # type: ignore[attr-defined]
     DatabaseOperations.sql_flush = _flush  # type: ignore[assignment, method-assign]
     flush.emit_post_migrate_signal = _nothing  # type: ignore[attr-defined]
 
 
 def _flush(operations: Any, style: Any, tables: Any, **options: Any) -> list[str]:
+    if not operations.connection.is_usable():
+        operations.connection.close()
     return [_EMPTY]
 
 

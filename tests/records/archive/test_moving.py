@@ -25,7 +25,10 @@ from tests.records.support import opened, received, write
 
 RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
 # The connection that archives.
-CUT = "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'"
+CUT = f"""
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_locks
+    WHERE locktype = 'advisory' AND (classid::bigint << 32) + objid::bigint = {moving._LOCK}
+"""
 RUNS = "SELECT stream_id FROM records_upstreamrun UNION SELECT stream_id FROM records_clientrun"
 
 
