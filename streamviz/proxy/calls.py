@@ -105,7 +105,7 @@ async def serve(caller: Caller, request: ModelRequest, leaving: Leaving, send: A
         _give_back(call)
         raise
     try:
-        await until_over(_carry(call, target), leaving(), driver, worker)
+        await until_over(partial(_carry, call, target), leaving(), driver, worker)
     finally:
         _leave(call)
 

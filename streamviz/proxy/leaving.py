@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 # Many clients leave on seeing a stream's last word. What upstream gets to end its response after that.
 END_SECONDS = 2.0
 
+# A call, to be run.
+Call = Callable[[], Coroutine[None, None, None]]
 # Tells a call why it ends.
 Say = Callable[[], None]
 # Gives what is done when the client leaves.
@@ -40,101 +42,118 @@ class Endable(Protocol):
 
     @property
     def has_sent_all(self) -> bool: ...
+    def left(self, why: str) -> None: ...
     def cancelled(self, by: str) -> None: ...
     def revoked(self) -> None: ...
     def stopped(self) -> None: ...
 
 
 class Race:
-    """A call beside those who may end it: `running` is the call, `leaving` its client; all others `say` why."""
+    """A call beside those who may end it: `leaving` is its client; all others `say` why.
 
-    def __init__(
-        self, call: Coroutine[None, None, None], leaving: "asyncio.Future[Any]", ended: Endable, worker: Worker
-    ) -> None:
-        loop = asyncio.get_running_loop()
-        self.running = loop.create_task(call)
+    It runs in the task that asks for it, which whoever ends it cancels, as `asyncio.timeout` does: a task of the call's
+    own would cost each of them two turns of the event loop.
+    """
+
+    def __init__(self, leaving: "asyncio.Future[Any]", ended: Endable, worker: Worker) -> None:
+        task = asyncio.current_task()
+        assert task is not None
         self.leaving = leaving
         self.say: Say | None = None
-        self._is_decided: asyncio.Future[None] = loop.create_future()
+        self._task = task
+        self._is_running = self._is_over = self._is_ended = False
         self._end_of_patience: asyncio.TimerHandle | None = None
-        self.running.add_done_callback(self._decide)
-        self.leaving.add_done_callback(self._client_left)
         self._ended = ended
         self._worker = worker
+        self.leaving.add_done_callback(self._client_left)
         ended.stream.cancel = lambda by: self._stop(partial(ended.cancelled, by))
         worker.end_with_key(ended.stream, partial(self._stop, ended.revoked))
 
-    async def first(self) -> None:
-        """Return when the call is over, or somebody ends it."""
-        with self._worker.stopped_by(partial(self._stop, self._ended.stopped)):
-            await self._is_decided
-        self._ended.stream.cancel = None
+    async def run(self, call: Call) -> bool:
+        """Run the call to its end; False where somebody ends it before: what it then comes to is no matter. That its
+        client left it has been told by then."""
+        before = self._task.cancelling()
+        try:
+            with self._worker.stopped_by(partial(self._stop, self._ended.stopped)):
+                if not self._is_ended:
+                    self._is_running = True
+                    await call()
+        except asyncio.CancelledError:
+            if not self._is_ended or self._task.cancelling() > before + 1:
+                raise
+        except Exception:
+            if not self._is_ended:
+                raise
+        finally:
+            if self._is_running and self._is_ended:
+                self._task.uncancel()
+            self._is_running, self._is_over = False, True
+            self._ended.stream.cancel = None
+        return not self._is_ended
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Nobody waits any more."""
-        self._ended.stream.cancel = None
         self._worker.over(self._ended.stream)
         if self._end_of_patience is not None:
             self._end_of_patience.cancel()
         self.leaving.remove_done_callback(self._client_left)
         self.leaving.cancel()
-        if not self.running.done():
-            await _ended(self.running)
 
     def _stop(self, say: Say) -> bool:
         """Have the call end for this reason; False where it ends already, or is over."""
-        if self._is_decided.done():
+        if self._is_ended or self._is_over:
             return False
         self.say = say
-        self._is_decided.set_result(None)
+        self._end()
         return True
 
     def _client_left(self, _: "asyncio.Future[Any]") -> None:
         """One that has all of the answer does not end the call at once, which upstream has yet to end."""
-        if self._ended.has_sent_all and not self.running.done():
-            self._end_of_patience = asyncio.get_running_loop().call_later(END_SECONDS, self._decide)
+        if self._ended.has_sent_all and not self._is_over:
+            self._end_of_patience = asyncio.get_running_loop().call_later(END_SECONDS, self._give_up)
         else:
-            self._decide()
+            self._give_up()
 
-    def _decide(self, _: "asyncio.Future[Any] | None" = None) -> None:
-        if not self._is_decided.done():
-            self._is_decided.set_result(None)
+    def _give_up(self) -> None:
+        if not (self._is_ended or self._is_over):
+            self._ended.left(_why(self.leaving))
+            self._end()
+
+    def _end(self) -> None:
+        self._is_ended = True
+        if self._is_running:
+            self._task.cancel()
 
 
-async def until_over(
-    call: Coroutine[None, None, None], leaving: "asyncio.Future[Any]", driver: Driver, worker: Worker
-) -> None:
+async def until_over(call: Call, leaving: "asyncio.Future[Any]", driver: Driver, worker: Worker) -> None:
     """Run `call` to its end, or until the client leaves, a person cancels, the key is revoked or the server stops:
     upstream is closed at once then. Raises CannotEnd where the client's connection is to be cut."""
     exchange = driver.exchange
-    race = Race(_guarded(call, driver), leaving, exchange, worker)
-    running = race.running
+    race = Race(leaving, exchange, worker)
     try:
-        await race.first()
-        if running.done():
-            running.result()
-        elif leaving.done():
-            exchange.left(_why(leaving))
+        if await race.run(partial(_guarded, call, driver)):
+            pass
+        elif race.say is None:
             await worker.floods.take()  # many may leave at once, and it takes a while to close a long stream
-        elif race.say is not None:
-            await _cut_short(driver, running, leaving, race.say)
+        elif not exchange.stream.life.is_over:
+            await _cut_short(driver, leaving, race.say)
     except asyncio.CancelledError:
         # The server has waited long enough: for an application whose client has left, or for all when it stops.
         if leaving.done():
             exchange.left(_why(leaving))
         raise
     finally:
-        await race.close()
+        race.close()
         exchange.dropped()
         await driver.carry_out()
     if driver.cut_off:
         raise http.CannotEnd(driver.cut_off)
 
 
-async def _guarded(call: Coroutine[None, None, None], driver: Driver) -> None:
+async def _guarded(call: Call, driver: Driver) -> None:
     """Where streamviz fails at a call, it ends, legally."""
     try:
-        await call
+        await call()
     except Exception:
         log.exception("a stream broke off")
         if not driver.exchange.stream.life.is_over:
@@ -147,18 +166,10 @@ def _why(leaving: "asyncio.Future[Any]") -> str:
     return str(leaving.result().get(WHY, ""))
 
 
-async def _cut_short(driver: Driver, running: "asyncio.Future[None]", leaving: "asyncio.Future[Any]", say: Say) -> None:
-    """Stop carrying, then tell the client, who may have left or be reading nothing."""
-    await _ended(running)
-    if driver.exchange.stream.life.is_over:
-        return
+async def _cut_short(driver: Driver, leaving: "asyncio.Future[Any]", say: Say) -> None:
+    """Tell the client, who may have left or be reading nothing."""
     say()
     telling = asyncio.ensure_future(driver.carry_out())
     await asyncio.wait((telling, leaving), timeout=LAST_WORDS_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-    await _ended(telling)
-
-
-async def _ended(*tasks: "asyncio.Future[Any]") -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    telling.cancel()
+    await asyncio.gather(telling, return_exceptions=True)

@@ -22,7 +22,7 @@ from streamviz.exchange.life import Event
 from streamviz.exchange.stream import LiveStream
 from streamviz.logs import about_stream
 from streamviz.proxy import http, limiting
-from streamviz.proxy.leaving import Race, leaving_of
+from streamviz.proxy.leaving import Call, Race, leaving_of
 from streamviz.proxy.passage import Place, place_of, require_unjudged
 from streamviz.proxy.passing import end_to_end, kept_headers
 from streamviz.proxy.session_names import name_of
@@ -64,7 +64,9 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
         raise
     worker.observers.opened(stream)
     try:
-        await _until_over(passing, Race(passing.carry(scope, place), leaving_of(scope, receive), passing, worker))
+        await _until_over(
+            passing, partial(passing.carry, scope, place), Race(leaving_of(scope, receive), passing, worker)
+        )
     finally:
         passing.close()
 
@@ -171,8 +173,8 @@ class _Passing:
     def stopped(self) -> None:
         self.end, self.stream.error = Event.STOPPED, "streamviz was stopped"
 
-    def left(self) -> None:
-        self.end, self.stream.error = Event.LEFT, "the client left"
+    def left(self, why: str) -> None:
+        self.end, self.stream.error = Event.LEFT, why or "the client left"
 
     def close(self) -> None:
         stream = self.stream
@@ -197,19 +199,15 @@ async def _require_within_limits(worker: Worker, stream: LiveStream) -> None:
         raise errors.denial(*judging.denied)
 
 
-async def _until_over(passing: _Passing, race: Race) -> None:
+async def _until_over(passing: _Passing, call: Call, race: Race) -> None:
     """Until it is over, its client leaves, its key is revoked, a person cancels it or the server stops."""
     try:
-        await race.first()
-        if race.running.done():
-            race.running.result()
-        elif race.say is not None:
-            race.say()
-            raise http.CannotEnd(passing.stream.error)
-        else:
-            passing.left()
+        is_whole = await race.run(call)
     finally:
-        await race.close()
+        race.close()
+    if not is_whole and race.say is not None:
+        race.say()
+        raise http.CannotEnd(passing.stream.error)
 
 
 def _kept_request(scope: HTTPScope, body: bytes) -> bytes:

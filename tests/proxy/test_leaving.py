@@ -1,0 +1,181 @@
+"""Who may end a call, and what becomes of the task that it runs in."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from streamviz.proxy import leaving
+from streamviz.proxy.leaving import Race
+from streamviz.proxy.worker import Worker
+
+KEY, REVOKED = 1, 2
+
+
+@dataclass
+class Endable:
+    """A call that does nothing until it is told to go on, and keeps what happened to it in order."""
+
+    key_id: int = KEY
+    has_sent_all: bool = False
+    fails_with: Exception | None = None
+    happened: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.stream: Any = SimpleNamespace(id=UUID(int=7), key_id=self.key_id, cancel=None)
+        self.begun, self.may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self) -> None:
+        self.happened.append("begun")
+        self.begun.set()
+        try:
+            await self.may_go_on.wait()
+        except asyncio.CancelledError:
+            self.happened.append("tidied up")
+            if self.fails_with is not None:
+                raise self.fails_with from None
+            raise
+        if self.fails_with is not None:
+            raise self.fails_with
+        self.happened.append("done")
+
+    def left(self, why: str) -> None:
+        self.happened.append(f"left {why}".strip())
+
+    def cancelled(self, by: str) -> None:
+        self.happened.append(f"cancelled by {by}")
+
+    def revoked(self) -> None:
+        self.happened.append("revoked")
+
+    def stopped(self) -> None:
+        self.happened.append("stopped")
+
+
+class Running:
+    """A race in a task of its own, which says how it came out and whether the task can wait afterwards."""
+
+    def __init__(self, worker: Worker, ended: Endable) -> None:
+        self.ended = ended
+        self.leaving: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+        self.task = asyncio.create_task(self._run(worker))
+
+    async def _run(self, worker: Worker) -> bool:
+        race = Race(self.leaving, self.ended, worker)
+        try:
+            is_whole = await race.run(self.ended)
+            if race.say is not None:
+                race.say()
+        finally:
+            race.close()
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+        await asyncio.sleep(0)
+        return is_whole
+
+    async def begun(self) -> "Running":
+        await self.ended.begun.wait()
+        return self
+
+
+async def test_a_call_comes_to_its_end(worker: Worker) -> None:
+    running = await Running(worker, Endable()).begun()
+    running.ended.may_go_on.set()
+    assert await running.task
+    assert running.ended.happened == ["begun", "done"]
+    assert running.ended.stream.cancel is None
+    assert running.leaving.cancelled()
+
+
+async def test_that_its_client_left_is_told_before_the_call_is_tidied_up(worker: Worker) -> None:
+    running = await Running(worker, Endable()).begun()
+    running.leaving.set_result({})
+    assert not await running.task
+    assert running.ended.happened == ["begun", "left", "tidied up"]
+
+
+async def test_one_that_left_with_the_whole_answer_has_it_ended_by_upstream(worker: Worker) -> None:
+    running = await Running(worker, Endable(has_sent_all=True)).begun()
+    running.leaving.set_result({})
+    await asyncio.sleep(0)
+    running.ended.may_go_on.set()
+    assert await running.task
+    assert running.ended.happened == ["begun", "done"]
+
+
+async def test_an_upstream_that_does_not_end_is_not_waited_for_without_end(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaving, "END_SECONDS", 0.0)
+    running = await Running(worker, Endable(has_sent_all=True)).begun()
+    running.leaving.set_result({})
+    assert not await running.task
+    assert running.ended.happened == ["begun", "left", "tidied up"]
+
+
+def a_person(_: Worker, ended: Endable) -> bool:
+    said: bool = ended.stream.cancel("alice")
+    return said
+
+
+def the_server(worker: Worker, _: Endable) -> bool:
+    [end] = worker._endings
+    return bool(end())
+
+
+def the_end_of_its_key(worker: Worker, _: Endable) -> bool:
+    worker.configuration.key_ids = frozenset()
+    worker._end_revoked()
+    return True
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"), [(a_person, "cancelled by alice"), (the_server, "stopped"), (the_end_of_its_key, "revoked")]
+)
+async def test_whoever_ends_it_says_so_once_it_is_tidied_up(
+    worker: Worker, ends: Callable[[Worker, Endable], bool], said: str
+) -> None:
+    running = await Running(worker, Endable()).begun()
+    cancel = running.ended.stream.cancel
+    assert ends(worker, running.ended)
+    running.leaving.set_result({})
+    assert not cancel("bob")
+    assert not await running.task
+    assert running.ended.happened == ["begun", "tidied up", said]
+
+
+async def test_the_call_of_a_key_that_was_revoked_meanwhile_does_not_begin(worker: Worker) -> None:
+    running = Running(worker, Endable(key_id=REVOKED))
+    assert not await running.task
+    assert running.ended.happened == ["revoked"]
+
+
+async def test_a_server_that_waits_no_longer_cancels_the_task(worker: Worker) -> None:
+    running = await Running(worker, Endable()).begun()
+    running.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running.task
+    assert running.ended.happened == ["begun", "tidied up"]
+
+
+async def test_it_does_so_where_somebody_ended_the_call_at_that_moment_too(worker: Worker) -> None:
+    running = await Running(worker, Endable()).begun()
+    running.ended.stream.cancel("alice")
+    running.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running.task
+
+
+async def test_a_failure_is_told_unless_somebody_ended_the_call(worker: Worker) -> None:
+    running = await Running(worker, Endable(fails_with=OSError("gone"))).begun()
+    running.ended.may_go_on.set()
+    with pytest.raises(OSError, match="gone"):
+        await running.task
+    running = await Running(worker, Endable(fails_with=OSError("gone"))).begun()
+    running.leaving.set_result({})
+    assert not await running.task
