@@ -33,14 +33,15 @@ from streamviz.records.moments import Clock
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent
 from streamviz.records.tallies import Amounts
 from streamviz.upstream.answer import BoundedAnswer
-from streamviz.upstream.raw import FAILURES, RawAnswer, no_answer, passed_on, refusal_without
-from streamviz.upstream.redaction import without
+from streamviz.upstream.raw import FAILURES, RawAnswer, no_answer, refusal_without
+from streamviz.upstream.redaction import told_headers
 
 # What is shown by a browser can do nothing there.
 _INERT = {"content-security-policy": "default-src 'none'; sandbox"}
 _WAY = {Event.COMPLETED: (Event.FORWARDED, Event.ANSWERED, Event.DRAINED, Event.COMPLETED)}
 _ONE = SessionCounts(streams=1)
-_OWN = ("content-type", "content-disposition")
+_UNSAID = {"content-type": "application/json"}
+_OF_FILES = ("content-disposition",)
 
 
 async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
@@ -118,8 +119,7 @@ class _Passing:
     async def _answer(self, answer: BoundedAnswer, response: aiohttp.ClientResponse, key: str) -> None:
         stream = self.stream
         stream.status = response.status
-        own = {name: without(key, response.headers[name]) for name in _OWN if name in response.headers}
-        head = {**passed_on(response.headers, key), **own, **_INERT}
+        head = {**_UNSAID, **told_headers(response.headers, key, _OF_FILES), **_INERT}
         if response.status >= 400:
             refusal = refusal_without(key, b"".join([piece async for piece in answer]))
             await self._begin(head)

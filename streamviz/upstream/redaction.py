@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 MOST_CHARACTERS = 2_000
 # A shorter text is no credential, and taking it out would spoil words.
@@ -14,6 +14,8 @@ _PASSED_ON = frozenset(
     " x-amzn-requestid apim-request-id cf-ray".split()
 )
 _FAMILIES_PASSED_ON = ("openai-", "anthropic-", "x-ratelimit-", "ratelimit-", "x-groq-", "x-simulator-")
+# RFC 9110, section 5.5: no value has any but the tab. A client takes an answer that has one for broken.
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # What is of the program that failed, not of what went wrong.
 _TRACEBACK = re.compile(r"\s*(Traceback \(most recent call last\)|  File \").*", re.DOTALL)
 _PATH = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]+|\b[A-Z]:\\[^\s'\"]+")
@@ -25,11 +27,12 @@ def without(key: str, text: str) -> str:
     return text.replace(key, "***") if len(key) >= SHORTEST_SECRET else text
 
 
-def told_headers(headers: Mapping[str, str], key: str = "") -> dict[str, str]:
-    """Upstream's headers that the client gets: rate limits, request ids, retry-after and the like. `key` is the
-    credential of the call."""
-    own = {name.lower(): without(key, value) for name, value in headers.items()}
-    return {name: value for name, value in own.items() if name in _PASSED_ON or name.startswith(_FAMILIES_PASSED_ON)}
+def told_headers(headers: Mapping[str, str], key: str = "", besides: Collection[str] = ()) -> dict[str, str]:
+    """Upstream's headers that the client gets: rate limits, request ids, retry-after and the like, and those that are
+    named `besides`. `key` is the credential of the call."""
+    own = {name.lower(): without(key, value) for name, value in headers.items() if not _CONTROL.search(value)}
+    kept = _PASSED_ON.union(besides)
+    return {name: value for name, value in own.items() if name in kept or name.startswith(_FAMILIES_PASSED_ON)}
 
 
 def told(message: str, key: str = "") -> str:

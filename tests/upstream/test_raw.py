@@ -256,6 +256,12 @@ def test_clients_get_the_headers_that_are_for_them_and_no_other() -> None:
     assert passed_on(sent) == {name.lower(): value for name, value in kept.items()}
 
 
+def test_a_header_that_clients_would_choke_on_goes_to_none() -> None:
+    odd = {"x-request-id": "a\x0bb", "openai-version": "\x1b[31m", "content-type": "application/json\x00"}
+    plain = {"cf-ray": "a\tb", "content-type": "application/json"}
+    assert passed_on(odd | {"cf-ray": "a\tb"}) == plain
+
+
 @pytest.mark.parametrize("kind", ["text/html", "image/svg+xml", "", "text/plain; charset=utf-8"])
 def test_an_answer_is_an_event_stream_or_json_and_nothing_that_a_browser_would_run(kind: str) -> None:
     assert passed_on({"Content-Type": kind}) == {"content-type": "application/json"}
