@@ -23,6 +23,11 @@ Passage = Callable[[int], bytes | None]
 # No form of the pages is longer.
 MOST_OF_A_FORM = 8 * 1024 * 1024
 _MOST_OF_A_PATH = 1_000
+_MALFORMED = {
+    400: "The request is not valid HTTP.",
+    414: "The request's address is too long.",
+    431: "The request's headers are too long.",
+}
 _RECORDED = frozenset(known.path for known in WIRE_FORMATS.values())
 
 
@@ -44,18 +49,30 @@ def passage(worker: Worker, target: bytes, headers: Headers) -> Passage:
     return partial(_call, path, scope)
 
 
-def too_long(target: bytes, status: int) -> bytes:
-    """The response to a request whose line (414) or whose headers (431) are longer than the server takes. In which
-    format its client would have it, only the path tells."""
-    path = canonical(unquote(target.partition(b"?")[0].decode("latin-1"))[:_MOST_OF_A_PATH])
-    said = (
-        "The request's address is too long."
-        if status == HTTPStatus.REQUEST_URI_TOO_LONG
-        else "The request's headers are too long."
-    )
+def malformed(target: bytes, status: int, why: str = "") -> bytes:
+    """The response to a request that is no HTTP (400), or whose line (414) or headers (431) are longer than the server
+    takes. In which format its client would have it, only the path tells."""
+    path = _path(target)
+    said = why or _MALFORMED[status]
     if not is_ours(path):
         return _response(status, {"content-type": "text/plain"}, said.encode() + b"\n")
-    return _told(RequestError(status, said, code="too_large"), path, cast(HTTPScope, {"headers": [], "path": path}))
+    code = "malformed" if status == HTTPStatus.BAD_REQUEST else "too_large"
+    return _told(RequestError(status, said, code=code), path, cast(HTTPScope, {"headers": [], "path": path}))
+
+
+def no_websocket(target: bytes) -> bytes | None:
+    """What refuses a websocket where models are called; None elsewhere. Codex asks for one first where it takes us for
+    OpenAI itself. At 426 it calls as others do, at all else it tries several times before."""
+    path = _path(target)
+    if not is_ours(path):
+        return None
+    said = "Models are called over HTTP here, not over a websocket."
+    error = RequestError(426, said, code="upgrade_required", headers={"upgrade": "HTTP/1.1"})
+    return _told(error, path, cast(HTTPScope, {"headers": [], "path": path}))
+
+
+def _path(target: bytes) -> str:
+    return canonical(unquote(target.partition(b"?")[0].decode("latin-1"))[:_MOST_OF_A_PATH])
 
 
 def _form(length: int) -> bytes | None:

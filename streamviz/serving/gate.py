@@ -1,9 +1,9 @@
-"""Refusing a request before its body is taken, which would lie in a file of its own however long it is, and one whose
-head is too long."""
+"""Refusing a request before its body is taken, which would lie in a file of its own however long it is, and one that is
+no HTTP, or whose head is too long."""
 
 import io
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from daphne.http_protocol import WebRequest
 
@@ -18,32 +18,39 @@ LINGER_SECONDS = 5.0
 Headers = list[tuple[bytes, bytes]]
 # Given how long a body is, so far as that is known, this gives the response that refuses it, or None.
 Passage = Callable[[int], bytes | None]
-# Given what a request that is too long asks for, as far as it was read, and 414 or 431, this gives the response.
-TooLong = Callable[[bytes, int], bytes]
+
+
+class Malformed(Protocol):
+    """Given what a request asks for, as far as it was read, and 400, 414 or 431, this gives the response."""
+
+    def __call__(self, target: bytes, status: int, why: str = "") -> bytes: ...
+
+
+# Given what a websocket is asked for at, this gives the response that refuses it, or None.
+NoWebsocket = Callable[[bytes], bytes | None]
 # Asked once a request whose body is long, or of unknown length, with the path and the headers, whose names are in small
 # letters.
 Gate = Callable[[bytes, Headers], Passage]
 
 
-def limit_head(channel: Any, too_long: TooLong) -> None:
-    """Have a connection's requests refused whose line, or whose headers, are longer than Twisted takes, in place of a
-    connection that closes without a word."""
-    refuse_bad = channel._respondToBadRequestAndDisconnect
+def refuse_malformed(channel: Any, malformed: Malformed) -> None:
+    """Have a connection's requests refused in words where Twisted has none for them, and for a line, or headers, longer
+    than it takes closes the connection."""
 
     def refuse(line: bytes = b"") -> None:
         has_too_many = channel._receivedHeaderCount > channel.maxHeaders
-        if channel._receivedHeaderSize == 0:
-            _end_with(channel, too_long(line.split(b" ", 2)[1] if b" " in line else b"", 414))
+        if line and channel._receivedHeaderSize == 0:
+            end_with(channel, malformed(line.split(b" ", 2)[1] if b" " in line else b"", 414))
         elif line or has_too_many or channel._receivedHeaderSize > channel.totalHeadersSize:
-            _end_with(channel, too_long(channel._path or b"", 431))
+            end_with(channel, malformed(channel._path or b"", 431))
         else:
-            refuse_bad()
+            end_with(channel, malformed(getattr(channel, "_path", None) or b"", 400))
 
     channel.lineLengthExceeded = refuse
     channel._respondToBadRequestAndDisconnect = refuse
 
 
-def _end_with(channel: Any, answer: bytes) -> None:
+def end_with(channel: Any, answer: bytes) -> None:
     """To close at once would have the client's system throw away the answer with what was not read."""
     channel.dataReceived = channel.lineReceived = _throw_away
     channel.transport.write(answer)
@@ -91,14 +98,15 @@ class GatedRequest(WebRequest):
             self._passage = self._asked(self.server.gate)
         answer = None if self._passage is None else self._passage(length)
         if answer is not None:
-            self._refuse(answer)
+            self.refuse(answer)
 
     def _asked(self, gate: Gate) -> Passage:
         named = self.requestHeaders.getAllRawHeaders()
         headers = [(name.lower(), value) for name, values in named for value in values]
         return gate(self.channel._path, headers)
 
-    def _refuse(self, answer: bytes) -> None:
+    def refuse(self, answer: bytes) -> None:
+        """Answer this, and take nothing more of its connection."""
         self._is_refused = True
         self.requestHeaders.removeHeader(b"expect")
-        _end_with(self.channel, answer)
+        end_with(self.channel, answer)

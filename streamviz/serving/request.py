@@ -3,6 +3,7 @@
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 
 from daphne import http_protocol
@@ -34,14 +35,23 @@ class Request(GatedRequest):
         """Called by Twisted once the request is whole. A websocket may be for another process."""
         self._keep_session_header()
         self._forget_headers()
-        hand_over = self.server.hand_over
-        if hand_over is not None and self._asks_for_websocket():
-            transport = self.channel.transport
-            if not transport.has_unsent and hand_over(transport.fileno(), self._as_it_came()):
-                transport.detach()
+        if self.method != b"GET":
+            self.requestHeaders.removeHeader(b"upgrade")  # a websocket is asked for with GET; Daphne takes any for one
+        if self._asks_for_websocket():
+            if (answer := self.server.no_websocket(self.uri)) is not None:
+                self.refuse(answer)
+                return None
+            if self._is_handed_over():
                 return None
         http_protocol.INVALID_HEADER_VALUE_BYTES = _LINE_ENDS if self.requestHeaders.hasHeader(b"upgrade") else _NONE
         return super().process()
+
+    def basic_error(self, status: int, status_text: bytes, body: str) -> None:
+        """Called by Daphne, which would answer with a page."""
+        if status == HTTPStatus.BAD_REQUEST:
+            self.refuse(self.server.malformed(self.uri, status, f"{body}."))
+        else:
+            super().basic_error(status, status_text, body)
 
     def _keep_session_header(self) -> None:
         """Daphne drops names with an underscore, which CGI takes for those with a hyphen; older Codex sends one."""
@@ -57,6 +67,13 @@ class Request(GatedRequest):
     def _asks_for_websocket(self) -> bool:
         asked: list[bytes] = self.requestHeaders.getRawHeaders(b"upgrade", [])
         return [value.lower() for value in asked[:1]] == [b"websocket"]
+
+    def _is_handed_over(self) -> bool:
+        hand_over, transport = self.server.hand_over, self.channel.transport
+        if hand_over is None or transport.has_unsent or not hand_over(transport.fileno(), self._as_it_came()):
+            return False
+        transport.detach()
+        return True
 
     def _as_it_came(self) -> bytes:
         headers = [b"%b: %b" % (name, b",".join(values)) for name, values in self.requestHeaders.getAllRawHeaders()]

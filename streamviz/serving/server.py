@@ -25,7 +25,7 @@ from streamviz.faults import Fault
 from streamviz.serving import access
 from streamviz.serving.connections import Brake, Timer
 from streamviz.serving.forwarding import Networks, forwarded
-from streamviz.serving.gate import Gate, TooLong, limit_head
+from streamviz.serving.gate import Gate, Malformed, NoWebsocket, refuse_malformed
 from streamviz.serving.kept import KeptByProxies
 from streamviz.serving.lifespan import Lifespan
 from streamviz.serving.request import APPLICATION_CLOSE_SECONDS, Request
@@ -66,8 +66,7 @@ class Factory(HTTPFactory):
         protocol.requestFactory = Request
         protocol.callLater = Timer
         self.server.kept.add(protocol, address)
-        if self.server.too_long is not None:
-            limit_head(protocol._channel, self.server.too_long)
+        refuse_malformed(protocol._channel, self.server.malformed)
         return protocol
 
     def log(self, request: Any) -> None:
@@ -97,7 +96,8 @@ class Server(DaphneServer, ABC):
         self.hand_over = hand_over
         self.limits = limits
         self.gate: Gate | None = None
-        self.too_long: TooLong | None = None
+        self.malformed: Malformed = _malformed
+        self.no_websocket: NoWebsocket = lambda target: None
         self._is_stopping = False
         self.connections: dict[Any, dict[str, Any]] = {}
         self._brakes: dict[Any, Brake] = {}
@@ -241,6 +241,11 @@ class Server(DaphneServer, ABC):
                 protocol.unregisterProducer()
         elif protocol.transport is not None:
             protocol.transport.unregisterProducer()
+
+
+def _malformed(target: bytes, status: int, why: str = "") -> bytes:
+    """What refuses a request of which no application knows a better word."""
+    return b"HTTP/1.1 %d Bad Request\r\nconnection: close\r\n\r\n" % status
 
 
 def _write(protocol: Any, data: bytes) -> None:

@@ -78,8 +78,18 @@ request_max_retries = 2
 stream_max_retries = 1
 """,
     )
+    return _codex_exec(prompt), {"STREAMVIZ_KEY": place.key}
+
+
+def codex_as_openai(place: Place, prompt: str) -> tuple[list[str], dict[str, str]]:
+    """It takes us for OpenAI itself, and asks for a websocket first."""
+    place.write(".codex/config.toml", f'model = "{place.model}"\nopenai_base_url = "{place.base}/v1"\n')
+    return _codex_exec(prompt), {"CODEX_API_KEY": place.key}
+
+
+def _codex_exec(prompt: str) -> list[str]:
     options = ["--skip-git-repo-check", "--json", "--dangerously-bypass-approvals-and-sandbox"]
-    return ["codex", "exec", *options, prompt], {"STREAMVIZ_KEY": place.key}
+    return ["codex", "exec", *options, prompt]
 
 
 def opencode(place: Place, prompt: str, sdk: str = "@ai-sdk/openai-compatible") -> tuple[list[str], dict[str, str]]:
@@ -131,6 +141,7 @@ def aider_on_messages(place: Place, prompt: str) -> tuple[list[str], dict[str, s
 AGENTS: Mapping[tuple[str, str], Prepare] = {
     ("claude_code", "messages"): claude_code,
     ("codex", "responses"): codex,
+    ("codex_as_openai", "responses"): codex_as_openai,
     ("opencode", "chat"): opencode,
     ("opencode", "messages"): opencode_on_messages,
     ("gemini_cli", "gemini"): gemini_cli,

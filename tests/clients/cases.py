@@ -91,6 +91,7 @@ NODE = [
 AGENTS = [
     *_cases("claude_code", "agents", "messages", ("tools", "limited", "refused", "abort")),
     *_cases("codex", "agents", "responses", ("tools", "limited", "refused", "abort")),
+    *_cases("codex_as_openai", "agents", "responses", ("tools",)),
     *_cases("opencode", "agents", "chat messages", ("tools", "limited", "refused", "abort")),
     # It tries again on another connection and says nothing of that, so its second try is a session of its own.
     *_cases("gemini_cli", "agents", "gemini", ("tools", "refused", "abort")),

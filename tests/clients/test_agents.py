@@ -39,6 +39,7 @@ def test_a_task(
         assert {stream.outcome for stream in between.recorded(place.model)} <= {"client_disconnected", "completed"}
         return
     ran = agents.run(how, place, where)
+    assert "Reconnecting" not in ran.output  # as Codex says where a websocket is refused in any other way
     # Some ask for a title as well, so four streams need not be all.
     streams = between.recorded(place.model, 4, turns=3) if task == "tools" else between.recorded(place.model)
     CHECKS[task](case, ran.output, streams)

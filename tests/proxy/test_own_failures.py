@@ -11,7 +11,7 @@ import pytest
 
 from streamviz.live.feed import Feed
 from streamviz.proxy import asgi, http
-from streamviz.proxy.early import passage, too_long
+from streamviz.proxy.early import malformed, no_websocket, passage
 from streamviz.proxy.observers import Observers
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey, KnownRoute
@@ -175,12 +175,25 @@ async def test_a_worker_that_ends_its_streams_takes_no_body(worker: Worker) -> N
         ("/v1/chat/completions?x=y", '"type":"invalid_request_error"'),
         ("/v1/messages", '{"type":"error"'),
         ("/v1beta/models/m:generateContent", '"status":"INVALID_ARGUMENT"'),
-        ("/sessions/", "The request's"),
-        ("/%ff\xff", "The request's"),
+        ("/sessions/", "The request"),
+        ("/%ff\xff", "The request"),
     ],
 )
-@pytest.mark.parametrize("status", [414, 431])
-def test_a_head_that_is_too_long_is_told_in_the_clients_format(target: str, kind: str, status: int) -> None:
-    answer = too_long(target.encode("latin-1"), status).decode()
+@pytest.mark.parametrize("status", [400, 414, 431])
+def test_a_malformed_request_is_told_so_in_the_clients_format(target: str, kind: str, status: int) -> None:
+    answer = malformed(target.encode("latin-1"), status).decode()
     assert answer.startswith(f"HTTP/1.1 {status} ")
     assert kind in answer.partition("\r\n\r\n")[2]
+
+
+@pytest.mark.parametrize("target", ["/v1/responses", "/responses", "/v1/realtime?model=m"])
+def test_a_websocket_is_refused_where_models_are_called(target: str) -> None:
+    head, _, body = (no_websocket(target.encode()) or b"").decode().partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 426 Upgrade Required")
+    assert "upgrade: HTTP/1.1" in head.split("\r\n")
+    assert json.loads(body)["error"]["code"] == "upgrade_required"
+
+
+@pytest.mark.parametrize("target", ["/ws/streams/", "/", "/sessions/"])
+def test_those_of_pages_are_not(target: str) -> None:
+    assert no_websocket(target.encode()) is None

@@ -216,9 +216,14 @@ def passage(length: int) -> bytes | None:
     return None if length <= len(PART) else b"HTTP/1.1 413 Too large\r\nconnection: close\r\n\r\n"
 
 
-def too_long(target: bytes, status: int) -> bytes:
-    """Tells of what is too long."""
-    return b"HTTP/1.1 %d Too long\r\nconnection: close\r\n\r\n%s" % (status, target[:20])
+def malformed(target: bytes, status: int, why: str = "") -> bytes:
+    """Tells what was asked for."""
+    return b"HTTP/1.1 %d Malformed\r\nconnection: close\r\n\r\n%s%s" % (status, why.encode(), target[:20])
+
+
+def no_websocket(target: bytes) -> bytes | None:
+    """Refuses one at one place."""
+    return b"HTTP/1.1 426 Upgrade Required\r\nconnection: close\r\n\r\n" if target == b"/body" else None
 
 
 PAGES = {
@@ -281,7 +286,7 @@ if __name__ == "__main__":
             limits=Limits(float(sys.argv[2]), tuple(ip_network(proxy) for proxy in sys.argv[4:]), float(sys.argv[3])),
         )
         server.gate = gate
-        server.too_long = too_long
+        server.malformed, server.no_websocket = malformed, no_websocket
         server.run()
     except Fault as fault:
         sys.exit(f"fault: {fault}")

@@ -339,10 +339,51 @@ def test_a_body_in_chunks_is_refused_once_it_is_too_long(shared: Served) -> None
     ],
 )
 def test_a_head_that_is_too_long_is_refused_with_a_word(shared: Served, head: bytes, answer: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as client:
-        client.sendall(head)
+    came = exchanged(shared, head)
+    assert came.split()[1] == answer
+    assert answer != b"431" or came.endswith(b"/body")
+
+
+BODY = b"POST /body HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        BODY + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        BODY + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        BODY + b"Content-Length: five\r\n\r\nhello",
+        BODY + b"Transfer-Encoding: chunked\r\n\r\nfive\r\nhello\r\n0\r\n\r\n",
+        BODY + b"X: a\x00b\r\n\r\n",
+        BODY + b"no colon\r\n\r\n",
+        BODY + b"Content-Length: 0\r\n\r\n" + BODY + b"no colon\r\n\r\n",
+        BODY.replace(b"POST", b"GET") + b"Connection: upgrade\r\nUpgrade: h2c\r\nX: \xc3\x85\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused_in_the_applications_words(shared: Served, request_: bytes) -> None:
+    last = exchanged(shared, request_).rpartition(b"HTTP/1.1 ")[2]
+    assert last.startswith(b"400 Malformed")
+    assert b"/body" in last
+
+
+def test_a_websocket_is_refused_where_the_application_wants_none(shared: Served) -> None:
+    asked = b"GET /body HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\n\r\n"
+    assert exchanged(shared, asked).startswith(b"HTTP/1.1 426 Upgrade Required")
+
+
+@pytest.mark.parametrize("upgrade", [b"websocket", b"h2c"])
+def test_another_upgrade_changes_nothing(shared: Served, upgrade: bytes) -> None:
+    asked = (
+        BODY + b"Connection: upgrade, close\r\nX: \xc3\x85\r\nContent-Length: 5\r\nUpgrade: %s\r\n\r\nhello" % upgrade
+    )
+    assert exchanged(shared, asked).startswith(b"HTTP/1.1 200")
+
+
+def exchanged(served: Served, request_: bytes) -> bytes:
+    """All that comes for it, until the server closes the connection."""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
+        client.sendall(request_)
         came = b""
         while data := client.recv(65536):
             came += data
-    assert came.split()[1] == answer
-    assert answer != b"431" or came.endswith(b"/body")
+    return came

@@ -49,7 +49,6 @@ def answer(served: Served, *parts: bytes) -> bytes:
     ("request_head", "status"),
     [
         (asked(added=b"Origin: null\r\n"), b"400"),
-        (asked().replace(b"GET", b"POST"), b"405"),
         (asked().replace(VERSION, b"Sec-WebSocket-Version: x\xff\r\n"), b"400"),
         (asked(added=b"Sec-WebSocket-Key: abc\r\n"), b"400"),
         (asked(added=VERSION), b"400"),

@@ -50,7 +50,7 @@ def serve() -> None:
     from streamviz.serving.server import Limits, Server  # first: it decides on Twisted's reactor
 
     from streamviz.serving.asgi import application, screens  # isort: skip
-    from streamviz.proxy.early import passage, too_long
+    from streamviz.proxy import early
     from streamviz.proxy.worker import worker
     from streamviz.serving.listening import Listening, Sharing
     from streamviz.serving.sharing import Share
@@ -66,6 +66,6 @@ def serve() -> None:
         server: Server = Sharing(application, shared, share, drain, screens.hand_over, limits)
     else:
         server = Listening(application, settings.HOST, settings.PORT, drain, screens.hand_over, limits)
-    server.gate = partial(passage, worker)
-    server.too_long = too_long
+    server.gate = partial(early.passage, worker)
+    server.malformed, server.no_websocket = early.malformed, early.no_websocket
     server.run()
