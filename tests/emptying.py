@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.core.management.commands import flush
-from django.db.backends.postgresql.operations import DatabaseOperations
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import TransactionTestCase
 
 # What `migrate` leaves in these no test changes, and to make it anew after each takes as long as to empty all others.
@@ -46,13 +46,13 @@ def empty_quickly() -> None:
     does not have made anew what is kept. The connection stays open, unless the test has lost it: for each new one
     Postgres reads its catalogue."""
     TransactionTestCase._should_reload_connections = _nothing  # type: ignore[attr-defined]
-    DatabaseOperations.sql_flush = _flush  # type: ignore[assignment, method-assign]
+    flush.sql_flush = _flush  # type: ignore[attr-defined]
     flush.emit_post_migrate_signal = _nothing  # type: ignore[attr-defined]
 
 
-def _flush(operations: Any, style: Any, tables: Any, **options: Any) -> list[str]:
-    if not operations.connection.is_usable():
-        operations.connection.close()
+def _flush(style: Any, connection: BaseDatabaseWrapper, **options: Any) -> list[str]:
+    if not connection.is_usable():
+        connection.close()
     return [_EMPTY]
 
 

@@ -1,6 +1,6 @@
 """What is refused of a request before its body is taken."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import cast
@@ -18,7 +18,7 @@ from streamviz.proxy.unpacking import require_known
 from streamviz.proxy.worker import Worker
 
 # As streamviz/serving/gate.py has them, which only a server may import: it makes the process's event loop Twisted's.
-Headers = list[tuple[bytes, bytes]]
+Headers = Sequence[tuple[bytes, bytes]]
 Passage = Callable[[int], bytes | None]
 # No form of the pages is longer.
 MOST_OF_A_FORM = 8 * 1024 * 1024
@@ -49,18 +49,18 @@ def passage(worker: Worker, target: bytes, headers: Headers) -> Passage:
     return partial(_call, path, scope)
 
 
-def malformed(target: bytes, status: int, why: str = "") -> bytes:
+def malformed(target: bytes, status: int, why: str = "", headers: Headers = ()) -> bytes:
     """The response to a request that is no HTTP (400), or whose line (414) or headers (431) are longer than the server
-    takes. In which format its client would have it, only the path tells."""
+    takes. In which format its client would have it, often only the path tells."""
     path = _path(target)
     said = why or _MALFORMED[status]
     if not is_ours(path):
         return _response(status, {"content-type": "text/plain"}, said.encode() + b"\n")
     code = "malformed" if status == HTTPStatus.BAD_REQUEST else "too_large"
-    return _told(RequestError(status, said, code=code), path, cast(HTTPScope, {"headers": [], "path": path}))
+    return _told(RequestError(status, said, code=code), path, cast(HTTPScope, {"headers": headers, "path": path}))
 
 
-def no_websocket(target: bytes) -> bytes | None:
+def no_websocket(target: bytes, headers: Headers) -> bytes | None:
     """What refuses a websocket where models are called; None elsewhere. Codex asks for one first where it takes us for
     OpenAI itself. At 426 it calls as others do, at all else it tries several times before."""
     path = _path(target)
@@ -68,7 +68,7 @@ def no_websocket(target: bytes) -> bytes | None:
         return None
     said = "Models are called over HTTP here, not over a websocket."
     error = RequestError(426, said, code="upgrade_required", headers={"upgrade": "HTTP/1.1"})
-    return _told(error, path, cast(HTTPScope, {"headers": [], "path": path}))
+    return _told(error, path, cast(HTTPScope, {"headers": headers, "path": path}))
 
 
 def _path(target: bytes) -> str:
@@ -94,6 +94,7 @@ def _told(error: ClientFacingError, path: str, scope: HTTPScope) -> bytes:
 
 
 def _response(status: int, headers: dict[str, str], body: bytes) -> bytes:
-    always = {"content-length": str(len(body)), "connection": "close", "x-content-type-options": "nosniff"}
+    connection = "close, upgrade" if "upgrade" in headers else "close"
+    always = {"content-length": str(len(body)), "connection": connection, "x-content-type-options": "nosniff"}
     lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{k}: {v}" for k, v in {**headers, **always}.items())]
     return "\r\n".join([*lines, "", ""]).encode() + body

@@ -35,6 +35,11 @@ def leaving_of(scope: HTTPScope, receive: ASGIReceiveCallable) -> "asyncio.Futur
     return asyncio.ensure_future(receive()) if ours is None else ours
 
 
+def why_left(leaving: "asyncio.Future[Any]") -> str:
+    """Why the server says that the client is gone; nothing where it just left."""
+    return str(leaving.result().get(WHY, ""))
+
+
 class Endable(Protocol):
     """A call that somebody can end."""
 
@@ -61,7 +66,7 @@ class Race:
         self.leaving = leaving
         self.say: Say | None = None
         self._task = task
-        self._is_running = self._is_over = self._is_ended = False
+        self._is_running = self._is_decided = self._is_ended = False
         self._end_of_patience: asyncio.TimerHandle | None = None
         self._ended = ended
         self._worker = worker
@@ -78,17 +83,16 @@ class Race:
                 if not self._is_ended:
                     self._is_running = True
                     await call()
-        except asyncio.CancelledError:
-            if not self._is_ended or self._task.cancelling() > before + 1:
-                raise
-        except Exception:
+        except (Exception, asyncio.CancelledError):
             if not self._is_ended:
                 raise
         finally:
             if self._is_running and self._is_ended:
                 self._task.uncancel()
-            self._is_running, self._is_over = False, True
+            self._is_running, self._is_decided = False, True
             self._ended.stream.cancel = None
+        if self._task.cancelling() > before:  # by somebody else, whatever the call has made of that
+            raise asyncio.CancelledError
         return not self._is_ended
 
     def close(self) -> None:
@@ -101,27 +105,31 @@ class Race:
 
     def _stop(self, say: Say) -> bool:
         """Have the call end for this reason; False where it ends already, or is over."""
-        if self._is_ended or self._is_over:
+        if self._is_decided:
             return False
         self.say = say
-        self._end()
+        self._is_decided = self._is_ended = True
+        if self._is_running:
+            self._task.cancel()
         return True
 
     def _client_left(self, _: "asyncio.Future[Any]") -> None:
         """One that has all of the answer does not end the call at once, which upstream has yet to end."""
-        if self._ended.has_sent_all and not self._is_over:
+        if self._ended.has_sent_all and not self._is_decided:
             self._end_of_patience = asyncio.get_running_loop().call_later(END_SECONDS, self._give_up)
         else:
             self._give_up()
 
     def _give_up(self) -> None:
-        if not (self._is_ended or self._is_over):
-            self._ended.left(_why(self.leaving))
-            self._end()
+        if not self._is_decided:
+            self._is_decided = True
+            self._worker.run_behind(self._end_in_turn())
+            self._ended.left(why_left(self.leaving))
 
-    def _end(self) -> None:
-        self._is_ended = True
+    async def _end_in_turn(self) -> None:
+        await self._worker.floods.take()  # many may leave at once, and it takes a while to close a long stream
         if self._is_running:
+            self._is_ended = True
             self._task.cancel()
 
 
@@ -131,16 +139,15 @@ async def until_over(call: Call, leaving: "asyncio.Future[Any]", driver: Driver,
     exchange = driver.exchange
     race = Race(leaving, exchange, worker)
     try:
-        if await race.run(partial(_guarded, call, driver)):
-            pass
-        elif race.say is None:
-            await worker.floods.take()  # many may leave at once, and it takes a while to close a long stream
-        elif not exchange.stream.life.is_over:
+        is_whole = await race.run(partial(_guarded, call, driver))
+        if not is_whole and leaving.done():
+            exchange.left(why_left(leaving))
+        elif race.say is not None and not (is_whole or exchange.stream.life.is_over):
             await _cut_short(driver, leaving, race.say)
     except asyncio.CancelledError:
         # The server has waited long enough: for an application whose client has left, or for all when it stops.
         if leaving.done():
-            exchange.left(_why(leaving))
+            exchange.left(why_left(leaving))
         raise
     finally:
         race.close()
@@ -159,11 +166,6 @@ async def _guarded(call: Call, driver: Driver) -> None:
         if not driver.exchange.stream.life.is_over:
             driver.exchange.broke(InternalError())
         await driver.carry_out()
-
-
-def _why(leaving: "asyncio.Future[Any]") -> str:
-    """Why the server says that the client is gone; nothing where it just left."""
-    return str(leaving.result().get(WHY, ""))
 
 
 async def _cut_short(driver: Driver, leaving: "asyncio.Future[Any]", say: Say) -> None:

@@ -2,7 +2,8 @@
 no HTTP, or whose head is too long."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any, Protocol
 
 from daphne.http_protocol import WebRequest
@@ -15,7 +16,7 @@ SHORT_BODY = 16 * 1024
 # What a refused client gets to read why, while what it still sends is thrown away.
 LINGER_SECONDS = 5.0
 
-Headers = list[tuple[bytes, bytes]]
+Headers = Sequence[tuple[bytes, bytes]]
 # Given how long a body is, so far as that is known, this gives the response that refuses it, or None.
 Passage = Callable[[int], bytes | None]
 
@@ -23,11 +24,11 @@ Passage = Callable[[int], bytes | None]
 class Malformed(Protocol):
     """Given what a request asks for, as far as it was read, and 400, 414 or 431, this gives the response."""
 
-    def __call__(self, target: bytes, status: int, why: str = "") -> bytes: ...
+    def __call__(self, target: bytes, status: int, why: str = "", headers: Headers = ...) -> bytes: ...
 
 
-# Given what a websocket is asked for at, this gives the response that refuses it, or None.
-NoWebsocket = Callable[[bytes], bytes | None]
+# Given what a websocket is asked for at, and the request's headers, this gives the response that refuses it, or None.
+NoWebsocket = Callable[[bytes, Headers], bytes | None]
 # Asked once a request whose body is long, or of unknown length, with the path and the headers, whose names are in small
 # letters.
 Gate = Callable[[bytes, Headers], Passage]
@@ -38,27 +39,39 @@ def refuse_malformed(channel: Any, malformed: Malformed) -> None:
     than it takes closes the connection."""
 
     def refuse(line: bytes = b"") -> None:
+        path = getattr(channel, "_path", None) or b""
         has_too_many = channel._receivedHeaderCount > channel.maxHeaders
         if line and channel._receivedHeaderSize == 0:
             end_with(channel, malformed(line.split(b" ", 2)[1] if b" " in line else b"", 414))
         elif line or has_too_many or channel._receivedHeaderSize > channel.totalHeadersSize:
-            end_with(channel, malformed(channel._path or b"", 431))
+            end_with(channel, malformed(path, 431))
         else:
-            end_with(channel, malformed(getattr(channel, "_path", None) or b"", 400))
+            end_with(channel, malformed(path, 400))
 
     channel.lineLengthExceeded = refuse
     channel._respondToBadRequestAndDisconnect = refuse
 
 
 def end_with(channel: Any, answer: bytes) -> None:
-    """To close at once would have the client's system throw away the answer with what was not read."""
-    channel.dataReceived = channel.lineReceived = _throw_away
+    """Answer this, and read nothing more: what has come already may be wrong in more ways. To close at once would have
+    the client's system throw away the answer with what was not read."""
+    channel.is_refused = True
+    channel.dataReceived = channel.lineReceived = channel.rawDataReceived = _throw_away
+    channel.lineLengthExceeded = channel._respondToBadRequestAndDisconnect = _throw_away
     channel.transport.write(answer)
     channel.transport.loseWriteConnection()
-    reactor.callLater(LINGER_SECONDS, channel.transport.abortConnection)
+    reactor.callLater(LINGER_SECONDS, _close, channel.transport)
 
 
-def _throw_away(data: bytes) -> None:
+def _close(transport: Any) -> None:
+    """Unless the client still takes what was on its way before."""
+    if transport.has_unsent and monotonic() - transport.taken_at < LINGER_SECONDS:
+        reactor.callLater(LINGER_SECONDS, _close, transport)
+    else:
+        transport.abortConnection()
+
+
+def _throw_away(data: bytes = b"") -> None:
     """In place of reading what a refused client still sends."""
 
 
@@ -95,18 +108,18 @@ class GatedRequest(WebRequest):
 
     def _pass_gate(self, length: int) -> None:
         if self._passage is None and self.server.gate is not None:
-            self._passage = self._asked(self.server.gate)
+            self._passage = self.server.gate(self.channel._path, self.all_headers)
         answer = None if self._passage is None else self._passage(length)
         if answer is not None:
-            self.refuse(answer)
+            self._refuse(answer)
 
-    def _asked(self, gate: Gate) -> Passage:
+    @property
+    def all_headers(self) -> Headers:
+        """All, with names in small letters."""
         named = self.requestHeaders.getAllRawHeaders()
-        headers = [(name.lower(), value) for name, values in named for value in values]
-        return gate(self.channel._path, headers)
+        return [(name.lower(), value) for name, values in named for value in values]
 
-    def refuse(self, answer: bytes) -> None:
-        """Answer this, and take nothing more of its connection."""
+    def _refuse(self, answer: bytes) -> None:
         self._is_refused = True
         self.requestHeaders.removeHeader(b"expect")
         end_with(self.channel, answer)

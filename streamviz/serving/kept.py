@@ -33,4 +33,5 @@ def _waits(protocol: Any) -> bool:
     channel = protocol._channel
     transport = channel.transport
     is_open = transport.connected and not transport.disconnecting and transport.protocol is protocol
-    return is_open and not any(request.application_queue is not None for request in channel.requests)
+    is_refused = getattr(channel, "is_refused", False)  # it is read no more
+    return is_open and not is_refused and not any(request.application_queue is not None for request in channel.requests)

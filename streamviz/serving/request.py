@@ -4,6 +4,7 @@ from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
 
 import asyncio
 from http import HTTPStatus
+from time import time
 from typing import Any
 
 from daphne import http_protocol
@@ -33,13 +34,15 @@ class Request(GatedRequest):
 
     def process(self) -> Any:
         """Called by Twisted once the request is whole. A websocket may be for another process."""
+        if self._is_refused:
+            return None
         self._keep_session_header()
         self._forget_headers()
         if self.method != b"GET":
             self.requestHeaders.removeHeader(b"upgrade")  # a websocket is asked for with GET; Daphne takes any for one
         if self._asks_for_websocket():
-            if (answer := self.server.no_websocket(self.uri)) is not None:
-                self.refuse(answer)
+            if (answer := self.server.no_websocket(self.uri, self.all_headers)) is not None:
+                self._refuse_whole(HTTPStatus.UPGRADE_REQUIRED, answer)
                 return None
             if self._is_handed_over():
                 return None
@@ -49,9 +52,15 @@ class Request(GatedRequest):
     def basic_error(self, status: int, status_text: bytes, body: str) -> None:
         """Called by Daphne, which would answer with a page."""
         if status == HTTPStatus.BAD_REQUEST:
-            self.refuse(self.server.malformed(self.uri, status, f"{body}."))
+            self._refuse_whole(status, self.server.malformed(self.uri, status, f"{body}.", self.all_headers))
         else:
             super().basic_error(status, status_text, body)
+
+    def _refuse_whole(self, status: int, answer: bytes) -> None:
+        """One that has come whole has an access line."""
+        self.request_start = time()
+        self.code, self._response_started = status, True
+        self._refuse(answer)
 
     def _keep_session_header(self) -> None:
         """Daphne drops names with an underscore, which CGI takes for those with a hyphen; older Codex sends one."""

@@ -13,6 +13,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from functools import partial
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from daphne.http_protocol import HTTPFactory, WebRequest
@@ -25,7 +26,7 @@ from streamviz.faults import Fault
 from streamviz.serving import access
 from streamviz.serving.connections import Brake, Timer
 from streamviz.serving.forwarding import Networks, forwarded
-from streamviz.serving.gate import Gate, Malformed, NoWebsocket, refuse_malformed
+from streamviz.serving.gate import Gate, Headers, Malformed, NoWebsocket, refuse_malformed
 from streamviz.serving.kept import KeptByProxies
 from streamviz.serving.lifespan import Lifespan
 from streamviz.serving.request import APPLICATION_CLOSE_SECONDS, Request
@@ -97,7 +98,7 @@ class Server(DaphneServer, ABC):
         self.limits = limits
         self.gate: Gate | None = None
         self.malformed: Malformed = _malformed
-        self.no_websocket: NoWebsocket = lambda target: None
+        self.no_websocket: NoWebsocket = lambda target, headers: None
         self._is_stopping = False
         self.connections: dict[Any, dict[str, Any]] = {}
         self._brakes: dict[Any, Brake] = {}
@@ -243,9 +244,11 @@ class Server(DaphneServer, ABC):
             protocol.transport.unregisterProducer()
 
 
-def _malformed(target: bytes, status: int, why: str = "") -> bytes:
+def _malformed(target: bytes, status: int, why: str = "", headers: Headers = ()) -> bytes:
     """What refuses a request of which no application knows a better word."""
-    return b"HTTP/1.1 %d Bad Request\r\nconnection: close\r\n\r\n" % status
+    said = f"{why or HTTPStatus(status).phrase}\n".encode()
+    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: text/plain\r\nconnection: close\r\n"
+    return b"%scontent-length: %d\r\n\r\n%s" % (head.encode(), len(said), said)
 
 
 def _write(protocol: Any, data: bytes) -> None:

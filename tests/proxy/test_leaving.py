@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from streamviz.proxy import leaving
-from streamviz.proxy.leaving import Race
+from streamviz.proxy.leaving import Race, until_over
 from streamviz.proxy.worker import Worker
 
 KEY, REVOKED = 1, 2
@@ -26,7 +26,8 @@ class Endable:
     happened: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.stream: Any = SimpleNamespace(id=UUID(int=7), key_id=self.key_id, cancel=None)
+        life = SimpleNamespace(is_over=False)
+        self.stream: Any = SimpleNamespace(id=UUID(int=7), key_id=self.key_id, cancel=None, life=life)
         self.begun, self.may_go_on = asyncio.Event(), asyncio.Event()
 
     async def __call__(self) -> None:
@@ -44,7 +45,15 @@ class Endable:
         self.happened.append("done")
 
     def left(self, why: str) -> None:
-        self.happened.append(f"left {why}".strip())
+        if not self.stream.life.is_over:
+            self.happened.append(f"left {why}".strip())
+            self.stream.life.is_over = True
+
+    def broke(self, error: Exception) -> None:
+        self.happened.append("broke")
+
+    def dropped(self) -> None:
+        """The server lets go of it."""
 
     def cancelled(self, by: str) -> None:
         self.happened.append(f"cancelled by {by}")
@@ -54,6 +63,16 @@ class Endable:
 
     def stopped(self) -> None:
         self.happened.append("stopped")
+
+
+class Turn:
+    """Whose turn it is to end is said from outside."""
+
+    def __init__(self) -> None:
+        self.has_come = asyncio.Event()
+
+    async def take(self) -> None:
+        await self.has_come.wait()
 
 
 class Running:
@@ -179,3 +198,58 @@ async def test_a_failure_is_told_unless_somebody_ended_the_call(worker: Worker) 
     running = await Running(worker, Endable(fails_with=OSError("gone"))).begun()
     running.leaving.set_result({})
     assert not await running.task
+
+
+async def test_those_who_leave_are_ended_in_turns(worker: Worker) -> None:
+    turn: Any = Turn()
+    worker.floods = turn
+    running = await Running(worker, Endable()).begun()
+    running.leaving.set_result({})
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert running.ended.happened == ["begun", "left"]
+    turn.has_come.set()
+    assert not await running.task
+    assert running.ended.happened == ["begun", "left", "tidied up"]
+
+
+async def test_where_leaving_fails_the_call_ends_all_the_same(worker: Worker) -> None:
+    running = await Running(worker, Endable()).begun()
+    running.leaving.set_exception(OSError("no messages any more"))
+    assert not await running.task
+    assert running.ended.happened == ["begun", "tidied up"]
+
+
+class Carrying:
+    """A whole call, of which nothing is to be carried out."""
+
+    cut_off = ""
+
+    def __init__(self, worker: Worker, exchange: Any) -> None:
+        self.exchange = exchange
+        self.leaving: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+        driver: Any = self
+        self.task = asyncio.create_task(until_over(exchange, self.leaving, driver, worker))
+
+    async def carry_out(self) -> None:
+        """There is nothing to do."""
+
+
+async def test_whoever_ends_the_call_of_a_client_that_has_left_it_is_the_client_who_left(worker: Worker) -> None:
+    ended = Endable(has_sent_all=True)
+    carrying = Carrying(worker, ended)
+    await ended.begun.wait()
+    carrying.leaving.set_result({})
+    await asyncio.sleep(0)
+    the_server(worker, ended)
+    await carrying.task
+    assert ended.happened == ["begun", "tidied up", "left"]
+
+
+async def test_a_cancelled_task_is_cancelled_though_the_call_fails_at_that(worker: Worker) -> None:
+    ended = Endable(fails_with=OSError("gone"))
+    carrying = Carrying(worker, ended)
+    await ended.begun.wait()
+    carrying.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await carrying.task

@@ -188,12 +188,12 @@ def test_a_malformed_request_is_told_so_in_the_clients_format(target: str, kind:
 
 @pytest.mark.parametrize("target", ["/v1/responses", "/responses", "/v1/realtime?model=m"])
 def test_a_websocket_is_refused_where_models_are_called(target: str) -> None:
-    head, _, body = (no_websocket(target.encode()) or b"").decode().partition("\r\n\r\n")
+    head, _, body = (no_websocket(target.encode(), []) or b"").decode().partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 426 Upgrade Required")
-    assert "upgrade: HTTP/1.1" in head.split("\r\n")
+    assert {"upgrade: HTTP/1.1", "connection: close, upgrade"} <= set(head.split("\r\n"))
     assert json.loads(body)["error"]["code"] == "upgrade_required"
 
 
 @pytest.mark.parametrize("target", ["/ws/streams/", "/", "/sessions/"])
 def test_those_of_pages_are_not(target: str) -> None:
-    assert no_websocket(target.encode()) is None
+    assert no_websocket(target.encode(), []) is None

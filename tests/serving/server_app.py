@@ -216,12 +216,12 @@ def passage(length: int) -> bytes | None:
     return None if length <= len(PART) else b"HTTP/1.1 413 Too large\r\nconnection: close\r\n\r\n"
 
 
-def malformed(target: bytes, status: int, why: str = "") -> bytes:
+def malformed(target: bytes, status: int, why: str = "", headers: Any = ()) -> bytes:
     """Tells what was asked for."""
     return b"HTTP/1.1 %d Malformed\r\nconnection: close\r\n\r\n%s%s" % (status, why.encode(), target[:20])
 
 
-def no_websocket(target: bytes) -> bytes | None:
+def no_websocket(target: bytes, headers: Any) -> bytes | None:
     """Refuses one at one place."""
     return b"HTTP/1.1 426 Upgrade Required\r\nconnection: close\r\n\r\n" if target == b"/body" else None
 

@@ -345,6 +345,8 @@ def test_a_head_that_is_too_long_is_refused_with_a_word(shared: Served, head: by
 
 
 BODY = b"POST /body HTTP/1.1\r\nHost: localhost\r\n"
+WANTED = b"GET /body HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\n"
+UPGRADED = b"GET /body HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nX: \xc3\x85\r\n"
 
 
 @pytest.mark.parametrize(
@@ -357,7 +359,7 @@ BODY = b"POST /body HTTP/1.1\r\nHost: localhost\r\n"
         BODY + b"X: a\x00b\r\n\r\n",
         BODY + b"no colon\r\n\r\n",
         BODY + b"Content-Length: 0\r\n\r\n" + BODY + b"no colon\r\n\r\n",
-        BODY.replace(b"POST", b"GET") + b"Connection: upgrade\r\nUpgrade: h2c\r\nX: \xc3\x85\r\n\r\n",
+        UPGRADED + b"\r\n",
     ],
 )
 def test_what_is_no_http_is_refused_in_the_applications_words(shared: Served, request_: bytes) -> None:
@@ -366,9 +368,26 @@ def test_what_is_no_http_is_refused_in_the_applications_words(shared: Served, re
     assert b"/body" in last
 
 
-def test_a_websocket_is_refused_where_the_application_wants_none(shared: Served) -> None:
-    asked = b"GET /body HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\n\r\n"
-    assert exchanged(shared, asked).startswith(b"HTTP/1.1 426 Upgrade Required")
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (BODY + b"no colon\r\nContent-Length: 20000\r\n\r\n" + b"x" * 20_000, b"400"),
+        (b"garbage\r\n" + b"x" * 20_000, b"400"),
+        (WANTED + b"Content-Length: %d\r\n\r\n%b" % (len(PART) + 1, PART + b"x"), b"413"),
+        (BODY + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\nfive\r\n" % (len(PART) + 1, PART + b"x"), b"413"),
+    ],
+)
+def test_it_is_refused_once_however_much_is_wrong_with_it(served: Served, request_: bytes, status: bytes) -> None:
+    came = exchanged(served, request_)
+    assert came.startswith(b"HTTP/1.1 " + status)
+    assert came.count(b"HTTP/1.1 ") == 1
+    assert "Traceback" not in served.output()
+
+
+@pytest.mark.parametrize(("request_", "status"), [(WANTED, 426), (UPGRADED, 400)])
+def test_one_that_is_refused_whole_has_its_access_line(shared: Served, request_: bytes, status: int) -> None:
+    assert exchanged(shared, request_ + b"\r\n").startswith(b"HTTP/1.1 %d " % status)
+    shared.wait_for(f"GET '/body' {status} in")
 
 
 @pytest.mark.parametrize("upgrade", [b"websocket", b"h2c"])

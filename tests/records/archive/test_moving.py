@@ -28,6 +28,7 @@ RULES = Retention(chunk_days=14, stream_days=180, kept_days=0)
 CUT = f"""
     SELECT pg_terminate_backend(pid, 5000) FROM pg_locks
     WHERE locktype = 'advisory' AND (classid::bigint << 32) + objid::bigint = {moving._LOCK}
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 RUNS = "SELECT stream_id FROM records_upstreamrun UNION SELECT stream_id FROM records_clientrun"
 

@@ -1,0 +1,35 @@
+"""A test that loses its connection to Postgres takes none of those behind it along. They run in this order."""
+
+import psycopg
+import pytest
+from django.db import connection
+
+from streamviz.records.database import conninfo
+from streamviz.records.models import Session
+
+
+def pid() -> int:
+    """Of the server's process that Django's connection has."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return int(cursor.fetchone()[0])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_loses_it() -> None:
+    with psycopg.connect(conninfo(), autocommit=True) as other:
+        assert other.execute("SELECT pg_terminate_backend(%s, 10000)", [pid()]).fetchone() == (True,)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_next_has_one_and_leaves_a_lock() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(7)")
+    assert Session.objects.count() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_which_is_gone_behind_it() -> None:
+    with psycopg.connect(conninfo(), autocommit=True) as other:
+        held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = %s"
+        assert other.execute(held, [pid()]).fetchone() == (0,)
