@@ -79,7 +79,7 @@ class GatedRequest(WebRequest):
     """A request that is looked at when its headers are there, unless its body is short, and while a body of unknown
     length comes."""
 
-    _is_refused = False
+    is_refused = False  # it is not to be processed
     _length: int | None = 0
     _taken = 0
     _passage: Passage | None = None
@@ -89,7 +89,7 @@ class GatedRequest(WebRequest):
         self._length = length
         if length is None or length > SHORT_BODY:
             self._pass_gate(length or 0)
-        if self._is_refused:
+        if self.is_refused:
             self.content = io.BytesIO()
         else:
             super().gotLength(length)
@@ -97,14 +97,10 @@ class GatedRequest(WebRequest):
     def handleContentChunk(self, data: bytes) -> None:
         """Called by Twisted with a piece of the body."""
         self._taken += len(data)
-        if self._length is None and not self._is_refused:
+        if self._length is None and not self.is_refused:
             self._pass_gate(self._taken)
-        if not self._is_refused:
+        if not self.is_refused:
             super().handleContentChunk(data)
-
-    def process(self) -> Any:
-        """Called by Twisted once the request is whole."""
-        return None if self._is_refused else super().process()
 
     def _pass_gate(self, length: int) -> None:
         if self._passage is None and self.server.gate is not None:
@@ -120,6 +116,6 @@ class GatedRequest(WebRequest):
         return [(name.lower(), value) for name, values in named for value in values]
 
     def _refuse(self, answer: bytes) -> None:
-        self._is_refused = True
+        self.is_refused = True
         self.requestHeaders.removeHeader(b"expect")
         end_with(self.channel, answer)

@@ -34,7 +34,7 @@ class Request(GatedRequest):
 
     def process(self) -> Any:
         """Called by Twisted once the request is whole. A websocket may be for another process."""
-        if self._is_refused:
+        if self.is_refused:
             return None
         self._keep_session_header()
         self._forget_headers()

@@ -26,10 +26,10 @@ class Transport:
     def write(self, data: bytes) -> None:
         """To the client."""
 
-    def loseWriteConnection(self) -> None:  # noqa: N802 - Twisted's
+    def loseWriteConnection(self) -> None:
         """Once all is written."""
 
-    def abortConnection(self) -> None:  # noqa: N802 - Twisted's
+    def abortConnection(self) -> None:
         self.is_aborted = True
 
 
@@ -39,7 +39,7 @@ class Later:
     def __init__(self) -> None:
         self.due: list[tuple[Callable[..., object], tuple[object, ...]]] = []
 
-    def callLater(self, seconds: float, call: Callable[..., object], *arguments: object) -> None:  # noqa: N802
+    def callLater(self, seconds: float, call: Callable[..., object], *arguments: object) -> None:
         self.due.append((call, arguments))
 
     def pass_time(self) -> None:
