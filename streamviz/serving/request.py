@@ -1,4 +1,9 @@
-"""One request to the server: what of it is kept from Daphne, and how its connection ends."""
+"""One request to the server: how the application comes to know of it, and how its answer and its connection end.
+
+What is no websocket goes past Daphne's own reading of requests and writing of answers, which looks at each byte of each
+header for what a websocket's may not have, drops names with underscores, takes the root of all paths from a header and
+has each request's end described to a log.
+"""
 
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
 
@@ -6,17 +11,14 @@ import asyncio
 from http import HTTPStatus
 from time import time
 from typing import Any
-
-from daphne import http_protocol
+from urllib.parse import unquote
 
 from streamviz.asgi_types import WHY, Message
-from streamviz.serving.gate import GatedRequest
+from streamviz.serving.gate import GatedRequest, Headers
 
-# What Daphne refuses in headers, as Autobahn, which reads a websocket's once more, takes it for the end of a line. Of
-# others 0x85 may be a part of a letter in UTF-8, such as Å or 公.
-_LINE_ENDS: frozenset[int] = http_protocol.INVALID_HEADER_VALUE_BYTES
-_NONE: frozenset[int] = frozenset()
 APPLICATION_CLOSE_SECONDS = 10  # what an application gets to end by itself after its client has left
+REQUEST_PART_BYTES = 64 * 1024
+SERVER_NAME = "streamviz"
 
 
 class Request(GatedRequest):
@@ -33,21 +35,50 @@ class Request(GatedRequest):
         self.left: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
 
     def process(self) -> Any:
-        """Called by Twisted once the request is whole. A websocket may be for another process."""
+        """Called by Twisted once the request is whole. A websocket, which is asked for with GET, may be for another
+        process."""
         if self.is_refused:
             return None
-        self._keep_session_header()
+        if self.method == b"GET" and self._asks_for_websocket():
+            return self._open_websocket()
+        if self.uri.isascii():
+            self._serve()
+        else:
+            self.basic_error(HTTPStatus.BAD_REQUEST, b"", "Invalid characters in path")
+        return None
+
+    def _open_websocket(self) -> Any:
         self._forget_headers()
-        if self.method != b"GET":
-            self.requestHeaders.removeHeader(b"upgrade")  # a websocket is asked for with GET; Daphne takes any for one
-        if self._asks_for_websocket():
-            if (answer := self.server.no_websocket(self.uri, self.all_headers)) is not None:
-                self._refuse_whole(HTTPStatus.UPGRADE_REQUIRED, answer)
-                return None
-            if self._is_handed_over():
-                return None
-        http_protocol.INVALID_HEADER_VALUE_BYTES = _LINE_ENDS if self.requestHeaders.hasHeader(b"upgrade") else _NONE
-        return super().process()
+        if (answer := self.server.no_websocket(self.uri, self.all_headers)) is not None:
+            self._refuse_whole(HTTPStatus.UPGRADE_REQUIRED, answer)
+        elif not self._is_handed_over():
+            return super().process()
+        return None
+
+    def _serve(self) -> None:
+        """Have the application answer."""
+        self.request_start = time()
+        self.client_addr, self.server_addr = [self.client.host, self.client.port], [self.host.host, self.host.port]
+        self._keep_session_header()
+        scope = {
+            "type": "http",
+            "http_version": self.clientproto.removeprefix(b"HTTP/").decode("ascii"),
+            "method": self.method.decode("ascii"),
+            "path": unquote(self.path.decode("ascii")),
+            "raw_path": self.path,
+            "root_path": self.server.root_path,
+            "scheme": "http",
+            "query_string": self.uri.partition(b"?")[2],
+            "headers": [each for each in self.all_headers if b"_" not in each[0]],
+            "client": self.client_addr,
+            "server": self.server_addr,
+        }
+        self.application_queue = self.server.create_application(self, scope)
+        more = True
+        while more:
+            part = self.content.read(REQUEST_PART_BYTES)
+            more = len(part) == REQUEST_PART_BYTES
+            self.application_queue.put_nowait({"type": "http.request", "body": part, "more_body": more})
 
     def basic_error(self, status: int, status_text: bytes, body: str) -> None:
         """Called by Daphne, which would answer with a page."""
@@ -63,7 +94,7 @@ class Request(GatedRequest):
         self._refuse(answer)
 
     def _keep_session_header(self) -> None:
-        """Daphne drops names with an underscore, which CGI takes for those with a hyphen; older Codex sends one."""
+        """Names with an underscore, which CGI takes for those with a hyphen, are dropped; older Codex sends one."""
         headers = self.requestHeaders
         if (values := headers.getRawHeaders(b"session_id")) and not headers.hasHeader(b"session-id"):
             headers.setRawHeaders(b"session-id", values)
@@ -87,6 +118,32 @@ class Request(GatedRequest):
     def _as_it_came(self) -> bytes:
         headers = [b"%b: %b" % (name, b",".join(values)) for name, values in self.requestHeaders.getAllRawHeaders()]
         return b"\r\n".join([b"%b %b HTTP/1.1" % (self.method, self.uri), *headers, b"", b""])
+
+    def handle_reply(self, message: Message) -> None:
+        """Called by the server with one message of the application's. Raises ValueError for one out of order."""
+        if self.finished or self.channel is None:
+            return
+        is_head = message["type"] == "http.response.start"
+        if is_head == self._response_started:
+            raise ValueError(f"{message['type']} is out of order")
+        if is_head:
+            self._begin(message["status"], message.get("headers", ()))
+        elif self.startedWriting and message.get("more_body", False):
+            self.write(message["body"])
+        else:
+            # The head, which Twisted writes by itself, goes with what comes first, and the end with what comes last.
+            with self.channel.transport.at_once():
+                self.write(message.get("body", b""))
+                if not message.get("more_body", False):
+                    self.finish()
+
+    def _begin(self, status: int, headers: Headers) -> None:
+        self._response_started = True
+        self.setResponseCode(status)
+        for name, value in headers:
+            self.responseHeaders.addRawHeader(name, value)
+        if not self.responseHeaders.hasHeader(b"server"):
+            self.responseHeaders.setRawHeaders(b"server", [SERVER_NAME.encode()])
 
     def cut_off(self, why: str) -> None:
         """Drop the connection without a further word, and tell the application why."""

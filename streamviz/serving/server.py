@@ -29,14 +29,12 @@ from streamviz.serving.forwarding import Networks, forwarded
 from streamviz.serving.gate import Gate, Headers, Malformed, NoWebsocket, refuse_malformed
 from streamviz.serving.kept import KeptByProxies
 from streamviz.serving.lifespan import Lifespan
-from streamviz.serving.request import APPLICATION_CLOSE_SECONDS, Request
+from streamviz.serving.request import APPLICATION_CLOSE_SECONDS, REQUEST_PART_BYTES, SERVER_NAME, Request
 from streamviz.serving.websockets import factory_for
 
 logger = logging.getLogger(__name__)
 
-SERVER_NAME = "streamviz"
 KEEP_ALIVE_SECONDS = 75  # an idle connection is kept this long for the client's next request
-REQUEST_PART_BYTES = 64 * 1024
 WEBSOCKET_CLOSE_SECONDS = 5  # what a browser gets to answer that its websocket is closed; then it is dropped
 BACKLOG = 512
 
@@ -160,20 +158,13 @@ class Server(DaphneServer, ABC):
         )
         if is_last:
             self.release_brake(protocol)  # Twisted closes no connection that still has a producer
-            if isinstance(protocol, Request) and protocol.channel is not None:
-                with protocol.channel.transport.at_once():
-                    await super().handle_reply(protocol, message)
-            else:
-                await super().handle_reply(protocol, message)
+            protocol.handle_reply(message)
             return
         brake = self._brakes.get(protocol) or self._brake(protocol)
         if message["type"] == "http.response.start" and self._is_stopping:
             _close_after(protocol)
             message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
-        if message["type"] == "http.response.body" and protocol._response_started:
-            _write(protocol, message.get("body", b""))  # as Daphne does in the end
-        else:
-            await super().handle_reply(protocol, message)
+        protocol.handle_reply(message)
         if brake.is_full and not await brake.wait_for_room(self.limits.silence_seconds) and not self._is_gone(protocol):
             self._cut_off(protocol)
 
@@ -249,15 +240,6 @@ def _malformed(target: bytes, status: int, why: str = "", headers: Headers = ())
     said = f"{why or HTTPStatus(status).phrase}\n".encode()
     head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: text/plain\r\nconnection: close\r\n"
     return b"%scontent-length: %d\r\n\r\n%s" % (head.encode(), len(said), said)
-
-
-def _write(protocol: Any, data: bytes) -> None:
-    """Write a piece of a response; the head, which Twisted writes by itself, goes with the first of them."""
-    if protocol.startedWriting or protocol.finished:
-        protocol.write(data)
-    else:
-        with protocol.channel.transport.at_once():
-            protocol.write(data)
 
 
 def _close_after(protocol: Any) -> None:
