@@ -4,6 +4,7 @@ The starter holds the other end of standard input and never writes to it. When t
 the pipe closes, and this process ends as if it had been told to.
 """
 
+import gc
 import os
 import runpy
 import signal
@@ -28,6 +29,7 @@ def end_with_starter() -> None:
 def main() -> None:
     """Watch the pipe and run the module as `python -m` would."""
     threading.Thread(target=end_with_starter, name="end-with-starter", daemon=True).start()
+    gc.set_threshold(20_000)  # as where a command is run by hand
     sys.argv = sys.argv[1:]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 

@@ -5,7 +5,7 @@ from collections import deque
 
 from streamviz.upstream.answer import Answer
 
-_FEW = 8
+_FEW = 2
 # Of a flood so much is taken in a turn: some 2 ms of work. What comes in less is no flood. Each event is work, however
 # short it is, and the shortest are empty lines.
 _PIECE_BYTES = 16 * 1024
@@ -18,8 +18,8 @@ class Turns:
 
     To begin a stream takes a hundred times as long as to pass a chunk on. Were all that come together begun in one
     round, no running stream would get on meanwhile, and the first of them would be answered no sooner than the last.
-    Were it one a round, many would wait long for the last on a machine that is busy: hence a few, which take some 5 ms,
-    or a quarter of very many, where nobody says how many `a_round` there are.
+    Were it so few however many wait, the last would wait long on a machine that is busy: hence two, which take some
+    4 ms, or a quarter of very many, where nobody says how many `a_round` there are.
     """
 
     def __init__(self, a_round: int | None = None) -> None:

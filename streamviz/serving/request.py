@@ -129,7 +129,7 @@ class Request(GatedRequest):
         if is_head:
             self._begin(message["status"], message.get("headers", ()))
         elif self.startedWriting and message.get("more_body", False):
-            self.write(message["body"])
+            self.write(message.get("body", b""))
         else:
             # The head, which Twisted writes by itself, goes with what comes first, and the end with what comes last.
             with self.channel.transport.at_once():

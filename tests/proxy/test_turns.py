@@ -24,7 +24,7 @@ async def test_alone_nobody_waits() -> None:
     assert begun == [1]
 
 
-@pytest.mark.parametrize(("many", "a_round"), [(20, 8), (100, 23)])
+@pytest.mark.parametrize(("many", "a_round"), [(6, 2), (20, 4), (100, 24)])
 async def test_a_part_of_many_begins_in_each_round_and_they_keep_their_order(many: int, a_round: int) -> None:
     turns = Turns()
     begun: list[int] = []

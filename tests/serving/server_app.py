@@ -82,6 +82,11 @@ async def unfinished(receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"part", "more_body": True})
 
 
+async def out_of_order(receive: Any, send: Any) -> None:
+    """Sends a body that no head came before."""
+    await send({"type": "http.response.body", "body": b"part"})
+
+
 async def websocket_flood(receive: Any, send: Any) -> None:
     """The same over a websocket."""
     await receive()
@@ -235,6 +240,7 @@ PAGES = {
     "/progress": progress,
     "/fail-midway": fail_midway,
     "/fail": fail,
+    "/out-of-order": out_of_order,
     "/unfinished": unfinished,
     "/hold-back": hold_back,
     "/enough": be_enough,

@@ -397,6 +397,11 @@ def test_another_upgrade_changes_nothing(shared: Served, request_: bytes) -> Non
     assert exchanged(shared, request_ % head + b"\r\nContent-Length: 5\r\n\r\nhello").startswith(b"HTTP/1.1 200")
 
 
+def test_an_answer_out_of_order_is_a_failure(shared: Served) -> None:
+    asked = b"GET /out-of-order HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    assert exchanged(shared, asked).startswith(b"HTTP/1.1 500 ")
+
+
 def exchanged(served: Served, request_: bytes) -> bytes:
     """All that comes for it, until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
