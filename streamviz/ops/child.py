@@ -29,7 +29,7 @@ def end_with_starter() -> None:
 def main() -> None:
     """Watch the pipe and run the module as `python -m` would."""
     threading.Thread(target=end_with_starter, name="end-with-starter", daemon=True).start()
-    gc.set_threshold(20_000)  # as where a command is run by hand
+    gc.set_threshold(20_000)  # as in streamviz/__main__.py
     sys.argv = sys.argv[1:]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 

@@ -42,7 +42,7 @@ class Afterwards:
     def _look(self) -> None:
         loop = asyncio.get_running_loop()
         now = loop.time()
-        has_paused = now - self._turns.taken_at >= _PAUSE_SECONDS
+        has_paused = not self._turns.are_wanted and now - self._turns.taken_at >= _PAUSE_SECONDS
         for _ in range(_AT_ONCE):
             if not self._waiting:
                 return

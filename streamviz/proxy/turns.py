@@ -18,8 +18,8 @@ class Turns:
 
     To begin a stream takes a hundred times as long as to pass a chunk on. Were all that come together begun in one
     round, no running stream would get on meanwhile, and the first of them would be answered no sooner than the last.
-    Were it so few however many wait, the last would wait long on a machine that is busy: hence two, which take some
-    4 ms, or a quarter of very many, where nobody says how many `a_round` there are.
+    Were it always a few, the last of many would wait long on a busy machine: hence two, or a quarter of those that wait
+    if that is more, where nobody says how many `a_round` there are.
     """
 
     def __init__(self, a_round: int | None = None) -> None:
@@ -27,6 +27,11 @@ class Turns:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._a_round = a_round
         self._taken = 0
+
+    @property
+    def are_wanted(self) -> bool:
+        """Whether somebody waits for one, or has one in this round."""
+        return bool(self._waiting or self._taken)
 
     async def take(self) -> None:
         """Return when it is the caller's turn: at once where there is one left in this round."""

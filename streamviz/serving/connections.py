@@ -89,7 +89,7 @@ class Connection(tcp.Server):
     @property
     def has_unsent(self) -> bool:
         """Whether the client's socket has not taken all that it was given."""
-        return bool(self.dataBuffer or self._tempDataBuffer)
+        return bool(self.dataBuffer or self._tempDataBuffer or self._together)
 
     def notice_lost_peers(self, seconds: float) -> None:
         """Have the system end it where the other side is gone without a word, be it silent or sent to. One that takes

@@ -1,8 +1,8 @@
 """One request to the server: how the application comes to know of it, and how its answer and its connection end.
 
-What is no websocket goes past Daphne's own reading of requests and writing of answers, which looks at each byte of each
-header for what a websocket's may not have, drops names with underscores, takes the root of all paths from a header and
-has each request's end described to a log.
+Whatever is not a websocket bypasses Daphne's own reading of requests and writing of answers, which looks at each byte
+of each header for what a websocket's may not have, lets a header set the root path and describes each request's end to
+a log.
 """
 
 from streamviz.serving.event_loop import reactor  # isort: skip  (before Daphne)
@@ -18,7 +18,7 @@ from streamviz.serving.gate import GatedRequest, Headers
 
 APPLICATION_CLOSE_SECONDS = 10  # what an application gets to end by itself after its client has left
 REQUEST_PART_BYTES = 64 * 1024
-SERVER_NAME = "streamviz"
+SERVER_NAME = b"streamviz"
 
 
 class Request(GatedRequest):
@@ -39,12 +39,13 @@ class Request(GatedRequest):
         process."""
         if self.is_refused:
             return None
+        self.client_addr = [self.client.host, self.client.port]
         if self.method == b"GET" and self._asks_for_websocket():
             return self._open_websocket()
         if self.uri.isascii():
             self._serve()
         else:
-            self.basic_error(HTTPStatus.BAD_REQUEST, b"", "Invalid characters in path")
+            self.basic_error(HTTPStatus.BAD_REQUEST, b"", "Invalid characters in what is asked for")
         return None
 
     def _open_websocket(self) -> Any:
@@ -58,7 +59,6 @@ class Request(GatedRequest):
     def _serve(self) -> None:
         """Have the application answer."""
         self.request_start = time()
-        self.client_addr, self.server_addr = [self.client.host, self.client.port], [self.host.host, self.host.port]
         self._keep_session_header()
         scope = {
             "type": "http",
@@ -71,7 +71,7 @@ class Request(GatedRequest):
             "query_string": self.uri.partition(b"?")[2],
             "headers": [each for each in self.all_headers if b"_" not in each[0]],
             "client": self.client_addr,
-            "server": self.server_addr,
+            "server": [self.host.host, self.host.port],
         }
         self.application_queue = self.server.create_application(self, scope)
         more = True
@@ -81,7 +81,7 @@ class Request(GatedRequest):
             self.application_queue.put_nowait({"type": "http.request", "body": part, "more_body": more})
 
     def basic_error(self, status: int, status_text: bytes, body: str) -> None:
-        """Called by Daphne, which would answer with a page."""
+        """In place of Daphne's, which answers with a page."""
         if status == HTTPStatus.BAD_REQUEST:
             self._refuse_whole(status, self.server.malformed(self.uri, status, f"{body}.", self.all_headers))
         else:
@@ -100,13 +100,13 @@ class Request(GatedRequest):
             headers.setRawHeaders(b"session-id", values)
 
     def _forget_headers(self) -> None:
-        """A client would choose what our pages' links begin with, and either is read as ASCII, whatever it is."""
+        """Neither is a client's to choose, and Daphne reads the protocols as ASCII, whatever they are."""
         for name in (b"daphne-root-path", b"sec-websocket-protocol"):
             self.requestHeaders.removeHeader(name)
 
     def _asks_for_websocket(self) -> bool:
         asked: list[bytes] = self.requestHeaders.getRawHeaders(b"upgrade", [])
-        return [value.lower() for value in asked[:1]] == [b"websocket"]
+        return [value.lower() for value in asked] == [b"websocket"]
 
     def _is_handed_over(self) -> bool:
         hand_over, transport = self.server.hand_over, self.channel.transport
@@ -123,10 +123,10 @@ class Request(GatedRequest):
         """Called by the server with one message of the application's. Raises ValueError for one out of order."""
         if self.finished or self.channel is None:
             return
-        is_head = message["type"] == "http.response.start"
-        if is_head == self._response_started:
+        begins = message["type"] == "http.response.start"
+        if begins == self._response_started:
             raise ValueError(f"{message['type']} is out of order")
-        if is_head:
+        if begins:
             self._begin(message["status"], message.get("headers", ()))
         elif self.startedWriting and message.get("more_body", False):
             self.write(message.get("body", b""))
@@ -143,7 +143,7 @@ class Request(GatedRequest):
         for name, value in headers:
             self.responseHeaders.addRawHeader(name, value)
         if not self.responseHeaders.hasHeader(b"server"):
-            self.responseHeaders.setRawHeaders(b"server", [SERVER_NAME.encode()])
+            self.responseHeaders.setRawHeaders(b"server", [SERVER_NAME])
 
     def cut_off(self, why: str) -> None:
         """Drop the connection without a further word, and tell the application why."""
@@ -159,6 +159,7 @@ class Request(GatedRequest):
 
     def handle_exception(self, exception: BaseException) -> None:
         """Answer 500 while there is no answer yet, else cut the connection: the client must not take it for whole."""
+        self.server.release_brake(self)
         if self._response_started:
             self.hang_up()
         else:

@@ -29,7 +29,7 @@ from streamviz.serving.forwarding import Networks, forwarded
 from streamviz.serving.gate import Gate, Headers, Malformed, NoWebsocket, refuse_malformed
 from streamviz.serving.kept import KeptByProxies
 from streamviz.serving.lifespan import Lifespan
-from streamviz.serving.request import APPLICATION_CLOSE_SECONDS, REQUEST_PART_BYTES, SERVER_NAME, Request
+from streamviz.serving.request import APPLICATION_CLOSE_SECONDS, SERVER_NAME, Request
 from streamviz.serving.websockets import factory_for
 
 logger = logging.getLogger(__name__)
@@ -88,9 +88,7 @@ class Server(DaphneServer, ABC):
         super().__init__(
             application,
             endpoints=["ours"],  # Daphne complains of none, and uses them in its own `run` alone
-            request_buffer_size=REQUEST_PART_BYTES,
             application_close_timeout=APPLICATION_CLOSE_SECONDS,
-            server_name=SERVER_NAME,
         )
         self.hand_over = hand_over
         self.limits = limits
@@ -111,7 +109,7 @@ class Server(DaphneServer, ABC):
         loop = reactor._asyncioEventloop
         asyncio.set_event_loop(loop)
         self.http_factory = Factory(self)
-        self.ws_factory = factory_for(self, SERVER_NAME, WEBSOCKET_CLOSE_SECONDS)
+        self.ws_factory = factory_for(self, SERVER_NAME.decode(), WEBSOCKET_CLOSE_SECONDS)
         loop.run_until_complete(self._lifespan.startup())
         try:
             close = self._open()
@@ -128,7 +126,7 @@ class Server(DaphneServer, ABC):
         """Begin to take connections, and give what ends that. Raises Fault where that cannot be."""
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
-        """Called by Daphne for each request and websocket. Proxies that are trusted say who they speak for."""
+        """Called for each request and, by Daphne, each websocket. Proxies that are trusted say who they speak for."""
         scope = forwarded(scope, self.limits.proxies)
         if isinstance(protocol, Request):
             protocol.client_addr = scope["client"]

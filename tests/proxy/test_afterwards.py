@@ -39,6 +39,22 @@ async def test_it_waits_while_requests_come_in(monkeypatch: pytest.MonkeyPatch) 
     await until(done, 1)
 
 
+async def test_it_waits_for_those_who_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LONGEST_SECONDS", 1_000)
+    monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
+    turns, done = Turns(), list[int]()
+
+    async def begin(number: int) -> None:
+        await turns.take()
+        done.append(number)
+
+    begun = [asyncio.ensure_future(begin(number)) for number in range(6)]
+    Afterwards(turns).add(partial(done.append, 6))
+    await asyncio.gather(*begun)
+    await until(done, 7)
+    assert done == [0, 1, 2, 3, 4, 5, 6]
+
+
 async def test_however_many_come_in_it_is_done() -> None:
     turns, done = Turns(), list[int]()
     Afterwards(turns).add(partial(done.append, 1))

@@ -28,6 +28,7 @@ enough = asyncio.Event()
 asked: list[bytes] = []
 lengths: list[int] = []
 roots: list[str] = []
+scopes: list[dict[str, Any]] = []
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -38,6 +39,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
         await SOCKETS[scope["path"]](receive, send)
     else:
         roots.append(scope["root_path"])
+        scopes.append({name: scope[name] for name in ("http_version", "path", "raw_path", "query_string", "headers")})
         scope["extensions"][LEFT].add_done_callback(lambda left: say(f"left {left.result()[WHY]}"))
         await PAGES[scope["path"]](receive, send)
 
@@ -84,7 +86,14 @@ async def unfinished(receive: Any, send: Any) -> None:
 
 async def out_of_order(receive: Any, send: Any) -> None:
     """Sends a body that no head came before."""
-    await send({"type": "http.response.body", "body": b"part"})
+    await send({"type": "http.response.body", "body": b"part", "more_body": True})
+
+
+async def as_asked(receive: Any, send: Any) -> None:
+    """Tells in two pieces how it was asked."""
+    await start(send)
+    await send({"type": "http.response.body", "body": repr(scopes[-1]).encode(), "more_body": True})
+    await send({"type": "http.response.body", "body": b"."})
 
 
 async def websocket_flood(receive: Any, send: Any) -> None:
@@ -241,6 +250,7 @@ PAGES = {
     "/fail-midway": fail_midway,
     "/fail": fail,
     "/out-of-order": out_of_order,
+    "/as-asked": as_asked,
     "/unfinished": unfinished,
     "/hold-back": hold_back,
     "/enough": be_enough,

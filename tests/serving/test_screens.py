@@ -78,7 +78,7 @@ async def test_it_serves_what_it_is_handed(screens: Screens) -> None:
     assert len(processes()) == 1
 
 
-async def test_what_is_no_websocket_is_refused_and_closed(screens: Screens) -> None:
+async def test_what_no_websocket_may_have_is_refused_and_closed(screens: Screens) -> None:
     client = hand_over(screens, upgrade="websocket\r\nX: a\x0bb")
     assert client is not None
     came = await answer(client)
