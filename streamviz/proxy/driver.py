@@ -80,6 +80,8 @@ class Driver:
         """Carry an answer to its end, whatever that is."""
         self._answer = answer
         try:
+            if self._stream.life.is_over:  # its client has left, and the call's end waits for its turn
+                return
             self.exchange.answered(answer.status, answer.headers)
             await self.carry_out()
             await self._read(InTurns(answer, self._floods))

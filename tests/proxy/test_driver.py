@@ -22,6 +22,7 @@ class Answer:
     status = 200
     headers = EVENTS
     left_out: tuple[str, ...] = ()
+    is_closed = False
 
     def __init__(self, reads: list[bytes], knows_end: bool) -> None:
         self._left = list(reads)
@@ -37,7 +38,8 @@ class Answer:
             await asyncio.sleep(0)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Nothing more is read of it."""
+        self.is_closed = True
 
 
 class Recorder:
@@ -69,3 +71,17 @@ async def test_a_known_end_goes_out_with_the_last_of_the_answer(reads: list[byte
     assert [more for _, more in bodies] == [True] * (len(bodies) - 1) + [False]
     assert (bodies[-1][0] == b"") is not knows_end
     assert play.stream.outcome == "completed"
+
+
+async def test_an_answer_that_comes_once_the_client_has_left_is_closed_unread() -> None:
+    messages: list[Any] = []
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    play, answer = Play().asked().forwarded(), Answer([WHOLE], knows_end=True)
+    driver = Driver(play.exchange, Observers(cast(Any, Recorder()), Feed()), cast(Any, None), send, Turns(1))
+    play.exchange.left("")
+    await driver.carry(answer)
+    assert (messages, answer.is_closed, answer.has_ended) == ([], True, False)
+    assert play.stream.outcome == "client_disconnected"
