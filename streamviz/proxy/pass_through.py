@@ -117,6 +117,8 @@ class _Passing:
             answer.close()
 
     async def _answer(self, answer: BoundedAnswer, response: aiohttp.ClientResponse, key: str) -> None:
+        if self._is_over:
+            return
         stream = self.stream
         stream.status = response.status
         head = {**_UNSAID, **told_headers(response.headers, key, _OF_FILES), **_INERT}
@@ -128,8 +130,9 @@ class _Passing:
             await self._begin(head)
             async for piece in answer:
                 await self._pass(piece)
-        await http.body(self._send, b"")
-        self.end = Event.COMPLETED if response.status < 400 else Event.FAILED
+        if not self._is_over:
+            await http.body(self._send, b"")
+            self._over(Event.COMPLETED if response.status < 400 else Event.FAILED)
 
     async def _begin(self, head: dict[str, str]) -> None:
         self._has_begun = True
@@ -137,6 +140,8 @@ class _Passing:
 
     async def _pass(self, piece: bytes) -> None:
         """One piece, which is in the record before the client has it."""
+        if self._is_over:
+            return
         stream, now = self.stream, self._clock.now()
         seq = len(stream.received_at)
         stream.received_at.append(now)
@@ -153,11 +158,10 @@ class _Passing:
         await http.body(self._send, piece, more=True)
 
     def _failed(self, error: UpstreamError) -> Exception:
-        self.end, self.stream.error = Event.FAILED, error.message
-        if self._has_begun:
-            return http.CannotEnd(error.message)
-        self.stream.status = error.status
-        return error
+        if not (self._has_begun or self._is_over):
+            self.stream.status = error.status
+        self._over(Event.FAILED, error.message)
+        return http.CannotEnd(error.message) if self._has_begun else error
 
     @property
     def has_sent_all(self) -> bool:
@@ -165,16 +169,26 @@ class _Passing:
         return self.end in (Event.COMPLETED, Event.FAILED)
 
     def cancelled(self, by: str) -> None:
-        self.end, self.stream.error = Event.CANCELLED, f"cancelled by {by}"
+        self._over(Event.CANCELLED, f"cancelled by {by}")
 
     def revoked(self) -> None:
-        self.end, self.stream.error = Event.REVOKED, "its key was revoked"
+        self._over(Event.REVOKED, "its key was revoked")
 
     def stopped(self) -> None:
-        self.end, self.stream.error = Event.STOPPED, "streamviz was stopped"
+        self._over(Event.STOPPED, "streamviz was stopped")
 
     def left(self, why: str) -> None:
-        self.end, self.stream.error = Event.LEFT, why or "the client left"
+        self._over(Event.LEFT, why or "the client left")
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether it is known how it ends. One whose client has left is carried on until its turn to end comes."""
+        return self.end is not Event.DROPPED
+
+    def _over(self, end: Event, error: str = "") -> None:
+        """It ends like this. What did so first is the reason, whatever comes of it then."""
+        if not self._is_over:
+            self.end, self.stream.error = end, error
 
     def close(self) -> None:
         stream = self.stream
