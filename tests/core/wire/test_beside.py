@@ -100,13 +100,15 @@ PLACES: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("value", [TEXT, CALL, [[TEXT]], {"a": {"b": TEXT}}, {TEXT: 1}], ids=str)
+SAID: list[Any] = [TEXT, CALL, [[TEXT]], {"a": {"b": TEXT}}, {TEXT: 1}]
+WORDS: list[Any] = ["stop", "2026-01-01T00:00:00Z", "gpt-5/a:b", 5, None, True, {"severity": "safe"}]
+
+
 @pytest.mark.parametrize(("format", "put"), PLACES)
-def test_what_is_said_where_nobody_reads_contradicts(format: str, put: Any, value: Any) -> None:
-    assert contradiction(format, put(value))
+def test_what_is_said_where_nobody_reads_contradicts(format: str, put: Any) -> None:
+    assert [value for value in SAID if not contradiction(format, put(value))] == []
 
 
-@pytest.mark.parametrize("value", ["stop", "2026-01-01T00:00:00Z", "gpt-5/a:b", 5, None, True, {"severity": "safe"}])
 @pytest.mark.parametrize(
     ("format", "put"),
     [
@@ -115,8 +117,8 @@ def test_what_is_said_where_nobody_reads_contradicts(format: str, put: Any, valu
         if "role" not in put.__code__.co_consts and not put(None).get("type", "").endswith("delta")
     ],
 )
-def test_a_word_or_a_number_denies_nothing(format: str, put: Any, value: Any) -> None:
-    assert "where its format has none" not in contradiction(format, put(value))
+def test_a_word_or_a_number_denies_nothing(format: str, put: Any) -> None:
+    assert [value for value in WORDS if "where its format has none" in contradiction(format, put(value))] == []
 
 
 def test_a_text_that_some_providers_say_once_more_denies_nothing() -> None:
