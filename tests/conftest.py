@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, sync_playwright
 from streamviz import huge_pages
 from streamviz.ops.embedded_postgres import DATABASE, django_settings
 from streamviz.records import database_settings
+from streamviz.upstream import estimates
 from tests.emptying import empty_quickly
 from tests.recordings import RECORDINGS
 from tests.services import (
@@ -52,6 +53,7 @@ DATABASE_FIXTURES = {"db", "transactional_db", "django_db_setup", "postgres", "d
 # enough to be vacuumed.
 FOR_TESTS = {"fsync": "off", "full_page_writes": "off", "shared_buffers": "32MB", "autovacuum": "off"}
 HTTPX_SENDS = (httpx.Client.send, httpx.AsyncClient.send)
+COUNT_TOKENS = estimates._count
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # it does not start as root otherwise
     "--disable-gpu",
@@ -134,10 +136,12 @@ def missing(what: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def httpx_as_it_was() -> Iterator[None]:
-    """A server's httpx calls nothing but models, once LiteLLM is loaded; the tests' own ask for more."""
+def as_without_litellm() -> Iterator[None]:
+    """Once LiteLLM is loaded a server's httpx calls nothing but models, where tests ask for more, and its tokenizer
+    counts, where they count by themselves."""
     yield
     httpx.Client.send, httpx.AsyncClient.send = HTTPX_SENDS  # type: ignore[method-assign]
+    estimates.count_by(COUNT_TOKENS)
 
 
 @pytest.fixture(scope="session")

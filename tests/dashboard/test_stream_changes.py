@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.admin.models import LogEntry
 
+from streamviz.records.ids import first_id
 from streamviz.records.models import Annotation, Session, Stream
 from streamviz.records.queries.filters import Filters
 from streamviz.records.queries.pages import stream_page
@@ -17,7 +18,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 @pytest.fixture
 def stream(cast: Cast) -> Stream:
-    return recorded("nightly")
+    return recorded("nightly", id=first_id(NOON + timedelta(seconds=1)))
 
 
 def keep(cast: Cast, stream: Stream, **told: str) -> None:
@@ -64,7 +65,7 @@ def test_what_cannot_be_kept_is_said(cast: Cast, stream: Stream, told: dict[str,
 
 
 def test_a_star_keeps_a_stream_and_what_is_kept_goes_with_it(cast: Cast, stream: Stream) -> None:
-    other = recorded("another")
+    other = recorded("another", id=first_id(NOON))
     keep(cast, stream, starred="yes")
     Annotation.objects.create(stream=other, note="gone soon")
     Retaining(Retention(chunk_days=0, stream_days=1, kept_days=0), NOON + timedelta(days=9)).apply(lambda _: None)

@@ -63,6 +63,7 @@ def test_it_says_how_far_behind_the_writer_is_and_why(cast: Cast, journals: Path
 @pytest.mark.parametrize("are_away", [True, False])
 def test_it_says_that_other_servers_are_missing(cast: Cast, monkeypatch: pytest.MonkeyPatch, are_away: bool) -> None:
     monkeypatch.setattr(publisher.wall, "are_others_away", are_away)
+    monkeypatch.setattr(Subscriber, "dropped_of_all", 0)
     shown = page(cast)
     assert ("Live figures are for this server only" in shown) == are_away
     assert ("<dd>0 here</dd>" in shown) == are_away
