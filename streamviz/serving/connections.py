@@ -46,6 +46,14 @@ class Connection(tcp.Server):
         if port is not None:
             port.lost()
 
+    def doRead(self) -> Any:
+        """Called by Twisted. Of a reset that came with something to read uvloop tells once: what is read then, Twisted
+        would take for all that there is."""
+        lost = super().doRead()
+        if lost is None and self.connected and self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            return ConnectionLost()
+        return lost
+
     def getHost(self) -> Any:
         """Called by Twisted with each request; it stays the same."""
         if self._host is None:

@@ -45,7 +45,7 @@ class Request(GatedRequest):
         if self.uri.isascii():
             self._serve()
         else:
-            self.basic_error(HTTPStatus.BAD_REQUEST, b"", "Invalid characters in what is asked for")
+            self.basic_error(HTTPStatus.BAD_REQUEST, b"", "Invalid characters in the request target")
         return None
 
     def _open_websocket(self) -> Any:
@@ -151,7 +151,7 @@ class Request(GatedRequest):
         self.channel.transport.abortConnection()
 
     def send_disconnect(self) -> None:
-        """Called by Daphne when the client has left, or was cut off."""
+        """Called by Daphne when the client has left, was cut off, or has its whole answer."""
         message = {"type": "http.disconnect", WHY: self._why}
         self.application_queue.put_nowait(message)
         if not self.left.done():

@@ -137,6 +137,25 @@ class Server(DaphneServer, ABC):
             running.add_done_callback(partial(self._ended, protocol))
         return inbox
 
+    def application_checker(self) -> None:
+        """Called by Daphne once a second, which would never do so again where a client cannot be told of a failure: it
+        is cut off then, and the others come a second later."""
+        try:
+            super().application_checker()
+        except Exception:
+            logger.exception("a client could not be told that its request failed")
+            self._cut_off_first_failed()
+            reactor.callLater(1, self.application_checker)
+
+    def _cut_off_first_failed(self) -> None:
+        for protocol, details in self.connections.items():
+            if "application_instance" in details and not _is_running(details):
+                del details["application_instance"]
+                channel = protocol.channel if isinstance(protocol, Request) else protocol
+                if channel is not None and channel.transport is not None:
+                    channel.transport.abortConnection()
+                return
+
     def _ended(self, protocol: Request, running: "asyncio.Task[None]") -> None:
         """An answer that its application has left unfinished is not to keep its client waiting."""
         if running.cancelled() or running.exception() is not None:

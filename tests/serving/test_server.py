@@ -5,6 +5,7 @@ import base64
 import http.client
 import signal
 import socket
+import struct
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from streamviz.live.subscriber import TRY_AGAIN
+from tests.e2e.proxied import until
 from tests.services import Program, clean_environment, free_port
 from tests.serving.server_app import PART, PARTS
 
@@ -268,6 +270,17 @@ def test_a_response_that_fails_midway_is_cut_off(served: Served) -> None:
         served.get("/fail-midway")
 
 
+def test_a_client_that_resets_its_connection_with_a_last_word_has_left(served: Served) -> None:
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=60) as client:
+            client.sendall(get_request("/endless").encode())
+            assert client.recv(4096)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing resets it
+            client.sendall(b"G")
+    until(lambda: served.output().count("left") == 20)
+    assert "Traceback" not in served.output()
+
+
 def test_an_application_that_fails_at_once_gets_status_500(shared: Served) -> None:
     with closing(shared.connect()) as connection:
         connection.request("GET", "/fail")
@@ -402,7 +415,7 @@ def test_another_upgrade_changes_nothing(shared: Served, request_: bytes) -> Non
 
 def test_an_answer_out_of_order_is_a_failure(shared: Served) -> None:
     asked = b"GET /out-of-order HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    for _ in range(2):  # of which the first keeps no other from being told
+    for _ in range(2):  # the first failure must not keep the second from being told
         assert exchanged(shared, asked).startswith(b"HTTP/1.1 500 ")
 
 
