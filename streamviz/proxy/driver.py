@@ -214,13 +214,15 @@ class Driver:
         """End the connection, whatever is still read of it."""
         reading, self._reading = self._reading, None
         answer, self._answer = self._answer, None
-        if reading is not None:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
-        if answer is not None:
-            # Whoever ends it: now it is known what of the answer had no place in the client's format.
-            self._stream.left_out = tuple(dict.fromkeys((*self._stream.left_out, *answer.left_out)))
-            answer.close()
+        try:
+            if reading is not None:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+        finally:
+            if answer is not None:
+                # Whoever ends it: now it is known what of the answer had no place in the client's format.
+                self._stream.left_out = tuple(dict.fromkeys((*self._stream.left_out, *answer.left_out)))
+                answer.close()
 
 
 def _result(reading: "asyncio.Future[bytes]") -> bytes | None:

@@ -30,8 +30,8 @@ class Turns:
 
     @property
     def are_wanted(self) -> bool:
-        """Whether somebody waits for one, or has one in this round."""
-        return bool(self._waiting or self._taken)
+        """Whether somebody has one in this round, as somebody has while others wait."""
+        return self._taken > 0
 
     async def take(self) -> None:
         """Return when it is the caller's turn: at once where there is one left in this round."""

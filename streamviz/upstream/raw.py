@@ -143,7 +143,7 @@ async def open_raw(
     try:
         # A redirect is not followed: it would send the request to an address that no operator chose.
         response = await client.post(target.url, data=body, headers=headers, allow_redirects=False)
-        if response.status >= 300:
+        if not 200 <= response.status < 300:
             raise await _refusal(response, target.key)
     except FAILURES as error:
         raise no_answer(error, target.provider) from error
@@ -161,6 +161,9 @@ def no_answer(error: Exception, provider: str) -> UpstreamError:
 
 
 async def _refusal(response: aiohttp.ClientResponse, key: str) -> UpstreamError:
+    if response.status < 200:  # the connection is not HTTP's any more
+        response.close()
+        return UpstreamError(502, f"upstream answered {response.status}, for which it was not asked")
     body = refusal_without(key, await _beginning(response))
     try:
         details = as_object(decode(body)).get("error")

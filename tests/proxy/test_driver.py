@@ -85,3 +85,24 @@ async def test_an_answer_that_comes_once_the_client_has_left_is_closed_unread() 
     await driver.carry(answer)
     assert (messages, answer.is_closed, answer.has_ended) == ([], True, False)
     assert play.stream.outcome == "client_disconnected"
+
+
+async def test_upstream_is_closed_though_the_call_is_cancelled_meanwhile() -> None:
+    async def send(message: Any) -> None:
+        """Nobody reads it."""
+
+    driver = Driver(
+        Play().asked().forwarded().exchange,
+        Observers(cast(Any, Recorder()), Feed()),
+        cast(Any, None),
+        send,
+        Turns(1),
+    )
+    answer = Answer([], knows_end=False)
+    driver._answer = cast(Any, answer)
+    driver._reading = asyncio.get_running_loop().create_future()
+    closing = asyncio.ensure_future(driver._close_upstream())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.gather(closing, return_exceptions=True)
+    assert answer.is_closed
