@@ -10,7 +10,7 @@ from yarl import URL
 
 from streamviz.core.blocks import StreamState
 from streamviz.core.context import SessionCounts
-from streamviz.core.errors import UpstreamError
+from streamviz.core.errors import ClientFacingError, NotRecorded, UpstreamError
 from streamviz.core.json_value import encode
 from streamviz.core.judgements import ChainContext
 from streamviz.core.masking import kept_text, kept_values
@@ -33,7 +33,7 @@ from streamviz.records.moments import Clock
 from streamviz.records.recorder import AnyEntry, ChunksReceived, FramesSent
 from streamviz.records.tallies import Amounts
 from streamviz.upstream.answer import BoundedAnswer
-from streamviz.upstream.raw import FAILURES, RawAnswer, no_answer, refusal_without
+from streamviz.upstream.raw import FAILURES, MOST_OF_A_REFUSAL, RawAnswer, no_answer, refusal_without
 from streamviz.upstream.redaction import told_headers
 
 # What is shown by a browser can do nothing there.
@@ -65,9 +65,7 @@ async def pass_through(worker: Worker, scope: HTTPScope, receive: ASGIReceiveCal
         raise
     worker.observers.opened(stream)
     try:
-        await _until_over(
-            passing, partial(passing.carry, scope, place), Race(leaving_of(scope, receive), passing, worker)
-        )
+        await _until_over(partial(passing.carry, scope, place), Race(leaving_of(scope, receive), passing, worker))
     finally:
         passing.close()
 
@@ -84,18 +82,26 @@ class _Passing:
         # How it ends: until that is known, the server lets go of it.
         self.end = Event.DROPPED
 
-    def record(self, entry: AnyEntry) -> None:
-        self._worker.observers.recorder.append(entry)
-        self._worker.observers.recorder.flush()
+    def record(self, *entries: AnyEntry) -> None:
+        """Raises NotRecorded where the call may not go on, as what came of it is not on the record."""
+        self._keep(*entries)
+        if self._worker.observers.recorder.has_lost(self.stream.id):
+            raise NotRecorded()
+
+    def _keep(self, *entries: AnyEntry) -> None:
+        recorder = self._worker.observers.recorder
+        for entry in entries:
+            recorder.append(entry)
+        recorder.flush()
 
     async def carry(self, scope: HTTPScope, place: Place) -> None:
-        """Raises UpstreamError, or CannotEnd where the client has a part of the answer by then."""
+        """Raises UpstreamError or NotRecorded, or CannotEnd where the client has a part of the answer by then."""
         try:
             await self._carry(scope, place)
-        except FAILURES as error:
-            raise self._failed(no_answer(error, place.target.provider)) from error
-        except UpstreamError as error:
-            raise self._failed(error) from error
+        except (*FAILURES, UpstreamError, NotRecorded) as error:
+            if self._is_over:  # its client has left, and is told nothing
+                return
+            raise self._failed(error, place.target.provider) from error
 
     async def _carry(self, scope: HTTPScope, place: Place) -> None:
         headers = {"user-agent": "streamviz", **place.headers, **end_to_end(scope)}
@@ -105,9 +111,9 @@ class _Passing:
         data = place.body or None
         client = self._worker.client
         response = await client.request(scope["method"], url, data=data, headers=headers, allow_redirects=False)
-        if 300 <= response.status < 400:
+        if why := _why_none(response.status):
             response.close()
-            raise UpstreamError(502, f"upstream answered {response.status}, a redirect, which is not followed")
+            raise UpstreamError(502, f"upstream answered {response.status}{why}")
         assert client.timeout.sock_read is not None  # as new_client made it
         raw = RawAnswer(response, client.timeout.sock_read, place.target.key)
         answer = BoundedAnswer(raw, settings.ANSWER_BOUNDS)
@@ -123,7 +129,7 @@ class _Passing:
         stream.status = response.status
         head = {**_UNSAID, **told_headers(response.headers, key, _OF_FILES), **_INERT}
         if response.status >= 400:
-            refusal = refusal_without(key, b"".join([piece async for piece in answer]))
+            refusal = refusal_without(key, await _whole(answer))
             await self._begin(head)
             await self._pass(refusal)
         else:
@@ -135,6 +141,8 @@ class _Passing:
             self._over(Event.COMPLETED if response.status < 400 else Event.FAILED)
 
     async def _begin(self, head: dict[str, str]) -> None:
+        if self._is_over:
+            return
         self._has_begun = True
         await http.start(self._send, self.stream.status or 200, head)
 
@@ -148,8 +156,8 @@ class _Passing:
         stream.upstream_first_at = stream.upstream_first_at or now
         stream.client_first_at = stream.client_first_at or now
         raws, sizes = ([piece], []) if settings.STORE_PASSED_THROUGH else ([], [len(piece)])
-        self._worker.observers.recorder.append(ChunksReceived(stream.id, seq, now, raws, sizes))
-        self.record(FramesSent(stream.id, stream.frame_count, now, [seq], []))
+        received = ChunksReceived(stream.id, seq, now, raws, sizes)
+        self.record(received, FramesSent(stream.id, stream.frame_count, now, [seq], []))
         stream.frame_count += 1
         stream.passed_seqs.append(seq)
         stream.passed_at.append(now)
@@ -157,11 +165,24 @@ class _Passing:
         self._worker.observers.feed.changed(stream)
         await http.body(self._send, piece, more=True)
 
-    def _failed(self, error: UpstreamError) -> Exception:
-        if not (self._has_begun or self._is_over):
-            self.stream.status = error.status
-        self._over(Event.FAILED, error.message)
-        return http.CannotEnd(error.message) if self._has_begun else error
+    def _failed(self, error: Exception, provider: str) -> Exception:
+        if isinstance(error, NotRecorded):
+            return self._ended(Event.BROKE, error.message, error)
+        told = error if isinstance(error, UpstreamError) else no_answer(error, provider)
+        return self._ended(Event.FAILED, told.message, told)
+
+    def _stop(self, end: Event, why: str, error: ClientFacingError) -> None:
+        """Raises what the client is to be told, unless it has its whole answer."""
+        if not self._is_over:
+            raise self._ended(end, why, error)
+
+    def _ended(self, end: Event, why: str, error: ClientFacingError) -> Exception:
+        """It ends like this; what is to be raised, so that the client is told as far as that can be."""
+        self._over(end, why)
+        if self._has_begun:
+            return http.CannotEnd(why)
+        self.stream.status = error.status
+        return error
 
     @property
     def has_sent_all(self) -> bool:
@@ -169,13 +190,13 @@ class _Passing:
         return self.end in (Event.COMPLETED, Event.FAILED)
 
     def cancelled(self, by: str) -> None:
-        self._over(Event.CANCELLED, f"cancelled by {by}")
+        self._stop(Event.CANCELLED, f"cancelled by {by}", errors.cancellation())
 
     def revoked(self) -> None:
-        self._over(Event.REVOKED, "its key was revoked")
+        self._stop(Event.REVOKED, "its key was revoked", errors.revocation())
 
     def stopped(self) -> None:
-        self._over(Event.STOPPED, "streamviz was stopped")
+        self._stop(Event.STOPPED, "streamviz was stopped", errors.stop())
 
     def left(self, why: str) -> None:
         self._over(Event.LEFT, why or "the client left")
@@ -199,7 +220,7 @@ class _Passing:
         stream.ended_at = self._clock.now()
         limiting.add(self._worker, stream, _ONE)
         limiting.settle(self._worker, stream, _ONE)
-        self.record(recording.closed(stream))
+        self._keep(recording.closed(stream))
         stream.life.step(Event.CLOSED)
         self._worker.observers.closed(stream)
 
@@ -213,15 +234,32 @@ async def _require_within_limits(worker: Worker, stream: LiveStream) -> None:
         raise errors.denial(*judging.denied)
 
 
-async def _until_over(passing: _Passing, call: Call, race: Race) -> None:
-    """Until it is over, its client leaves, its key is revoked, a person cancels it or the server stops."""
+async def _until_over(call: Call, race: Race) -> None:
+    """Until it is over, its client leaves, its key is revoked, a person cancels it or the server stops. Raises what its
+    client is to be told."""
     try:
         is_whole = await race.run(call)
     finally:
         race.close()
     if not is_whole and race.say is not None:
         race.say()
-        raise http.CannotEnd(passing.stream.error)
+
+
+def _why_none(status: int) -> str:
+    """Why an answer of this status is none; empty where it is one."""
+    if 300 <= status < 400:
+        return ", a redirect, which is not followed"
+    return "" if 200 <= status < 600 else ", which no client knows"
+
+
+async def _whole(answer: BoundedAnswer) -> bytes:
+    """A refusal's body; empty where it is longer than any that means something."""
+    body = b""
+    async for piece in answer:
+        body += piece
+        if len(body) > MOST_OF_A_REFUSAL:
+            return b""
+    return body
 
 
 def _kept_request(scope: HTTPScope, body: bytes) -> bytes:

@@ -11,7 +11,7 @@ from asgiref.typing import HTTPScope
 from django.conf import settings
 
 from streamviz.core.errors import RequestError
-from streamviz.core.json_value import as_object, as_text, decode, encode
+from streamviz.core.json_value import as_object, as_text, decode, encode, has_more_values
 from streamviz.core.model_names import SIMULATOR
 from streamviz.core.verdicts import Mode
 from streamviz.core.wire import ANTHROPIC_MESSAGES, OPENAI_CHAT
@@ -28,10 +28,14 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 # Nothing that any reader of a path takes for more than a word.
 _PATH = re.compile(r"/v1(?:/(?!\.)[A-Za-z0-9_.~:@=-]+)+/?")
 _MOST_QUERY = 4_000
-# As forms have the model for a sound or an image.
-_IN_FORM = re.compile(
-    rb'\r\ncontent-disposition: *form-data; *name="?model"?\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]{1,300})\r\n', re.I
-)
+# What stands between the parts of a form (RFC 2046, 5.1.1).
+_BOUNDARY = re.compile(r';\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))', re.I)
+# As forms have the model for a sound or an image, the last line of what stands before its name.
+_NAMES_MODEL = re.compile(rb'\r\ncontent-disposition: *form-data; *name="?model"?(?:\r\n|\Z)', re.I)
+# A form that has a model has it in one of so many parts, with so much before and in it.
+_MOST_PARTS, _LONGEST_HEAD, _LONGEST_NAME = 100, 2_000, 300
+# Of longer JSON only the members are told apart, and not where it has more values: nobody else would get on meanwhile.
+_LONG_BYTES, _MOST_VALUES = 100_000, 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,25 +148,51 @@ def _any_of(worker: Worker, name: str) -> str:
 
 
 def _model_in(scope: HTTPScope, body: bytes) -> str:
-    """The model that a JSON body or a form names; empty where it names none."""
+    """The model that a JSON body or a form names; empty where it names none. Raises RequestError (413) where that is
+    too much to be read."""
     kind = http.header(scope, b"content-type").lower()
     if kind.startswith("multipart/form-data"):
-        found = _IN_FORM.search(body)
-        return found[1].decode("utf-8", "replace").strip() if found else ""
+        place = _model_in_form(scope, body)
+        return body[place].decode("utf-8", "replace").strip() if place else ""
     if "json" not in kind:
         return ""
+    if has_more_values(body, _MOST_VALUES):
+        message = f"JSON of more than {_MOST_VALUES:,} values is not read here: name a provider in {PROVIDER.decode()}."
+        raise RequestError(413, message, code="too_large")
     try:
+        if len(body) > _LONG_BYTES:
+            return as_text(decode(bytes(_members.decode(body).get("model", b"null"))))
         return as_text(as_object(decode(body)).get("model"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
+
+
+def _model_in_form(scope: HTTPScope, body: bytes) -> slice | None:
+    """Where in a form the name of a model stands. A part is looked for by its mark alone: a form may have megabytes,
+    and nobody waits while that is searched."""
+    boundary = _BOUNDARY.search(http.header(scope, b"content-type"))
+    if boundary is None:
+        return None
+    mark = f"--{boundary[1] or boundary[2]}".encode()
+    start = body.find(mark)
+    for _ in range(_MOST_PARTS):
+        behind = body.find(b"\r\n" + mark, start)
+        if min(start, behind) < 0:
+            break
+        head = body.find(b"\r\n\r\n", start, min(start + _LONGEST_HEAD, behind))
+        if head >= 0 and behind - head - 4 <= _LONGEST_NAME and _NAMES_MODEL.search(body, start, head):
+            return slice(head + 4, behind)
+        start = behind + 2
+    return None
 
 
 def _renamed(body: bytes, scope: HTTPScope, model: str, upstream: str) -> bytes:
     """The same with another model, where it is this one that it names; all else keeps its bytes."""
     if model == upstream or http.header(scope, PROVIDER).strip() or _model_in(scope, body) != model:
         return body
-    if (found := _IN_FORM.search(body)) and http.header(scope, b"content-type").lower().startswith("multipart/"):
-        return body[: found.start(1)] + upstream.encode() + body[found.end(1) :]
+    if http.header(scope, b"content-type").lower().startswith("multipart/"):
+        place = _model_in_form(scope, body)
+        return body[: place.start] + upstream.encode() + body[place.stop :] if place else body
     return encode({**_members.decode(body), "model": upstream})
 
 

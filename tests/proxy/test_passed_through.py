@@ -1,30 +1,36 @@
-"""A call that is passed through, in one process, whose client leaves in the midst of it."""
+"""A call that is passed through, in one process: whoever ends it in its midst, and what is no answer."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Callable
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from asgiref.typing import HTTPScope
 
 from streamviz.asgi_types import LEFT
+from streamviz.core.errors import RequestError
+from streamviz.exchange.stream import LiveStream
 from streamviz.live.feed import Feed
+from streamviz.proxy import asgi, passage
 from streamviz.proxy.observers import Observers
-from streamviz.proxy.pass_through import pass_through
 from streamviz.proxy.worker import Worker
 from streamviz.records.configuration import KnownKey, KnownRoute
 from streamviz.records.journal.journal import Journal
 from streamviz.records.models.access import digest
-from streamviz.records.recorder import FramesSent, StreamClosed
-from streamviz.upstream.raw import new_client
+from streamviz.records.recorder import AnyEntry, FramesSent, StreamClosed
+from streamviz.upstream.raw import MOST_OF_A_REFUSAL, new_client
 from tests.proxy.test_leaving import Turn
 from tests.proxy.test_own_failures import KEY, Kept
 from tests.records.support import ROOM
 
 HEADERS = [(b"authorization", f"Bearer {KEY}".encode()), (b"x-streamviz-provider", b"files")]
 SCOPE = {"type": "http", "method": "GET", "path": "/v1/files", "raw_path": b"/v1/files", "query_string": b""}
+BODY = b"012345678"
 
 
 class Upstream:
@@ -32,12 +38,12 @@ class Upstream:
 
     def __init__(self) -> None:
         self.is_asked, self.may_go_on = asyncio.Event(), asyncio.Event()
-        self.before = b""
+        self.before, self.body, self.status = b"", BODY, 200
         self.breaks = False
         self.url = ""
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"content-length": "9"})
+        response = web.StreamResponse(status=self.status, headers={"content-length": str(len(self.body))})
         if self.before:
             await response.prepare(request)
             await response.write(self.before)
@@ -48,8 +54,23 @@ class Upstream:
             request.transport.close()
         else:
             await response.prepare(request)
-            await response.write(b"012345678"[len(self.before) :])
+            await response.write(self.body[len(self.before) :])
         return response
+
+
+class Full(Kept):
+    """A record that takes so many entries; more are lost."""
+
+    most = 1_000
+
+    def append(self, entry: AnyEntry) -> None:
+        if len(self.entries) < self.most or isinstance(entry, StreamClosed):
+            super().append(entry)
+        else:
+            self.most = 0
+
+    def has_lost(self, stream_id: object) -> bool:
+        return self.most == 0
 
 
 @pytest.fixture
@@ -65,14 +86,15 @@ async def upstream() -> AsyncIterator[Upstream]:
 
 
 @pytest.fixture
-async def worker(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Worker]:
+async def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, upstream: Upstream) -> AsyncIterator[Worker]:
     made = Worker()
     made.configuration.keys[digest(KEY)] = KnownKey(1, "a-key")
     made.configuration.key_ids = frozenset([1])
     made.configuration.routes["files"] = KnownRoute("openai/any", upstream.url, "")
     made.client = new_client(silence_seconds=30)
     made.journal = Journal(tmp_path, ROOM)
-    made.observers = Observers(cast(Any, Kept()), Feed())
+    made.observers = Observers(cast(Any, Full()), Feed())
+    monkeypatch.setattr(asgi, "worker", made)
     yield made
     await made.client.close()
     made.journal.close()
@@ -85,8 +107,9 @@ class Client:
         self.leaving: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
         self.messages: list[Any] = []
         self.has_some = asyncio.Event()
+        self._recorder: Any = worker.observers.recorder
         scope: Any = {**SCOPE, "headers": HEADERS, "client": None, "extensions": {LEFT: self.leaving}}
-        self.task = asyncio.create_task(pass_through(worker, scope, self._receive, self._send))
+        self.task = asyncio.create_task(asgi.application(scope, self._receive, self._send))
 
     async def _receive(self) -> Any:
         return {"type": "http.request", "body": b"", "more_body": False}
@@ -96,13 +119,33 @@ class Client:
         if message.get("body"):
             self.has_some.set()
 
+    @property
+    def got(self) -> tuple[int, bytes]:
+        return self.messages[0]["status"], b"".join(each["body"] for each in self.messages[1:])
 
-@pytest.mark.parametrize("breaks", [False, True])
-@pytest.mark.parametrize("before", [b"", b"0123"])
+    @property
+    def is_answered(self) -> bool:
+        """Whether the answer has come to its end: the server cuts off one that has not."""
+        return bool(self.messages) and not self.messages[-1].get("more_body", True)
+
+    @property
+    def closed(self) -> StreamClosed:
+        [found] = [entry for entry in self._recorder.entries if isinstance(entry, StreamClosed)]
+        return found
+
+    @property
+    def frames(self) -> int:
+        return sum(isinstance(entry, FramesSent) for entry in self._recorder.entries)
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "breaks"),
+    [(b"", 200, False), (b"", 200, True), (b"0123", 200, False), (b"0123", 200, True), (b"", 429, False)],
+)
 async def test_what_comes_until_its_turn_to_end_is_neither_sent_nor_its_end(
-    worker: Worker, upstream: Upstream, before: bytes, breaks: bool
+    worker: Worker, upstream: Upstream, caplog: pytest.LogCaptureFixture, before: bytes, status: int, breaks: bool
 ) -> None:
-    upstream.before, upstream.breaks = before, breaks
+    upstream.before, upstream.status, upstream.breaks = before, status, breaks
     turn: Any = Turn()
     worker.floods = turn
     client = Client(worker)
@@ -112,10 +155,159 @@ async def test_what_comes_until_its_turn_to_end_is_neither_sent_nor_its_end(
     sent = list(client.messages)
     client.leaving.set_result({})
     await asyncio.sleep(0)
-    upstream.may_go_on.set()
-    await asyncio.gather(client.task, return_exceptions=True)
-    kept: Any = worker.observers.recorder
-    [closed] = [entry for entry in kept.entries if isinstance(entry, StreamClosed)]
-    assert (closed.outcome, closed.error) == ("client_disconnected", "the client left")
-    assert sum(isinstance(entry, FramesSent) for entry in kept.entries) == bool(before)
+    with caplog.at_level(logging.INFO, "streamviz"):
+        upstream.may_go_on.set()
+        await client.task
+    assert (client.closed.outcome, client.closed.error) == ("client_disconnected", "the client left")
+    assert client.closed.status == (200 if before else None)
+    assert client.frames == bool(before)
     assert client.messages == sent
+    assert [each.message for each in caplog.records if each.name.startswith("streamviz")] == []
+
+
+def a_person(worker: Worker, stream: LiveStream) -> None:
+    assert stream.cancel is not None
+    stream.cancel("alice")
+
+
+def the_server(worker: Worker, stream: LiveStream) -> None:
+    for end in list(worker._endings):
+        end()
+
+
+def its_keys_end(worker: Worker, stream: LiveStream) -> None:
+    worker.configuration.key_ids = frozenset()
+    worker._end_revoked()
+
+
+@pytest.mark.parametrize("before", [b"", b"0123"])
+@pytest.mark.parametrize(
+    ("end", "status", "outcome"),
+    [(a_person, 403, "halted"), (its_keys_end, 401, "halted"), (the_server, 503, "interrupted")],
+)
+async def test_who_is_ended_before_the_answer_is_told_so(
+    worker: Worker,
+    upstream: Upstream,
+    before: bytes,
+    end: Callable[[Worker, LiveStream], None],
+    status: int,
+    outcome: str,
+) -> None:
+    upstream.before = before
+    client = Client(worker)
+    await upstream.is_asked.wait()
+    if before:
+        await client.has_some.wait()
+    [stream] = worker.observers.feed.running.values()
+    end(worker, stream)
+    await client.task
+    upstream.may_go_on.set()
+    assert client.is_answered == (not before)
+    assert client.got[0] == (200 if before else status)
+    assert (client.closed.outcome, client.closed.status) == (outcome, client.got[0])
+
+
+@pytest.mark.parametrize(("most", "status", "got"), [(0, 503, b""), (1, 200, b""), (2, 200, b""), (3, 200, b"0123")])
+async def test_nothing_goes_out_that_is_not_on_the_record(
+    worker: Worker, upstream: Upstream, most: int, status: int, got: bytes
+) -> None:
+    recorder: Any = worker.observers.recorder
+    recorder.most, upstream.before = most, b"0123"
+    client = Client(worker)
+    if most:
+        await upstream.is_asked.wait()
+        if got:
+            await client.has_some.wait()
+        upstream.may_go_on.set()
+    await client.task
+    assert client.got[0] == status
+    if most:
+        assert client.got[1] == got
+        assert not client.is_answered
+        assert client.closed.outcome == "interrupted"
+    else:
+        assert not upstream.is_asked.is_set()
+
+
+@pytest.mark.parametrize("status", [700, 999])
+async def test_a_status_that_no_client_knows_is_a_bad_gateway(worker: Worker, upstream: Upstream, status: int) -> None:
+    upstream.status = status
+    upstream.may_go_on.set()
+    client = Client(worker)
+    await client.task
+    assert client.got[0] == HTTPStatus.BAD_GATEWAY
+    assert (client.closed.outcome, client.closed.status) == ("upstream_error", 502)
+
+
+@pytest.mark.parametrize(("size", "told"), [(MOST_OF_A_REFUSAL, MOST_OF_A_REFUSAL), (MOST_OF_A_REFUSAL + 1, 0)])
+async def test_a_refusal_without_end_is_not_read(worker: Worker, upstream: Upstream, size: int, told: int) -> None:
+    upstream.status, upstream.body = 400, b"x" * size
+    upstream.may_go_on.set()
+    client = Client(worker)
+    await client.task
+    assert client.got == (400, b"x" * told)
+
+
+def form(*parts: tuple[bytes, bytes], boundary: bytes = b"x") -> bytes:
+    head = b"--%b\r\nContent-Disposition: form-data; name=%b\r\n\r\n%b\r\n"
+    return b"".join(head % (boundary, name, value) for name, value in parts) + b"--%b--\r\n" % boundary
+
+
+def named(body: bytes, kind: bytes) -> str:
+    scope: Any = {"headers": [(b"content-type", kind)]}
+    return passage._model_in(cast(HTTPScope, scope), body)
+
+
+FILE = (b'"file"; filename="a"\r\nContent-Type: audio/wav', b"\r\n\r\n--y\r\n" * 50_000)
+MODEL = (b'"model"', b"whisper-1")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (form(MODEL), b"multipart/form-data; boundary=x"),
+        (form(FILE, MODEL), b"Multipart/Form-Data; charset=utf-8; boundary=x"),
+        (form((b"model", b"whisper-1"), FILE), b"multipart/form-data; boundary=x"),
+        (form(MODEL, boundary=b"a b"), b'multipart/form-data; boundary="a b"'),
+        (b"said before\r\n" + form(MODEL), b"multipart/form-data; boundary=x"),
+        (b'{"model": "whisper-1"}', b"application/json"),
+        (b'{"a": "%b", "model": "whisper-1"}' % (b"x" * 200_000), b"application/json"),
+    ],
+)
+def test_the_model_that_a_body_names(body: bytes, kind: bytes) -> None:
+    assert named(body, kind) == "whisper-1"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (form((b'"model"; filename="a"', b"x")), b"multipart/form-data; boundary=x"),
+        (
+            form((b'"file"', b'\r\nContent-Disposition: form-data; name="model"\r\n\r\nx')),
+            b"multipart/form-data; boundary=x",
+        ),
+        (form((b'"model"', b"x" * 301)), b"multipart/form-data; boundary=x"),
+        (form(*[(b'"a"', b"b")] * 100, MODEL), b"multipart/form-data; boundary=x"),
+        (form(MODEL), b"multipart/form-data; boundary=y"),
+        (form(MODEL), b"multipart/form-data"),
+        (form(MODEL, boundary=b""), b"multipart/form-data; boundary="),
+        (form(MODEL), b"multipart/form-data; boundary*=x; boundary*0=x"),
+        (b"\r\ncontent-disposition: form-data; name=model" * 100_000, b"multipart/form-data; boundary=x"),
+        (b"--x\r\n" * 1_000_000, b"multipart/form-data; boundary=x"),
+        (b'{"model": ["whisper-1"], "a": "%b"}' % (b"x" * 200_000), b"application/json"),
+        (b'{"a": %b' % (b"[" * 90_000), b"application/json"),
+        (b'["%b"]' % (b"x" * 200_000), b"application/json"),
+        (b'{"model": "whisper-1"}', b"text/plain"),
+    ],
+)
+def test_or_that_it_does_not(body: bytes, kind: bytes) -> None:
+    assert named(body, kind) == ""
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"model": "files", "a": [%b0]}' % (b"0," * 100_000), b"{%b}" % (b'"a":1,' * 200_000)]
+)
+def test_nor_is_it_looked_for_among_very_many_values(body: bytes) -> None:
+    with pytest.raises(RequestError) as refused:
+        named(body, b"application/json")
+    assert refused.value.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
