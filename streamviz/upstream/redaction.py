@@ -17,7 +17,7 @@ _FAMILIES_PASSED_ON = ("openai-", "anthropic-", "x-ratelimit-", "ratelimit-", "x
 # RFC 9110, section 5.5: no value has any but the tab. A client takes an answer that has one for broken.
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # What is of the program that failed, not of what went wrong.
-_TRACEBACK = re.compile(r"\s*(Traceback \(most recent call last\)|  File \").*", re.DOTALL)
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\)|  File \"")
 _PATH = re.compile(r"(?<![\w:/.])/(?:[\w.@+-]+/)+[\w.@+-]+|\b[A-Z]:\\[^\s'\"]+")
 _CREDENTIAL = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$")
 
@@ -37,7 +37,10 @@ def told_headers(headers: Mapping[str, str], key: str = "", besides: Collection[
 
 def told(message: str, key: str = "") -> str:
     """A message as clients may have it: without tracebacks, paths of this machine and credentials, and not too long."""
-    message = _PATH.sub("…", _TRACEBACK.sub("", without_secrets(message, key)))
+    message = without_secrets(message, key)
+    if traceback := _TRACEBACK.search(message):
+        message = message[: traceback.start()].rstrip()
+    message = _PATH.sub("…", message)
     return message[:MOST_CHARACTERS] or "the call failed"
 
 

@@ -12,7 +12,9 @@ from streamviz.core.errors import PolicyParametersError
 from streamviz.core.json_value import JsonObject
 from streamviz.core.verdicts import Decision
 from streamviz.policies import build
+from streamviz.policies.shell.code import _SCHEDULE
 from streamviz.policies.shell.reader import MOST_COMMANDS, MOST_PARSES, Reader
+from streamviz.policies.shell.words import readings
 from tests.policies.support import block, judge
 
 HARMFUL = [
@@ -983,3 +985,14 @@ def test_a_long_file_that_is_written_is_no_failure() -> None:
     text = "print('hello world')\n" * 5_000
     assert decided(f"cat > x.py <<'EOF'\n{text}EOF\npython x.py") is Decision.ALLOW
     assert decided(f"cat > x.sh <<'EOF'\n{'# a' * 20_000}\nrm -rf /\nEOF\nbash x.sh") is Decision.DENY
+
+
+@pytest.mark.parametrize("mark", ["#", "'", "\\", "$'", "''", "\\\n"])
+def test_what_may_join_lines_is_found_in_one_pass(mark: str) -> None:
+    """Were the rest of its line looked through for each mark, it would take hours."""
+    assert readings(mark * 300_000 + "x")
+
+
+def test_so_is_when_a_table_of_jobs_runs_them() -> None:
+    assert _SCHEDULE.sub("", "\n" * 300_000 + "1 2 3 4 5 rm") == "\n" * 300_000 + "rm"
+    assert _SCHEDULE.sub("", " \t@daily rm\n\n  * * * * * ls") == " rm\n\nls"

@@ -43,6 +43,12 @@ def test_what_is_of_this_machine_is_left_out(message: str, expected: str) -> Non
     assert told(message) == expected
 
 
+def test_a_message_of_very_many_blanks_is_told_at_once() -> None:
+    """Were each of them looked behind for a traceback, it would take hours."""
+    assert told(f"a{' ' * 1_000_000}b").startswith("a ")
+    assert told(f"a{' ' * 1_000_000}Traceback (most recent call last)") == "a"
+
+
 def test_no_credential_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "sk-environment-1")
     message = as_upstream_error(

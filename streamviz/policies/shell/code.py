@@ -16,7 +16,7 @@ from streamviz.policies.shell.wrappers import PLAIN, behind, behind_options
 _SHELL_OPTIONS = re.compile(r"[-+][a-zA-Z]+")
 _STARTUP_OPTIONS = ("--rcfile", "--init-file")
 _JOINED_CODE = re.compile(r"-[a-z]*c\Z")
-_SCHEDULE = re.compile(r"(?m)^\s*(?:@\w+|(?:\S+\s+){5})")
+_SCHEDULE = re.compile(r"(?m)^[^\S\n]*(?:@\w+|(?:\S+\s+){5})")
 # Settings that are commands: `git -c core.sshCommand=…`, `tar --checkpoint-action=exec=…`.
 _SETTING = re.compile(r"[\w.-]{0,80}=?(?:exec|[cC]ommand|pager|editor|program|askpass)=(.+)", re.DOTALL)
 COMMAND_VARIABLES = re.compile(r"(?:\w{0,40}_)?(?:COMMAND|PAGER|EDITOR|VISUAL|SSH|ASKPASS|LESSOPEN|BROWSER)\Z")

@@ -11,8 +11,6 @@ _UNMARKED = str.maketrans({"{": OPEN, "}": CLOSE, ",": COMMA})
 # Of what a shell leaves out or joins, and of our own marks, nothing may hide what is there.
 _LEFT_OUT = re.compile(f"[{UNKNOWN}{OPEN}{CLOSE}{COMMA}{GAP}]")
 _JOINED = re.compile(r"\\\r?\n")
-# A backslash at the end of a line that may be part of a comment, of quoted text or of an escaped backslash.
-_MAY_NOT_JOIN = re.compile(r"[#'\\][^\n]*\\\r?\n|\\\\\r?\n")
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
 _ANSI = re.compile(
@@ -32,7 +30,13 @@ def prepared(text: str) -> str:
 def readings(text: str) -> list[str]:
     """A script as `prepared` gives it, and with its lines apart where the backslash between them may not join them."""
     joined = prepared(text)
-    return [joined, _plain(text)] if _MAY_NOT_JOIN.search(text) else [joined]
+    return [joined, _plain(text)] if _may_not_join(text) else [joined]
+
+
+def _may_not_join(text: str) -> bool:
+    """Whether a backslash at the end of a line may be part of a comment, of quoted text or of an escaped backslash."""
+    lines = (line.removesuffix("\r") for line in text.split("\n")[:-1])
+    return any(line.endswith("\\") and any(mark in line[:-1] for mark in "#'\\") for line in lines)
 
 
 def _plain(text: str) -> str:
