@@ -144,17 +144,22 @@ class Server(DaphneServer, ABC):
             super().application_checker()
         except Exception:
             logger.exception("a client could not be told that its request failed")
-            self._cut_off_first_failed()
+            for protocol, details in self.connections.items():
+                if "application_instance" in details and not _is_running(details):
+                    del details["application_instance"]
+                    _cut_off(protocol)
+                    break
             reactor.callLater(1, self.application_checker)
 
-    def _cut_off_first_failed(self) -> None:
-        for protocol, details in self.connections.items():
-            if "application_instance" in details and not _is_running(details):
-                del details["application_instance"]
-                channel = protocol.channel if isinstance(protocol, Request) else protocol
-                if channel is not None and channel.transport is not None:
-                    channel.transport.abortConnection()
-                return
+    def timeout_checker(self) -> None:
+        """Called by Daphne every two seconds, for which the same is true."""
+        for protocol in list(self.connections):
+            try:
+                protocol.check_timeouts()
+            except Exception:
+                logger.exception("a client could not be asked whether it is still there")
+                _cut_off(protocol)
+        reactor.callLater(2, self.timeout_checker)
 
     def _ended(self, protocol: Request, running: "asyncio.Task[None]") -> None:
         """An answer that its application has left unfinished is not to keep its client waiting."""
@@ -263,6 +268,12 @@ def _close_after(protocol: Any) -> None:
     """Keep its connection for no further request."""
     if isinstance(protocol, WebRequest) and protocol.channel is not None:
         protocol.channel.persistent = False
+
+
+def _cut_off(protocol: Any) -> None:
+    channel = protocol.channel if isinstance(protocol, WebRequest) else protocol
+    if channel is not None and channel.transport is not None:
+        channel.transport.abortConnection()
 
 
 def _is_running(details: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Whoever cannot be told that his request failed keeps nobody else from being told."""
+"""A client that cannot be told something keeps nobody else from being told."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from streamviz.serving.listening import Listening
 
 
 class Client:
-    """A websocket, of which it is told what the server makes of its application's failure."""
+    """A websocket, and what the server does with it."""
 
     def __init__(self, can_be_told: bool) -> None:
         self.happened: list[str] = []
@@ -20,28 +20,51 @@ class Client:
         self.transport = SimpleNamespace(abortConnection=lambda: self.happened.append("cut off"))
 
     def handle_exception(self, error: BaseException) -> None:
+        self._tell(str(error))
+
+    def check_timeouts(self) -> None:
+        self._tell("are you there?")
+
+    def _tell(self, what: str) -> None:
         if not self._can_be_told:
             raise RuntimeError("its socket is closed")
-        self.happened.append(f"told: {error}")
+        self.happened.append(what)
 
 
 async def failed() -> None:
     raise ValueError("it failed")
 
 
-async def test_the_next_look_is_at_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    due: list[Callable[[], None]] = []
-    monkeypatch.setattr(reactor, "callLater", lambda _, call: due.append(call))
+@pytest.fixture
+def due(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """What the server does next."""
+    found: list[Callable[[], None]] = []
+    monkeypatch.setattr(reactor, "callLater", lambda _, call: found.append(call))
+    return found
+
+
+def server_of(connections: dict[Client, dict[str, Any]]) -> Any:
+    server = cast(Any, Listening.__new__(Listening))
+    server.connections = connections
+    return server
+
+
+async def test_the_next_look_at_what_failed_is_at_all_others(due: list[Callable[[], None]]) -> None:
     clients = [Client(can_be_told) for can_be_told in (True, False, False, True)]
     running = [asyncio.ensure_future(failed()) for _ in clients]
     await asyncio.wait(running)
-    server = cast(Any, Listening.__new__(Listening))
-    server.connections = {client: {"application_instance": task} for client, task in zip(clients, running, strict=True)}
-    server.application_checker()
+    started = zip(clients, running, strict=True)
+    server_of({client: {"application_instance": task} for client, task in started}).application_checker()
     for _ in range(3):
-        [look] = due
-        due.clear()
-        look()
-    told = ["told: it failed"]
+        due.pop()()
+    told = ["it failed"]
     assert [client.happened for client in clients] == [told, ["cut off"], ["cut off"], told]
+    assert len(due) == 1
+
+
+async def test_all_are_asked_whether_they_are_still_there(due: list[Callable[[], None]]) -> None:
+    clients = [Client(can_be_told) for can_be_told in (True, False, True)]
+    server_of({client: {} for client in clients}).timeout_checker()
+    asked = ["are you there?"]
+    assert [client.happened for client in clients] == [asked, ["cut off"], asked]
     assert len(due) == 1
