@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 from streamviz.core.json_value import JsonObject, as_object
 
 MASK = "***"
+# No server has a longer one. Of letters that are put together, those behind each other take as long as their square.
+_LONGEST_ADDRESS = 2_000
 _HYPHENS = str.maketrans("", "", "_-")
 Change = Callable[[object], object]
 Places = Mapping[str, "Places | Change"]
@@ -24,8 +26,10 @@ def _plain(value: object) -> object:
 
 def _bare_address(value: object) -> object:
     """Without a password, and without a query, where many servers have theirs."""
-    if not isinstance(value, str) or not {"@", "?"} & set(value):
+    if not isinstance(value, str) or ("@" not in value and "?" not in value):
         return value
+    if len(value) > _LONGEST_ADDRESS:
+        return MASK
     try:
         parts = urlsplit(value)
     except ValueError:

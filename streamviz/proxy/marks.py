@@ -31,6 +31,8 @@ _TELLING_ALONE = 200
 _MOST_ERRANDS = 8
 _RUN = re.compile(r"[A-Za-z0-9]{8,}")
 _FEWEST_DISTINCT = 6
+# Of more nobody has them all.
+_MOST_TOOLS = 1_000
 _NO_TOOLS: frozenset[str] = frozenset()
 # Owners whose hashes are made already.
 _OWNERS = 1_000
@@ -80,7 +82,7 @@ class Marks:
         self._fields = fields
         self._turns = turns
         self._agent = agent
-        self._person = _person_in(fields).encode("utf-8", "replace")
+        self._person = brief(_person_in(fields)).encode("utf-8", "replace")
         self._reading = turns_backwards(fields.get(turns))
         self._read: list[_Said] = []
         self._is_whole = False
@@ -273,7 +275,7 @@ def _tools_in(fields: JsonObject) -> frozenset[str]:
     offered = [*told, *chain.from_iterable(map(functions_of, told))]
     own = [as_object(each.get("function")) or each for each in offered]
     names = [each.get("name") or each.get("type") for each in own]
-    return frozenset([name for name in names if isinstance(name, str)])
+    return frozenset([brief(name) for name in names[:_MOST_TOOLS] if isinstance(name, str)])
 
 
 def _person_in(fields: JsonObject) -> str:

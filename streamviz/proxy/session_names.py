@@ -96,9 +96,10 @@ def is_helper(header: Header) -> bool:
 def is_made(name: str) -> bool:
     """Whether a name was made by a program, for one thing alone: it has a UUID in it, or a long run of letters and
     digits."""
-    if _UUID.search(name) is not None:
+    beginning = name[:1_000]
+    if _UUID.search(beginning) is not None:
         return True
-    return any(not (run.isalpha() or run.isdigit()) for run in _RUN.findall(name[:1_000]))
+    return any(not (run.isalpha() or run.isdigit()) for run in _RUN.findall(beginning))
 
 
 def _in_user_id(user_id: str) -> str:

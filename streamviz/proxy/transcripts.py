@@ -15,7 +15,7 @@ import msgspec
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
 from streamviz.core.events import BlockKind
 from streamviz.core.instead import Instead
-from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode
+from streamviz.core.json_value import JsonObject, as_list, as_object, as_text, decode_strictly
 from streamviz.core.wire.gemini_request import either
 
 _ANSWERS_TEXT = (BlockKind.CONTENT, BlockKind.REFUSAL)
@@ -31,12 +31,12 @@ TELLING_ERRAND = 40
 _MOST_ERRANDS = 8
 # What agents put before a person's words: `<system-reminder>…</system-reminder>`, `<environment_context>`. Cursor has
 # the words themselves in an element.
-_OPENING = re.compile(r"\s*<(?!user_query>)([A-Za-z]{1,20}[-_][A-Za-z_-]{1,40}|INSTRUCTIONS)>")
+_OPENING = re.compile(r"\s{0,1000}<(?!user_query>)([A-Za-z]{1,20}[-_][A-Za-z_-]{1,40}|INSTRUCTIONS)>")
 # Codex's first words: the files with an agent's instructions, each below a line that names it.
-_INSTRUCTIONS = re.compile(r"\s*# AGENTS\.md instructions for [^\n]{0,1000}\n")
+_INSTRUCTIONS = re.compile(r"\s{0,1000}# AGENTS\.md instructions for [^\n]{0,1000}\n")
 _MOST_WRAPPED = 20
 # As clients write thinking that the format has no other place for, such as that of another vendor's model.
-_THOUGHT = re.compile(r"\s*<(think|thinking)>")
+_THOUGHT = re.compile(r"\s{0,1000}<(think|thinking)>")
 _STANDING = ("system", "developer")
 _NAMES_OF_STANDING = ("system", "instructions", "systemInstruction", "system_instruction")
 _ANSWERING = ("assistant", "model")
@@ -53,7 +53,8 @@ class Turn:
     """What one side said: `said` is its normal form, `weight` how many characters that stands for.
 
     `texts` are its texts as they are told apart, `ids` those of its messages and calls, or of what it answers,
-    `call_ids` of its own calls alone, `errands` the longer texts that these give to their tools.
+    `call_ids` of its own calls alone, `errands` the longer texts that these give to their tools. `room` is how many
+    more characters of arguments are read.
     """
 
     is_answer: bool
@@ -63,6 +64,7 @@ class Turn:
     call_ids: list[str] = field(default_factory=list)
     errands: list[str] = field(default_factory=list)
     weight: int = 0
+    room: int = 4 * _LONGEST_ARGUMENTS
 
     @property
     def said(self) -> bytes:
@@ -80,12 +82,16 @@ class Turn:
         """Another call of a tool."""
         if len(self.calls) >= _MOST_PARTS:
             return
-        told = _normal(arguments)
+        told = _normal(arguments) if self._has_room(arguments) else ""
         self.calls.append(f"{name}\x1f{told}")
         self.weight += len(name) + len(told)
         if isinstance(id, str) and id:
             self.ids.append(id)
             self.call_ids.append(id)
+
+    def _has_room(self, arguments: object) -> bool:
+        self.room -= len(arguments) if isinstance(arguments, str) else 0
+        return self.room >= 0
 
     def name(self, id: object) -> None:
         """An id by which this turn, or what it answers, is known."""
@@ -152,7 +158,8 @@ def _tell(answer: Turn, block: StreamBlock, text: str) -> None:
     """`text` is that of the block, or its arguments."""
     if isinstance(block, ToolCallStreamBlock):
         answer.call(block.name, text, block.id)
-        answer.errands += _errands_in(text)
+        if len(answer.calls) < _MOST_PARTS and answer.room >= 0:
+            answer.errands += _errands_in(text)
         return
     answer.name(block.id)
     if block.kind in _ANSWERS_TEXT:
@@ -279,7 +286,7 @@ def brief(text: str) -> str:
 def _errands_in(arguments: str) -> list[str]:
     """What another agent may be told by a call with these arguments."""
     try:
-        given = as_object(decode(arguments)) if len(arguments) <= _LONGEST_ARGUMENTS else {}
+        given = as_object(decode_strictly(arguments)) if len(arguments) <= _LONGEST_ARGUMENTS else {}
     except ValueError:
         return []
     texts = [text for text in given.values() if isinstance(text, str) and len(text) >= TELLING_ERRAND]
@@ -292,7 +299,7 @@ def _normal(arguments: object) -> str:
         if len(arguments) > _LONGEST_ARGUMENTS:
             return ""
         try:
-            arguments = decode(arguments) if arguments.strip() else {}
+            arguments = decode_strictly(arguments) if arguments.strip() else {}
         except ValueError:
             return brief(str(arguments).strip())
         if isinstance(arguments, str):

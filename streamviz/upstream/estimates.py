@@ -88,9 +88,9 @@ def _taken_apart(said: list[object]) -> list[object]:
 def _parts(value: object) -> list[object]:
     if not isinstance(value, dict):
         return as_list(value) or [value]
-    lists = [name for name, member in value.items() if isinstance(member, list)]
-    rest = {name: member for name, member in value.items() if name not in lists}
-    return [rest, *chain.from_iterable(value[name] for name in lists)]
+    lists = [member for member in value.values() if isinstance(member, list)]
+    rest = {name: member for name, member in value.items() if not isinstance(member, list)}
+    return [rest, *chain.from_iterable(lists)]
 
 
 def _asked_texts(call: ModelCall) -> list[str]:

@@ -9,7 +9,7 @@ from streamviz.core.json_value import JsonObject, as_object, as_text, objects
 from streamviz.core.wire import ANTHROPIC_MESSAGES, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, WIRE_FORMATS
 from streamviz.core.wire.gemini_as_chat import as_chat, chat_name
 from streamviz.upstream.kept_thinking import wants_thinking_back, wants_thinking_blocks
-from streamviz.upstream.model_parameters import has, samples, taken_by
+from streamviz.upstream.model_parameters import EFFORTS, has, samples, taken_by
 from streamviz.upstream.provider_formats import speaks_messages, speaks_responses
 from streamviz.upstream.request_fields import is_usual, list_out, object_out, refusal
 from streamviz.upstream.targets import Target
@@ -100,6 +100,7 @@ def _fit_sampling(target: Target, fields: JsonObject, left_out: list[str]) -> No
     where = "generationConfig" if target.wire_format == GEMINI.name else ""
     config = as_object(fields.get(where)) if where else fields
     effort = as_text(fields.get("reasoning_effort")) or as_text(as_object(fields.get("reasoning")).get("effort"))
+    effort = effort if effort in EFFORTS else ""
     refused = [
         name
         for name, known in _SAMPLING.items()

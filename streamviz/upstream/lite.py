@@ -51,6 +51,8 @@ class UnaskedCall(httpx.RequestError):
     """A call that LiteLLM wanted to make beside the one that was asked for."""
 
 
+# A refusal says why in a few lines.
+_MOST_OF_A_REFUSAL = 16 * 1024
 _send, _send_async = httpx.Client.send, httpx.AsyncClient.send
 
 
@@ -68,7 +70,27 @@ def _send_only_asked(client: httpx.Client, request: httpx.Request, **options: An
 async def _send_only_asked_async(client: httpx.AsyncClient, request: httpx.Request, **options: Any) -> httpx.Response:
     """A redirect is not followed either: it would send the request to an address that no operator chose."""
     _require_asked(request)
-    return await _send_async(client, request, **{**options, "follow_redirects": False})
+    response = await _send_async(client, request, **{**options, "stream": True, "follow_redirects": False})
+    if response.status_code >= 300:
+        return await _refusal(response)
+    if not options.get("stream"):
+        await response.aread()
+    return response
+
+
+async def _refusal(response: httpx.Response) -> httpx.Response:
+    """The same with the beginning of its body alone: to look for credentials in it LiteLLM takes 12 s a megabyte."""
+    body = b""
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > _MOST_OF_A_REFUSAL:
+            break
+    await response.aclose()
+    of_body = ("content-encoding", "content-length", "transfer-encoding")
+    headers = [(name, value) for name, value in response.headers.multi_items() if name not in of_body]
+    return httpx.Response(
+        response.status_code, headers=headers, content=body[:_MOST_OF_A_REFUSAL], request=response.request
+    )
 
 
 def _unknown_model(_info: OllamaModelInfo, model: str, *_: object, **__: object) -> dict[str, object]:

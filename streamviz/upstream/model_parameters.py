@@ -13,6 +13,8 @@ _BY_NAME = frozenset(
     " parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_retention reasoning_effort"
     " safety_identifier seed service_tier stop store top_logprobs user verbosity".split()
 )
+# How much a model may think, as far as any provider knows.
+EFFORTS = frozenset("none disable minimal low medium high xhigh max auto default".split())
 _WITHOUT_TOP_K = frozenset({"openai", "azure", "xai", "mistral", "deepseek"})
 
 
@@ -31,7 +33,7 @@ def taken_by(provider: str, model: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1_000)
 def samples(provider: str, model: str, name: str, value: float, effort: str) -> bool:
-    """Whether a model can be told this, as far as LiteLLM knows."""
+    """Whether a model can be told this, as far as LiteLLM knows. `effort` is one of EFFORTS, or empty."""
     if provider == SIMULATOR:
         return True
     if name == "top_k":
@@ -41,4 +43,6 @@ def samples(provider: str, model: str, name: str, value: float, effort: str) -> 
         litellm.get_optional_params(model=model, custom_llm_provider=provider, **told)
     except litellm.UnsupportedParamsError:
         return False
+    except Exception:  # What else is wrong with it the call itself will tell.
+        return True
     return True

@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from streamviz.core.sse import events_in
 from streamviz.core.verdicts import Mode
 from streamviz.exchange.reading import are_events, has_events
 from streamviz.live.feed import Feed
@@ -174,3 +175,29 @@ def test_the_beginning_says_what_it_is(beginning: bytes, says_so: bool, are_aske
 def test_a_body_with_a_line_of_data_has_events() -> None:
     assert has_events(b'{"a": "\ndata: {}\n"}')
     assert not has_events(b'{\n  "data": 5,\n  "event": "x"\n}')
+
+
+@pytest.mark.parametrize(
+    "body", [b"data", b"data:", b"\xef\xbb\xbfdata: 1", b"a\ndata\n", b"\rdata: 1", b": a\r\ndata:1\r\n\r\n"]
+)
+def test_a_line_with_data_is_an_event(body: bytes) -> None:
+    assert has_events(body)
+    assert any(event.data is not None for event in events_in(body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b'{"data": 1}',
+        b"datas: 1",
+        b" data: 1",
+        b"event: data",
+        b"a data: 1",
+        b"\n\xef\xbb\xbfdata: 1",
+        b"\n" * 1_000_000,
+    ],
+)
+def test_nothing_else_is(body: bytes) -> None:
+    assert not has_events(body)
+    assert all(event.data is None for event in events_in(body[:100]))

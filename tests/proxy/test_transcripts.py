@@ -141,3 +141,13 @@ def test_images_tell_turns_apart() -> None:
 )
 def test_anything_can_be_read(hostile: object) -> None:
     assert all(isinstance(turn.said, bytes) for turn in turns_backwards(hostile))
+
+
+def test_of_the_arguments_in_a_turn_so_many_are_read() -> None:
+    turn = Turn(is_answer=True)
+    for _ in range(6):
+        turn.call("f", f'{{"a": "{"x" * 200_000}"}}', "c")
+    assert [len(call) > 10 for call in turn.calls] == [True] * 4 + [False] * 2
+    odd = Turn(is_answer=True)
+    odd.call("f", f"[{'NaN,' * 60_000}NaN]", "c")
+    assert odd.calls[0].startswith("f\x1f[NaN,NaN")

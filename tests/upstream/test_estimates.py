@@ -52,3 +52,9 @@ def test_a_long_text_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_no_text_is_too_odd(text: str) -> None:
     assert estimate_tokens([text]) > 0
+
+
+def test_a_message_of_very_many_lists_is_taken_apart() -> None:
+    said = {"role": "user", **{f"abc{n}": [] for n in range(100_000)}}
+    call = ModelCall("openai_chat", {"messages": [said]}, 1_000_000)
+    assert tokens_of(StreamState(finish_reasons={0: "stop"}, usage={"completion_tokens": 1}), call).input is not None

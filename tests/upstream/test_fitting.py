@@ -284,3 +284,10 @@ def test_called_as_chat_hints_are_left_out_and_the_simulator_takes_the_rest() ->
     assert {"temperature", "top_p", "max_output_tokens"} <= request.keys()
     assert left_out == (*hints, "text.verbosity")
     assert fitted(ANTHROPIC_MESSAGES, SIM, as_chat=True, stop_sequences=["END"]).request["stop_sequences"] == ["END"]
+
+
+@pytest.mark.parametrize("effort", ["bogus", "x" * 1_000_000])
+def test_an_effort_that_no_provider_knows_is_the_calls_to_refuse(effort: str) -> None:
+    request, left_out = fitted(OPENAI_CHAT, CLAUDE, temperature=0.5, reasoning_effort=effort)
+    assert request["temperature"] == 0.5
+    assert left_out == ()

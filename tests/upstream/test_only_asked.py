@@ -5,13 +5,14 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
+import httpx
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from streamviz.core.errors import ClientFacingError, RequestError
 from streamviz.core.tokens import Tokens
-from streamviz.upstream.lite import send_only_what_is_asked
+from streamviz.upstream.lite import _send_only_asked_async, send_only_what_is_asked
 from streamviz.upstream.prices import price
 from streamviz.upstream.targets import Lane, RoutePlan, resolve
 from streamviz.upstream.translated import open_translated
@@ -228,3 +229,15 @@ def test_an_address_without_a_credential_is_not_called_where_another_would_be_se
     with pytest.raises(RequestError) as raised:
         resolve("r", FORMATS[0], RoutePlan(f"{provider}/x", "http://127.0.0.1:9"))
     assert raised.value.code == "route_unusable"
+
+
+async def test_of_a_refusal_its_beginning_is_read() -> None:
+    async def refuse(request: web.BaseRequest) -> web.Response:
+        return web.Response(status=429, body=b"x" * 1_000_000, headers={"retry-after": "7"})
+
+    async with RawTestServer(refuse) as server, httpx.AsyncClient() as client:
+        asked = client.build_request("POST", str(server.make_url("/")))
+        for stream in (True, False):
+            refused = await _send_only_asked_async(client, asked, stream=stream)
+            assert (refused.status_code, refused.headers["retry-after"]) == (429, "7")
+            assert await refused.aread() == b"x" * 16_384

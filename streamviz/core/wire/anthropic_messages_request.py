@@ -32,7 +32,15 @@ def _part(role: str, content: object) -> Iterator[Part]:
     elif kind.endswith("tool_use"):
         yield call(role, part.get("name"), part.get("input"), part.get("id"))
     elif kind.endswith("tool_result"):
-        inner = (found for each in each_of(part.get("content")) for found in _part(role, each))
+        inner = (found for each in each_of(part.get("content")) for found in _inner(role, each))
         yield from result(part.get("tool_use_id"), inner, is_error=part.get("is_error") is True)
     else:
         yield other(role, content)
+
+
+def _inner(role: str, content: object) -> Iterator[Part]:
+    """What a result has in it: no other result, as the format has none there."""
+    if as_text(as_object(content).get("type")).endswith("tool_result"):
+        yield other(role, content)
+    else:
+        yield from _part(role, content)

@@ -3,6 +3,8 @@
 What the answer does not depend on is left out; what would change it, and cannot be said there, is refused.
 """
 
+from collections import defaultdict, deque
+
 from streamviz.core.calls import as_arguments
 from streamviz.core.errors import RequestError
 from streamviz.core.json_value import JsonObject, as_json_text, as_list, as_object, as_text, objects
@@ -21,6 +23,7 @@ _CONFIG = {
 }
 _OTHERWISE = frozenset({"responseMimeType", "responseSchema", "responseJsonSchema", "thinkingConfig"})
 _MODES = {"AUTO": "auto", "ANY": "required", "NONE": "none"}
+_LONGEST_NAME = 100
 _TOOL = ("functionDeclarations", "function_declarations")
 
 
@@ -59,20 +62,29 @@ class _Ids:
 
     def __init__(self) -> None:
         self._count = 0
-        self._open: list[tuple[str, str]] = []
+        self._open: defaultdict[str, deque[str]] = defaultdict(deque)
+        self._answered: set[str] = set()
 
     def of_call(self, call: JsonObject) -> str:
         self._count += 1
         id = as_text(call.get("id")) or f"call_{self._count}"
-        self._open.append((as_text(call.get("name")), id))
+        self._open[as_text(call.get("name"))].append(id)
+        self._answered.discard(id)
         return id
 
     def of_result(self, result: JsonObject) -> str:
         """The id of the call that this answers: the one it names, else the first of its name with no result yet."""
         name = as_text(result.get("name"))
-        id = as_text(result.get("id")) or next((id for known, id in self._open if known == name), name)
-        self._open = [each for each in self._open if each[1] != id]
+        id = as_text(result.get("id")) or self._first_open(name)
+        self._answered.add(id)
         return id
+
+    def _first_open(self, name: str) -> str:
+        waiting = self._open[name]
+        while waiting:
+            if (id := waiting.popleft()) not in self._answered:
+                return id
+        return name
 
 
 def _answer(parts: list[JsonObject], ids: _Ids) -> JsonObject:
@@ -163,6 +175,8 @@ def _choice(config: JsonObject) -> JsonObject:
 
 
 def _camel(name: str) -> str:
+    if len(name) > _LONGEST_NAME:
+        return name
     first, *others = name.split("_")
     return first + "".join(map(str.capitalize, others))
 

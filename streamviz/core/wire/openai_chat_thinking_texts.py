@@ -18,8 +18,9 @@ def text_of(value: object) -> str:
     if not isinstance(value, dict):
         return ""
     said: JsonObject = value
-    known = next((text for name in _TEXTS if (text := text_of(said.get(name)))), "")
-    return known or "".join(text_of(inner) for key, inner in said.items() if key not in _ABOUT)
+    # Each member once: read again, each level would take twice as long as the one in it.
+    texts = {name: text_of(inner) for name, inner in said.items() if name not in _ABOUT}
+    return next((texts[name] for name in _TEXTS if texts.get(name)), "") or "".join(texts.values())
 
 
 def part_text(part: JsonObject, kind: str) -> str:

@@ -19,12 +19,12 @@ def is_same(one: str, other: str) -> bool:
 
 def goes_on(begun: object, whole: object) -> bool:
     """Whether `whole` is what `begun` was the beginning of."""
+    if isinstance(begun, dict) and isinstance(whole, dict):
+        return all(goes_on(value, whole.get(key)) for key, value in begun.items())
     if is_empty(begun):
         return True
     if isinstance(begun, str):
         return isinstance(whole, str) and whole.startswith(begun)
-    if isinstance(begun, dict):
-        return isinstance(whole, dict) and all(goes_on(value, whole.get(key)) for key, value in begun.items())
     if isinstance(begun, list):
         is_long = isinstance(whole, list) and len(whole) >= len(begun)
         return is_long and all(goes_on(*pair) for pair in zip(begun, as_list(whole), strict=False))

@@ -143,7 +143,7 @@ def _item_says_beside(item: object) -> bool:
     if known_says_beside(item, ITEMS) or _is_escaped_elsewhere(item) or has_text(item.get("encrypted_content")):
         return True
     if item.get("type") not in ("message", "reasoning"):
-        return item.get("type") in CALLS and any(has_text(item.get(name)) for name in _WORDS_OF_ITEMS)
+        return as_text(item.get("type")) in CALLS and any(has_text(item.get(name)) for name in _WORDS_OF_ITEMS)
     if is_odd(item, "content", list, str) or is_odd(item, "summary", list, str):
         return True
     parts = [part for name in ("content", "summary") for part in as_list(item.get(name))]

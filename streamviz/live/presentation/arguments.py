@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 import jiter
 
+from streamviz.core.json_value import has_more_values
 from streamviz.live.presentation.cutting import markup_bytes
 from streamviz.live.presentation.text import printable
 
 # Beyond these a tree would cost more than it tells; the raw text is always there.
 LIVE_CHARACTERS = 64 * 1024
+_MOST_VALUES = 150_000
 _NODES = 1_000
 _VALUE_CHARACTERS = 4_000
 _KEY_CHARACTERS = 200
@@ -50,6 +52,8 @@ def tree_of(arguments: str, *, is_arriving: bool, room: int = _ROOM) -> Argument
     if is_arriving and len(arguments) > LIVE_CHARACTERS:
         return ArgumentTree([], _tail(arguments, room), "too long to show as a tree until complete")
     raw = arguments.encode("utf-8", "replace")
+    if has_more_values(raw, _MOST_VALUES):
+        return ArgumentTree([], _tail(arguments, room), "too long to show as a tree")
     try:
         value = jiter.from_json(raw, partial_mode="trailing-strings")
         is_last_whole = _is_last_whole(raw, value)

@@ -3,6 +3,7 @@
 import json
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,3 +87,10 @@ def test_it_draws_every_beginning_of_every_json_text(value: object, rng: random.
     text = json.dumps(value)
     lines(tree_of(text, is_arriving=False))
     lines(tree_of(text[: rng.randint(0, len(text))], is_arriving=True))
+
+
+@pytest.mark.parametrize("inner", ["[],", "0,", '"a",'])
+def test_of_very_many_values_there_is_no_tree(inner: str) -> None:
+    tree = tree_of(f"[{inner * 200_000}[]]", is_arriving=False)
+    assert (tree.nodes, tree.note) == ([], "too long to show as a tree")
+    assert tree.tail.endswith("[]]")
