@@ -1,10 +1,11 @@
 """Server-sent events, read as they arrive and written.
 
 Format: https://html.spec.whatwg.org/multipage/server-sent-events.html. Lines end in LF, CRLF or CR; an empty
-line ends an event. Two things differ from a browser's reading, because this one serves a recording relay:
+line ends an event. Three things differ from a browser's reading, because this one serves a recording relay:
 
 - every byte comes out again: joined, the `raw` of all events is the input, comments and blank lines included;
-- an event that the end of input cuts before its empty line is still given.
+- an event that the end of input cuts before its empty line is still given;
+- an event of more than 20,000 LFs and CRs is not read, as nobody else would get on meanwhile: it is ambiguous.
 """
 
 import re
@@ -19,6 +20,7 @@ _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
 _LINE = re.compile(rb"\r\n|\n|\r")
 _MARKED_LINE = re.compile(rb"(?m)^(?:\xef\xbb\xbf)+|(?<=\r)(?:\xef\xbb\xbf)+")
 _LONGEST_END = 4
+_MOST_LINES = 20_000
 # What some clients end a line at besides (str.splitlines of Python, and what is made with it), in UTF-8.
 _OTHER_ENDS_OF_ASCII = b"\x0b\x0c\x1c\x1d\x1e"
 _OTHER_ENDS = (b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9")
@@ -106,6 +108,8 @@ class SSEParser:
     def _read_lines(self, raw: bytes) -> SSEEvent:
         text = raw.removeprefix(BOM) if self._at_start else raw
         self._at_start = False
+        if _has_many_lines(text):
+            return SSEEvent(raw, None)
         data: list[bytes] = []
         name = b""
         for line in _LINE.split(text) if self._has_cr else text.split(b"\n"):
@@ -150,11 +154,17 @@ def is_ambiguous(raw: bytes, data: bytes | None) -> bool:
     if BOM in raw and _has_marked_field(raw, data):
         return True
     if data is None:
-        return _other_ends(raw) > 0 or any(
-            line.partition(b":")[0] not in _FIELDS for line in _LINE.split(raw.removeprefix(BOM))
+        return (
+            _has_many_lines(raw)
+            or _other_ends(raw) > 0
+            or any(line.partition(b":")[0] not in _FIELDS for line in _LINE.split(raw.removeprefix(BOM)))
         )
     ends = _other_ends(raw)
     return ends > 0 and (ends > _other_ends(data) or b"\n" in data or _OTHER_FIELD.search(raw) is not None)
+
+
+def _has_many_lines(raw: bytes) -> bool:
+    return raw.count(b"\n") + raw.count(b"\r") > _MOST_LINES
 
 
 def _has_marked_field(raw: bytes, data: bytes | None) -> bool:

@@ -154,10 +154,10 @@ class _Passing:
         seq = len(stream.received_at)
         stream.received_at.append(now)
         stream.upstream_first_at = stream.upstream_first_at or now
-        stream.client_first_at = stream.client_first_at or now
         raws, sizes = ([piece], []) if settings.STORE_PASSED_THROUGH else ([], [len(piece)])
         received = ChunksReceived(stream.id, seq, now, raws, sizes)
         self.record(received, FramesSent(stream.id, stream.frame_count, now, [seq], []))
+        stream.client_first_at = stream.client_first_at or now
         stream.frame_count += 1
         stream.passed_seqs.append(seq)
         stream.passed_at.append(now)

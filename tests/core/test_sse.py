@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streamviz.core import sse
 from streamviz.core.json_value import decode, encode
-from streamviz.core.sse import SSEEvent, SSEParser, events_in
+from streamviz.core.sse import SSEEvent, SSEParser, events_in, is_ambiguous
 
 BOM = b"\xef\xbb\xbf"
 
@@ -193,3 +193,17 @@ def test_what_it_writes_has_no_line_end_that_only_some_clients_know(text: str) -
 
 def test_a_comment_means_nothing_to_a_client() -> None:
     assert [event.data for event in read(sse.write_comment("keep-alive"))] == [None]
+
+
+@pytest.mark.parametrize("line", [b"a\n", b":\n", b"data: 1\n", b"a\r", b"data\r\n"])
+def test_an_event_of_very_many_lines_is_not_read(line: bytes) -> None:
+    end = line[-1:] if line[-2:] != b"\r\n" else b"\r\n"
+    raw = line * 1_000_000 + end
+    assert events_in(raw) == (SSEEvent(raw, None),)
+    assert is_ambiguous(raw, None)
+
+
+def test_one_of_many_lines_is() -> None:
+    raw = b"data: 1\n" * 19_000 + b"\n"
+    assert [event.data for event in events_in(raw)] == [b"\n".join([b"1"] * 19_000)]
+    assert not is_ambiguous(raw, events_in(raw)[0].data)
