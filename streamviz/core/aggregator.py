@@ -34,11 +34,12 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
 
 class Beside(NamedTuple):
-    """What a payload says beside its blocks: whether it has text, or a call, where `_read` does not look, and what it
-    tells of the answer itself that was not told before."""
+    """What a payload says beside its blocks: whether it has text, or a call, where `_read` does not look, what it tells
+    of the answer itself that was not told before, and whether it says again what some clients then have twice."""
 
     says: bool = False
     told: Sequence[Told] = ()
+    is_twice: bool = False
 
 
 class _Prepared(NamedTuple):
@@ -115,7 +116,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         except Exception:  # `aggregate` fails in the same way, and tells of it.
             return
         self._prepared = _Prepared(chunk, self._may_be_another(chunk), payload, beside)
-        if leave_out and beside.says:
+        if leave_out and (beside.says or beside.is_twice):
             self._prepared = self._left_of(self._prepared)
 
     def prepared(self, chunk: ChunkT) -> Chunk:

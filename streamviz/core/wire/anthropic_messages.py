@@ -50,6 +50,7 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
         self._parts: dict[int, JsonObject] = {}
         self._next_index = 0
         self._last_index = 0
+        self._index_type: type | None = None
         self._has_message = False
         self._names = EventNames()
         # What the SDKs have in each place: a block, or None for one that is none here.
@@ -110,9 +111,13 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
             self._seal_all()
 
     def _index(self, payload: JsonObject, otherwise: int) -> int:
-        index = as_index(payload.get("index"))
-        if index is None and payload.get("index") is not None:
+        said = payload.get("index")
+        index = as_index(said)
+        if index is None and said is not None:
             self._contradict("an index is no place")
+        self._index_type = self._index_type or type(said)
+        if type(said) is not self._index_type:
+            self._contradict("an index is told in two ways")
         return otherwise if index is None else index
 
     def _read_message(self, message: JsonObject) -> None:

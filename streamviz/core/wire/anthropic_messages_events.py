@@ -22,16 +22,17 @@ class EventNames:
     one."""
 
     def __init__(self) -> None:
-        self._is_named: bool | None = None
+        # Whether events have a name, and a type in their data.
+        self._told_by: tuple[bool, bool] | None = None
 
     def trouble(self, word: str, payload: JsonObject, name: str) -> str:
         """What is wrong with the name of an event that calls itself `word`; empty where nothing is."""
-        if (self._is_named and name == word) or (word not in _EVENTS and name not in _EVENTS):
+        if word not in _EVENTS and name not in _EVENTS:
             return ""
-        if self._is_named is None:
-            self._is_named = bool(name)
-        if self._is_named is not bool(name):
-            return "some of its events have names and some have none"
+        told = bool(name), "type" in payload
+        self._told_by = self._told_by or told
+        if told != self._told_by:
+            return "some of its events have a name or a type and some have none"
         return "an event has the name of another" if name and payload.get("type", name) != name else ""
 
 

@@ -99,13 +99,12 @@ def says_beside(part: object, known: frozenset[str]) -> bool:
 
 
 def _is_no_name(name: str, value: object) -> bool:
-    """Whether what names something (`_NAMES`) is more than a name, or what is opaque (`_OPAQUE`) can be read.
+    """Whether what names something (`_NAMES`) is no text, which some clients take for a name all the same, or what is
+    opaque (`_OPAQUE`) can be read.
 
     Of a signature that holds for a text nobody asks that it be one word.
     """
-    if name in _OPAQUE:
-        return has_text(value)
-    return isinstance(value, dict | list) and has_text(value)
+    return has_text(value) if name in _OPAQUE else isinstance(value, dict | list) and bool(value)
 
 
 def _is_usual(name: str, value: object) -> bool:

@@ -13,10 +13,10 @@ from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
 from streamviz.core.repeats import TextPlace
 from streamviz.core.wire.envelope import Envelope
-from streamviz.core.wire.openai_chat_beside import chat_known_of, chat_says_beside
+from streamviz.core.wire.openai_chat_beside import chat_known_of, chat_says_beside, chat_says_twice
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, legacy_piece, piece_of
 from streamviz.core.wire.openai_chat_choice import Choice
-from streamviz.core.wire.openai_chat_message import MEDIA, build_message, says_else
+from streamviz.core.wire.openai_chat_message import MEDIA, build_message, says
 from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, thinking_in
 from streamviz.core.wire.openai_chat_thinking_texts import is_same, part_text
 
@@ -42,13 +42,14 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._has_id = False
         self._has_own_usage = False
         self._object: object = None
-        # Calls whose arguments came as JSON rather than as text.
+        # Calls whose arguments came as JSON rather than as text; where the pieces of each say what they do.
         self._as_objects: set[int] = set()
+        self._said_where: dict[int, tuple[object, str]] = {}
 
     def _look_beside(self, payload: JsonObject, name: str) -> Beside:
         if self._envelope.only_adds_text(payload):
             return Beside(self._envelope.is_odd)
-        return super()._look_beside(payload, name)
+        return super()._look_beside(payload, name)._replace(is_twice=chat_says_twice(payload))
 
     def _text_place(self, payload: JsonObject) -> TextPlace | None:
         if not self._envelope.only_adds_text(payload):
@@ -104,11 +105,18 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         choice = self._choices.get(number) or self._begin_choice(number)
         before = len(self.state.events)
         self._read_words(choice, payload)
-        if choice.is_finished and not self.has_end_mark and len(self.state.events) > before:
-            self._contradict("a choice goes on behind its end")
+        if len(self.state.events) > before:
+            self._check_choice(choice, payload)
         reason = payload.get("finish_reason")
         if reason and isinstance(reason, str):
             self._finish_choice(choice, reason)
+
+    def _check_choice(self, choice: Choice, payload: JsonObject) -> None:
+        """What a choice says has to be where the rest of it was."""
+        if choice.is_finished and not self.has_end_mark:
+            self._contradict("a choice goes on behind its end")
+        if choice.is_elsewhere(payload.get("index")):
+            self._contradict("the index of a choice is told in two ways")
 
     def _begin_choice(self, number: int) -> Choice:
         self._require_room(len(self._choices))
@@ -119,15 +127,17 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         return choice
 
     def _read_words(self, choice: Choice, payload: JsonObject) -> None:
-        delta = payload.get("delta")
-        if isinstance(delta, dict):
-            if not choice.has_delta and says_else(as_object(payload.get("message")), delta):
-                self._contradict("a message says something else than the delta beside it")
+        delta, message = payload.get("delta"), as_object(payload.get("message"))
+        if isinstance(delta, dict) and (not self.body or says(delta)):
+            if message and choice.is_otherwise(message, delta):
+                self._contradict("a message says something else than the deltas beside it")
             choice.has_delta = True
             self._read_delta(choice, delta)
         elif not choice.has_delta:
-            # A whole answer has a message; some providers send one beside the deltas too, which would count twice.
-            self._read_delta(choice, as_object(payload.get("message")))
+            # A whole answer has a message, with some providers beside a delta that says nothing.
+            self._read_delta(choice, message)
+        elif says(message):
+            self._contradict("a message comes behind deltas")
 
     def _read_delta(self, choice: Choice, delta: JsonObject) -> None:
         content = delta.get("content")
@@ -167,6 +177,8 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
 
     def _content(self, choice: Choice, text: str) -> None:
         choice.has_text = True
+        if choice.is_spoken:
+            self._contradict("content is spoken and then written")
         self._text(choice, BlockKind.CONTENT, text)
 
     def _read_thinking(self, choice: Choice, delta: JsonObject) -> str:
@@ -174,16 +186,21 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         for each in (delta, as_object(delta.get(SPECIFIC))):
             for key in THINKING_FIELDS:
                 self._few(as_list(each.get(key)))
-        text, signature, is_odd = thinking_in(delta)
+        text, signature, fields, is_odd = thinking_in(delta)
         if is_odd:
             self._contradict("two fields say different thinking")
+        if text and choice.thinks_elsewhere(fields):
+            self._contradict("thinking goes on in another field")
         self._text(choice, BlockKind.THINKING, text, signature)
         return text
 
     def _read_audio(self, choice: Choice, audio: object, content: object) -> None:
         """What is said aloud is content, as its transcript has it."""
         said = as_text(as_object(audio).get("transcript"))
-        if said != content:
+        if said and said != content:
+            choice.is_spoken = True
+            if choice.has_text:
+                self._contradict("content is written and then spoken")
             self._text(choice, BlockKind.CONTENT, said)
         if not said or as_object(audio).get("data"):
             self._sound(choice, as_json_text(audio))
@@ -277,7 +294,10 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     def _is_odd(self, block: ToolCallStreamBlock, piece: Piece, name: str) -> bool:
         """Whether clients may read the call with this piece otherwise than it is read here."""
         is_mixed = block.ordinal in self._as_objects or (piece.is_object and block.length > 0)
-        is_other = piece.is_custom is not (block.label == CUSTOM) and bool(name or piece.arguments)
+        says = bool(piece.name or piece.arguments)
+        is_other = says and piece.is_custom is not (block.label == CUSTOM)
+        if says and self._said_where.setdefault(block.ordinal, piece.where) != piece.where:
+            return True
         return piece.is_odd or is_other or bool(name and block.name) or bool(piece.arguments and is_mixed)
 
     def _start_call(self, choice: Choice, piece: Piece) -> ToolCallStreamBlock:

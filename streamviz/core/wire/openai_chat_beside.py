@@ -19,6 +19,7 @@ from streamviz.core.wire.beside import (
     replaced,
     says_beside,
 )
+from streamviz.core.wire.openai_chat_message import says
 from streamviz.core.wire.openai_chat_thinking import THINKING_FIELDS
 
 # Of what nearly every delta is made.
@@ -72,12 +73,21 @@ def chat_says_beside(payload: JsonObject) -> bool:
     return any(map(_choice_says_beside, choices)) if isinstance(choices, list) else has_text(choices)
 
 
+def chat_says_twice(payload: JsonObject) -> bool:
+    """Whether a chunk says what it adds in a message too, as those of some providers do: some clients add the one to
+    the other."""
+    return any(_is_said_twice(as_object(choice)) for choice in as_list(payload.get("choices")))
+
+
 def chat_known_of(payload: JsonObject) -> object:
-    """The payload without members of its choices and messages that the format does not have and that say anything."""
+    """The payload without members of its choices and messages that the format does not have and that say anything, and
+    without messages beside deltas."""
     return replaced(payload, "choices", _known_choice)
 
 
 def _known_choice(choice: object) -> object:
+    if _is_said_twice(as_object(choice)):
+        choice = {name: value for name, value in as_object(choice).items() if name != "message"}
     known = left_of(choice, _CHOICE_AGAIN if _is_text_again(as_object(choice)) else _CHOICE)
     return replaced(replaced(known, "delta", _known_delta), "message", _known_delta)
 
@@ -85,6 +95,11 @@ def _known_choice(choice: object) -> object:
 def _known_delta(delta: object) -> object:
     known = left_of(delta, _DELTA)
     return replaced(known, "provider_specific_fields", lambda specific: left_of(specific, _SPECIFIC))
+
+
+def _is_said_twice(choice: JsonObject) -> bool:
+    delta, message = as_object(choice.get("delta")), as_object(choice.get("message"))
+    return bool(delta and message) and says(delta) and says(message)
 
 
 def _choice_says_beside(choice: object) -> bool:

@@ -9,7 +9,8 @@ _FUNCTION, CUSTOM = "function", "custom"
 
 
 class Piece(NamedTuple):
-    """What a piece of a call says. `label` is the wire's word for a call that is none of a function."""
+    """What a piece of a call says. `label` is the wire's word for a call that is none of a function, `where` tells in
+    which place of a list, and in which of its members, it says so: clients add up what one of them says."""
 
     id: str
     name: str
@@ -20,6 +21,7 @@ class Piece(NamedTuple):
     # Whether it can be read in two ways, by itself; whether its arguments came as JSON rather than as text.
     is_odd: bool
     is_object: bool
+    where: tuple[object, str]
 
     @property
     def is_custom(self) -> bool:
@@ -30,11 +32,13 @@ def piece_of(call: JsonObject) -> Piece:
     """A piece of `tool_calls`."""
     word = as_text(call.get("type"))
     function, custom = as_object(call.get(_FUNCTION)), as_object(call.get(CUSTOM))
+    member = _FUNCTION if function else CUSTOM if custom else word
     label = CUSTOM if custom and not function else word if word != _FUNCTION else ""
     said = function or custom or as_object(call.get(word))
     index = as_index(call.get("index"))
     given, other = _given(said, is_custom=said is custom, is_new=not function)
     is_odd = bool(function and custom) or (index is None and call.get("index") is not None) or other is not None
+    is_odd = is_odd or any(each and not isinstance(each, dict) for each in (call.get(_FUNCTION), call.get(CUSTOM)))
     name = as_text(said.get("name"))
     if not said and (label or said_beside(call, "")):
         # A kind of call that is new: all that it says is what the tool is given.
@@ -47,7 +51,8 @@ def piece_of(call: JsonObject) -> Piece:
         if given is None and is_new:
             given = {key: value for key, value in said.items() if key != "name"} or None
     is_object = given is not None and not isinstance(given, str)
-    return Piece(as_text(call.get("id")), name, as_json_text(given), label, index, is_odd, is_object)
+    where = call.get("index"), member
+    return Piece(as_text(call.get("id")), name, as_json_text(given), label, index, is_odd, is_object, where)
 
 
 def _given(said: JsonObject, *, is_custom: bool, is_new: bool) -> tuple[object, object]:

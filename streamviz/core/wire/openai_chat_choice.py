@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
+from streamviz.core.events import BlockKind
+from streamviz.core.json_value import JsonObject
+from streamviz.core.wire.openai_chat_message import says, says_else
 
 
 @dataclass(slots=True)
@@ -46,8 +49,34 @@ class Choice:
     places: Places = field(default_factory=Places)
     has_delta: bool = False
     is_finished: bool = False
-    # Whether content came as a text, not as a list.
+    # Whether content came as a text, not as a list; whether it was spoken, and is in a transcript alone.
     has_text: bool = False
+    is_spoken: bool = False
+    # How what it says is numbered, and the fields that say what it thinks: clients add up what they find in one place.
+    said_where: tuple[object, ...] = ()
+    thinks_in: frozenset[str] = frozenset()
+
+    def is_elsewhere(self, index: object) -> bool:
+        """Whether what the choice says now has another index than all before."""
+        self.said_where = self.said_where or (index,)
+        return self.said_where != (index,)
+
+    def thinks_elsewhere(self, fields: frozenset[str]) -> bool:
+        """Whether what it thinks now is in other fields than all before."""
+        self.thinks_in = self.thinks_in or fields
+        return self.thinks_in != fields
+
+    def is_otherwise(self, message: JsonObject, delta: JsonObject) -> bool:
+        """Whether clients that read a message beside the deltas, as some providers send it, have something else. Where
+        both say something, the message is not to reach them at all (`chat_says_twice`)."""
+        if not self.has_delta:
+            return says_else(message, delta)
+        if says(delta):
+            return False
+        so_far, text = self.text, message.get("content")
+        if so_far is None or not isinstance(text, str) or len(text) != so_far.length or text != so_far.text:
+            return says(message)
+        return so_far.kind is not BlockKind.CONTENT or says({**message, "content": None})
 
     def find_call(self, index: int | None, id: str, name: str, position: int) -> ToolCallStreamBlock | None:
         """The call that a piece belongs to: by index, without one by id, without that by position."""

@@ -70,6 +70,11 @@ def call_of(block: ToolCallStreamBlock) -> JsonObject:
     return {"id": block.id, "type": block.label or "function", "function": function}
 
 
+def says(message: JsonObject) -> bool:
+    """Whether a message, or a delta, says anything that a block is made of."""
+    return any(map(message.get, _SAYING))
+
+
 def says_else(message: JsonObject, delta: JsonObject) -> bool:
     """Whether a client that reads the one gets something else than one that reads the other."""
     return any(message.get(key) and message[key] != delta.get(key) for key in _SAYING)

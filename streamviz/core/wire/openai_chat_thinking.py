@@ -25,21 +25,23 @@ SPECIFIC = "provider_specific_fields"
 
 
 class Thinking(NamedTuple):
-    """What is thought; whether fields differ about it. Encrypted thinking is kept as a signature is."""
+    """What is thought, and which fields say so; whether they differ about it. Encrypted thinking is kept as a signature
+    is."""
 
     text: str
     signature: str
+    fields: frozenset[str]
     is_odd: bool
 
 
 def thinking_in(words: JsonObject) -> Thinking:
     """The thinking of a message or a delta."""
-    fields = (words, as_object(words.get(SPECIFIC)))
-    values = [value for each in fields for key in THINKING_FIELDS if (value := each.get(key))]
-    texts = [text for value in values if (text := text_of(value))]
-    text = texts[0] if texts else ""
-    signature = next((found for value in values if (found := _signature_of(value))), "")
-    return Thinking(text, signature, not all(is_same(text, other) for other in texts))
+    places = (("", words), (SPECIFIC, as_object(words.get(SPECIFIC))))
+    values = {f"{of} {key}": value for of, each in places for key in THINKING_FIELDS if (value := each.get(key))}
+    texts = {name: text for name, value in values.items() if (text := text_of(value))}
+    text = next(iter(texts.values()), "")
+    signature = next((found for value in values.values() if (found := _signature_of(value))), "")
+    return Thinking(text, signature, frozenset(texts), not all(is_same(text, other) for other in texts.values()))
 
 
 def _signature_of(value: object) -> str:

@@ -37,6 +37,7 @@ class Item:
     unsealed: list[StreamBlock] = field(default_factory=list)
     # Thinking comes in parts that make one block, by which list and which number.
     thoughts: dict[tuple[str, int], Thought] = field(default_factory=dict)
+    latest_thought: Thought | None = None
     # What blocks of unknown kinds were announced with, by their ordinals.
     told: dict[int, JsonObject] = field(default_factory=dict)
     # The arguments that a call was announced with, and those whose fields come piece by piece.

@@ -38,6 +38,8 @@ class TextReader(ItemFinder):
     def clear(self) -> None:
         super().clear()
         self._envelope = Envelope()
+        # By what of a block a text is added to: the event that does so.
+        self._added_by: dict[tuple[int, object], object] = {}
 
     # Parts of messages
 
@@ -113,11 +115,21 @@ class TextReader(ItemFinder):
         if not text:
             return
         if block.kind is BlockKind.THINKING and block is item.block:
-            self._think_on(block, item.thoughts.setdefault(thought_of(word, payload), Thought()), text)
-        elif block.is_complete:
+            part = thought_of(word, payload)
+            self._check_event(block, part, payload)
+            self._think_on(item, block, item.thoughts.setdefault(part, Thought()), text)
+            return
+        self._check_event(block, None, payload)
+        if block.is_complete:
             self._contradict("text goes on behind its end")
         else:
             self._grow(block, text)
+
+    def _check_event(self, block: StreamBlock, part: object, payload: JsonObject) -> None:
+        """Some clients take the texts of one event alone for a block's."""
+        by = payload.get("type")
+        if self._added_by.setdefault((block.ordinal, part), by) != by:
+            self._contradict("a text goes on in another event")
 
     # Speech
 
@@ -167,6 +179,7 @@ class TextReader(ItemFinder):
             return
         if isinstance(block, ToolCallStreamBlock):
             if field:
+                self._check_event(block, field, payload)
                 self._read_argument(block, item, field, payload)
         elif block.kind is BlockKind.OTHER and not block.is_sealed:
             item.has_deltas = True

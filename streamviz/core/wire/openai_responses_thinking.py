@@ -36,12 +36,16 @@ class ThinkingReader(Aggregator[Chunk, JsonObject]):
         if len(whole) < known.length or not whole.startswith("".join(known.pieces)):
             self._contradict("thinking is told again otherwise")
         elif len(whole) > known.length:
-            self._think_on(block, known, whole[known.length :])
+            self._think_on(item, block, known, whole[known.length :])
 
-    def _think_on(self, block: StreamBlock, known: Thought, text: str) -> None:
+    def _think_on(self, item: Item, block: StreamBlock, known: Thought, text: str) -> None:
         if block.is_sealed:
             self._contradict("thinking goes on behind its end")
+        elif known.length and known is not item.latest_thought:
+            # Clients keep the parts apart, where it is one text here.
+            self._contradict("a part of the thinking goes on behind another")
         else:
+            item.latest_thought = known
             known.pieces.append(text)
             known.length += len(text)
             self._grow(block, text)

@@ -1,0 +1,248 @@
+"""Streams that some clients put together otherwise than the vendors' SDKs for Python do: they contradict themselves.
+
+openai-node takes a choice's message for what all deltas come to, LangChain and Vercel's SDK add up what has the same
+index or field and pass over the rest, and JavaScript takes a list of one name for that name.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from streamviz.core.aggregator import Aggregator, Chunk
+from streamviz.core.json_value import JsonObject
+from streamviz.core.wire import AGGREGATORS
+from tests.core.support import HEAD, call, calls, chunks, delta, parse
+from tests.core.wire.test_openai_responses import CREATED, added, say
+
+BASH: JsonObject = {"role": "assistant", "content": None, "tool_calls": [call(0, "x", "bash", "{}")]}
+BEGUN = calls(call(0, "c1", "bash", '{"c":"r'))
+ENDS = calls(call(0, arguments='m -rf"}'))
+
+
+def choice(**members: Any) -> JsonObject:
+    return {**HEAD, "choices": [{"index": 0, "finish_reason": None, **members}]}
+
+
+def piece(**members: Any) -> JsonObject:
+    """A chunk with one piece of a call."""
+    return delta(tool_calls=[members])
+
+
+def between(said: JsonObject) -> list[JsonObject]:
+    """What is said in the midst of a text."""
+    return [delta(role="assistant", content="for"), said, delta(content="bidden")]
+
+
+def thought(*deltas: JsonObject) -> list[JsonObject]:
+    return [delta(**each) for each in deltas]
+
+
+CHAT: dict[str, Sequence[JsonObject]] = {
+    "a message behind deltas": [delta(content="hi"), choice(message=BASH)],
+    "a message beside an empty delta": [delta(content="hi"), choice(delta={}, message=BASH)],
+    "a message beside no delta": [delta(content="hi"), choice(delta=None, message=BASH)],
+    "a message beside a word": [delta(content="hi"), choice(delta="x", message=BASH)],
+    "a message that says more than all deltas": [
+        delta(content="hi"),
+        choice(delta={"content": ""}, message={"content": "hi", "tool_calls": BASH["tool_calls"]}),
+    ],
+    "a message that says another text": [delta(content="hi"), choice(delta={}, message={"content": "ho"})],
+    "a piece of another type": [BEGUN, piece(index=0, type="foo", foo={"arguments": "X"}), ENDS],
+    "a piece of another type, and one of its own": [
+        BEGUN,
+        delta(tool_calls=[{"index": 0, "type": "foo", "foo": {"input": "X"}}, {"index": 0, "type": "function"}]),
+        ENDS,
+    ],
+    "a piece without an index": [BEGUN, piece(function={"arguments": "X"}), ENDS],
+    "a piece whose index is null": [BEGUN, piece(index=None, function={"arguments": "X"}), ENDS],
+    "a piece whose index is a text": [BEGUN, piece(index="0", function={"arguments": "X"}), ENDS],
+    "a choice without an index": between({**HEAD, "choices": [{"delta": {"content": "X"}}]}),
+    "a choice whose index is null": between(choice(index=None, delta={"content": "X"})),
+    "a choice whose index is a text": between(choice(index="00", delta={"content": "X"})),
+    "speech amid a text": between(delta(audio={"id": "a", "transcript": "X"})),
+    "speech beside a text": [delta(content="for"), delta(content="bidden", audio={"id": "a", "transcript": "X"})],
+    "a text amid speech": [
+        delta(audio={"id": "a", "transcript": "for"}),
+        delta(content="X"),
+        delta(audio={"id": "a", "transcript": "bidden"}),
+    ],
+    "thinking in another field": thought(
+        {"reasoning_content": "for"}, {"reasoning": "X"}, {"reasoning_content": "bidden"}
+    ),
+    "thinking in details": thought(
+        {"reasoning_content": "for"},
+        {"reasoning_details": [{"type": "reasoning.text", "text": "X"}]},
+        {"reasoning_content": "bidden"},
+    ),
+    "thinking in one of two fields": thought(
+        {"reasoning_content": "for", "reasoning": "for"}, {"reasoning": "X"}, {"reasoning_content": "bidden"}
+    ),
+    "a function that is a word": [piece(index=0, id="x", type="function", function="bash")],
+    "a name that is a list": [piece(index=0, id="x", type="function", function={"name": ["bash"], "arguments": "{}"})],
+    "a name that is a list in a list": [piece(index=0, id="x", function={"name": [["bash"]], "arguments": "{}"})],
+    "a name that is a list, as it was before tools": [delta(function_call={"name": ["bash"], "arguments": "{}"})],
+    "a custom tool's name that is a list": [piece(index=0, id="x", type="custom", custom={"name": ["bash"]})],
+    "an id that is a list": [piece(index=0, id=["x"], function={"name": "bash", "arguments": "{}"})],
+}
+CALL: JsonObject = {"type": "function_call", "id": "f", "call_id": "c", "name": "bash", "arguments": ""}
+AT: JsonObject = {"item_id": "f"}
+
+
+def spoken(event: str, text: str, **more: Any) -> JsonObject:
+    return say(f"{event}.delta", 0, item_id="m", content_index=0, delta=text, **more)
+
+
+def within(*middle: JsonObject) -> list[JsonObject]:
+    """What comes in the midst of a response's text."""
+    message = added({"type": "message", "id": "m", "role": "assistant", "content": []})
+    return [CREATED, message, spoken("output_text", "for"), *middle, spoken("output_text", "bidden")]
+
+
+def within_call(middle: JsonObject) -> list[JsonObject]:
+    begun = say("function_call_arguments.delta", 0, **AT, delta='{"c":"r')
+    ends = say("function_call_arguments.delta", 0, **AT, delta='m -rf"}')
+    return [CREATED, added(CALL), begun, middle, ends]
+
+
+def thinks(*parts: JsonObject) -> list[JsonObject]:
+    reasoning = added({"type": "reasoning", "id": "r", "summary": []})
+    return [CREATED, reasoning, *parts]
+
+
+def summed(number: int, text: str) -> JsonObject:
+    return say("reasoning_summary_text.delta", 0, item_id="r", summary_index=number, delta=text)
+
+
+def reasoned(text: str) -> JsonObject:
+    return say("reasoning_text.delta", 0, item_id="r", content_index=0, delta=text)
+
+
+RESPONSES: dict[str, Sequence[JsonObject]] = {
+    "speech amid a text": within(spoken("output_audio_transcript", "X")),
+    "speech by another name": within(spoken("audio.transcript", "X")),
+    "a text's event with dots": within(spoken("output.text", "X")),
+    "a custom tool's input amid a function's arguments": within_call(
+        say("custom_tool_call_input.delta", 0, **AT, delta="X")
+    ),
+    "arguments' event with dots": within_call(say("function_call.arguments.delta", 0, **AT, delta="X")),
+    "a part of the thinking behind another": thinks(summed(0, "for"), summed(1, "X"), summed(0, "bidden")),
+    "a summary amid the thinking": thinks(reasoned("for"), summed(0, "X"), reasoned("bidden")),
+    "a part of the thinking that its end makes longer": [
+        *thinks(summed(0, "for"), summed(1, "X")),
+        say("reasoning_summary_text.done", 0, item_id="r", summary_index=0, text="forbidden"),
+    ],
+    "a name that is a list": [CREATED, added({**CALL, "name": ["bash"]})],
+    "a custom tool's name that is a list": [
+        CREATED,
+        added({"type": "custom_tool_call", "call_id": "c", "name": ["bash"], "input": ""}),
+    ],
+    "a name that is an object": [CREATED, added({**CALL, "name": {"x": "bash"}})],
+    "a call's id that is a list": [CREATED, added({**CALL, "call_id": ["c"]})],
+}
+TOOL_USE: JsonObject = {"type": "tool_use", "id": "t", "name": "bash", "input": {}}
+
+
+def placed(index: object, text: str) -> JsonObject:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}}
+
+
+TEXT_BLOCK = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+NO_INDEX = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "X"}}
+MESSAGES: dict[str, Sequence[JsonObject]] = {
+    "an index that is a text": [TEXT_BLOCK, placed(0, "for"), placed("0", "X"), placed(0, "bidden")],
+    "no index": [TEXT_BLOCK, placed(0, "for"), NO_INDEX, placed(0, "bidden")],
+    "a name that is a list": [
+        {"type": "content_block_start", "index": 0, "content_block": {**TOOL_USE, "name": ["bash"]}}
+    ],
+}
+
+
+def state_of(wire_format: str, stream: Sequence[Chunk], *, leave_out: bool = False) -> Aggregator[Chunk, JsonObject]:
+    aggregator: Aggregator[Chunk, JsonObject] = AGGREGATORS[wire_format]()
+    for chunk in stream:
+        aggregator.prepare(chunk, leave_out=leave_out)
+        aggregator.aggregate(aggregator.prepared(chunk))
+    return aggregator
+
+
+def named(*payloads: JsonObject) -> list[Chunk]:
+    """Events with their names."""
+    return parse(b"".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in payloads))
+
+
+@pytest.mark.parametrize("shape", CHAT)
+def test_chat_that_others_read_otherwise_contradicts_itself(shape: str) -> None:
+    assert state_of("openai_chat", chunks(*CHAT[shape]), leave_out=True).state.contradiction
+
+
+@pytest.mark.parametrize("shape", RESPONSES)
+def test_responses_that_others_read_otherwise_contradict_themselves(shape: str) -> None:
+    assert state_of("openai_responses", named(*RESPONSES[shape]), leave_out=True).state.contradiction
+
+
+@pytest.mark.parametrize("shape", MESSAGES)
+def test_messages_that_others_read_otherwise_contradict_themselves(shape: str) -> None:
+    assert state_of("anthropic_messages", named(*MESSAGES[shape]), leave_out=True).state.contradiction
+
+
+@pytest.mark.parametrize("wire_format", ["anthropic_messages", "openai_responses"])
+def test_an_event_whose_type_is_its_name_alone_amid_others_does(wire_format: str) -> None:
+    is_messages = wire_format == "anthropic_messages"
+    payloads = [TEXT_BLOCK, placed(0, "for"), placed(0, "X"), placed(0, "bidden")] if is_messages else within(
+        spoken("output_text", "X")
+    )  # fmt: skip
+    stream = named(*payloads)
+    assert not state_of(wire_format, stream).state.contradiction
+    untyped = parse(stream[-2].raw.replace(b'"type": "content_block_delta", ', b"").replace(
+        b'"type": "response.output_text.delta", ', b""
+    ))  # fmt: skip
+    assert untyped[0].data != stream[-2].data
+    assert state_of(wire_format, [*stream[:-2], *untyped, stream[-1]]).state.contradiction
+
+
+# As providers send it
+
+
+def test_a_message_of_all_that_came_is_left_out_where_a_policy_acts() -> None:
+    so_far = ["The", "The sum", "The sum is"]
+    sent = ["The", " sum", " is"]
+    stream = chunks(
+        *(
+            choice(delta={"content": text}, message={"content": all_of_it})
+            for text, all_of_it in zip(sent, so_far, strict=True)
+        ),
+        choice(delta={"content": ""}, message={"content": "The sum is"}, finish_reason="stop"),
+    )
+    for leave_out in (False, True):
+        state = state_of("openai_chat", stream, leave_out=leave_out).state
+        assert not state.contradiction
+        assert [block.text for block in state.blocks] == ["The sum is"]
+    aggregator: Aggregator[Chunk, JsonObject] = AGGREGATORS["openai_chat"]()
+    aggregator.prepare(stream[1], leave_out=True)
+    assert b"message" not in aggregator.prepared(stream[1]).raw
+    aggregator.prepare(stream[1])
+    assert aggregator.prepared(stream[1]) is stream[1]
+
+
+def test_of_a_whole_answer_with_an_empty_delta_the_message_is_read() -> None:
+    members = {"delta": {"role": "assistant", "content": ""}, "message": {"role": "assistant", "content": "Hello"}}
+    data = json.dumps({**choice(**members, finish_reason="stop"), "object": "chat.completion"}).encode()
+    state = state_of("openai_chat", [Chunk(0, 0, data, data)]).state
+    assert not state.contradiction
+    assert [block.text for block in state.blocks] == ["Hello"]
+
+
+def test_speech_that_is_written_too_is_one_text() -> None:
+    spoken_too = [delta(content=text, audio={"id": "a", "transcript": text}) for text in ("Hel", "lo")]
+    state = state_of("openai_chat", chunks(*spoken_too)).state
+    assert not state.contradiction
+    assert state.blocks[0].text == "Hello"
+
+
+def test_parts_of_the_thinking_one_after_the_other_are_one_text() -> None:
+    stream = named(*thinks(reasoned("a"), reasoned("b"), summed(0, "c"), summed(0, "d"), summed(1, "e")))
+    state = state_of("openai_responses", stream).state
+    assert not state.contradiction
+    assert state.blocks[0].text == "abcde"
