@@ -116,19 +116,21 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
         except Exception:  # `aggregate` fails in the same way, and tells of it.
             return
         self._prepared = _Prepared(chunk, self._may_be_another(chunk), payload, beside)
-        if leave_out and (beside.says or beside.is_twice):
-            self._prepared = self._left_of(self._prepared)
+        is_twice = beside.is_twice and not _is_whole(chunk)
+        if leave_out and (beside.says or is_twice):
+            self._prepared = self._left_of(self._prepared, is_twice=is_twice)
 
     def prepared(self, chunk: ChunkT) -> Chunk:
         """The chunk as it was prepared: itself, unless something is left out."""
         return chunk if self._prepared is None else self._prepared.chunk
 
-    def _left_of(self, prepared: _Prepared) -> _Prepared:
+    def _left_of(self, prepared: _Prepared, *, is_twice: bool) -> _Prepared:
         """What of it goes on: all, where it stays suspect whatever is left out."""
         chunk, is_ambiguous, payload, beside = prepared
         if is_ambiguous or not isinstance(payload, dict):
             return prepared
-        known = json_value.as_object(self._known_of(payload, chunk.name))
+        once = self._said_once(payload) if is_twice else payload
+        known = json_value.as_object(self._known_of(once, chunk.name))
         if self._says_beside(known, chunk.name):
             return prepared
         data = json_value.encode(known)
@@ -202,7 +204,7 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
 
     def _is_ambiguous(self, chunk: ChunkT) -> bool:
         """Whether clients may find something else in an event than is read here."""
-        return is_ambiguous(chunk.raw, chunk.data)
+        return is_ambiguous(chunk.raw, chunk.data) or (chunk.data is not None and json_value.is_for_some(chunk.data))
 
     def _look_beside(self, payload: json_value.JsonObject, name: str) -> Beside:
         """Look where `_read` does not. The state is left alone."""
@@ -224,6 +226,10 @@ class Aggregator(Emitter, ABC, Generic[ChunkT, MessageT]):
 
     def _known_of(self, payload: json_value.JsonObject, name: str) -> object:
         """The payload without members that its format does not have and that say something."""
+        return payload
+
+    def _said_once(self, payload: json_value.JsonObject) -> json_value.JsonObject:
+        """The payload without what it says again (`Beside.is_twice`)."""
         return payload
 
     def _leave_off(self) -> None:

@@ -1,6 +1,7 @@
 """Reading JSON that a stranger wrote: each function gives the value when it has the type, else an empty one."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, compress, repeat
 from math import isfinite
@@ -22,6 +23,9 @@ _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 # Requests of real clients are hardly nested deeper.
 _ROUNDS = 8
 
+_CONTROLS = bytes(range(0x20))
+_ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
+
 _decode = msgspec.json.Decoder(object).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -42,6 +46,41 @@ def decode(data: bytes | str) -> object:
         value = _decode_leniently(data.decode("utf-8", "replace"))
     require_shallow(data)
     return value
+
+
+def is_for_some(data: bytes) -> bool:
+    """Whether some clients pass over this JSON where others read it, and `decode` does: with a control character in a
+    text, a number that is none, or a name by which JavaScript would change all objects."""
+    if not _is_suspect(data):
+        return False
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    try:
+        json.loads(text, parse_constant=_refuse, object_pairs_hook=_plain_object)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _is_suspect(data: bytes) -> bool:
+    return (
+        b"NaN" in data
+        or b"Infinity" in data
+        or b"__proto__" in data
+        or b"constructor" in data
+        or (b"\\u00" in data and _ESCAPED_LETTER.search(data) is not None)
+        or len(data.translate(None, _CONTROLS)) < len(data)
+    )
+
+
+def _refuse(text: str) -> None:
+    raise ValueError(f"{text} is no number")
+
+
+def _plain_object(members: list[tuple[str, object]]) -> JsonObject:
+    found = dict(members)
+    if "__proto__" in found or "prototype" in as_object(found.get("constructor")):
+        raise ValueError("a name that changes all objects")
+    return found
 
 
 def decode_strictly(text: str) -> object:

@@ -111,13 +111,9 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
             self._seal_all()
 
     def _index(self, payload: JsonObject, otherwise: int) -> int:
-        said = payload.get("index")
-        index = as_index(said)
-        if index is None and said is not None:
+        index = as_index(payload.get("index"))
+        if index is None and payload.get("index") is not None:
             self._contradict("an index is no place")
-        self._index_type = self._index_type or type(said)
-        if type(said) is not self._index_type:
-            self._contradict("an index is told in two ways")
         return otherwise if index is None else index
 
     def _read_message(self, message: JsonObject) -> None:
@@ -189,6 +185,9 @@ class AnthropicMessagesAggregator(Aggregator[Chunk, JsonObject]):
     def _read_delta(self, payload: JsonObject, delta: JsonObject) -> None:
         index = self._index(payload, self._last_index)
         place = as_index(payload.get("index")) or 0
+        self._index_type = self._index_type or type(payload.get("index"))
+        if type(payload.get("index")) is not self._index_type:
+            self._contradict("an index is told in two ways")
         word = as_text(delta.get("type"))
         target = self._unsealed.get(index)
         if word not in _KNOWN_DELTAS and target is not None and target.kind.is_opaque:

@@ -31,6 +31,7 @@ _USUAL = frozenset(
 )
 # What names something, or cannot be read.
 _NAMES = frozenset({"id", "name", "call_id", "server_name", "signature", "data"})
+_SIGNED = frozenset({"signature", "data"})
 _OPAQUE = frozenset({"encrypted_content"})
 _NAMES_AND_OPAQUE = _NAMES | _OPAQUE
 # What calls are made of is judged, or ends the stream.
@@ -104,7 +105,9 @@ def _is_no_name(name: str, value: object) -> bool:
 
     Of a signature that holds for a text nobody asks that it be one word.
     """
-    return has_text(value) if name in _OPAQUE else isinstance(value, dict | list) and bool(value)
+    if name in _OPAQUE:
+        return has_text(value)
+    return isinstance(value, dict | list) and (has_text(value) if name in _SIGNED else bool(value))
 
 
 def _is_usual(name: str, value: object) -> bool:

@@ -13,12 +13,13 @@ from streamviz.core.events import BlockDelta, BlockKind
 from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_list, as_object, as_text, objects
 from streamviz.core.repeats import TextPlace
 from streamviz.core.wire.envelope import Envelope
-from streamviz.core.wire.openai_chat_beside import chat_known_of, chat_says_beside, chat_says_twice
+from streamviz.core.wire.openai_chat_beside import chat_known_of, chat_said_once, chat_says_beside, chat_says_twice
 from streamviz.core.wire.openai_chat_calls import CUSTOM, Piece, legacy_piece, piece_of
 from streamviz.core.wire.openai_chat_choice import Choice
-from streamviz.core.wire.openai_chat_message import MEDIA, build_message, says
+from streamviz.core.wire.openai_chat_message import MEDIA, build_message, says, says_else
 from streamviz.core.wire.openai_chat_thinking import SPECIFIC, THINKING_FIELDS, thinking_in
 from streamviz.core.wire.openai_chat_thinking_texts import is_same, part_text
+from streamviz.core.wire.openai_chat_validity import Types
 
 _THINKING = frozenset((*THINKING_FIELDS, SPECIFIC))
 # Of a name in pieces, each of which makes a new one.
@@ -45,6 +46,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         # Calls whose arguments came as JSON rather than as text; where the pieces of each say what they do.
         self._as_objects: set[int] = set()
         self._said_where: dict[int, tuple[object, str]] = {}
+        self._types = Types()
 
     def _look_beside(self, payload: JsonObject, name: str) -> Beside:
         if self._envelope.only_adds_text(payload):
@@ -68,6 +70,9 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     def _known_of(self, payload: JsonObject, name: str) -> object:
         return chat_known_of(payload)
 
+    def _said_once(self, payload: JsonObject) -> JsonObject:
+        return chat_said_once(payload)
+
     def _read(self, payload: JsonObject, name: str) -> None:
         if not self._has_id:
             self._tell_head({key: payload[key] for key in ("id", "created", "model") if payload.get(key)})
@@ -75,7 +80,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         choices = self._few(objects(payload.get("choices")))
         for position, choice in enumerate(choices):
             self._read_choice(choice, position)
-        if self.state.events and (payload.get("object") != self._object or len(choices) > 1):
+        if self.state.events:
             self._check(payload, choices)
         if "usage" in payload or "x_groq" in payload:
             self._read_usage(payload)
@@ -85,13 +90,14 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
             self._fail(payload)
 
     def _check(self, payload: JsonObject, choices: list[JsonObject]) -> None:
-        """SDKs pass over chunks that are none by their own word, and take a choice that comes twice once."""
-        if any(isinstance(event, BlockDelta) for event in self.state.events):
-            word = payload.get("object")
-            if self._object is None:
-                self._object = word
-            if word != self._object:
+        """SDKs pass over chunks of another kind, some over those of other types, and take a choice twice told once."""
+        if not self.body and self._types.differ(payload, self.state.events):
+            self._contradict("a member of a chunk is of another type")
+        word = payload.get("object")
+        if word != self._object and any(isinstance(event, BlockDelta) for event in self.state.events):
+            if self._object is not None:
                 self._contradict("some of its chunks are of another kind")
+            self._object = self._object or word
         if len(choices) > 1:
             numbers = [choice.get("index", position) for position, choice in enumerate(choices)]
             if len(set(map(str, numbers))) < len(numbers):
@@ -107,8 +113,7 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
         self._read_words(choice, payload)
         if len(self.state.events) > before:
             self._check_choice(choice, payload)
-        reason = payload.get("finish_reason")
-        if reason and isinstance(reason, str):
+        if reason := as_text(payload.get("finish_reason")):
             self._finish_choice(choice, reason)
 
     def _check_choice(self, choice: Choice, payload: JsonObject) -> None:
@@ -129,8 +134,8 @@ class OpenAIChatAggregator(Aggregator[Chunk, JsonObject]):
     def _read_words(self, choice: Choice, payload: JsonObject) -> None:
         delta, message = payload.get("delta"), as_object(payload.get("message"))
         if isinstance(delta, dict) and (not self.body or says(delta)):
-            if message and choice.is_otherwise(message, delta):
-                self._contradict("a message says something else than the deltas beside it")
+            if not choice.has_delta and says_else(message, delta):
+                self._contradict("a message says something else than the delta beside it")
             choice.has_delta = True
             self._read_delta(choice, delta)
         elif not choice.has_delta:

@@ -74,20 +74,33 @@ def chat_says_beside(payload: JsonObject) -> bool:
 
 
 def chat_says_twice(payload: JsonObject) -> bool:
-    """Whether a chunk says what it adds in a message too, as those of some providers do: some clients add the one to
-    the other."""
-    return any(_is_said_twice(as_object(choice)) for choice in as_list(payload.get("choices")))
+    """Whether a chunk has a message beside a delta, as those of some providers do: some clients take it for what all
+    deltas come to, and add to it."""
+    return any(map(_has_message_too, as_list(payload.get("choices"))))
+
+
+def chat_said_once(payload: JsonObject) -> JsonObject:
+    """A chunk without messages beside deltas."""
+    return {**payload, "choices": [_without_message(choice) for choice in as_list(payload.get("choices"))]}
 
 
 def chat_known_of(payload: JsonObject) -> object:
-    """The payload without members of its choices and messages that the format does not have and that say anything, and
-    without messages beside deltas."""
+    """The payload without members of its choices and messages that the format does not have and that say anything."""
     return replaced(payload, "choices", _known_choice)
 
 
+def _has_message_too(choice: object) -> bool:
+    members = as_object(choice)
+    return isinstance(members.get("delta"), dict) and says(as_object(members.get("message")))
+
+
+def _without_message(choice: object) -> object:
+    if not _has_message_too(choice):
+        return choice
+    return {name: value for name, value in as_object(choice).items() if name != "message"}
+
+
 def _known_choice(choice: object) -> object:
-    if _is_said_twice(as_object(choice)):
-        choice = {name: value for name, value in as_object(choice).items() if name != "message"}
     known = left_of(choice, _CHOICE_AGAIN if _is_text_again(as_object(choice)) else _CHOICE)
     return replaced(replaced(known, "delta", _known_delta), "message", _known_delta)
 
@@ -95,11 +108,6 @@ def _known_choice(choice: object) -> object:
 def _known_delta(delta: object) -> object:
     known = left_of(delta, _DELTA)
     return replaced(known, "provider_specific_fields", lambda specific: left_of(specific, _SPECIFIC))
-
-
-def _is_said_twice(choice: JsonObject) -> bool:
-    delta, message = as_object(choice.get("delta")), as_object(choice.get("message"))
-    return bool(delta and message) and says(delta) and says(message)
 
 
 def _choice_says_beside(choice: object) -> bool:

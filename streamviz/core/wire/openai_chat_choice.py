@@ -3,9 +3,6 @@
 from dataclasses import dataclass, field
 
 from streamviz.core.blocks import StreamBlock, ToolCallStreamBlock
-from streamviz.core.events import BlockKind
-from streamviz.core.json_value import JsonObject
-from streamviz.core.wire.openai_chat_message import says, says_else
 
 
 @dataclass(slots=True)
@@ -65,18 +62,6 @@ class Choice:
         """Whether what it thinks now is in other fields than all before."""
         self.thinks_in = self.thinks_in or fields
         return self.thinks_in != fields
-
-    def is_otherwise(self, message: JsonObject, delta: JsonObject) -> bool:
-        """Whether clients that read a message beside the deltas, as some providers send it, have something else. Where
-        both say something, the message is not to reach them at all (`chat_says_twice`)."""
-        if not self.has_delta:
-            return says_else(message, delta)
-        if says(delta):
-            return False
-        so_far, text = self.text, message.get("content")
-        if so_far is None or not isinstance(text, str) or len(text) != so_far.length or text != so_far.text:
-            return says(message)
-        return so_far.kind is not BlockKind.CONTENT or says({**message, "content": None})
 
     def find_call(self, index: int | None, id: str, name: str, position: int) -> ToolCallStreamBlock | None:
         """The call that a piece belongs to: by index, without one by id, without that by position."""

@@ -6,6 +6,7 @@ from streamviz.core.json_value import JsonObject, as_index, as_json_text, as_lis
 from streamviz.core.sounds import is_same_sound
 from streamviz.core.wire.beside import is_word
 from streamviz.core.wire.envelope import Envelope
+from streamviz.core.wire.openai_chat_validity import are_likely
 from streamviz.core.wire.openai_responses_calls import is_result, split_word
 from streamviz.core.wire.openai_responses_incoming import Item, Thought
 from streamviz.core.wire.openai_responses_item_finder import ItemFinder
@@ -126,8 +127,8 @@ class TextReader(ItemFinder):
             self._grow(block, text)
 
     def _check_event(self, block: StreamBlock, part: object, payload: JsonObject) -> None:
-        """Some clients take the texts of one event alone for a block's."""
-        by = payload.get("type")
+        """Some clients take the texts of one event alone for a block's, and pass over one with odd logprobs."""
+        by = payload.get("type"), are_likely(payload.get("logprobs"))
         if self._added_by.setdefault((block.ordinal, part), by) != by:
             self._contradict("a text goes on in another event")
 

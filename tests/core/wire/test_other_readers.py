@@ -41,14 +41,8 @@ def thought(*deltas: JsonObject) -> list[JsonObject]:
 
 CHAT: dict[str, Sequence[JsonObject]] = {
     "a message behind deltas": [delta(content="hi"), choice(message=BASH)],
-    "a message beside an empty delta": [delta(content="hi"), choice(delta={}, message=BASH)],
     "a message beside no delta": [delta(content="hi"), choice(delta=None, message=BASH)],
     "a message beside a word": [delta(content="hi"), choice(delta="x", message=BASH)],
-    "a message that says more than all deltas": [
-        delta(content="hi"),
-        choice(delta={"content": ""}, message={"content": "hi", "tool_calls": BASH["tool_calls"]}),
-    ],
-    "a message that says another text": [delta(content="hi"), choice(delta={}, message={"content": "ho"})],
     "a piece of another type": [BEGUN, piece(index=0, type="foo", foo={"arguments": "X"}), ENDS],
     "a piece of another type, and one of its own": [
         BEGUN,
@@ -85,6 +79,36 @@ CHAT: dict[str, Sequence[JsonObject]] = {
     "a name that is a list, as it was before tools": [delta(function_call={"name": ["bash"], "arguments": "{}"})],
     "a custom tool's name that is a list": [piece(index=0, id="x", type="custom", custom={"name": ["bash"]})],
     "an id that is a list": [piece(index=0, id=["x"], function={"name": "bash", "arguments": "{}"})],
+}
+# Members of another type than the format's: Vercel's SDK passes over the chunk.
+MISTYPED: dict[str, JsonObject] = {
+    **{
+        f"{name} is {value!r}": {**choice(delta={"content": "X"}), name: value}
+        for name, value in [("id", 5), ("model", 3), ("created", "now"), ("created", True), ("usage", [])]
+    },
+    "a count is a text": {**choice(delta={"content": "X"}), "usage": {"prompt_tokens": "1"}},
+    "a count of details is a text": {
+        **choice(delta={"content": "X"}),
+        "usage": {"prompt_tokens_details": {"cached_tokens": "1"}},
+    },
+    "who speaks is the user": choice(delta={"role": "user", "content": "X"}),
+    "who speaks is false": choice(delta={"role": False, "content": "X"}),
+    "the end is a number": choice(delta={"content": "X"}, finish_reason=0),
+    "logprobs are a list": choice(delta={"content": "X"}, logprobs=[]),
+    "a token has no probability": choice(delta={"content": "X"}, logprobs={"content": [{"token": "X"}]}),
+    "a citation is of nothing": choice(delta={"content": "X", "annotations": [{}]}),
+    "calls are an object": choice(delta={"content": "X", "tool_calls": {}}),
+    "calls are false": choice(delta={"content": "X", "tool_calls": False}),
+    "a call is empty": choice(delta={"content": "X", "tool_calls": [{}]}),
+    "another choice is a number": {
+        **HEAD,
+        "choices": [{"index": 0, "delta": {"content": "X"}, "finish_reason": None}, 5],
+    },
+}
+PIECES: dict[str, JsonObject] = {
+    "the type has a capital": piece(index=0, type="Function", function={"arguments": "X"}),
+    "the id is a number": piece(index=0, id=3, function={"arguments": "X"}),
+    "the function is beside a word": {**piece(index=0, function={"arguments": "X"}), "model": 5},
 }
 CALL: JsonObject = {"type": "function_call", "id": "f", "call_id": "c", "name": "bash", "arguments": ""}
 AT: JsonObject = {"item_id": "f"}
@@ -126,6 +150,8 @@ RESPONSES: dict[str, Sequence[JsonObject]] = {
     "a custom tool's input amid a function's arguments": within_call(
         say("custom_tool_call_input.delta", 0, **AT, delta="X")
     ),
+    "logprobs that are an object": within(spoken("output_text", "X", logprobs={})),
+    "a token without a probability": within(spoken("output_text", "X", logprobs=[{"token": "a", "logprob": "x"}])),
     "arguments' event with dots": within_call(say("function_call.arguments.delta", 0, **AT, delta="X")),
     "a part of the thinking behind another": thinks(summed(0, "for"), summed(1, "X"), summed(0, "bidden")),
     "a summary amid the thinking": thinks(reasoned("for"), summed(0, "X"), reasoned("bidden")),
@@ -177,6 +203,43 @@ def test_chat_that_others_read_otherwise_contradicts_itself(shape: str) -> None:
     assert state_of("openai_chat", chunks(*CHAT[shape]), leave_out=True).state.contradiction
 
 
+@pytest.mark.parametrize("what", MISTYPED)
+def test_a_text_that_goes_on_in_a_chunk_of_other_types_contradicts_itself(what: str) -> None:
+    assert state_of("openai_chat", chunks(*between(MISTYPED[what]))).state.contradiction
+
+
+@pytest.mark.parametrize("what", PIECES)
+def test_a_call_that_goes_on_in_a_chunk_of_other_types_contradicts_itself(what: str) -> None:
+    assert state_of("openai_chat", chunks(BEGUN, PIECES[what], ENDS)).state.contradiction
+
+
+def test_a_provider_that_always_has_another_type_does_not() -> None:
+    stream = chunks(*({**each, "created": "now"} for each in between(delta(content="X"))))
+    assert not state_of("openai_chat", stream).state.contradiction
+
+
+ODD_JSON = {
+    "a control character": b'"a\x01b"',
+    "a tab": b'"a\tb"',
+    "no number": b"NaN",
+    "no finite number": b"-Infinity",
+    "a name that changes objects": b'{"__proto__": 1}',
+    "such a name with a letter escaped": b'{"\\u005f_proto__": 1}',
+    "a prototype": b'{"constructor": {"prototype": {}}}',
+}
+PLAIN_JSON = [b'"\\ud83d"', b'"NaN"', b'"__proto__"', b'{"constructor": 1}', b'"\\u0041"', b'"\xff"']
+
+
+@pytest.mark.parametrize("wire_format", ["anthropic_messages", "gemini", "openai_chat", "openai_responses"])
+def test_json_that_only_some_clients_read_contradicts(wire_format: str) -> None:
+    def is_contradicted(value: bytes) -> bool:
+        state = state_of(wire_format, parse(b'data: {"x": ' + value + b"}\n\n")).state
+        return "may be taken for another" in state.contradiction
+
+    assert all(map(is_contradicted, ODD_JSON.values()))
+    assert not any(map(is_contradicted, PLAIN_JSON))
+
+
 @pytest.mark.parametrize("shape", RESPONSES)
 def test_responses_that_others_read_otherwise_contradict_themselves(shape: str) -> None:
     assert state_of("openai_responses", named(*RESPONSES[shape]), leave_out=True).state.contradiction
@@ -224,6 +287,16 @@ def test_a_message_of_all_that_came_is_left_out_where_a_policy_acts() -> None:
     assert b"message" not in aggregator.prepared(stream[1]).raw
     aggregator.prepare(stream[1])
     assert aggregator.prepared(stream[1]) is stream[1]
+
+
+@pytest.mark.parametrize("said", [BASH, {"content": "hi", **BASH, "role": "assistant"}, {"content": "forbidden"}])
+def test_what_a_message_beside_a_delta_says_besides_does_not_reach_clients(said: JsonObject) -> None:
+    aggregator: Aggregator[Chunk, JsonObject] = AGGREGATORS["openai_chat"]()
+    hello, more = chunks(delta(content="hi"), choice(delta={}, message=said))
+    aggregator.prepare(hello, leave_out=True)
+    aggregator.aggregate(aggregator.prepared(hello))
+    aggregator.prepare(more, leave_out=True)
+    assert json.loads(aggregator.prepared(more).data or b"") == choice(delta={})
 
 
 def test_of_a_whole_answer_with_an_empty_delta_the_message_is_read() -> None:

@@ -1,0 +1,136 @@
+"""Whether a chat chunk is of the types that its format has: clients that look pass over one that is not, and go on.
+
+After the schemas of Vercel's AI SDK (`@ai-sdk/openai` and `@ai-sdk/openai-compatible`), which opencode calls models by.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import chain, repeat
+
+from streamviz.core.events import BlockDelta, StreamEvent
+from streamviz.core.json_value import JsonObject, as_object
+
+_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
+_DETAILS = {
+    "prompt_tokens_details": ("cached_tokens", "cache_write_tokens"),
+    "completion_tokens_details": ("reasoning_tokens", "accepted_prediction_tokens", "rejected_prediction_tokens"),
+}
+_OBJECT, _TEXT, _NUMBER, _LIST = frozenset({dict}), frozenset({str}), frozenset({int, float}), frozenset({list})
+_TEXTS = ("refusal", "reasoning_content", "reasoning")
+
+
+class Types:
+    """Of which blocks a stream tells in chunks of the right types."""
+
+    def __init__(self) -> None:
+        self._are_right: dict[int, bool] = {}
+
+    def differ(self, chunk: JsonObject, events: Iterable[StreamEvent]) -> bool:
+        """Whether clients that look have some of a block in which this chunk made these `events`, and not all of it."""
+        grown = [event.ordinal for event in events if isinstance(event, BlockDelta)]
+        are_right = bool(grown) and is_valid(chunk)
+        return any(self._are_right.setdefault(ordinal, are_right) is not are_right for ordinal in grown)
+
+
+def is_valid(chunk: JsonObject) -> bool:
+    """Whether such clients take the chunk. A member that is missing, or null, is of any type; so is content in a list,
+    which never comes amid one that is a text."""
+    choices, usage = chunk.get("choices"), chunk.get("usage")
+    return (
+        _are(_is_text, chunk, "id", "model")
+        and _are(_is_number, chunk, "created")
+        and isinstance(choices, list)
+        and all(map(_is_choice, choices))
+        and (usage is None or _is_usage(usage))
+    )
+
+
+def _are(is_so: Callable[[object], bool], members: JsonObject, *names: str) -> bool:
+    return all(value is None or is_so(value) for value in map(members.get, names))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_list_of(is_so: Callable[[object], bool], value: object) -> bool:
+    return value is None or (isinstance(value, list) and all(map(is_so, value)))
+
+
+def _is_choice(choice: object) -> bool:
+    members = as_object(choice)
+    delta, logprobs = members.get("delta"), members.get("logprobs")
+    return (
+        _is_number(members.get("index"))
+        and _are(_is_text, members, "finish_reason")
+        and (delta is None or _is_delta(delta))
+        and (logprobs is None or _are_logprobs(logprobs))
+    )
+
+
+def _is_delta(delta: object) -> bool:
+    if not isinstance(delta, dict):
+        return False
+    return (
+        delta.get("role", "assistant") in (None, "assistant")
+        and isinstance(delta.get("content"), str | list | None)
+        and _are(_is_text, delta, *_TEXTS)
+        and _is_list_of(_is_call, delta.get("tool_calls"))
+        and _is_list_of(_is_citation, delta.get("annotations"))
+    )
+
+
+def _is_call(call: object) -> bool:
+    members = as_object(call)
+    function = members.get("function")
+    return (
+        _is_number(members.get("index"))
+        and _are(_is_text, members, "id")
+        and members.get("type", "function") in (None, "function")
+        and isinstance(function, dict)
+        and _are(_is_text, function, "name", "arguments")
+    )
+
+
+def _is_citation(annotation: object) -> bool:
+    members = as_object(annotation)
+    cited = as_object(members.get("url_citation"))
+    return (
+        members.get("type") == "url_citation"
+        and all(_is_number(cited.get(name)) for name in ("start_index", "end_index"))
+        and all(_is_text(cited.get(name)) for name in ("url", "title"))
+    )
+
+
+def _are_logprobs(logprobs: object) -> bool:
+    return isinstance(logprobs, dict) and all(_are_tokens(logprobs.get(name)) for name in ("content", "refusal"))
+
+
+def _are_tokens(tokens: object) -> bool:
+    if tokens is None or tokens == []:
+        return True
+    if not isinstance(tokens, list) or not are_likely(tokens):
+        return False
+    likely = [token.get("top_logprobs") for token in tokens]
+    return _LIST.issuperset(map(type, likely)) and are_likely(list(chain.from_iterable(likely)))
+
+
+def are_likely(tokens: object) -> bool:
+    """Whether these are tokens, each with its probability; there may be tens of thousands of them."""
+    if not isinstance(tokens, list) or not _OBJECT.issuperset(map(type, tokens)):
+        return tokens is None
+    return _TEXT.issuperset(map(type, map(dict.get, tokens, repeat("token")))) and _NUMBER.issuperset(
+        map(type, map(dict.get, tokens, repeat("logprob")))
+    )
+
+
+def _is_usage(usage: object) -> bool:
+    if not isinstance(usage, dict):
+        return False
+    details = ((usage.get(name), counts) for name, counts in _DETAILS.items())
+    return _are(_is_number, usage, *_COUNTS) and all(
+        each is None or (isinstance(each, dict) and _are(_is_number, each, *counts)) for each, counts in details
+    )
