@@ -22,8 +22,8 @@ class RemoteStream:
 
     @property
     def wants_snapshot(self) -> bool:
-        """Whether the worker that runs it has to send everything again."""
-        return self._number is None or any(subscriber.wants_snapshot for subscriber in self.subscribers)
+        """Whether the worker that runs it has to send everything again: not for one who has not taken the last yet."""
+        return self._number is None or any(_can_be_shown(subscriber) for subscriber in self.subscribers)
 
     def take(self, message: Message, now: int, *, is_text: bool) -> None:
         """Hand a message on. One that does not follow the last one is dropped: there has to be a snapshot then."""
@@ -65,7 +65,8 @@ class RemoteStream:
         is_news = number != self._number
         self._number = number
         for subscriber in self.subscribers:
-            if is_news or subscriber.wants_snapshot:
+            subscriber.wants_snapshot |= is_news
+            if _can_be_shown(subscriber):
                 subscriber.show(number, html, now)
 
     def _offer(self, message: Message, now: int, is_text: bool) -> None:
@@ -80,6 +81,11 @@ class RemoteStream:
         for subscriber in self.subscribers:
             if not subscriber.wants_snapshot:
                 subscriber.offer(message, now, is_text=is_text)
+
+
+def _can_be_shown(subscriber: Subscriber) -> bool:
+    """Whether it needs a snapshot, and has room for one."""
+    return subscriber.wants_snapshot and subscriber.has_room
 
 
 class RemoteStreams:

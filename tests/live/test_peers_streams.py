@@ -127,6 +127,50 @@ async def test_who_missed_something_of_a_stream_that_ended_elsewhere_is_to_come_
     assert (behind.closed, "end" in behind.page.kinds) == (TRY_AGAIN, False)
 
 
+def said(number: int, kind: str, html: str = "") -> Message:
+    """A message about a stream that another worker runs."""
+    return Message(number, head(number, kind, 0) + html)
+
+
+def kinds(subscriber: Subscriber) -> list[str]:
+    """What a browser would be sent, in short."""
+    messages = [subscriber.outbox.get_nowait() for _ in range(subscriber.outbox.qsize())]
+    return [" ".join(message.text.split(maxsplit=2)[:2]) for message in messages]
+
+
+async def test_who_takes_nothing_of_a_stream_elsewhere_is_not_shown_everything_again_and_again() -> None:
+    remote, greedy = RemoteStream(), Subscriber()
+    remote.subscribers.add(greedy)
+    assert remote.wants_snapshot
+    remote.take(said(1, "snapshot", "x" * WINDOW), 0, is_text=False)
+    for _ in range(5):
+        greedy.wants_snapshot = True
+        assert not remote.wants_snapshot
+        remote.take(said(1, "snapshot", "x" * WINDOW), 0, is_text=False)
+    assert kinds(greedy) == ["1 snapshot"]
+    assert remote.wants_snapshot
+    remote.take(said(1, "snapshot", "x" * WINDOW), 0, is_text=False)
+    greedy.wants_snapshot = True
+    remote.take(said(1, "end"), 0, is_text=False)
+    assert greedy.closed_with == TRY_AGAIN
+
+
+async def test_who_has_no_room_for_what_all_missed_of_a_stream_elsewhere_is_shown_it_later() -> None:
+    remote, quick, slow = RemoteStream(), Subscriber(), Subscriber()
+    remote.subscribers |= {quick, slow}
+    remote.take(said(1, "snapshot", "x" * WINDOW), 0, is_text=False)
+    assert kinds(quick) == ["1 snapshot"]
+    remote.take(said(4, "snapshot", "x" * WINDOW), 0, is_text=False)
+    remote.take(said(5, "delta"), 0, is_text=False)
+    assert kinds(quick) == ["4 snapshot", "5 delta"]
+    assert kinds(slow) == ["1 snapshot"]
+    assert remote.wants_snapshot
+    remote.take(said(5, "snapshot"), 0, is_text=False)
+    remote.take(said(6, "delta"), 0, is_text=False)
+    assert kinds(quick) == ["6 delta"]
+    assert kinds(slow) == ["5 snapshot", "6 delta"]
+
+
 async def test_a_streams_page_looks_the_same_at_another_worker(workers: tuple[Worker, Worker]) -> None:
     here, there = workers
     running = await there.run(request=b'{"model": "m"}').say("one \ud83d two")
