@@ -41,7 +41,7 @@ class RemoteStream:
             self._offer(message, now, is_text)
         elif kind == "end":
             self._end(message.number, now)
-        else:
+        elif kind != "known":  # which says no more than that it runs there
             for subscriber in self.subscribers:
                 subscriber.tell(message.number, kind, now)
 

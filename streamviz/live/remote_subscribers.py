@@ -7,10 +7,11 @@ from time import monotonic
 
 from streamviz.exchange.stream import LiveStream
 from streamviz.live import messages
+from streamviz.live.feed import now_us
 from streamviz.live.peer_channel import PeerChannel
 from streamviz.live.publisher import Publisher
 from streamviz.live.stream_topic import StreamTopic
-from streamviz.live.subscriber import Subscriber
+from streamviz.live.subscriber import Subscriber, head
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class RemoteSubscribers:
         elif again:
             remote.subscriber.wants_snapshot = True
         remote.heard_at = monotonic()
+        await self._say_known(name, stream.id)
 
     def forget(self, limit: float) -> None:
         """Let go of those that have said nothing since then, and of those that have all of their stream."""
@@ -53,6 +55,11 @@ class RemoteSubscribers:
                 remote.task.cancel()
                 self._publisher.leave(str(key[1]), remote.subscriber)
                 del self._subscribers[key]
+
+    async def _say_known(self, name: str, stream_id: uuid.UUID) -> None:
+        """At once, as a snapshot may take long. A message like any other: one of an older version can read it."""
+        text = head(0, "known", now_us())
+        await self._channel.send(name, messages.Relayed(self._channel.name, stream_id, 0, text, False, None))
 
     async def _send_all(self, name: str, stream_id: uuid.UUID, subscriber: Subscriber) -> None:
         is_open = True

@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Callable
+from time import monotonic
 
 import pytest
 
@@ -13,6 +14,7 @@ from streamviz.live.pace import Pace
 from streamviz.live.presentation.stream_views import view_of_running, whole_view_of
 from streamviz.live.presentation.views import StreamView
 from streamviz.live.remote_stream import RemoteStream
+from streamviz.live.stream_topic import StreamTopic
 from streamviz.live.subscriber import OVER, TRY_AGAIN, WINDOW, Message, Subscriber, head
 from tests.live.workers import PATIENCE, Browser, Worker
 
@@ -38,6 +40,50 @@ async def test_a_streams_page_grows_at_another_worker(workers: tuple[Worker, Wor
         assert browser.closed == OVER
         assert "end" in browser.page.kinds
     assert first.page.kinds.count("snapshot") <= 2
+
+
+async def test_a_stream_the_snapshot_of_which_takes_long_is_joined_at_once(
+    workers: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = workers
+    running = await there.run().say("one")
+    is_painted, paint = asyncio.Event(), StreamTopic.snapshot
+
+    async def paint_slowly(topic: StreamTopic, now: int, pace: Pace) -> str:
+        await is_painted.wait()
+        return await paint(topic, now, pace)
+
+    monkeypatch.setattr(StreamTopic, "snapshot", paint_slowly)
+    browser = Browser()
+    async with asyncio.timeout(PATIENCE):
+        assert await here.peers.join(running.id, browser.subscriber)
+    assert browser.subscriber.outbox.empty()
+    is_painted.set()
+    await browser.until(lambda page: page.text("b0-text") == "one")
+    assert browser.page.kinds == ["snapshot"]
+
+
+async def test_who_waits_for_a_snapshot_is_kept_while_the_worker_answers(
+    workers: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = workers
+    running = there.run()
+
+    async def paint_for_ever(topic: StreamTopic, now: int, pace: Pace) -> str:
+        return str(await asyncio.Future())
+
+    monkeypatch.setattr(StreamTopic, "snapshot", paint_for_ever)
+    subscriber = Subscriber()
+    async with asyncio.timeout(PATIENCE):
+        assert await here.peers.join(running.id, subscriber)
+        remote = here.peers._remote._streams[running.id]
+        joined_at = remote.heard_at
+        while remote.heard_at == joined_at:
+            await asyncio.sleep(0.01)
+    here.peers._remote.forget(remote.heard_at)
+    assert subscriber.closed_with is None
+    here.peers._remote.forget(monotonic())
+    assert subscriber.closed_with == TRY_AGAIN
 
 
 @pytest.mark.usefixtures("impatient")
